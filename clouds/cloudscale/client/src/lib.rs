@@ -1,0 +1,1 @@
+//! A client of the cloudscale.ch API: wire types and calls.

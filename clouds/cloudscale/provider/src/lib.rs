@@ -1,0 +1,1 @@
+//! The cloudscale.ch provider.

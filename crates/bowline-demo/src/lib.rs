@@ -1,0 +1,1 @@
+//! The demo: manager, simulated cloud and embedded API server in one process.

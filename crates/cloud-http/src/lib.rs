@@ -1,0 +1,1 @@
+//! The one HTTP stack through which every cloud is called.

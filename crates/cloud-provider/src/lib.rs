@@ -1,0 +1,1 @@
+//! The contract between the controllers and a cloud.

@@ -1,0 +1,1 @@
+//! The control loops: node, node lifecycle, service, route.

@@ -1,0 +1,1 @@
+//! The Kubernetes API: watches, caches, patches, events and the lease.

@@ -1,0 +1,1 @@
+//! Process life: queues, leadership, health, metrics and shutdown.

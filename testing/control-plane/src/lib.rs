@@ -1,0 +1,1 @@
+//! Builds and starts the real kube-apiserver and etcd for tests.

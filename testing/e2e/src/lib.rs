@@ -1,0 +1,1 @@
+//! Whole-process scenarios and command line snapshots.

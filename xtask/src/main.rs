@@ -1,0 +1,3 @@
+//! Checks and generators that people and CI call.
+
+fn main() {}
