@@ -1,1 +1,46 @@
-//! The contract between the controllers and a cloud.
+//! The contract between the control loops and a cloud.
+//!
+//! A cloud is a [`CloudProvider`]: it knows machines ([`InstancesV2`]), perhaps load balancers ([`LoadBalancer`]),
+//! routes ([`Routes`]) and work of its own ([`BackgroundWork`]). The loops know no cloud; a cloud knows no loop.
+//!
+//! Data goes one way, for every loop and every command:
+//!
+//! ```text
+//! intent (pure)  ->  observe (reads)  ->  plan (pure)  ->  apply (writes)  ->  publish (status, events)
+//! ```
+//!
+//! What a provider needs from Kubernetes comes in with the intent ([`ServiceFacts`]); what it wants written there are
+//! steps of the same plan ([`KubeWrite`]), ordered with the cloud's. Nothing is remembered between reconciles but what
+//! the cloud and the API server hold.
+//!
+//! This crate is pure: no runtime, no IO, no clock. It names generated Kubernetes types only as read-only input.
+
+mod erased;
+mod error;
+mod instances;
+mod load_balancer;
+mod node;
+mod provider;
+mod routes;
+mod service;
+
+pub use bowline_plan as plan;
+pub use erased::{
+    DynAnswer, DynBackgroundWork, DynLearned, DynLoadBalancer, DynPlan, DynStep, Reconcile, erase,
+    erased_background,
+};
+pub use error::{CloudError, ErrorKind};
+pub use instances::{
+    AbsenceProof, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery, InstanceResult, InstancesV2,
+    PowerState, Purpose,
+};
+pub use load_balancer::{
+    BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
+    LoadBalancerStatus, LoadBalancerStep, NodeSet, Reconciler,
+};
+pub use node::{
+    AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,
+};
+pub use provider::{CloudConfig, CloudProvider, ClusterFacts, Environment, ServerVersion};
+pub use routes::{Route, Routes};
+pub use service::{Service, ServiceFacts, ServiceKey, ServicesView, facts};

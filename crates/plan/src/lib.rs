@@ -1,1 +1,22 @@
-//! Plans as data: steps, lanes, impact, prediction, the keyed diff and their rendering.
+//! Plans as data.
+//!
+//! A cloud does not "ensure" a load balancer: it *answers* with a [`Plan`]. The answer is the next [`Wave`] of steps, or
+//! *settled* with what is to be published, or *wait*, or *refused*. Because a step is plain data with a label, an
+//! [`Impact`] and the [`Lane`]s it needs, the same plan can be printed, counted, predicted and applied:
+//!
+//! ```text
+//! plan, predict the wave, plan again, until settled    prints every wave   (the `plan` command)
+//! plan, apply the wave, plan again from true answers   changes the world   (the service loop)
+//! ```
+//!
+//! This crate is pure: no runtime, no IO, no clock, no randomness. It does not know Kubernetes and it knows no cloud.
+
+mod answer;
+mod diff;
+mod render;
+mod step;
+
+pub use answer::{Answer, Note, NoteKind, Plan, Refusal, Wave};
+pub use diff::{Diff, diff};
+pub use render::{PlanReport, ReportedOutcome, ReportedStep, ReportedWave, render_json, render_text};
+pub use step::{Impact, Lane, Step, StepView};

@@ -1,0 +1,269 @@
+//! Providers behind one type, so that the loops are compiled once whatever clouds are built in.
+//!
+//! A provider's own types of intent, observation and step stay inside a [`Reconcile`] session; a step comes out as a
+//! [`DynStep`] that shows its view and goes back in to be applied.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_plan::{Answer, Plan, Refusal, StepView};
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::Service;
+
+use crate::load_balancer::{BackgroundFacts, BackgroundWork, LoadBalancer, Reconciler};
+use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, NodeSet, ServiceFacts};
+
+/// A plan with erased steps.
+pub type DynPlan = Plan<DynStep, LoadBalancerStatus>;
+/// An answer with erased steps.
+pub type DynAnswer = Answer<DynStep, LoadBalancerStatus>;
+/// What a write's answer told, erased.
+pub struct DynLearned(Box<dyn Any + Send>);
+
+/// A step of any provider.
+#[derive(Clone)]
+pub struct DynStep {
+    view: StepView,
+    kind: StepKind,
+}
+
+#[derive(Clone)]
+enum StepKind {
+    Cloud(Arc<dyn Any + Send + Sync>),
+    Kube(KubeWrite),
+}
+
+impl DynStep {
+    fn new<C: bowline_plan::Step + Send + Sync + 'static>(step: LoadBalancerStep<C>) -> Self {
+        let view = step.view();
+        let kind = match step {
+            LoadBalancerStep::Cloud(step) => StepKind::Cloud(Arc::new(step)),
+            LoadBalancerStep::Kube(write) => StepKind::Kube(write),
+        };
+        Self { view, kind }
+    }
+
+    /// What is to be shown of the step, and the lanes it needs.
+    #[must_use]
+    pub fn view(&self) -> &StepView {
+        &self.view
+    }
+
+    /// The write to Kubernetes, if it is one; else the step goes to [`Reconcile::apply`].
+    #[must_use]
+    pub fn kube_write(&self) -> Option<&KubeWrite> {
+        match &self.kind {
+            StepKind::Kube(write) => Some(write),
+            StepKind::Cloud(_) => None,
+        }
+    }
+
+    fn cloud_step<C: 'static>(&self) -> Option<&C> {
+        match &self.kind {
+            StepKind::Cloud(step) => step.downcast_ref(),
+            StepKind::Kube(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for DynStep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.view.fmt(f)
+    }
+}
+
+/// Load balancers of any cloud.
+pub trait DynLoadBalancer: Send + Sync {
+    /// Begins a reconcile: parses and checks what is asked for. No call to the cloud.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with what is asked.
+    fn begin(&self, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal>;
+    /// See [`LoadBalancer::node_set`].
+    fn node_set(&self) -> NodeSet;
+    /// See [`LoadBalancer::load_balancer_name`].
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
+    /// See [`LoadBalancer::selects_nodes_by_label`].
+    fn selects_nodes_by_label(&self, service: &Service) -> bool;
+}
+
+/// Background work of any cloud.
+pub trait DynBackgroundWork: Send + Sync {
+    /// Begins a run.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with what is asked.
+    fn begin(&self, facts: BackgroundFacts) -> Result<Box<dyn Reconcile<BackgroundFacts>>, Refusal>;
+    /// See [`BackgroundWork::name`].
+    fn name(&self) -> &'static str;
+    /// See [`BackgroundWork::period`].
+    fn period(&self) -> Duration;
+}
+
+/// One reconcile under way: holds the intent and the last observation.
+pub trait Reconcile<F>: Send {
+    /// Reads from the cloud. The first time, and after [`forget`](Self::forget), everything; else what is being waited
+    /// for.
+    fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>>;
+
+    /// Drops the observation, so that the next one is a real and full read.
+    fn forget(&mut self);
+
+    /// What comes next; none before the first observation.
+    fn plan(&self) -> Option<DynPlan>;
+
+    /// Makes a step's write to the cloud. Several may run at once if their lanes allow; they borrow the same observation.
+    fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>>;
+
+    /// Adds what a write's answer told.
+    fn learn(&mut self, step: &DynStep, learned: DynLearned);
+
+    /// Changes the observation as applying a step to the cloud would.
+    fn predict(&mut self, step: &DynStep);
+
+    /// Goes on with newer facts: after a write to Kubernetes, real or predicted.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with what is asked by now.
+    fn refresh(&mut self, facts: F) -> Result<(), Refusal>;
+
+    /// The facts that the reconcile goes by.
+    fn facts(&self) -> &F;
+}
+
+/// Puts a provider's load balancers behind the common type.
+#[must_use]
+pub fn erase<L: LoadBalancer>(load_balancer: Arc<L>) -> Arc<dyn DynLoadBalancer> {
+    Arc::new(Erased(load_balancer))
+}
+
+/// Puts a provider's background work behind the common type.
+#[must_use]
+pub fn erased_background<B: BackgroundWork>(work: Arc<B>) -> Arc<dyn DynBackgroundWork> {
+    Arc::new(Erased(work))
+}
+
+struct Erased<R>(Arc<R>);
+
+impl<L: LoadBalancer> DynLoadBalancer for Erased<L> {
+    fn begin(&self, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
+        Session::begin(&self.0, facts)
+    }
+
+    fn node_set(&self) -> NodeSet {
+        self.0.node_set()
+    }
+
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        self.0.load_balancer_name(facts)
+    }
+
+    fn selects_nodes_by_label(&self, service: &Service) -> bool {
+        self.0.selects_nodes_by_label(service)
+    }
+}
+
+impl<B: BackgroundWork> DynBackgroundWork for Erased<B> {
+    fn begin(&self, facts: BackgroundFacts) -> Result<Box<dyn Reconcile<BackgroundFacts>>, Refusal> {
+        Session::begin(&self.0, facts)
+    }
+
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn period(&self) -> Duration {
+        self.0.period()
+    }
+}
+
+struct Session<R: Reconciler> {
+    reconciler: Arc<R>,
+    facts: R::Facts,
+    intent: R::Intent,
+    observed: Option<R::Observed>,
+}
+
+impl<R: Reconciler> Session<R> {
+    fn begin(reconciler: &Arc<R>, facts: R::Facts) -> Result<Box<dyn Reconcile<R::Facts>>, Refusal> {
+        let intent = reconciler.intent(&facts)?;
+        Ok(Box::new(Self {
+            reconciler: Arc::clone(reconciler),
+            facts,
+            intent,
+            observed: None,
+        }))
+    }
+}
+
+impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
+    fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
+        Box::pin(async {
+            let observed = self
+                .reconciler
+                .observe(&self.intent, self.observed.as_ref())
+                .await?;
+            self.observed = Some(observed);
+            Ok(())
+        })
+    }
+
+    fn forget(&mut self) {
+        self.observed = None;
+    }
+
+    fn plan(&self) -> Option<DynPlan> {
+        let Plan { answer, notes } = self.reconciler.plan(&self.intent, self.observed.as_ref()?);
+        let answer = match answer {
+            Answer::Apply(wave) => Answer::Apply(wave.map(DynStep::new)),
+            Answer::Settled(status) => Answer::Settled(status),
+            Answer::Wait { after, reason } => Answer::Wait { after, reason },
+            Answer::Refused(refusal) => Answer::Refused(refusal),
+        };
+        Some(Plan { answer, notes })
+    }
+
+    fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
+        Box::pin(async move {
+            let (Some(step), Some(observed)) = (step.cloud_step::<R::Step>(), self.observed.as_ref()) else {
+                return Err(CloudError::other(format!(
+                    "step {} is not one of this plan",
+                    step.view.label
+                )));
+            };
+            let learned = self.reconciler.apply(&self.intent, observed, step).await?;
+            Ok(DynLearned(Box::new(learned)))
+        })
+    }
+
+    fn learn(&mut self, step: &DynStep, learned: DynLearned) {
+        // Both casts hold for every step and answer that came out of this session; others teach nothing.
+        if let (Some(observed), Some(step), Ok(learned)) = (
+            self.observed.as_mut(),
+            step.cloud_step::<R::Step>(),
+            learned.0.downcast::<R::Learned>(),
+        ) {
+            self.reconciler.learn(observed, step, *learned);
+        }
+    }
+
+    fn predict(&mut self, step: &DynStep) {
+        if let (Some(observed), Some(step)) = (self.observed.as_mut(), step.cloud_step::<R::Step>()) {
+            self.reconciler.predict(observed, step);
+        }
+    }
+
+    fn refresh(&mut self, facts: R::Facts) -> Result<(), Refusal> {
+        self.intent = self.reconciler.intent(&facts)?;
+        self.facts = facts;
+        Ok(())
+    }
+
+    fn facts(&self) -> &R::Facts {
+        &self.facts
+    }
+}

@@ -1,0 +1,120 @@
+//! What a cloud can fail with: not what happened, but what to do about it.
+
+use std::time::Duration;
+
+/// A failed call into a cloud.
+///
+/// Loops match on [`CloudError::kind`] and never on the text. The text is for people: it says what failed, on which
+/// object and, where it can, what to do. It never holds a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CloudError {
+    kind: ErrorKind,
+    message: String,
+}
+
+/// The families of errors, by what the caller does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The thing asked for was not found. This is *not* proof that a machine is gone; see
+    /// [`AbsenceProof`](crate::AbsenceProof).
+    NotFound,
+    /// The cloud cannot do this at all.
+    NotSupported,
+    /// Another controller does this for the cloud: a silent no-op for the service loop (framework sentinel
+    /// `ImplementedElsewhere`).
+    ImplementedElsewhere,
+    /// The cloud asked to be left alone: try again after exactly this time, without raising the back-off.
+    Throttled {
+        /// The stated delay.
+        after: Duration,
+    },
+    /// The cloud's state moved under the call: observe again.
+    Conflict,
+    /// The credentials may not do this.
+    Denied,
+    /// The request is wrong: a person has to change something.
+    Invalid,
+    /// It may work when tried again: time-outs, connection errors, 5xx.
+    Transient,
+    /// Anything else.
+    Other,
+}
+
+impl CloudError {
+    /// An error of this kind with a text for people: lower case, no full stop.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+
+    /// [`ErrorKind::NotFound`].
+    #[must_use]
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    /// [`ErrorKind::Invalid`].
+    #[must_use]
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// [`ErrorKind::Transient`].
+    #[must_use]
+    pub fn transient(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Transient, message)
+    }
+
+    /// [`ErrorKind::Other`].
+    #[must_use]
+    pub fn other(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Other, message)
+    }
+
+    /// What the caller should do next.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The text for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The delay that the cloud stated, if it did.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.kind {
+            ErrorKind::Throttled { after } => Some(after),
+            _ => None,
+        }
+    }
+
+    /// The same error with words in front: `<context>: <message>`.
+    #[must_use]
+    pub fn context(mut self, context: impl std::fmt::Display) -> Self {
+        self.message = format!("{context}: {}", self.message);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn context_keeps_the_kind_and_the_stated_delay() {
+        let after = Duration::from_secs(7);
+        let error =
+            CloudError::new(ErrorKind::Throttled { after }, "too many requests").context("list servers");
+        assert_eq!(error.to_string(), "list servers: too many requests");
+        assert_eq!(error.retry_after(), Some(after));
+    }
+}

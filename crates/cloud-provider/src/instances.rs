@@ -1,0 +1,118 @@
+//! Machines: one answer about a machine, for many Nodes at once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use crate::{CloudError, Node, NodeAddress};
+
+/// The machines of a cloud.
+///
+/// Instances are asked for in batches, so that a cloud can answer a thousand Nodes with one listing. Whether a machine
+/// exists, whether it is shut down and its metadata all come from one answer.
+pub trait InstancesV2: Send + Sync + 'static {
+    /// Answers every query, in the order asked.
+    ///
+    /// # Errors
+    ///
+    /// Per query, and an error means *unknown*: never "gone". A Node is only deleted on [`InstanceAnswer::Absent`].
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped at any await: it only reads.
+    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>>;
+}
+
+/// One question about one Node's machine.
+#[derive(Debug, Clone)]
+pub struct InstanceQuery {
+    /// The Node.
+    pub node: Arc<Node>,
+    /// Why it is asked, which decides what an answer must prove.
+    pub purpose: Purpose,
+}
+
+/// Why a machine is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// To initialise or refresh the Node. A machine may be found by name if the Node has no provider ID.
+    Metadata,
+    /// To taint or delete the Node. A name is too weak for that: without a provider ID the answer is an error where the
+    /// cloud's specification says so. *Absent* must be proven.
+    Existence,
+    /// To learn whether the credentials see the cluster's machines at all. A miss proves nothing, so it costs no call
+    /// beyond a listing and is answered with a *not found* error.
+    Sighting,
+}
+
+/// The answer to one query, or an error, which means unknown.
+pub type InstanceResult = Result<InstanceAnswer, CloudError>;
+
+/// What a cloud knows about the machine of one Node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InstanceAnswer {
+    /// The machine is there.
+    Present(Box<Instance>),
+    /// The machine is gone, and here is why that is certain.
+    Absent(AbsenceProof),
+    /// The Node belongs to another cloud: it is left alone.
+    Foreign,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instance {
+    /// What goes into the Node object.
+    pub metadata: InstanceMetadata,
+    /// Whether it runs.
+    pub power: PowerState,
+}
+
+/// What a machine contributes to its Node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct InstanceMetadata {
+    /// `spec.providerID`, written only while that is empty. Customary form: `<provider>://<id>`.
+    pub provider_id: Option<String>,
+    /// The label `node.kubernetes.io/instance-type` and its beta twin. Empty: not touched.
+    pub instance_type: String,
+    /// The label `topology.kubernetes.io/zone` and its beta twin. Empty: not touched.
+    pub zone: String,
+    /// The label `topology.kubernetes.io/region` and its beta twin. Empty: not touched.
+    pub region: String,
+    /// `status.addresses` in order.
+    pub addresses: Vec<NodeAddress>,
+    /// Further labels, set only where the Node does not have the key.
+    pub additional_labels: BTreeMap<String, String>,
+}
+
+/// Whether a machine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PowerState {
+    /// It runs, or is on its way somewhere.
+    On,
+    /// It is powered off: its Node gets the shutdown taint.
+    Off,
+}
+
+/// Why it is certain that a machine is gone, in words: what was asked and what was answered.
+///
+/// Only a provider can make one, where its cloud's specification says what counts as proof. An error, a denied call, a
+/// truncated or an empty listing never does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AbsenceProof(String);
+
+impl AbsenceProof {
+    /// States what proved the absence, such as `the API answered 404 to server <id>`.
+    #[must_use]
+    pub fn new(evidence: impl Into<String>) -> Self {
+        Self(evidence.into())
+    }
+}
+
+impl fmt::Display for AbsenceProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,339 @@
+//! Load balancers, and everything else that is brought to a wished state by plans.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bowline_plan::{Impact, Lane, Plan, Refusal, Step, StepView};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Service;
+
+use crate::{CloudError, ClusterFacts, NodeName, ServiceFacts};
+use std::sync::Arc;
+
+/// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
+///
+/// The five moves of a reconcile, without the last: [`intent`](Self::intent) and [`plan`](Self::plan) are pure,
+/// [`observe`](Self::observe) only reads, [`apply`](Self::apply) makes one write. Nobody but the caller decides when
+/// they run: a provider never waits, loops or retries here, and spawns nothing.
+///
+/// # Rules that the callers lean on
+///
+/// - *Repeatable*: a reconcile that stops after any step is finished by the next one, without duplicates or orphans.
+/// - *Settled means nothing to do*: after applying until settled, planning again settles at once.
+/// - *Deterministic*: the same intent and observation give the same steps in the same order.
+/// - *Predictable*: [`predict`](Self::predict) changes the observation as the real write would, ids aside.
+pub trait Reconciler: Send + Sync + 'static {
+    /// What Kubernetes says.
+    type Facts: Clone + Send + Sync;
+    /// What is asked for, parsed and checked as a whole.
+    type Intent: Send + Sync;
+    /// What the cloud says, as far as this reconcile needs it.
+    type Observed: Send + Sync;
+    /// One write to the cloud, as data.
+    type Step: Step + Clone + Send + Sync + 'static;
+    /// What the answer to a write told.
+    type Learned: Send + 'static;
+
+    /// Reads what is asked for. Pure.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with what is asked, in one text: it ends the reconcile before it costs a call.
+    fn intent(&self, facts: &Self::Facts) -> Result<Self::Intent, Refusal>;
+
+    /// Reads what the plan needs.
+    ///
+    /// `seen` is none at the beginning and at the end of a reconcile: everything is read from the cloud. It is the last
+    /// observation while the plan says *wait*: then it is enough to look at what is being waited for.
+    ///
+    /// # Errors
+    ///
+    /// Any failure but a proven "not found". An observation is complete or it is an error.
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped at any await.
+    fn observe(
+        &self,
+        intent: &Self::Intent,
+        seen: Option<&Self::Observed>,
+    ) -> impl Future<Output = Result<Self::Observed, CloudError>> + Send;
+
+    /// Decides what comes next. Pure: no IO, no clock.
+    fn plan(&self, intent: &Self::Intent, observed: &Self::Observed) -> LoadBalancerPlan<Self::Step>;
+
+    /// Makes the write. Steps that share a lane never run at the same time.
+    ///
+    /// # Errors
+    ///
+    /// The write failed or its answer was lost. The caller observes anew before anything is tried again.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropped only when the process ends; the next one observes what came of it.
+    fn apply(
+        &self,
+        intent: &Self::Intent,
+        observed: &Self::Observed,
+        step: &Self::Step,
+    ) -> impl Future<Output = Result<Self::Learned, CloudError>> + Send;
+
+    /// Adds what a write's answer told to the observation. Pure.
+    fn learn(&self, observed: &mut Self::Observed, step: &Self::Step, learned: Self::Learned);
+
+    /// Changes the observation as applying the step would. Pure; made-up ids are fine.
+    fn predict(&self, observed: &mut Self::Observed, step: &Self::Step);
+}
+
+/// The load balancers of a cloud: one per Service of type `LoadBalancer`.
+pub trait LoadBalancer: Reconciler<Facts = ServiceFacts> {
+    /// Which Nodes are balanced over.
+    fn node_set(&self) -> NodeSet {
+        NodeSet::Stable
+    }
+
+    /// The name of a Service's balancer, for people.
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
+
+    /// Labels of Nodes whose change alters who is balanced over for this Service, beyond the node set itself; all of
+    /// them if true.
+    fn selects_nodes_by_label(&self, service: &Service) -> bool {
+        let _ = service;
+        false
+    }
+}
+
+/// Work of a provider that belongs to no single Service, such as sweeping what was marked for deletion. Runs on the
+/// leader only, from the same queue as the Services.
+pub trait BackgroundWork: Reconciler<Facts = BackgroundFacts> {
+    /// A name for the queue, for logs and metrics.
+    fn name(&self) -> &'static str;
+
+    /// Time from the end of one run to the start of the next.
+    fn period(&self) -> Duration;
+}
+
+/// What Kubernetes says to background work.
+#[derive(Clone)]
+pub struct BackgroundFacts {
+    /// All Services of the cluster.
+    pub services: Arc<dyn crate::ServicesView>,
+    /// The cluster.
+    pub cluster: Arc<ClusterFacts>,
+    /// The wall time at which the facts were gathered.
+    pub now: Timestamp,
+}
+
+/// Which Nodes a provider balances over. Nodes that are being deleted, that carry the exclusion label or the cluster
+/// autoscaler's taint are never among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NodeSet {
+    /// All others, ready or not: the balancer's own health checks decide.
+    Stable,
+    /// Only those that are ready and schedulable: the balancer has no health checks.
+    Ready,
+}
+
+/// A plan whose steps may also be writes to Kubernetes, and which settles on a status.
+pub type LoadBalancerPlan<C> = Plan<LoadBalancerStep<C>, LoadBalancerStatus>;
+
+/// A step of a plan: a write to the cloud or one to Kubernetes, in one order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoadBalancerStep<C> {
+    /// A write to the cloud.
+    Cloud(C),
+    /// A write to Kubernetes.
+    Kube(KubeWrite),
+}
+
+impl<C: Step> LoadBalancerStep<C> {
+    /// What is to be shown of the step.
+    #[must_use]
+    pub fn view(&self) -> StepView {
+        match self {
+            Self::Cloud(step) => StepView::of(step),
+            Self::Kube(write) => StepView::of(write),
+        }
+    }
+}
+
+/// A write to Kubernetes that a provider wants, run by the service loop. Each is tested by UID and resource version, so
+/// a decision made from an old object never lands on a newer one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KubeWrite {
+    /// Sets annotations of the Service, in this order; none removes one.
+    AnnotateService(Vec<(String, Option<String>)>),
+    /// Sets annotations of a Node; none removes one.
+    AnnotateNode {
+        /// The Node.
+        node: NodeName,
+        /// The annotations.
+        annotations: Vec<(String, Option<String>)>,
+    },
+    /// Sets or clears `spec.loadBalancerIP`, if the field still holds what the decision was made from.
+    SetLoadBalancerIp {
+        /// The field's value as it was seen; empty if it was not set.
+        seen: String,
+        /// The new value; empty clears the field.
+        ip: String,
+    },
+}
+
+impl KubeWrite {
+    /// Changes the Service as the write would. Writes to other objects change nothing here.
+    pub fn predict(&self, service: &mut Service) {
+        match self {
+            Self::AnnotateService(annotations) => {
+                let present = service.metadata.annotations.get_or_insert_default();
+                for (key, value) in annotations {
+                    match value {
+                        Some(value) => present.insert(key.clone(), value.clone()),
+                        None => present.remove(key),
+                    };
+                }
+            }
+            Self::SetLoadBalancerIp { ip, .. } => {
+                service.spec.get_or_insert_default().load_balancer_ip =
+                    Some(ip.clone()).filter(|ip| !ip.is_empty());
+            }
+            Self::AnnotateNode { .. } => {}
+        }
+    }
+}
+
+fn assignments(annotations: &[(String, Option<String>)]) -> String {
+    let list: Vec<String> = annotations
+        .iter()
+        .map(|(key, value)| {
+            value
+                .as_ref()
+                .map_or_else(|| format!("{key}-"), |value| format!("{key}={value}"))
+        })
+        .collect();
+    list.join(", ")
+}
+
+impl Step for KubeWrite {
+    fn label(&self) -> String {
+        match self {
+            Self::AnnotateService(annotations) => format!("annotate-service({})", assignments(annotations)),
+            Self::AnnotateNode { node, annotations } => {
+                format!("annotate-node({node}: {})", assignments(annotations))
+            }
+            Self::SetLoadBalancerIp { ip, .. } if ip.is_empty() => "clear-load-balancer-ip".to_owned(),
+            Self::SetLoadBalancerIp { ip, .. } => format!("set-load-balancer-ip({ip})"),
+        }
+    }
+
+    fn object(&self) -> String {
+        match self {
+            Self::AnnotateService(_) | Self::SetLoadBalancerIp { .. } => "service".to_owned(),
+            Self::AnnotateNode { node, .. } => format!("node {node}"),
+        }
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::None
+    }
+
+    fn lanes(&self) -> Vec<Lane> {
+        // Two writes to one object with one resource version would refuse each other.
+        vec![Lane::new(format!("kubernetes/{}", self.object()))]
+    }
+}
+
+/// What the Service's status is to show: `status.loadBalancer.ingress`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LoadBalancerStatus {
+    /// The entries in order.
+    pub ingress: Vec<Ingress>,
+}
+
+impl LoadBalancerStatus {
+    /// No address at all.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+}
+
+/// One way into the balancer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ingress {
+    /// The address.
+    pub ip: Option<String>,
+    /// The host name.
+    pub hostname: Option<String>,
+    /// How nodes treat traffic to the address; only together with `ip`.
+    pub ip_mode: Option<IpMode>,
+    /// State of single ports.
+    pub ports: Vec<IngressPort>,
+}
+
+/// `ipMode` of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IpMode {
+    /// Nodes take the address for their own and short-cut traffic to it. The API server's default.
+    Vip,
+    /// Traffic from inside the cluster also goes through the balancer.
+    Proxy,
+}
+
+impl IpMode {
+    /// The value as the API writes it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Vip => "VIP",
+            Self::Proxy => "Proxy",
+        }
+    }
+}
+
+/// State of one port of an ingress.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IngressPort {
+    /// The Service's port.
+    pub port: u16,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: String,
+    /// What is wrong with it.
+    pub error: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predicted_annotations_are_those_of_the_write() {
+        let mut service = Service::default();
+        KubeWrite::AnnotateService(vec![
+            ("a".into(), Some("1".into())),
+            ("b".into(), Some("2".into())),
+        ])
+        .predict(&mut service);
+        KubeWrite::AnnotateService(vec![("a".into(), None)]).predict(&mut service);
+        let annotations = service.metadata.annotations.unwrap();
+        assert_eq!(
+            annotations.into_iter().collect::<Vec<_>>(),
+            [("b".to_owned(), "2".to_owned())]
+        );
+    }
+
+    #[test]
+    fn a_cleared_address_is_absent_and_not_empty() {
+        let mut service = Service::default();
+        KubeWrite::SetLoadBalancerIp {
+            seen: String::new(),
+            ip: "192.0.2.1".into(),
+        }
+        .predict(&mut service);
+        KubeWrite::SetLoadBalancerIp {
+            seen: "192.0.2.1".into(),
+            ip: String::new(),
+        }
+        .predict(&mut service);
+        assert_eq!(service.spec.unwrap().load_balancer_ip, None);
+    }
+}

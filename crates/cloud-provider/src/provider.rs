@@ -1,0 +1,142 @@
+//! A cloud as a whole, and what it is built from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{DynLoadBalancer, InstancesV2, Routes, erased::DynBackgroundWork};
+
+/// A cloud.
+///
+/// Built on every replica before leader election: building one makes no change in the cloud, and being unreachable is no
+/// error then unless the cloud's specification says so.
+pub trait CloudProvider: Send + Sync + 'static {
+    /// The name: the value of `--cloud-provider` and the scheme of provider IDs.
+    fn name(&self) -> &'static str;
+
+    /// Whether the cloud marks what belongs to a cluster. If not, `--allow-untagged-cloud` must be given.
+    fn has_cluster_id(&self) -> bool;
+
+    /// Machines. None: the two node loops are not started.
+    fn instances(&self) -> Option<Arc<dyn InstancesV2>>;
+
+    /// Load balancers. None: the service loop is not started.
+    fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>>;
+
+    /// Routes. None: the route loop is not started.
+    fn routes(&self) -> Option<Arc<dyn Routes>> {
+        None
+    }
+
+    /// Work that belongs to no single Service.
+    fn background_work(&self) -> Vec<Arc<dyn DynBackgroundWork>> {
+        Vec::new()
+    }
+}
+
+/// The environment variables of the process, as an argument: nothing below reads the process's own.
+#[derive(Debug, Clone, Default)]
+pub struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// The value of a variable. Set and empty is not the same as not set.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(variables: I) -> Self {
+        Self(
+            variables
+                .into_iter()
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        )
+    }
+}
+
+/// The file named by `--cloud-config`.
+#[derive(Clone, Default)]
+pub enum CloudConfig {
+    /// The flag was not given.
+    #[default]
+    Absent,
+    /// The file's contents; may hold secrets.
+    Given {
+        /// The path, for messages.
+        path: String,
+        /// The bytes as read.
+        contents: Vec<u8>,
+    },
+}
+
+impl std::fmt::Debug for CloudConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Absent => f.write_str("Absent"),
+            Self::Given { path, contents } => write!(f, "Given({path}, {} bytes)", contents.len()),
+        }
+    }
+}
+
+/// What is known of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterFacts {
+    /// The value of `--cluster-name`.
+    pub name: String,
+    /// The UID of the namespace `kube-system`, where the provider asked for it and it is readable.
+    pub uid: Option<String>,
+    /// The API server's version.
+    pub server_version: Option<ServerVersion>,
+    /// Who this process is: the identity in the leader election lease. Different for every process.
+    pub holder: String,
+}
+
+/// Major and minor version of an API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerVersion {
+    /// The major version.
+    pub major: u32,
+    /// The minor version.
+    pub minor: u32,
+}
+
+impl ServerVersion {
+    /// Reads the two fields of `/version`. A minor version may end in something that is no digit, such as `30+`.
+    #[must_use]
+    pub fn parse(major: &str, minor: &str) -> Option<Self> {
+        let leading = |text: &str| {
+            let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            text[..end].parse().ok()
+        };
+        Some(Self {
+            major: leading(major)?,
+            minor: leading(minor)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minor_version_may_carry_a_plus() {
+        assert_eq!(
+            ServerVersion::parse("1", "30+"),
+            Some(ServerVersion { major: 1, minor: 30 })
+        );
+        assert_eq!(ServerVersion::parse("1", "eks"), None);
+        assert!(ServerVersion::parse("1", "9") < ServerVersion::parse("1", "30"));
+    }
+
+    #[test]
+    fn a_cloud_config_never_prints_its_contents() {
+        let config = CloudConfig::Given {
+            path: "/etc/cloud.conf".into(),
+            contents: b"secret".to_vec(),
+        };
+        assert_eq!(format!("{config:?}"), "Given(/etc/cloud.conf, 6 bytes)");
+    }
+}

@@ -1,0 +1,245 @@
+//! A Service and everything around it that a balancer is decided from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::{ClusterFacts, Node};
+
+pub use k8s_openapi::api::core::v1::Service;
+
+/// Namespace and name of a Service.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServiceKey {
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+impl ServiceKey {
+    /// The key of these two.
+    #[must_use]
+    pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    /// The key of a Service.
+    #[must_use]
+    pub fn of(service: &Service) -> Self {
+        Self::new(
+            service.metadata.namespace.as_deref().unwrap_or_default(),
+            service.metadata.name.as_deref().unwrap_or_default(),
+        )
+    }
+}
+
+impl fmt::Display for ServiceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// What Kubernetes says about one balancer: everything that a provider may decide from besides the cloud itself.
+#[derive(Clone)]
+pub struct ServiceFacts {
+    /// The Service with its present status.
+    pub service: Arc<Service>,
+    /// Whether the balancer is wanted. If not, it is to be removed, whatever the Service says by now: its type, class,
+    /// ports and annotations may have changed or may not parse.
+    pub is_wanted: bool,
+    /// The Nodes to balance over, by name. Empty when the balancer is not wanted.
+    pub nodes: Arc<[Arc<Node>]>,
+    /// The other Services of the cluster.
+    pub services: Arc<dyn ServicesView>,
+    /// The cluster.
+    pub cluster: Arc<ClusterFacts>,
+    /// The wall time at which the facts were gathered.
+    pub now: Timestamp,
+}
+
+impl ServiceFacts {
+    /// The Service's key.
+    #[must_use]
+    pub fn key(&self) -> ServiceKey {
+        ServiceKey::of(&self.service)
+    }
+}
+
+impl fmt::Debug for ServiceFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceFacts")
+            .field("service", &self.key())
+            .field("is_wanted", &self.is_wanted)
+            .field("nodes", &self.nodes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A read-only view of all Services of the cluster, in key order.
+pub trait ServicesView: Send + Sync {
+    /// All Services at this moment.
+    fn services(&self) -> Vec<Arc<Service>>;
+
+    /// Whether a Service with this UID exists.
+    fn has_uid(&self, uid: &str) -> bool {
+        self.services()
+            .iter()
+            .any(|service| service.metadata.uid.as_deref() == Some(uid))
+    }
+}
+
+impl ServicesView for Vec<Arc<Service>> {
+    fn services(&self) -> Vec<Arc<Service>> {
+        self.clone()
+    }
+}
+
+/// The framework's shared rules about a Service, as free functions over the generated type.
+pub mod facts {
+    use std::net::IpAddr;
+
+    use ipnet::IpNet;
+
+    use super::Service;
+    use crate::keys;
+
+    /// Whether the Service asks this program for a balancer: type `LoadBalancer` and no class.
+    #[must_use]
+    pub fn wants_load_balancer(service: &Service) -> bool {
+        is_type(service, "LoadBalancer") && class(service).is_none()
+    }
+
+    /// `spec.loadBalancerClass`; an empty one still counts as a class.
+    #[must_use]
+    pub fn class(service: &Service) -> Option<&str> {
+        service.spec.as_ref()?.load_balancer_class.as_deref()
+    }
+
+    /// Whether the finalizer that protects a balancer is there.
+    #[must_use]
+    pub fn has_finalizer(service: &Service) -> bool {
+        service
+            .metadata
+            .finalizers
+            .iter()
+            .flatten()
+            .any(|name| name == keys::FINALIZER_LOAD_BALANCER)
+    }
+
+    /// Whether a balancer has to be removed: the finalizer is there, and the Service is being deleted or is no longer
+    /// of type `LoadBalancer`.
+    #[must_use]
+    pub fn needs_cleanup(service: &Service) -> bool {
+        has_finalizer(service)
+            && (service.metadata.deletion_timestamp.is_some() || !is_type(service, "LoadBalancer"))
+    }
+
+    /// Whether traffic stays on the node that receives it: type `LoadBalancer` or `NodePort` with
+    /// `externalTrafficPolicy: Local`.
+    #[must_use]
+    pub fn is_local_traffic_only(service: &Service) -> bool {
+        (is_type(service, "LoadBalancer") || is_type(service, "NodePort"))
+            && service
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.external_traffic_policy.as_deref())
+                == Some("Local")
+    }
+
+    /// The node port on which kube-proxy says whether the node has endpoints; none unless local traffic only.
+    #[must_use]
+    pub fn health_check_node_port(service: &Service) -> Option<u16> {
+        let port = service.spec.as_ref()?.health_check_node_port?;
+        (is_type(service, "LoadBalancer") && is_local_traffic_only(service))
+            .then(|| u16::try_from(port).ok().filter(|port| *port != 0))
+            .flatten()
+    }
+
+    /// An annotation's value.
+    #[must_use]
+    pub fn annotation<'a>(service: &'a Service, key: &str) -> Option<&'a str> {
+        service
+            .metadata
+            .annotations
+            .as_ref()?
+            .get(key)
+            .map(String::as_str)
+    }
+
+    /// The source ranges that may connect: the spec's if it has any, else the framework's annotation, else everybody
+    /// (`0.0.0.0/0`).
+    ///
+    /// # Errors
+    ///
+    /// An entry that is not a network, with the name of the field or annotation that holds it.
+    pub fn source_ranges(service: &Service) -> Result<Vec<IpNet>, String> {
+        let listed = service
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.load_balancer_source_ranges.as_deref())
+            .unwrap_or_default();
+        if !listed.is_empty() {
+            return parse_ranges(listed.iter().map(String::as_str), "spec.loadBalancerSourceRanges");
+        }
+        match annotation(service, keys::ANNOTATION_SOURCE_RANGES)
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+        {
+            Some(text) => parse_ranges(text.split(','), keys::ANNOTATION_SOURCE_RANGES),
+            None => Ok(vec![IpNet::from(ipnet::Ipv4Net::default())]),
+        }
+    }
+
+    fn parse_ranges<'a>(texts: impl Iterator<Item = &'a str>, place: &str) -> Result<Vec<IpNet>, String> {
+        texts
+            .map(|text| {
+                let text = text.trim();
+                text.parse()
+                    .map_err(|_| format!("{place}: `{text}` is not a network in CIDR notation"))
+            })
+            .collect()
+    }
+
+    /// The addresses and host names that the Service's status shows now.
+    #[must_use]
+    pub fn published_addresses(service: &Service) -> Vec<String> {
+        let ingress = service
+            .status
+            .as_ref()
+            .and_then(|status| status.load_balancer.as_ref());
+        ingress
+            .and_then(|balancer| balancer.ingress.as_deref())
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
+            .collect()
+    }
+
+    /// `spec.loadBalancerIP` as an address; none if it is empty.
+    ///
+    /// # Errors
+    ///
+    /// The text, if it is not an IP address.
+    pub fn load_balancer_ip(service: &Service) -> Result<Option<IpAddr>, String> {
+        match service
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.load_balancer_ip.as_deref())
+            .unwrap_or_default()
+        {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| text.to_owned()),
+        }
+    }
+
+    /// Whether `spec.type` is this one.
+    #[must_use]
+    pub fn is_type(service: &Service, kind: &str) -> bool {
+        service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some(kind)
+    }
+}

@@ -1,0 +1,192 @@
+//! What a provider answers when it is asked what to do next.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The next thing to do, and what should be said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan<S, T> {
+    /// What to do.
+    pub answer: Answer<S, T>,
+    /// What a person should be told; becomes events. A note is raised when its text is new for the object, so the same
+    /// note may be part of every plan as long as it holds.
+    pub notes: Vec<Note>,
+}
+
+impl<S, T> Plan<S, T> {
+    /// A plan without notes.
+    #[must_use]
+    pub fn new(answer: Answer<S, T>) -> Self {
+        Self {
+            answer,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The same plan with these notes in front of its own.
+    #[must_use]
+    pub fn with_notes(mut self, mut notes: Vec<Note>) -> Self {
+        notes.append(&mut self.notes);
+        self.notes = notes;
+        self
+    }
+}
+
+/// The four things a plan can say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer<S, T> {
+    /// These steps come next; afterwards ask again.
+    Apply(Wave<S>),
+    /// Nothing is left to do; this is what to publish.
+    Settled(T),
+    /// The cloud is busy: look again after this time. No error, and no person is needed.
+    Wait {
+        /// How long to wait before the next look.
+        after: Duration,
+        /// What is being waited for.
+        reason: String,
+    },
+    /// Nothing can be done before a person changes something.
+    Refused(Refusal),
+}
+
+impl<S, T> Answer<S, T> {
+    /// These steps, or `otherwise` if there are none: a wave is never empty.
+    pub fn apply_or(steps: Vec<S>, otherwise: impl FnOnce() -> Self) -> Self {
+        match Wave::new(steps) {
+            Some(wave) => Self::Apply(wave),
+            None => otherwise(),
+        }
+    }
+}
+
+/// Steps that depend on nothing unread: at least one, in plan order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wave<S>(Vec<S>);
+
+impl<S> Wave<S> {
+    /// The wave of these steps; none if there is no step.
+    #[must_use]
+    pub fn new(steps: Vec<S>) -> Option<Self> {
+        (!steps.is_empty()).then_some(Self(steps))
+    }
+
+    /// The steps in plan order.
+    #[must_use]
+    pub fn steps(&self) -> &[S] {
+        &self.0
+    }
+
+    /// Takes the steps out.
+    #[must_use]
+    pub fn into_steps(self) -> Vec<S> {
+        self.0
+    }
+
+    /// The same wave with every step translated.
+    #[must_use]
+    pub fn map<R>(self, translate: impl FnMut(S) -> R) -> Wave<R> {
+        Wave(self.0.into_iter().map(translate).collect())
+    }
+}
+
+/// Why nothing is done, and what would help.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The reason, as upstream words it where upstream has the same refusal.
+    pub reason: String,
+    /// What the operator can do, if the reason does not say it already.
+    pub remedy: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal whose reason says all.
+    #[must_use]
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            remedy: None,
+        }
+    }
+
+    /// Adds what the operator can do.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "; {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// How loud a note is. The names are those of Kubernetes event types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum NoteKind {
+    /// Good to know.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+/// Something a person should be told; becomes an event on the object that the plan is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Note {
+    /// How loud.
+    pub kind: NoteKind,
+    /// The event's reason: one CamelCase word from the table of reasons.
+    pub reason: &'static str,
+    /// The event's message.
+    pub text: String,
+}
+
+impl Note {
+    /// A note that needs no action.
+    #[must_use]
+    pub fn normal(reason: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            kind: NoteKind::Normal,
+            reason,
+            text: text.into(),
+        }
+    }
+
+    /// A note that somebody should look at.
+    #[must_use]
+    pub fn warning(reason: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            kind: NoteKind::Warning,
+            reason,
+            text: text.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wave_without_steps_does_not_exist() {
+        assert!(Wave::<u8>::new(Vec::new()).is_none());
+        let answer: Answer<u8, &str> = Answer::apply_or(Vec::new(), || Answer::Settled("done"));
+        assert_eq!(answer, Answer::Settled("done"));
+    }
+
+    #[test]
+    fn a_refusal_shows_its_remedy_after_its_reason() {
+        let refusal = Refusal::new("zone changed").with_remedy("re-create the service");
+        assert_eq!(refusal.to_string(), "zone changed; re-create the service");
+    }
+}

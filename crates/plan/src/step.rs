@@ -1,0 +1,103 @@
+//! One step of a plan: what it is called, what it touches, what it costs the traffic, what it may not run beside.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What a step does to traffic that flows through the balancer now.
+///
+/// The words are those of the cloudscale.ch impact tables; ordered from harmless to harmful, so the impact of a wave is
+/// the maximum of its steps'.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Impact {
+    /// Traffic does not notice.
+    #[default]
+    None,
+    /// Some new connections may time out for seconds (at most about 15 s), or only some clients are concerned.
+    Minimal,
+    /// Connections break and new ones fail for up to one or two minutes.
+    Considerable,
+    /// The balancer or its address goes away.
+    Major,
+}
+
+impl fmt::Display for Impact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Considerable => "considerable",
+            Self::Major => "major",
+        })
+    }
+}
+
+/// Something of the cloud that takes one write at a time, such as a load balancer or a public network.
+///
+/// A lane is process-wide: it runs one step at a time, in plan order, whichever Service the step belongs to. Steps
+/// without a common lane run side by side.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane(Arc<str>);
+
+impl Lane {
+    /// Names a lane. Two lanes are the same if their names are.
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// The lane's name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One write, as plain data of a provider's own type.
+pub trait Step {
+    /// The step in one line, for logs, error texts and printed plans, such as `create-pool(<lb>/tcp/http)`.
+    fn label(&self) -> String;
+
+    /// The object that the step touches, in words a person would use for it.
+    fn object(&self) -> String;
+
+    /// What the step does to present traffic.
+    fn impact(&self) -> Impact;
+
+    /// The lanes that the step needs, all of them at once. Empty: it waits for nobody.
+    fn lanes(&self) -> Vec<Lane>;
+}
+
+/// A step erased to what a person or a scheduler needs of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepView {
+    /// See [`Step::label`].
+    pub label: String,
+    /// See [`Step::object`].
+    pub object: String,
+    /// See [`Step::impact`].
+    pub impact: Impact,
+    /// See [`Step::lanes`].
+    pub lanes: Vec<Lane>,
+}
+
+impl StepView {
+    /// Reads what is to be shown of a step.
+    #[must_use]
+    pub fn of(step: &impl Step) -> Self {
+        Self {
+            label: step.label(),
+            object: step.object(),
+            impact: step.impact(),
+            lanes: step.lanes(),
+        }
+    }
+}
