@@ -1,1 +1,48 @@
 //! The one HTTP stack through which every cloud is called.
+//!
+//! A cloud's client says *what* to send ([`Request`]) and reads what came back ([`Response`] or [`HttpError`]). How a
+//! call travels is decided here, once for all clouds. From the outside to the inside a call passes
+//!
+//! 1. a log span, and the metrics of each exchange ([`Metrics`]);
+//! 2. the retry of calls that may be repeated ([`RetryPolicy`]): `429`, `502`, `503`, `504` and broken connections;
+//! 3. the budget: a rate, a bound on the calls in flight, and a pause of the whole provider after a `429`;
+//! 4. the write gate ([`WriteGate`]), asked immediately before a write is handed over, also before each repeat;
+//! 5. one exchange under a timeout that includes reading the body, over a [`Transport`]: sockets or memory.
+//!
+//! What this crate is not: it knows no cloud, no Kubernetes, no credentials beyond carrying a [`Secret`], and it reads
+//! neither the environment nor the wall clock. It starts no task of its own (the connections of a socket transport are
+//! driven by hyper's).
+//!
+//! [`SharedRead`] lives here too, because every cloud needs it: calls that ask for the same list together share one read.
+
+mod budget;
+mod client;
+mod config;
+mod error;
+mod gate;
+mod metrics;
+mod proxy;
+mod request;
+mod response;
+mod retry;
+mod secret;
+mod shared_read;
+mod transport;
+
+pub use client::CloudHttp;
+pub use config::{CloudHttpConfig, Rate, RetryPolicy};
+pub use error::{Call, Effect, Failure, HttpError, Phase, StatusFailure};
+pub use gate::{GateClosed, OpenGate, WriteGate};
+pub use metrics::Metrics;
+pub use proxy::{Proxy, ProxyError, ProxyRules};
+pub use request::{Body, Kind, Request, UrlError, resolve};
+pub use response::Response;
+pub use secret::{Secret, mask_token};
+pub use shared_read::SharedRead;
+pub use transport::{AnswerBody, BoxError, SocketOptions, Transport, TransportError, TransportSetupError};
+
+// The vocabulary of requests and answers, so that a cloud's client needs no HTTP crate of its own.
+pub use bytes::Bytes;
+pub use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+pub use tokio_util::sync::CancellationToken;
+pub use url::Url;

@@ -1,0 +1,257 @@
+//! How one call travels: tries, budget, gate, exchange.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, StatusCode};
+use http_body_util::BodyExt;
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use tokio::time::{Instant, sleep, timeout};
+use tracing::Instrument;
+
+use crate::budget::Budget;
+use crate::config::CloudHttpConfig;
+use crate::error::{Call, Failure, HttpError, Phase, StatusFailure};
+use crate::request::{Kind, Request};
+use crate::response::Response;
+use crate::retry;
+use crate::transport::{AnswerBody, BoxError, Transport};
+
+/// The most bytes of a refusal's body that are kept.
+const MAX_REFUSAL: usize = 64 << 10;
+
+/// The way to one cloud. Clones share budget, connections and metrics.
+#[derive(Clone)]
+pub struct CloudHttp {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: CloudHttpConfig,
+    user_agent: HeaderValue,
+    transport: Transport,
+    budget: Budget,
+    jitter: Mutex<ChaCha8Rng>,
+}
+
+impl CloudHttp {
+    /// Puts the layers on top of a transport.
+    pub fn new(config: CloudHttpConfig, transport: Transport) -> Self {
+        let user_agent = HeaderValue::from_str(&config.user_agent)
+            .unwrap_or_else(|_| HeaderValue::from_static(env!("CARGO_PKG_NAME")));
+        let budget = Budget::new(&config);
+        config.metrics.budget_left(config.provider, budget.left());
+        let jitter = Mutex::new(ChaCha8Rng::seed_from_u64(config.seed));
+        Self {
+            shared: Arc::new(Shared {
+                config,
+                user_agent,
+                transport,
+                budget,
+                jitter,
+            }),
+        }
+    }
+
+    /// The provider's name.
+    pub fn provider(&self) -> &'static str {
+        self.shared.config.provider
+    }
+
+    /// The limits in force.
+    pub fn config(&self) -> &CloudHttpConfig {
+        &self.shared.config
+    }
+
+    /// Sends a call, and repeats it if it may be repeated.
+    ///
+    /// # Errors
+    ///
+    /// Any answer with a status outside 200 to 299, and no answer. [`HttpError::effect`] says whether a write may have
+    /// happened all the same.
+    ///
+    /// # Cancellation
+    ///
+    /// A dropped read costs nothing. A dropped write may or may not have happened, as if its answer had been lost.
+    pub async fn send(&self, request: Request) -> Result<Response, HttpError> {
+        let call = Arc::new(request.call());
+        let span = tracing::debug_span!(
+            "cloud_call",
+            provider = self.shared.config.provider,
+            operation = call.operation,
+            method = %call.method,
+            path = %call.path,
+        );
+        // Boxed, because callers hold this future inside of their own.
+        let outcome = Box::pin(self.shared.tries(&request, &call).instrument(span)).await;
+        outcome.map_err(|failure| HttpError { call, failure })
+    }
+}
+
+impl Shared {
+    async fn tries(&self, request: &Request, call: &Arc<Call>) -> Result<Response, Failure> {
+        let give_up = Instant::now() + self.config.deadline;
+        let mut tries = 0;
+        loop {
+            let failure = match self.once(request, call, give_up).await {
+                Ok(response) => return Ok(response),
+                Err(failure) => failure,
+            };
+            tries += 1;
+            if !request.idempotent {
+                return Err(failure);
+            }
+            let Some(delay) = retry::delay(&self.config.retry, tries, &failure, || self.draw()) else {
+                return Err(failure);
+            };
+            if Instant::now() + delay >= give_up {
+                return Err(failure);
+            }
+            tracing::warn!(err = %failure, attempt = tries, delay = ?delay, "cloud call will be repeated");
+            self.unless_shut_down(sleep(delay)).await?;
+        }
+    }
+
+    /// One try: budget, gate, exchange.
+    async fn once(&self, request: &Request, call: &Arc<Call>, give_up: Instant) -> Result<Response, Failure> {
+        let wait = give_up.saturating_duration_since(Instant::now());
+        let place = self
+            .unless_shut_down(timeout(wait, self.budget.acquire()))
+            .await?
+            .map_err(|_| Failure::Timeout {
+                phase: Phase::Queue,
+                after: self.config.deadline,
+            })?;
+        self.note_budget();
+        let outcome = match request.kind {
+            Kind::Read => self
+                .unless_shut_down(self.exchange(request, call))
+                .await
+                .flatten(),
+            Kind::Write => self.exchange(request, call).await,
+        };
+        drop(place);
+        if let Err(Failure::Status(failure)) = &outcome
+            && failure.status == StatusCode::TOO_MANY_REQUESTS
+        {
+            self.config.metrics.throttled(self.config.provider);
+            if let Some(asked) = failure.retry_after {
+                self.budget.pause(asked.min(self.config.retry.max_retry_after));
+            }
+        }
+        self.note_budget();
+        outcome
+    }
+
+    async fn exchange(&self, request: &Request, call: &Arc<Call>) -> Result<Response, Failure> {
+        let message = request.to_http(&self.user_agent)?;
+        let limit = request.timeout.unwrap_or(match request.kind {
+            Kind::Read => self.config.read_timeout,
+            Kind::Write => self.config.write_timeout,
+        });
+        // Innermost: nothing that can wait comes between this question and the transport.
+        if request.kind == Kind::Write {
+            self.config.gate.check().map_err(Failure::GateClosed)?;
+        }
+        let mut counted = self.config.metrics.begin(self.config.provider, request.operation);
+        let begun = Instant::now();
+        let exchange = async {
+            let answer = self.transport.send(message).await?;
+            let (head, body) = answer.into_parts();
+            if head.status.is_success() {
+                let (body, end) = read(body, self.config.max_body).await;
+                return match end {
+                    End::Whole => Ok(Response {
+                        status: head.status,
+                        headers: head.headers,
+                        body,
+                        call: call.clone(),
+                    }),
+                    End::TooLong => Err(Failure::TooLarge {
+                        status: head.status,
+                        limit: self.config.max_body,
+                    }),
+                    End::Broken(error) => Err(Failure::Broken(error.into())),
+                };
+            }
+            // A refusal is a refusal even if its text does not arrive.
+            let (body, _) = read(body, MAX_REFUSAL).await;
+            Err(Failure::Status(Box::new(StatusFailure {
+                status: head.status,
+                retry_after: retry::retry_after(&head.headers),
+                headers: head.headers,
+                excerpt: call.excerpt(&body),
+                body,
+            })))
+        };
+        let outcome = timeout(limit, exchange).await.unwrap_or(Err(Failure::Timeout {
+            phase: Phase::Exchange,
+            after: limit,
+        }));
+        let status = match &outcome {
+            Ok(response) => Some(response.status),
+            Err(Failure::Status(failure)) => Some(failure.status),
+            Err(Failure::TooLarge { status, .. }) => Some(*status),
+            Err(_) => None,
+        };
+        if let Some(status) = status {
+            counted.answered(status);
+        }
+        match &outcome {
+            Ok(response) => tracing::debug!(
+                status = response.status.as_u16(),
+                seconds = begun.elapsed().as_secs_f64(),
+                bytes = response.body.len(),
+                "cloud answered"
+            ),
+            Err(failure) => {
+                tracing::debug!(seconds = begun.elapsed().as_secs_f64(), err = %failure, "cloud call failed");
+            }
+        }
+        outcome
+    }
+
+    async fn unless_shut_down<F: Future>(&self, work: F) -> Result<F::Output, Failure> {
+        tokio::select! {
+            biased;
+            () = self.config.shutdown.cancelled() => Err(Failure::Cancelled),
+            output = work => Ok(output),
+        }
+    }
+
+    fn note_budget(&self) {
+        self.config
+            .metrics
+            .budget_left(self.config.provider, self.budget.left());
+    }
+
+    fn draw(&self) -> f64 {
+        retry::draw(&mut self.jitter.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+enum End {
+    Whole,
+    TooLong,
+    Broken(BoxError),
+}
+
+/// Reads a body up to a limit, and says how it ended.
+async fn read(mut body: AnswerBody, limit: usize) -> (Bytes, End) {
+    let mut bytes = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let data = match frame {
+            Ok(frame) => frame.into_data(),
+            Err(error) => return (bytes.freeze(), End::Broken(error)),
+        };
+        // Anything but data is trailers, which no cloud uses.
+        let Ok(data) = data else { continue };
+        let room = limit - bytes.len();
+        bytes.extend_from_slice(&data[..data.len().min(room)]);
+        if data.len() > room {
+            return (bytes.freeze(), End::TooLong);
+        }
+    }
+    (bytes.freeze(), End::Whole)
+}

@@ -1,0 +1,270 @@
+//! Why a call failed, and whether its effect may have happened all the same.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+
+use crate::gate::GateClosed;
+use crate::secret::{Secret, redact};
+
+/// The most characters of a body that a message shows.
+const EXCERPT: usize = 200;
+
+/// A call that did not end in a good answer.
+///
+/// The text is `operation: METHOD path: what failed`. It holds no query string, no header and no secret.
+#[derive(Debug, Clone)]
+pub struct HttpError {
+    /// Which call it was.
+    pub call: Arc<Call>,
+    /// What failed.
+    pub failure: Failure,
+}
+
+/// Names one call for messages.
+#[derive(Debug)]
+pub struct Call {
+    /// The operation, e.g. `load-balancers.create`.
+    pub operation: &'static str,
+    /// The HTTP method.
+    pub method: Method,
+    /// The path of the URL, without its query.
+    pub path: String,
+    /// Texts that must not be shown, should the cloud repeat them in an answer.
+    pub(crate) secrets: Vec<Secret>,
+    /// Whether the answer itself is a secret, so that nothing of it may be shown.
+    pub(crate) confidential: bool,
+}
+
+impl Call {
+    /// The start of a body on one line, fit to be shown.
+    pub(crate) fn excerpt(&self, body: &[u8]) -> String {
+        if self.confidential {
+            return String::new();
+        }
+        // Redact before cutting, or a secret across the cut would show its first half.
+        let text = redact(&String::from_utf8_lossy(body), &self.secrets);
+        let mut line = String::new();
+        for word in text
+            .split(|c: char| c.is_whitespace() || c.is_control())
+            .filter(|word| !word.is_empty())
+        {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+            if line.len() > EXCERPT {
+                break;
+            }
+        }
+        match line.char_indices().nth(EXCERPT) {
+            Some((cut, _)) => format!("{}…", &line[..cut]),
+            None => line,
+        }
+    }
+}
+
+/// What failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Time ran out.
+    #[error("no answer within {} s ({phase})", .after.as_secs_f64())]
+    Timeout {
+        /// What was under way.
+        phase: Phase,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// No connection could be made; nothing was sent.
+    #[error("cannot connect: {}", chain(&**.0))]
+    Connect(#[source] Arc<dyn StdError + Send + Sync>),
+    /// The other side could not be trusted or does not speak TLS; nothing was sent.
+    #[error("cannot connect securely: {}", chain(&**.0))]
+    Tls(#[source] Arc<dyn StdError + Send + Sync>),
+    /// The connection broke after the request was handed over.
+    #[error("the connection broke: {}", chain(&**.0))]
+    Broken(#[source] Arc<dyn StdError + Send + Sync>),
+    /// The cloud answered with a status outside 200 to 299.
+    #[error("{0}")]
+    Status(Box<StatusFailure>),
+    /// The answer was good but its body was not what it should be.
+    #[error("cannot read the answer ({status}): {reason}{}", after_colon(.excerpt))]
+    Decode {
+        /// The status of the answer.
+        status: StatusCode,
+        /// What the decoder stumbled over.
+        reason: String,
+        /// The start of the body, redacted.
+        excerpt: String,
+    },
+    /// The body of a good answer is longer than allowed.
+    #[error("the answer ({status}) is longer than {limit} bytes")]
+    TooLarge {
+        /// The status of the answer.
+        status: StatusCode,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The write was not sent because writes are not allowed now.
+    #[error("not sent: {0}")]
+    GateClosed(#[source] GateClosed),
+    /// The process is shutting down.
+    #[error("cancelled by shutdown")]
+    Cancelled,
+    /// The request could not be built; nothing was sent.
+    #[error("bad request: {0}")]
+    Unsendable(String),
+}
+
+/// What a timeout interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The wait for the budget: nothing was sent.
+    Queue,
+    /// The exchange itself.
+    Exchange,
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Queue => "waiting for a free slot",
+            Self::Exchange => "request sent",
+        })
+    }
+}
+
+/// An answer with a status outside 200 to 299. The text is the status and, if there is one, the start of the body.
+#[derive(Debug, Clone)]
+pub struct StatusFailure {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers of the answer.
+    pub headers: HeaderMap,
+    /// How long the cloud asks to wait before the next try.
+    pub retry_after: Option<Duration>,
+    /// The body, cut at 64 KiB.
+    pub body: Bytes,
+    /// The start of the body, redacted, on one line.
+    pub excerpt: String,
+}
+
+impl std::fmt::Display for StatusFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.status.as_str())?;
+        if let Some(reason) = self.status.canonical_reason() {
+            write!(f, " {reason}")?;
+        }
+        f.write_str(&after_colon(&self.excerpt))
+    }
+}
+
+/// Whether a failed write may have changed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// Certainly nothing happened.
+    No,
+    /// The answer was lost or does not tell: look before trying again.
+    Maybe,
+    /// It happened; only its answer could not be used.
+    Yes,
+}
+
+impl HttpError {
+    /// Whether the effect of this call happened.
+    pub fn effect(&self) -> Effect {
+        match &self.failure {
+            Failure::Timeout {
+                phase: Phase::Queue, ..
+            }
+            | Failure::Connect(_)
+            | Failure::Tls(_)
+            | Failure::GateClosed(_)
+            | Failure::Cancelled
+            | Failure::Unsendable(_) => Effect::No,
+            Failure::Timeout {
+                phase: Phase::Exchange,
+                ..
+            }
+            | Failure::Broken(_) => Effect::Maybe,
+            // A refusal is made before anything is done. A 408, and any answer of a server or proxy in trouble, does
+            // not tell how far the request got; nor does a redirect, which this stack does not follow.
+            Failure::Status(failure) => {
+                if failure.status.is_client_error() && failure.status != StatusCode::REQUEST_TIMEOUT {
+                    Effect::No
+                } else {
+                    Effect::Maybe
+                }
+            }
+            Failure::Decode { .. } | Failure::TooLarge { .. } => Effect::Yes,
+        }
+    }
+
+    /// Whether the effect of this call may have happened, so that one has to look before trying again.
+    pub fn maybe_applied(&self) -> bool {
+        self.effect() != Effect::No
+    }
+
+    /// The status, if the cloud answered.
+    pub fn status(&self) -> Option<StatusCode> {
+        match &self.failure {
+            Failure::Status(failure) => Some(failure.status),
+            Failure::Decode { status, .. } | Failure::TooLarge { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// How long the cloud asked to wait, if it did.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match &self.failure {
+            Failure::Status(failure) => failure.retry_after,
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for HttpError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Call {
+            operation,
+            method,
+            path,
+            ..
+        } = &*self.call;
+        write!(f, "{operation}: {method} {path}: {}", self.failure)
+    }
+}
+
+impl StdError for HttpError {
+    // The text already holds the failure, and the failure's text its causes.
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        None
+    }
+}
+
+/// An error and its causes on one line, each text once.
+fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.ends_with(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+fn after_colon(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!(": {text}")
+    }
+}

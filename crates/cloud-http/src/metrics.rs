@@ -1,0 +1,198 @@
+//! What is counted about the calls to clouds.
+
+use std::borrow::Cow;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use tokio::time::Instant;
+
+/// From a fast read (10 ms) to a write that the cloud held back (2 min).
+const BUCKETS: [f64; 12] = [
+    0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 120.0,
+];
+
+/// The `code` of an exchange that got no answer.
+const NO_ANSWER: &str = "<error>";
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CodeLabels {
+    provider: &'static str,
+    operation: &'static str,
+    code: Cow<'static, str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    provider: &'static str,
+    operation: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ProviderLabels {
+    provider: &'static str,
+}
+
+/// The series of all clouds. Clones share them.
+///
+/// An exchange is one request that was handed to the transport: a call that was tried three times counts three times,
+/// because that is what the cloud sees.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    requests: Family<CodeLabels, Counter>,
+    duration: Family<OperationLabels, Histogram, fn() -> Histogram>,
+    in_flight: Family<ProviderLabels, Gauge>,
+    throttled: Family<ProviderLabels, Counter>,
+    budget_left: Family<ProviderLabels, Gauge>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            in_flight: Family::default(),
+            throttled: Family::default(),
+            budget_left: Family::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Makes the series visible under their names. Call it once per registry.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "cloud_api_requests",
+            "Requests sent to a cloud's API by operation and HTTP status, <error> without an answer",
+            self.requests.clone(),
+        );
+        registry.register(
+            "cloud_api_request_duration_seconds",
+            "Time from sending a request to a cloud's API to the end of its answer",
+            self.duration.clone(),
+        );
+        registry.register(
+            "cloud_api_requests_in_flight",
+            "Requests to a cloud's API that are waiting for the end of their answer",
+            self.in_flight.clone(),
+        );
+        registry.register(
+            "cloud_api_throttled",
+            "Answers of a cloud's API that refused a request because of its rate",
+            self.throttled.clone(),
+        );
+        registry.register(
+            "cloud_api_budget_left",
+            "Requests to a cloud's API that could begin at once",
+            self.budget_left.clone(),
+        );
+    }
+
+    pub(crate) fn throttled(&self, provider: &'static str) {
+        self.throttled.get_or_create(&ProviderLabels { provider }).inc();
+    }
+
+    pub(crate) fn budget_left(&self, provider: &'static str, left: usize) {
+        self.budget_left
+            .get_or_create(&ProviderLabels { provider })
+            .set(i64::try_from(left).unwrap_or(i64::MAX));
+    }
+
+    /// Counts an exchange from now on until the guard is finished, or dropped without an answer.
+    pub(crate) fn begin(&self, provider: &'static str, operation: &'static str) -> Exchange {
+        self.in_flight.get_or_create(&ProviderLabels { provider }).inc();
+        Exchange {
+            metrics: self.clone(),
+            provider,
+            operation,
+            begun: Instant::now(),
+            code: Cow::Borrowed(NO_ANSWER),
+        }
+    }
+}
+
+/// One exchange under way.
+pub(crate) struct Exchange {
+    metrics: Metrics,
+    provider: &'static str,
+    operation: &'static str,
+    begun: Instant,
+    code: Cow<'static, str>,
+}
+
+impl Exchange {
+    pub(crate) fn answered(&mut self, status: http::StatusCode) {
+        self.code = Cow::Owned(status.as_str().to_owned());
+    }
+}
+
+impl Drop for Exchange {
+    // In drop, so that an exchange whose caller went away is counted as well.
+    fn drop(&mut self) {
+        let Self {
+            metrics,
+            provider,
+            operation,
+            begun,
+            code,
+        } = self;
+        metrics
+            .in_flight
+            .get_or_create(&ProviderLabels { provider })
+            .dec();
+        metrics
+            .requests
+            .get_or_create(&CodeLabels {
+                provider,
+                operation,
+                code: code.clone(),
+            })
+            .inc();
+        metrics
+            .duration
+            .get_or_create(&OperationLabels { provider, operation })
+            .observe(begun.elapsed().as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_labels_are_the_documented_ones() {
+        let metrics = Metrics::default();
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            metrics
+                .begin("nimbus", "servers.list")
+                .answered(http::StatusCode::OK);
+            drop(metrics.begin("nimbus", "servers.list"));
+            metrics.throttled("nimbus");
+            metrics.budget_left("nimbus", 16);
+        });
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        for line in [
+            r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="200"} 1"#,
+            r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="<error>"} 1"#,
+            r#"cloud_api_request_duration_seconds_count{provider="nimbus",operation="servers.list"} 2"#,
+            r#"cloud_api_requests_in_flight{provider="nimbus"} 0"#,
+            r#"cloud_api_throttled_total{provider="nimbus"} 1"#,
+            r#"cloud_api_budget_left{provider="nimbus"} 16"#,
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is missing in\n{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Which requests go through a proxy, by the rules of Go's `net/http` (package `golang.org/x/net/http/httpproxy`), so
+//! that a cluster's settings keep their meaning.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http::{HeaderValue, Uri};
+use ipnet::IpNet;
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+/// `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, parsed.
+#[derive(Debug, Clone, Default)]
+pub struct ProxyRules {
+    http: Option<Proxy>,
+    https: Option<Proxy>,
+    direct: Vec<Exception>,
+}
+
+/// One proxy.
+#[derive(Clone)]
+pub struct Proxy {
+    uri: Uri,
+    auth: Option<HeaderValue>,
+}
+
+/// A proxy's URL cannot be used. The URL itself is not shown, since it may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProxyError {
+    /// The value is not a URL with a host.
+    #[error("{variable} is not a URL")]
+    Url {
+        /// The environment variable.
+        variable: &'static str,
+    },
+    /// Only `http` and `https` proxies are supported.
+    #[error("{variable} has the scheme `{scheme}`; only http and https proxies are supported")]
+    Scheme {
+        /// The environment variable.
+        variable: &'static str,
+        /// The scheme found.
+        scheme: String,
+    },
+}
+
+/// An entry of `NO_PROXY`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Exception {
+    /// `*`: everything.
+    All,
+    /// An address, with or without a port.
+    Address(IpAddr, Option<u16>),
+    /// A network such as `10.0.0.0/8`.
+    Network(IpNet),
+    /// A domain: `example.com` holds for itself and all below; with a dot in front, only for all below.
+    Domain {
+        /// Lower case, with a dot in front.
+        suffix: String,
+        itself: bool,
+        port: Option<u16>,
+    },
+}
+
+impl ProxyRules {
+    /// Reads the rules from an environment that is handed in; upper case wins over lower case.
+    ///
+    /// # Errors
+    ///
+    /// A proxy's URL does not parse or names a scheme other than `http` and `https`.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ProxyError> {
+        let value = |upper: &str| {
+            [upper.to_owned(), upper.to_lowercase()]
+                .iter()
+                .find_map(|name| lookup(name).filter(|value| !value.is_empty()))
+        };
+        let proxy = |name: &'static str| value(name).map(|text| Proxy::parse(name, &text)).transpose();
+        Ok(Self {
+            http: proxy("HTTP_PROXY")?,
+            https: proxy("HTTPS_PROXY")?,
+            direct: value("NO_PROXY")
+                .map(|text| exceptions(&text))
+                .unwrap_or_default(),
+        })
+    }
+
+    /// The proxy for a request, or `None` where it goes to its host directly.
+    pub fn proxy_for(&self, target: &Uri) -> Option<&Proxy> {
+        let (proxy, port) = match target.scheme_str()? {
+            "https" => (self.https.as_ref()?, 443),
+            "http" => (self.http.as_ref()?, 80),
+            _ => return None,
+        };
+        let host = target
+            .host()?
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .trim_end_matches('.');
+        let host = host.to_lowercase();
+        let address: Option<IpAddr> = host.parse().ok();
+        // What is on this machine is never reached through a proxy, whatever the rules say.
+        if host == "localhost" || address.is_some_and(|address| address.is_loopback()) {
+            return None;
+        }
+        let port = target.port_u16().unwrap_or(port);
+        let direct = self
+            .direct
+            .iter()
+            .any(|exception| exception.holds(&host, address, port));
+        (!direct).then_some(proxy)
+    }
+}
+
+impl Proxy {
+    fn parse(variable: &'static str, text: &str) -> Result<Self, ProxyError> {
+        // `proxy.example:3128` has no scheme, though it parses as if `proxy.example` were one.
+        let known = |url: &Url| matches!(url.scheme(), "http" | "https");
+        let url = match Url::parse(text) {
+            Ok(url) if known(&url) => url,
+            Ok(url) if text.contains("://") => {
+                return Err(ProxyError::Scheme {
+                    variable,
+                    scheme: url.scheme().to_owned(),
+                });
+            }
+            _ => Url::parse(&format!("http://{text}")).map_err(|_| ProxyError::Url { variable })?,
+        };
+        let bad = ProxyError::Url { variable };
+        let host = url
+            .host_str()
+            .filter(|host| !host.is_empty())
+            .ok_or(bad.clone())?;
+        let port = url.port_or_known_default().ok_or(bad.clone())?;
+        let uri = Uri::builder()
+            .scheme(url.scheme())
+            .authority(format!("{host}:{port}"))
+            .path_and_query("/")
+            .build()
+            .map_err(|_| bad)?;
+        Ok(Self {
+            uri,
+            auth: basic_auth(&url),
+        })
+    }
+
+    /// Where the proxy listens.
+    pub fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    /// The value of `Proxy-Authorization`, if the proxy's URL holds credentials.
+    pub fn auth(&self) -> Option<&HeaderValue> {
+        self.auth.as_ref()
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy")
+            .field("uri", &self.uri)
+            .field("auth", &self.auth.is_some())
+            .finish()
+    }
+}
+
+fn basic_auth(url: &Url) -> Option<HeaderValue> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let mut credentials: Vec<u8> = percent_decode_str(url.username()).collect();
+    credentials.push(b':');
+    credentials.extend(percent_decode_str(url.password().unwrap_or_default()));
+    let mut value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(credentials))).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+fn exceptions(text: &str) -> Vec<Exception> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+        .filter_map(Exception::parse)
+        .collect()
+}
+
+impl Exception {
+    fn parse(entry: &str) -> Option<Self> {
+        let entry = entry.to_lowercase();
+        if entry == "*" {
+            return Some(Self::All);
+        }
+        if let Ok(network) = entry.parse() {
+            return Some(Self::Network(network));
+        }
+        if let Ok(address) = entry.parse() {
+            return Some(Self::Address(address, None));
+        }
+        let (host, port) = match entry.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok()?)),
+            None => (entry.as_str(), None),
+        };
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(host);
+        if let Ok(address) = bare.parse() {
+            return Some(Self::Address(address, port));
+        }
+        let host = host
+            .strip_prefix('*')
+            .filter(|rest| rest.starts_with('.'))
+            .unwrap_or(host);
+        let itself = !host.starts_with('.');
+        let name = host.trim_start_matches('.');
+        (!name.is_empty()).then(|| Self::Domain {
+            suffix: format!(".{name}"),
+            itself,
+            port,
+        })
+    }
+
+    fn holds(&self, host: &str, address: Option<IpAddr>, port: u16) -> bool {
+        match self {
+            Self::All => true,
+            Self::Network(network) => address.is_some_and(|address| network.contains(&address)),
+            Self::Address(excepted, on) => address == Some(*excepted) && on.is_none_or(|on| on == port),
+            Self::Domain {
+                suffix,
+                itself,
+                port: on,
+            } => {
+                (host.ends_with(suffix) || *itself && host == &suffix[1..]) && on.is_none_or(|on| on == port)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(environment: &[(&str, &str)]) -> Result<ProxyRules, ProxyError> {
+        ProxyRules::from_env(|name| {
+            environment
+                .iter()
+                .find(|(found, _)| *found == name)
+                .map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn proxy_for(environment: &[(&str, &str)], target: &str) -> Option<String> {
+        rules(environment)
+            .unwrap()
+            .proxy_for(&target.parse().unwrap())
+            .map(|proxy| proxy.uri().to_string())
+    }
+
+    #[test]
+    fn the_scheme_of_the_target_chooses_the_proxy() {
+        let both = [
+            ("HTTPS_PROXY", "http://secure:3128"),
+            ("HTTP_PROXY", "plain:8080"),
+        ];
+        assert_eq!(
+            proxy_for(&both, "https://cloud.example/v1").unwrap(),
+            "http://secure:3128/"
+        );
+        assert_eq!(
+            proxy_for(&both, "http://cloud.example/v1").unwrap(),
+            "http://plain:8080/"
+        );
+        assert_eq!(proxy_for(&both[1..], "https://cloud.example/v1"), None);
+        assert_eq!(proxy_for(&[], "https://cloud.example/v1"), None);
+    }
+
+    #[test]
+    fn upper_case_wins_over_lower_case_and_empty_is_not_set() {
+        let target = "https://cloud.example/";
+        let lower = ("https_proxy", "http://lower:1");
+        assert_eq!(proxy_for(&[lower], target).unwrap(), "http://lower:1/");
+        assert_eq!(
+            proxy_for(&[lower, ("HTTPS_PROXY", "http://upper:1")], target).unwrap(),
+            "http://upper:1/"
+        );
+        assert_eq!(
+            proxy_for(&[lower, ("HTTPS_PROXY", "")], target).unwrap(),
+            "http://lower:1/"
+        );
+        assert_eq!(proxy_for(&[lower, ("no_proxy", "cloud.example")], target), None);
+    }
+
+    #[test]
+    fn no_proxy_follows_the_rules_of_go() {
+        let table = [
+            ("example.com", "https://example.com/", true),
+            ("example.com", "https://api.example.com/", true),
+            ("example.com", "https://notexample.com/", false),
+            (".example.com", "https://api.example.com/", true),
+            (".example.com", "https://example.com/", false),
+            ("*.example.com", "https://api.example.com/", true),
+            ("*.example.com", "https://example.com/", false),
+            ("EXAMPLE.com", "https://API.Example.COM/", true),
+            ("example.com:8443", "https://example.com:8443/", true),
+            ("example.com:8443", "https://example.com/", false),
+            ("example.com:443", "https://example.com/", true),
+            ("example.com:80", "http://example.com/", true),
+            ("*", "https://anything.example/", true),
+            ("other.example, example.com", "https://example.com/", true),
+            (" , ,", "https://example.com/", false),
+            ("203.0.113.7", "https://203.0.113.7/", true),
+            ("203.0.113.7", "https://203.0.113.8/", false),
+            ("203.0.113.7:8443", "https://203.0.113.7/", false),
+            ("203.0.113.7:443", "https://203.0.113.7/", true),
+            ("203.0.113.0/24", "https://203.0.113.8/", true),
+            ("203.0.113.0/24", "https://198.51.100.8/", false),
+            ("203.0.113.0/24", "https://name.example/", false),
+            ("2001:db8::/32", "https://[2001:db8::1]/", true),
+            ("2001:db8::1", "https://[2001:db8::1]:8443/", true),
+            ("[2001:db8::1]:8443", "https://[2001:db8::1]:8443/", true),
+            ("[2001:db8::1]:8443", "https://[2001:db8::1]/", false),
+            ("", "https://localhost:6443/", true),
+            ("", "https://127.0.0.9/", true),
+            ("", "https://[::1]/", true),
+        ];
+        for (no_proxy, target, direct) in table {
+            let environment = [
+                ("HTTPS_PROXY", "http://proxy:3128"),
+                ("HTTP_PROXY", "http://proxy:3128"),
+                ("NO_PROXY", no_proxy),
+            ];
+            assert_eq!(
+                proxy_for(&environment, target).is_none(),
+                direct,
+                "NO_PROXY={no_proxy} {target}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_proxys_password_is_sent_and_not_shown() {
+        let rules = rules(&[("HTTPS_PROXY", "http://anna:p%40ss@proxy.example:3128")]).unwrap();
+        let proxy = rules
+            .proxy_for(&Uri::from_static("https://cloud.example/"))
+            .unwrap();
+        assert_eq!(proxy.uri(), "http://proxy.example:3128/");
+        assert_eq!(
+            proxy.auth().unwrap(),
+            &format!("Basic {}", BASE64_STANDARD.encode("anna:p@ss"))
+        );
+        let shown = format!("{rules:?}");
+        assert!(!shown.contains("anna") && !shown.contains("ss@"), "{shown}");
+    }
+
+    #[test]
+    fn a_proxy_that_cannot_be_used_is_named_without_its_value() {
+        let error = rules(&[("HTTPS_PROXY", "socks5://anna:secret@proxy:1080")])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "HTTPS_PROXY has the scheme `socks5`; only http and https proxies are supported"
+        );
+        let error = rules(&[("HTTP_PROXY", "http://")]).unwrap_err();
+        assert_eq!(
+            error,
+            ProxyError::Url {
+                variable: "HTTP_PROXY"
+            }
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! A good answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde::de::DeserializeOwned;
+
+use crate::error::{Call, Failure, HttpError};
+
+/// An answer with a status from 200 to 299, read to its end.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    pub(crate) call: Arc<Call>,
+}
+
+impl Response {
+    /// Decodes the body as JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Decode`], which keeps the status and the start of the body. The call itself had its effect.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, HttpError> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            // The decoder's text may quote the body.
+            let reason = if self.call.confidential {
+                format!(
+                    "{:?} error at line {} column {}",
+                    error.classify(),
+                    error.line(),
+                    error.column()
+                )
+                .to_lowercase()
+            } else {
+                crate::secret::redact(&error.to_string(), &self.call.secrets)
+            };
+            self.unusable(reason)
+        })
+    }
+
+    /// An error that says that this answer, though good, cannot be used: for what JSON decoding alone cannot see.
+    pub fn unusable(&self, reason: impl Into<String>) -> HttpError {
+        HttpError {
+            call: self.call.clone(),
+            failure: Failure::Decode {
+                status: self.status,
+                reason: reason.into(),
+                excerpt: self.call.excerpt(&self.body),
+            },
+        }
+    }
+
+    /// Which call this answers.
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+}

@@ -1,0 +1,195 @@
+//! Whether a failed try is followed by another one, and when.
+
+use std::time::Duration;
+
+use http::header::{DATE, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
+
+use crate::config::RetryPolicy;
+use crate::error::Failure;
+
+/// The delay before the next try of a call that may be repeated, or `None` if this failure is final.
+///
+/// `tries` is the number of tries made so far.
+pub(crate) fn delay(
+    policy: &RetryPolicy,
+    tries: u32,
+    failure: &Failure,
+    random: impl FnOnce() -> f64,
+) -> Option<Duration> {
+    if tries >= policy.attempts {
+        return None;
+    }
+    let asked = match failure {
+        Failure::Connect(_) | Failure::Broken(_) => None,
+        Failure::Status(failure) if is_transient(failure.status) => failure.retry_after,
+        _ => return None,
+    };
+    if asked.is_some_and(|asked| asked > policy.max_retry_after) {
+        return None;
+    }
+    let longest = policy
+        .first_delay
+        .saturating_mul(1 << (tries - 1).min(20))
+        .min(policy.max_delay);
+    // From the upper half: enough to spread callers out, and never almost nothing.
+    let drawn = longest.mul_f64(0.5 + random() / 2.0);
+    Some(drawn.max(asked.unwrap_or_default()))
+}
+
+fn is_transient(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+pub(crate) fn draw(rng: &mut ChaCha8Rng) -> f64 {
+    rng.random::<f64>()
+}
+
+/// The delay that an answer asks for (RFC 9110, section 10.2.3): seconds, or a date, which is taken relative to the
+/// answer's own `Date`, so that the local wall clock does not matter.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::from(u32::MAX))));
+    }
+    let until = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    let sent = jiff::fmt::rfc2822::parse(headers.get(DATE)?.to_str().ok()?)
+        .ok()?
+        .timestamp();
+    Some(Duration::try_from(until.duration_since(sent)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use http::HeaderValue;
+
+    use super::*;
+    use crate::error::{Phase, StatusFailure};
+
+    fn status(status: u16, retry_after: Option<u64>) -> Failure {
+        Failure::Status(Box::new(StatusFailure {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: HeaderMap::new(),
+            retry_after: retry_after.map(Duration::from_secs),
+            body: Bytes::new(),
+            excerpt: String::new(),
+        }))
+    }
+
+    #[test]
+    fn only_transient_failures_are_repeated() {
+        let policy = RetryPolicy::default();
+        let broken = || Arc::new(std::io::Error::other("gone"));
+        let table = [
+            (status(429, None), true),
+            (status(502, None), true),
+            (status(503, None), true),
+            (status(504, None), true),
+            (Failure::Connect(broken()), true),
+            (Failure::Broken(broken()), true),
+            (Failure::Tls(broken()), false),
+            (status(400, None), false),
+            (status(404, None), false),
+            (status(500, None), false),
+            (
+                Failure::Timeout {
+                    phase: Phase::Exchange,
+                    after: Duration::from_secs(20),
+                },
+                false,
+            ),
+            (Failure::Cancelled, false),
+        ];
+        for (failure, repeated) in table {
+            assert_eq!(
+                delay(&policy, 1, &failure, || 0.0).is_some(),
+                repeated,
+                "{failure}"
+            );
+        }
+    }
+
+    #[test]
+    fn delays_double_with_jitter_up_to_the_limit_and_tries_are_bounded() {
+        let policy = RetryPolicy {
+            attempts: 7,
+            ..RetryPolicy::default()
+        };
+        let millis = |tries, random: f64| {
+            delay(&policy, tries, &status(503, None), || random).map(|delay| delay.as_millis())
+        };
+        let shortest: Vec<_> = (1..=7).map(|tries| millis(tries, 0.0)).collect();
+        let longest: Vec<_> = (1..=7).map(|tries| millis(tries, 1.0)).collect();
+        assert_eq!(
+            shortest,
+            [
+                Some(250),
+                Some(500),
+                Some(1000),
+                Some(2000),
+                Some(2500),
+                Some(2500),
+                None
+            ]
+        );
+        assert_eq!(
+            longest,
+            [
+                Some(500),
+                Some(1000),
+                Some(2000),
+                Some(4000),
+                Some(5000),
+                Some(5000),
+                None
+            ]
+        );
+    }
+
+    #[test]
+    fn the_clouds_own_delay_is_honoured_up_to_the_limit() {
+        let policy = RetryPolicy::default();
+        assert_eq!(
+            delay(&policy, 1, &status(429, Some(9)), || 0.5),
+            Some(Duration::from_secs(9))
+        );
+        assert_eq!(
+            delay(&policy, 1, &status(429, Some(30)), || 0.5),
+            Some(Duration::from_secs(30))
+        );
+        assert_eq!(delay(&policy, 1, &status(429, Some(31)), || 0.5), None);
+    }
+
+    #[test]
+    fn retry_after_is_read_as_seconds_or_relative_to_the_answers_date() {
+        let parse = |retry_after: &'static str, date: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(retry_after));
+            if let Some(date) = date {
+                headers.insert(DATE, HeaderValue::from_static(date));
+            }
+            super::retry_after(&headers).map(|delay| delay.as_secs())
+        };
+        assert_eq!(parse("120", None), Some(120));
+        assert_eq!(parse(" 0 ", None), Some(0));
+        assert_eq!(parse("-1", None), None);
+        assert_eq!(parse("soon", None), None);
+        assert_eq!(parse("99999999999999999999999", None), Some(u64::from(u32::MAX)));
+        let date = Some("Wed, 21 Oct 2015 07:28:00 GMT");
+        assert_eq!(parse("Wed, 21 Oct 2015 07:28:30 GMT", date), Some(30));
+        assert_eq!(parse("Wed, 21 Oct 2015 07:27:00 GMT", date), Some(0));
+        assert_eq!(parse("Wed, 21 Oct 2015 07:28:30 GMT", None), None);
+        assert_eq!(super::retry_after(&HeaderMap::new()), None);
+    }
+}

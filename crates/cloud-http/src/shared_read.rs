@@ -1,0 +1,109 @@
+//! One read for all who ask at the same time.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared, WeakShared};
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep_until};
+
+/// Joins questions for the same thing, such as the list of all servers, into few reads.
+///
+/// - The first question starts a read at once. Questions asked in the same turn of the runtime share it.
+/// - The next read starts no sooner than an interval after the last one *started*, and answers everyone who asked in
+///   between.
+/// - A read never answers a question that was asked after it began: nobody gets to see a state older than their
+///   question.
+///
+/// `T` is the whole answer, good or bad, cheap to clone: usually `Result<Arc<[Item]>, Error>`. A failed read answers
+/// those who waited for it and nobody else.
+///
+/// # Cancellation
+///
+/// Whoever goes away does not take the read from the others. When nobody is left, the read is dropped too. No task is
+/// started: the read runs inside of those who wait for it.
+#[derive(Clone)]
+pub struct SharedRead<T> {
+    shared: Arc<SharedState<T>>,
+}
+
+struct SharedState<T> {
+    read: Box<dyn Fn() -> BoxFuture<'static, T> + Send + Sync>,
+    interval: Duration,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    last_start: Option<Instant>,
+    /// The read that has not begun yet, if someone waits for it: new questions join it. Weak, because the read itself
+    /// holds this state.
+    next: Option<WeakShared<Answer<T>>>,
+}
+
+type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
+    /// The shortest time between the starts of two reads, unless said otherwise.
+    pub const INTERVAL: Duration = Duration::from_millis(500);
+
+    /// Questions are answered by `read`, which is called once for each read and starts it.
+    pub fn new<F, R>(interval: Duration, read: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = T> + Send + 'static,
+    {
+        Self {
+            shared: Arc::new(SharedState {
+                read: Box::new(move || read().boxed()),
+                interval,
+                state: Mutex::new(State {
+                    last_start: None,
+                    next: None,
+                }),
+            }),
+        }
+    }
+
+    /// Asks. The answer comes from a read that begins no earlier than this call.
+    pub async fn ask(&self) -> T {
+        self.join().await
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
+    fn join(&self) -> Shared<Answer<T>> {
+        let mut state = self.shared.lock();
+        if let Some(next) = state.next.as_ref().and_then(WeakShared::upgrade) {
+            return next;
+        }
+        let answer: Answer<T> = self.shared.clone().answer(state.last_start).boxed();
+        let next = answer.shared();
+        state.next = next.downgrade();
+        next
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> SharedState<T> {
+    /// Waits until a read may start, closes the door to further questions, and reads.
+    async fn answer(self: Arc<Self>, last_start: Option<Instant>) -> T {
+        // Let everyone who is about to ask in this turn join.
+        yield_now().await;
+        if let Some(last) = last_start {
+            sleep_until(last + self.interval).await;
+        }
+        {
+            let mut state = self.lock();
+            state.next = None;
+            state.last_start = Some(Instant::now());
+        }
+        (self.read)().await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        // No code that can panic runs under the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

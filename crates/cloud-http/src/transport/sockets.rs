@@ -1,0 +1,159 @@
+//! The transport over TCP and TLS.
+
+use std::error::Error as StdError;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Uri;
+use http::header::PROXY_AUTHORIZATION;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::connector::{self, Connector};
+use super::{TransportError, roots};
+use crate::proxy::{ProxyError, ProxyRules};
+
+/// How connections are made.
+#[derive(Debug, Clone)]
+pub struct SocketOptions {
+    /// Which requests go through a proxy.
+    pub proxies: ProxyRules,
+    /// `SSL_CERT_FILE`: certificate authorities in place of the system's file.
+    pub cert_file: Option<PathBuf>,
+    /// `SSL_CERT_DIR`: directories of certificate authorities in place of the system's.
+    pub cert_dirs: Option<Vec<PathBuf>>,
+    /// The longest time until a connection stands, TLS and proxy included. Default 10 s.
+    pub connect_timeout: Duration,
+    /// How long an unused connection is kept. Default 90 s, as in Go.
+    pub idle_timeout: Duration,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            proxies: ProxyRules::default(),
+            cert_file: None,
+            cert_dirs: None,
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(90),
+        }
+    }
+}
+
+impl SocketOptions {
+    /// Reads `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` (upper case first, then lower case), `SSL_CERT_FILE` and
+    /// `SSL_CERT_DIR` from an environment that is handed in.
+    ///
+    /// # Errors
+    ///
+    /// A proxy's URL does not parse or names a scheme other than `http` and `https`.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ProxyError> {
+        let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
+        Ok(Self {
+            proxies: ProxyRules::from_env(&lookup)?,
+            cert_file: set("SSL_CERT_FILE").map(PathBuf::from),
+            cert_dirs: set("SSL_CERT_DIR").map(|dirs| {
+                dirs.split(':')
+                    .filter(|dir| !dir.is_empty())
+                    .map(PathBuf::from)
+                    .collect()
+            }),
+            ..Self::default()
+        })
+    }
+}
+
+/// The transport cannot be built.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransportSetupError {
+    /// TLS cannot be set up.
+    #[error("cannot set up TLS: {0}")]
+    Tls(rustls::Error),
+}
+
+pub(super) fn service(
+    options: &SocketOptions,
+) -> Result<
+    impl tower::Service<
+        http::Request<Full<Bytes>>,
+        Response = http::Response<Incoming>,
+        Error = TransportError,
+        Future: Send,
+    > + Clone
+    + Send
+    + Sync
+    + use<>,
+    TransportSetupError,
+> {
+    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(TransportSetupError::Tls)?
+        .with_root_certificates(roots::load(
+            options.cert_file.as_deref(),
+            options.cert_dirs.as_deref(),
+        ))
+        .with_no_client_auth();
+    let connector = Connector::new(tls, options.proxies.clone(), options.connect_timeout);
+    let client = legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(options.idle_timeout)
+        // A connection that a firewall forgot is found before the next call runs into its timeout.
+        .http2_keep_alive_interval(Duration::from_secs(30))
+        .http2_keep_alive_timeout(Duration::from_secs(10))
+        .build::<_, Full<Bytes>>(connector);
+    let proxies = Arc::new(options.proxies.clone());
+    Ok(tower::service_fn(
+        move |mut request: http::Request<Full<Bytes>>| {
+            if let Some(auth) = forward_auth(&proxies, request.uri()) {
+                request.headers_mut().insert(PROXY_AUTHORIZATION, auth);
+            }
+            let exchange = client.request(request);
+            async move { exchange.await.map_err(classify) }
+        },
+    ))
+}
+
+/// The proxy's credentials, for a plain request that the proxy itself reads. Inside a tunnel they go with `CONNECT`.
+fn forward_auth(proxies: &ProxyRules, uri: &Uri) -> Option<http::HeaderValue> {
+    if uri.scheme_str() != Some("http") {
+        return None;
+    }
+    proxies.proxy_for(uri)?.auth().cloned()
+}
+
+fn classify(error: legacy::Error) -> TransportError {
+    if !error.is_connect() {
+        return TransportError::Broken(error.into());
+    }
+    if is_tls(&error) {
+        TransportError::Tls(error.into())
+    } else {
+        TransportError::Connect(error.into())
+    }
+}
+
+/// Whether the error came from TLS itself. A connection that merely ended during the handshake did not.
+fn is_tls(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<rustls::Error>() {
+            return true;
+        }
+        // `source` of an I/O error skips the error that it wraps.
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner as &(dyn StdError + 'static)),
+            None => match error.downcast_ref::<connector::ConnectFailed>() {
+                Some(failed) => Some(&*failed.0),
+                None => error.source(),
+            },
+        };
+    }
+    false
+}
