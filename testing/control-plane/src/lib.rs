@@ -1,1 +1,28 @@
 //! Builds and starts the real kube-apiserver and etcd for tests.
+//!
+//! The two programs are compiled by the Go toolchain from their published modules; which releases is written in
+//! `go/<minor>/go.mod`. What is built stays in a cache beside the source tree. A [`ControlPlane`] is one API server
+//! with an etcd of its own on free ports of the loopback address, ready in seconds, and gone when the value is
+//! dropped or the test process dies, however it dies.
+//!
+//! There is no controller manager, scheduler or kubelet: objects change only when a test changes them.
+
+mod audit;
+mod binaries;
+mod build;
+mod certificates;
+mod client;
+mod kubeconfig;
+mod process;
+mod server;
+mod version;
+
+pub use audit::{AuditEvent, AuditLogError};
+pub use binaries::{Binaries, Missing, binaries, binaries_or_leave_out, in_ci};
+pub use build::{BuildError, build};
+pub use certificates::CertificateError;
+pub use client::ClientError;
+pub use kubeconfig::Kubeconfig;
+pub use process::ProcessError;
+pub use server::{ControlPlane, Options, StartError};
+pub use version::{UnknownVersion, Version};

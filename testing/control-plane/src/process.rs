@@ -1,0 +1,156 @@
+//! Server processes that do not outlive us.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// Runs the server and, beside it, one who waits for the end of the pipe that we hold and then kills it.
+///
+/// The kernel closes the pipe when we die, even when nothing of ours runs any more; a parent-death signal would need
+/// unsafe code. `$$` is the server: the shell's process becomes it.
+const GUARD: &str = r#"exec 3<&0 </dev/null; (read -r _ <&3; kill -9 $$) & exec "$@" 3<&-"#;
+
+/// A server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start {program}")]
+pub struct ProcessError {
+    program: String,
+    source: io::Error,
+}
+
+/// A running server, killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts a program whose output goes to a log file.
+    pub(crate) fn start(
+        name: &'static str,
+        program: &Path,
+        arguments: &[String],
+        log: PathBuf,
+    ) -> Result<Self, ProcessError> {
+        let start = || {
+            let out = File::create(&log)?;
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", GUARD, name]).arg(program).args(arguments);
+            command.stdin(Stdio::piped()).stdout(out.try_clone()?).stderr(out);
+            // A group of its own: Ctrl-C is for us, who then stop it in order; and one signal reaches all of it.
+            command.process_group(0);
+            command.spawn()
+        };
+        match start() {
+            Ok(child) => Ok(Self { name, child, log }),
+            Err(source) => Err(ProcessError {
+                program: program.display().to_string(),
+                source,
+            }),
+        }
+    }
+
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Which server this is.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where its output goes.
+    pub(crate) fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The end of its log, for an error message.
+    pub(crate) fn last_words(&self) -> String {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(15)..].join("\n")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // The group still has the guard in it when the server has ended, so the number cannot belong to another yet.
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It fails only when the whole group has ended, and that is what is wanted.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn start(directory: &Path, script: &str) -> Process {
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        Process::start("test", Path::new("/bin/sh"), &arguments, directory.join("log")).unwrap()
+    }
+
+    /// Whether a process of this group runs. One that has ended but that nobody has reaped yet does not: in a
+    /// container the first process may never reap.
+    fn group_is_alive(id: u32) -> bool {
+        let stat = |entry: io::Result<fs::DirEntry>| fs::read_to_string(entry.ok()?.path().join("stat")).ok();
+        fs::read_dir("/proc").unwrap().filter_map(stat).any(|stat| {
+            // After the name, which ends at the last parenthesis: state, parent, group (proc_pid_stat(5)).
+            let (_, fields) = stat.rsplit_once(')').unwrap();
+            let fields: Vec<&str> = fields.split_whitespace().collect();
+            fields[0] != "Z" && fields[2] == id.to_string()
+        })
+    }
+
+    async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
+        while !holds() {
+            assert!(tokio::time::Instant::now() < deadline, "not within 10 s: {what}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_dropped_server_is_gone_with_its_children() {
+        let directory = tempfile::tempdir().unwrap();
+        let process = start(directory.path(), "sleep 1000 & sleep 1000");
+        let id = process.id();
+        assert!(group_is_alive(id));
+        drop(process);
+        eventually("the group ends", || !group_is_alive(id)).await;
+    }
+
+    #[tokio::test]
+    async fn a_server_dies_when_the_pipe_to_it_closes() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut process = start(directory.path(), "exec sleep 1000");
+        assert!(!process.has_ended());
+        // What the kernel does for a process that was killed.
+        drop(process.child.stdin.take());
+        eventually("the server ends", || process.has_ended()).await;
+    }
+
+    #[tokio::test]
+    async fn the_last_words_of_a_server_that_ended_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut process = start(directory.path(), "echo no room; exit 1");
+        eventually("the server ends", || process.has_ended()).await;
+        assert_eq!(process.last_words(), "no room");
+    }
+}
