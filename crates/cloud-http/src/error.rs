@@ -40,13 +40,19 @@ pub struct Call {
 }
 
 impl Call {
+    /// A text from the answer with this call's secrets cut out, fit to be shown.
+    pub fn redact(&self, text: &str) -> String {
+        if self.confidential {
+            String::new()
+        } else {
+            redact(text, &self.secrets)
+        }
+    }
+
     /// The start of a body on one line, fit to be shown.
     pub(crate) fn excerpt(&self, body: &[u8]) -> String {
-        if self.confidential {
-            return String::new();
-        }
         // Redact before cutting, or a secret across the cut would show its first half.
-        let text = redact(&String::from_utf8_lossy(body), &self.secrets);
+        let text = self.redact(&String::from_utf8_lossy(body));
         let mut line = String::new();
         for word in text
             .split(|c: char| c.is_whitespace() || c.is_control())
@@ -175,6 +181,21 @@ pub enum Effect {
 }
 
 impl HttpError {
+    /// A failure of a call that did not get as far as [`CloudHttp::send`](crate::CloudHttp::send).
+    pub fn new(operation: &'static str, method: Method, path: impl Into<String>, failure: Failure) -> Self {
+        let call = Call {
+            operation,
+            method,
+            path: path.into(),
+            secrets: Vec::new(),
+            confidential: false,
+        };
+        Self {
+            call: Arc::new(call),
+            failure,
+        }
+    }
+
     /// Whether the effect of this call happened.
     pub fn effect(&self) -> Effect {
         match &self.failure {

@@ -124,6 +124,7 @@ impl Proxy {
                     scheme: url.scheme().to_owned(),
                 });
             }
+            Err(_) if text.contains("://") => return Err(ProxyError::Url { variable }),
             _ => Url::parse(&format!("http://{text}")).map_err(|_| ProxyError::Url { variable })?,
         };
         let bad = ProxyError::Url { variable };

@@ -1,0 +1,63 @@
+//! What stands on the wire: ids, objects as the API answers them, and bodies as it takes them.
+
+mod balancer;
+mod floating_ip;
+mod ids;
+mod listener;
+mod monitor;
+mod pool;
+mod server;
+mod words;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
+pub use self::balancer::{LoadBalancer, NewLoadBalancer, NewVipAddress, VipAddress};
+pub use self::floating_ip::FloatingIp;
+pub use self::ids::{ListenerId, LoadBalancerId, MemberId, MonitorId, PoolId, ServerId};
+pub use self::listener::{Listener, ListenerChange, NewListener};
+pub use self::monitor::{Monitor, MonitorChange, MonitorHttp, NewMonitor, NewMonitorHttp};
+pub use self::pool::{Member, NewMember, NewPool, Pool};
+pub use self::server::{Address, Interface, Server};
+pub use self::words::{
+    FloatingIpType, InterfaceType, ListenerProtocol, LoadBalancerStatus, MonitorStatus, MonitorType,
+    PoolAlgorithm, PoolProtocol, ServerStatus,
+};
+
+/// Tags of an object: a flat map of texts.
+pub type Tags = BTreeMap<String, String>;
+
+/// A reference to another object: its id, with its name where the API gives one.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Stub<Id> {
+    /// The object's id.
+    pub uuid: Id,
+    /// The object's name.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// A reference to something that has a word for a name: a zone, a region, a flavor.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+pub struct Slug {
+    /// The word, e.g. `rma1`.
+    pub slug: String,
+}
+
+/// A reference to a subnet.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SubnetStub {
+    /// The subnet's id.
+    pub uuid: String,
+    /// The subnet's network, e.g. `10.20.0.0/24`.
+    #[serde(default)]
+    pub cidr: Option<String>,
+}
+
+/// Takes `null` for an empty list or map.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

@@ -1,0 +1,30 @@
+//! Floating IPs (cloudscale.ch API, "Floating IPs").
+
+use serde::Deserialize;
+
+use super::{FloatingIpType, LoadBalancerId, ServerId, Slug, Stub, Tags};
+
+/// A floating IP.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct FloatingIp {
+    /// The address with its length, e.g. `198.51.100.7/32`. The part before the slash is the id in URLs.
+    pub network: String,
+    /// 4 or 6.
+    #[serde(default)]
+    pub ip_version: Option<u8>,
+    /// The server that it leads to.
+    #[serde(default)]
+    pub server: Option<Stub<ServerId>>,
+    /// The load balancer that it leads to.
+    #[serde(default)]
+    pub load_balancer: Option<Stub<LoadBalancerId>>,
+    /// Where it may go.
+    #[serde(rename = "type", default)]
+    pub kind: Option<FloatingIpType>,
+    /// Its region; none for a global one.
+    #[serde(default)]
+    pub region: Option<Slug>,
+    /// Its tags.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub tags: Tags,
+}
