@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 use graph::Graph;
+use table::{ANYTHING, ARROWS, IMPURE, NOWHERE, PURE, WRAPPED};
 
 /// Reads the workspace and prints each arrow that is not allowed.
 ///
@@ -31,4 +32,71 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     }
     println!("arrows: {} crates keep to the table", graph.ours().count());
     Ok(())
+}
+
+/// The reference page of the table.
+pub(crate) fn page() -> String {
+    let code = |names: &[&str]| match names {
+        [] => "nothing of ours".to_owned(),
+        [ANYTHING] => "anything".to_owned(),
+        names => names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    let mut page = vec![
+        "# Which crate may depend on which".to_owned(),
+        String::new(),
+        "Crates are named by their folder; `*` is one folder name, and in a cloud's own rows the same cloud on both \
+         sides. Tests may use anything that makes no cycle. `cargo xtask arrows` checks it."
+            .to_owned(),
+        String::new(),
+        "| crate | may depend on |".to_owned(),
+        "| --- | --- |".to_owned(),
+    ];
+    page.extend(
+        ARROWS
+            .iter()
+            .map(|(folder, may_use)| format!("| `{folder}` | {} |", code(may_use))),
+    );
+    page.extend(
+        [
+            "",
+            "## Outside crates with a keeper",
+            "",
+            "| crate | only in | because |",
+            "| --- | --- | --- |",
+        ]
+        .map(str::to_owned),
+    );
+    for rule in WRAPPED {
+        let only = if rule.only.is_empty() {
+            "nobody".to_owned()
+        } else {
+            code(rule.only)
+        };
+        page.push(format!("| {} | {only} | {} |", code(rule.names), rule.because));
+    }
+    page.extend(
+        [
+            "",
+            "Test code and tools are free of these.",
+            "",
+            "## Pure crates",
+            "",
+        ]
+        .map(str::to_owned),
+    );
+    page.push(format!(
+        "{} link, not even through another crate, none of {}.",
+        code(PURE),
+        code(IMPURE)
+    ));
+    page.extend(["", "## Linked nowhere", ""].map(str::to_owned));
+    page.push(format!(
+        "{}: one TLS stack, and no C library to patch.",
+        code(NOWHERE)
+    ));
+    page.join("\n")
 }

@@ -8,7 +8,12 @@
     reason = "a command-line program talks to its user"
 )]
 
+mod alone;
 mod arrows;
+mod deny;
+mod generate;
+mod image;
+mod release;
 mod stages;
 mod test;
 mod workspace;
@@ -17,6 +22,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::image::Arch;
 use crate::workspace::Workspace;
 
 fn main() -> ExitCode {
@@ -45,19 +51,68 @@ fn command() -> Command {
                 .arg(flag(
                     "quick",
                     "leave out documents, doc tests and the build of the control plane",
-                )),
+                ))
+                .arg(
+                    Arg::new("kubernetes")
+                        .long("kubernetes")
+                        .value_name("MINOR")
+                        .help("the real API server to test with: 1.34, 1.35 or 1.36 [default: 1.36]"),
+                ),
+        )
+        .subcommand(Command::new("arrows").about("Check which crate depends on which against the table"))
+        .subcommand(
+            Command::new("alone").about("Check each crate without the features its neighbours ask for"),
         )
         .subcommand(
-            Command::new("arrows")
-                .about("Check which crate depends on which against the table of allowed arrows"),
+            Command::new("deny").about("Check licences, sources and bans, if cargo-deny is installed"),
+        )
+        .subcommand(
+            Command::new("generate")
+                .about("Write the reference pages that come from tables in the code")
+                .arg(flag("check", "write nothing, fail if a page is not fresh")),
+        )
+        .subcommand(
+            Command::new("image")
+                .about("Build the static binary and its image, as an OCI archive")
+                .arg(
+                    Arg::new("arch")
+                        .long("arch")
+                        .value_name("ARCH")
+                        .action(ArgAction::Append)
+                        .value_parser(Arch::parse)
+                        .help("amd64 or arm64, may be repeated [default: all that this machine can build]"),
+                ),
+        )
+        .subcommand(
+            Command::new("release")
+                .about("Check the steps of docs/releasing.md that a machine can check")
+                .arg(flag("check", "check; nothing else is done by machine").required(true)),
         )
 }
 
 fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let workspace = Workspace::locate()?;
     match matches.subcommand() {
-        Some(("test", args)) => test::run(&workspace, args.get_flag("quick")),
+        Some(("test", args)) => {
+            let kubernetes = args.get_one::<String>("kubernetes").cloned();
+            test::run(
+                &workspace,
+                &test::Options {
+                    quick: args.get_flag("quick"),
+                    kubernetes,
+                },
+            )
+        }
         Some(("arrows", _)) => arrows::run(&workspace),
+        Some(("alone", _)) => alone::run(&workspace),
+        Some(("deny", _)) => deny::run(&workspace),
+        Some(("generate", args)) if args.get_flag("check") => generate::check(&workspace),
+        Some(("generate", _)) => generate::write(&workspace),
+        Some(("image", args)) => {
+            let wanted: Vec<Arch> = args.get_many("arch").unwrap_or_default().copied().collect();
+            image::run(&workspace, &wanted)
+        }
+        Some(("release", _)) => release::check(&workspace),
         other => anyhow::bail!("no such command: {other:?}"),
     }
 }

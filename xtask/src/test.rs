@@ -1,54 +1,80 @@
 //! `cargo xtask test`: all gates of a change, in the order in which they fail soonest.
 
-use anyhow::Result;
+use std::env;
+use std::process::Command;
 
-use crate::arrows;
+use anyhow::{Context, Result, bail};
+
 use crate::stages::Stages;
-use crate::workspace::{Workspace, call};
+use crate::workspace::{Workspace, call, in_ci, on_path};
+use crate::{arrows, deny, generate};
 
-/// Runs the gates and stops at the first that fails.
-pub(crate) fn run_gates(workspace: &Workspace, quick: bool, stages: &mut Stages) -> Result<()> {
-    stages.stage("format", || {
-        call(workspace.cargo().args(["fmt", "--all", "--check"]))
-    })?;
+/// What of the gates is wanted.
+pub(crate) struct Options {
+    /// Leave out what is slow: documents, doc tests, and the build of the control plane.
+    pub(crate) quick: bool,
+    /// The Kubernetes minor for the tests against a real API server; nothing for the newest.
+    pub(crate) kubernetes: Option<String>,
+}
+
+/// Runs the gates until one fails, and prints the durations whatever the outcome.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let mut stages = Stages::default();
+    let result = gates(workspace, options, &mut stages);
+    stages.summary();
+    result
+}
+
+fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Result<()> {
+    let cargo = |words: &str| {
+        let mut command = workspace.cargo();
+        command.args(words.split_whitespace());
+        with_kubernetes(command, options)
+    };
+    stages.stage("format", || call(&mut cargo("fmt --all --check")))?;
     stages.stage("arrows", || arrows::run(workspace))?;
+    stages.stage("generated files", || generate::check(workspace))?;
+    stages.stage("deny", || deny::run(workspace))?;
     stages.stage("clippy", || {
-        call(
-            workspace
-                .cargo()
-                .args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
-        )
+        call(&mut cargo("clippy --workspace --all-targets -- -D warnings"))
     })?;
-    if quick {
+    if options.quick {
         return stages.stage("tests", || {
-            call(
-                workspace
-                    .cargo()
-                    .args(["test", "--workspace", "--lib", "--bins", "--tests"]),
-            )
+            call(&mut cargo("test --workspace --lib --bins --tests"))
         });
     }
     stages.stage("documents", || {
         // Set, not added to: the flags a person has exported must not decide what passes.
-        call(
-            workspace
-                .cargo()
-                .env("RUSTDOCFLAGS", "-D warnings")
-                .args(["doc", "--workspace", "--no-deps"]),
-        )
+        call(cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))
     })?;
-    // Built in one go with the tests, so that a fault in the code shows before a fault in its behaviour;
-    // the next stage finds everything compiled.
-    stages.stage("build", || {
-        call(workspace.cargo().args(["test", "--workspace", "--no-run"]))
-    })?;
-    stages.stage("tests", || call(workspace.cargo().args(["test", "--workspace"])))
+    stages.stage("build", || call(&mut cargo("test --workspace --no-run")))?;
+    stages.stage("control plane", || control_plane(workspace, options))?;
+    stages.stage("tests", || call(&mut cargo("test --workspace")))
 }
 
-/// Runs the gates and prints the durations, whatever the outcome.
-pub(crate) fn run(workspace: &Workspace, quick: bool) -> Result<()> {
-    let mut stages = Stages::default();
-    let result = run_gates(workspace, quick, &mut stages);
-    stages.summary();
-    result
+/// Builds the real kube-apiserver and etcd that some tests start, unless the cache has them.
+fn control_plane(workspace: &Workspace, options: &Options) -> Result<()> {
+    if env::var_os("KUBEBUILDER_ASSETS").is_some() {
+        println!("control plane: taken from KUBEBUILDER_ASSETS");
+        return Ok(());
+    }
+    if !on_path("go") {
+        if in_ci() {
+            bail!("Go is needed to build kube-apiserver and etcd, and is not on the path");
+        }
+        println!("control plane: not built, there is no Go here; tests that need it say what they left out");
+        return Ok(());
+    }
+    // The program as the build stage made it: asking cargo for this one package would choose other features for its
+    // dependencies and compile them once more.
+    let program = workspace.target_directory()?.join("debug/control-plane");
+    let command = workspace.tool(&program);
+    call(with_kubernetes(command, options).arg("build")).context("building kube-apiserver and etcd")
+}
+
+fn with_kubernetes(mut command: Command, options: &Options) -> Command {
+    if let Some(minor) = &options.kubernetes {
+        command.env("BOWLINE_KUBERNETES", minor);
+    }
+    command
 }

@@ -23,9 +23,9 @@ pub(super) fn faults(graph: &Graph) -> Vec<String> {
 }
 
 fn arrows_of(graph: &Graph, folder: &str, needs: &BTreeSet<String>, faults: &mut Vec<String>) {
-    let Some((row, star)) = ARROWS
+    let Some((may_use, star)) = ARROWS
         .iter()
-        .find_map(|row| Some((row, matched(row.folder, folder)?)))
+        .find_map(|(row, may_use)| Some((may_use, matched(row, folder)?)))
     else {
         faults.push(format!("{folder} has no row in the table"));
         return;
@@ -34,7 +34,7 @@ fn arrows_of(graph: &Graph, folder: &str, needs: &BTreeSet<String>, faults: &mut
         .iter()
         .filter_map(|key| graph.packages.get(key)?.folder.as_deref())
     {
-        let allowed = row.may_use.iter().any(|pattern| {
+        let allowed = may_use.iter().any(|pattern| {
             // The star of the row, where it has one, must stand for the same cloud on both sides.
             *pattern == ANYTHING
                 || matched(pattern, target).is_some_and(|it| star.is_none() || it.is_none() || it == star)

@@ -4,77 +4,42 @@
 //! `*`, the same `*` on its right is that same cloud ("its client"), else it is any.
 
 /// One row: the crates of this folder may depend on the crates of those folders, and on no other of ours.
-pub(super) struct Row {
-    pub(super) folder: &'static str,
-    pub(super) may_use: &'static [&'static str],
-}
+pub(super) type Row = (&'static str, &'static [&'static str]);
 
 /// Stands in a row for every crate of ours.
 pub(super) const ANYTHING: &str = "**";
 
 /// Arrows between our own crates. A crate without a row is a fault.
 pub(super) const ARROWS: &[Row] = &[
-    Row {
-        folder: "crates/plan",
-        may_use: &[],
-    },
-    Row {
-        folder: "crates/cloud-http",
-        may_use: &[],
-    },
-    Row {
-        folder: "crates/kube-io",
-        may_use: &[],
-    },
-    Row {
-        folder: "crates/cloud-provider",
-        may_use: &["crates/plan"],
-    },
-    Row {
-        folder: "crates/controllers",
-        may_use: &["crates/cloud-provider", "crates/plan", "crates/kube-io"],
-    },
-    Row {
-        folder: "crates/manager",
-        may_use: &["crates/controllers", "crates/kube-io", "crates/cloud-provider"],
-    },
-    Row {
-        folder: "clouds/*/client",
-        may_use: &["crates/cloud-http"],
-    },
-    Row {
-        folder: "clouds/*/provider",
-        may_use: &["clouds/*/client", "crates/cloud-provider", "crates/plan"],
-    },
+    ("crates/plan", &[]),
+    ("crates/cloud-http", &[]),
+    ("crates/cloud-provider", &["crates/plan"]),
+    // It turns objects into the contract's nodes and services, and runs the plan's steps that write to Kubernetes.
+    ("crates/kube-io", &["crates/cloud-provider", "crates/plan"]),
+    (
+        "crates/controllers",
+        &["crates/cloud-provider", "crates/plan", "crates/kube-io"],
+    ),
+    (
+        "crates/manager",
+        &["crates/controllers", "crates/kube-io", "crates/cloud-provider"],
+    ),
+    ("clouds/*/client", &["crates/cloud-http"]),
+    (
+        "clouds/*/provider",
+        &["clouds/*/client", "crates/cloud-provider", "crates/plan"],
+    ),
     // Never its client: one mistake in shared wire types would be made twice and cancel out.
-    Row {
-        folder: "clouds/*/sim",
-        may_use: &["sim/cloud-kit"],
-    },
-    Row {
-        folder: "sim/cloud-kit",
-        may_use: &[],
-    },
-    Row {
-        folder: "sim/kube-api",
-        may_use: &["sim/cloud-kit"],
-    },
-    Row {
-        folder: "crates/bowline",
-        may_use: &["crates/manager", "clouds/*/provider"],
-    },
-    Row {
-        folder: "crates/bowline-demo",
-        may_use: &["crates/manager", "clouds/*/provider", "clouds/*/sim", "sim/*"],
-    },
-    Row {
-        folder: "testing/*",
-        may_use: &[ANYTHING],
-    },
-    Row {
-        folder: "xtask",
-        may_use: &[ANYTHING],
-    },
+    ("clouds/*/sim", &["sim/cloud-kit"]),
+    ("sim/cloud-kit", &[]),
+    ("sim/kube-api", &["sim/cloud-kit"]),
+    ("crates/bowline", &["crates/manager", "clouds/*/provider"]),
+    (
+        "crates/bowline-demo",
+        &["crates/manager", "clouds/*/provider", "clouds/*/sim", "sim/*"],
+    ),
+    ("testing/*", &[ANYTHING]),
+    ("xtask", &[ANYTHING]),
 ];
 
 /// An outside crate that only some of ours may name in their manifest.
