@@ -1,1 +1,25 @@
-//! What every cloud simulator needs: seeded faults, virtual clock, request journal, data plane.
+//! What every cloud simulator needs and no cloud owns.
+//!
+//! A simulator implements [`Cloud`], which is the behaviour of one API, and puts it into a [`CloudService`]. The service
+//! adds what all of them share: a [`Journal`] of every request, [`Faults`] on demand, latency, and an admin path. It can
+//! be called in memory as a `tower::Service` or served on a socket with [`serve`].
+//!
+//! Nothing here reads the system clock or a source of randomness of its own: time is [`Clock`], which follows tokio's
+//! (and so stops with it), and every id comes from a [`Seed`]. The same seed and the same calls give the same history.
+
+pub mod clock;
+pub mod faults;
+pub mod journal;
+pub mod millis;
+pub mod pattern;
+pub mod seed;
+pub mod serve;
+pub mod service;
+
+pub use clock::Clock;
+pub use faults::{Fault, FaultId, Faults};
+pub use journal::{Entry, Journal, Mark, Outcome, Overlap};
+pub use pattern::PathPattern;
+pub use seed::Seed;
+pub use serve::{Server, serve};
+pub use service::{Arrival, Body, Cloud, CloudService, Reply, TransportError};

@@ -1,0 +1,118 @@
+//! Serving a [`CloudService`] on a socket.
+
+use std::io;
+use std::net::SocketAddr;
+
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::service::CloudService;
+
+/// A simulator that listens. Dropping it closes the listener and every connection at once.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://<address>`, the base URL for clients.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Takes no more connections, lets requests under way finish, and waits for that.
+    pub async fn stop(mut self) {
+        self.stop.send_replace(true);
+        // An error is a task that was aborted or panicked: it is gone either way.
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Serves HTTP/1.1 on `listener` until the returned handle is stopped or dropped.
+///
+/// # Errors
+///
+/// If the listener has no local address.
+pub fn serve(listener: TcpListener, service: CloudService) -> io::Result<Server> {
+    let address = listener.local_addr()?;
+    let (stop, stopped) = watch::channel(false);
+    let task = tokio::spawn(accept(listener, service, stopped));
+    Ok(Server { address, stop, task })
+}
+
+async fn accept(listener: TcpListener, service: CloudService, mut stopped: watch::Receiver<bool>) {
+    // Owned by this task, so that aborting it ends every connection.
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = asked_to_stop(&mut stopped) => break,
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    let _ = stream.set_nodelay(true);
+                    connections.spawn(serve_stream(stream, service.clone(), stopped.clone()));
+                }
+                Err(error) => {
+                    // Out of descriptors is the usual reason; others close theirs meanwhile.
+                    tracing::warn!(err = %error, "connection not accepted");
+                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+/// Serves one connection, which may be an in-memory stream, until it ends or `stopped` says so.
+async fn serve_stream<S>(stream: S, service: CloudService, mut stopped: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let handler = service_fn(move |request| {
+        let service = service.clone();
+        async move { service.send(request).await }
+    });
+    let connection =
+        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), handler);
+    tokio::pin!(connection);
+    let finished = tokio::select! {
+        biased;
+        result = connection.as_mut() => Some(result),
+        () = asked_to_stop(&mut stopped) => None,
+    };
+    let result = match finished {
+        Some(result) => result,
+        None => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = result {
+        // Faults end here on purpose: an error of the service makes hyper close the connection.
+        tracing::debug!(err = %error, "connection ended early");
+    }
+}
+
+async fn asked_to_stop(stopped: &mut watch::Receiver<bool>) {
+    // An error means that the handle is gone, which is a request to stop as well.
+    let _ = stopped.wait_for(|&stop| stop).await;
+}
