@@ -1,1 +1,29 @@
 //! A stateful double of the cloudscale.ch API whose load balancers carry real traffic.
+//!
+//! It is written from the description of the API and shares no type with the client, so that one mistake is not made
+//! twice. It validates as strictly as the vendor, moves through the same asynchronous states on tokio's clock, and
+//! behaves where the real API is not known as its [`Behaviour`] says.
+//!
+//! In a test, [`CloudscaleSim::service`] is called in memory; [`CloudscaleSim::serve`] and the program `cloudscale-sim`
+//! put it on a socket.
+
+pub mod behaviour;
+pub mod model;
+pub mod snapshot;
+
+mod api;
+mod builder;
+mod error;
+mod fields;
+mod options;
+mod sim;
+mod state;
+mod wire;
+
+pub use behaviour::{Behaviour, MonitorStatus, OverlapMode, PoolDelete, Quota, VipOrder};
+pub use bowline_cloud_kit as kit;
+pub use builder::Builder;
+pub use model::{ServerStatus, Tags, Target};
+pub use options::{Access, Flavor};
+pub use sim::{CloudscaleSim, FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec, region_of};
+pub use snapshot::Snapshot;

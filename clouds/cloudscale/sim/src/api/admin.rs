@@ -1,0 +1,45 @@
+//! The simulator's own paths below `/_sim/`, beside those of the kit.
+//!
+//! - `GET|PUT /_sim/behaviour`: the switches; a PUT may name some of them only
+//! - `GET /_sim/snapshot`, `GET /_sim/invariants`
+
+use bowline_cloud_kit::Reply;
+use bowline_cloud_kit::service::{json, no_content};
+use http::{Method, StatusCode};
+use serde_json::{Value, json as value};
+
+use crate::behaviour::Behaviour;
+use crate::snapshot;
+use crate::state::State;
+
+pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
+    state.settle();
+    match (method.as_str(), path) {
+        ("GET", "behaviour") => Some(json(
+            StatusCode::OK,
+            &serde_json::to_value(&state.behaviour).ok()?,
+        )),
+        ("PUT", "behaviour") => Some(match merged(&state.behaviour, body) {
+            Ok(behaviour) => {
+                state.behaviour = behaviour;
+                no_content()
+            }
+            Err(error) => json(StatusCode::BAD_REQUEST, &value!({ "detail": error.to_string() })),
+        }),
+        ("GET", "snapshot") => Some(json(
+            StatusCode::OK,
+            &serde_json::to_value(snapshot::take(state)).ok()?,
+        )),
+        ("GET", "invariants") => Some(json(StatusCode::OK, &value!(snapshot::violations(state)))),
+        _ => None,
+    }
+}
+
+fn merged(old: &Behaviour, body: &[u8]) -> serde_json::Result<Behaviour> {
+    let mut all = serde_json::to_value(old)?;
+    let changes: serde_json::Map<String, Value> = serde_json::from_slice(body)?;
+    if let Some(fields) = all.as_object_mut() {
+        fields.extend(changes);
+    }
+    serde_json::from_value(all)
+}

@@ -1,0 +1,122 @@
+//! Building a simulator.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bowline_cloud_kit::{Clock, CloudService, Seed};
+use ipnet::IpNet;
+
+use crate::api::Api;
+use crate::behaviour::Behaviour;
+use crate::options::{Access, Flavor, Options};
+use crate::sim::CloudscaleSim;
+use crate::state::State;
+
+/// Settings of a new simulator. Everything has a default.
+#[derive(Debug, Default)]
+pub struct Builder {
+    options: Options,
+    behaviour: Behaviour,
+    seed: u64,
+    clock: Option<Clock>,
+    latency: Duration,
+}
+
+impl Builder {
+    /// Accepts this token, and from now on no unknown ones. Without any, every token that is not empty is good.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>, access: Access) -> Self {
+        self.options.tokens.set(token.into(), access);
+        self
+    }
+
+    /// Where ids and jitter come from. Default: 0.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Wall time. Default: [`Clock::default`], which starts at a fixed time.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// The time that passes before each request is carried out. Default: none.
+    #[must_use]
+    pub fn latency(mut self, latency: Duration) -> Self {
+        self.latency = latency;
+        self
+    }
+
+    /// The switches to begin with.
+    #[must_use]
+    pub fn behaviour(mut self, behaviour: Behaviour) -> Self {
+        self.behaviour = behaviour;
+        self
+    }
+
+    /// The base of all links, without a slash at the end. Default: as the caller named the host.
+    #[must_use]
+    pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
+        self.options.base_url = Some(base_url.into());
+        self
+    }
+
+    /// Zone slugs, the default one first. Default: `rma1`, `lpg1`.
+    #[must_use]
+    pub fn zones<Z: Into<String>>(mut self, zones: impl IntoIterator<Item = Z>) -> Self {
+        self.options.zones = zones.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds a server flavor.
+    #[must_use]
+    pub fn flavor(mut self, flavor: Flavor) -> Self {
+        self.options.flavors.push(flavor);
+        self
+    }
+
+    /// Adds a load balancer flavor. Default: `lb-standard` only.
+    #[must_use]
+    pub fn lb_flavor(mut self, slug: impl Into<String>) -> Self {
+        self.options.lb_flavors.push(slug.into());
+        self
+    }
+
+    /// The range of the servers' private addresses. Default: 10.20.0.0/16.
+    #[must_use]
+    pub fn private_range(mut self, range: IpNet) -> Self {
+        self.options.private = range.trunc();
+        self
+    }
+
+    /// The range of the load balancers' public IPv4 addresses. Default: 198.19.0.0/16.
+    #[must_use]
+    pub fn vip_range(mut self, range: IpNet) -> Self {
+        self.options.vip_v4 = range.trunc();
+        self
+    }
+
+    /// The range of floating IPv4 addresses. Default: 198.51.100.0/24.
+    #[must_use]
+    pub fn floating_range(mut self, range: IpNet) -> Self {
+        self.options.floating_v4 = range.trunc();
+        self
+    }
+
+    /// Builds it. Needs a tokio runtime, whose clock it follows.
+    pub fn build(self) -> CloudscaleSim {
+        let clock = self.clock.unwrap_or_default();
+        let state = State::new(self.options, self.behaviour, Seed::new(self.seed), clock);
+        let api = Api {
+            state: Arc::new(Mutex::new(state)),
+            changed: Arc::default(),
+        };
+        let service = CloudService::new(api.clone(), clock);
+        service.set_latency(self.latency);
+        CloudscaleSim { api, service }
+    }
+}

@@ -1,0 +1,88 @@
+//! Refusals as the API words them: one flat object of strings.
+
+use std::collections::BTreeMap;
+
+use bowline_cloud_kit::Reply;
+use bowline_cloud_kit::service::json;
+use http::StatusCode;
+use serde_json::json as value;
+
+/// A refused request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ApiError {
+    status: StatusCode,
+    fields: BTreeMap<String, String>,
+}
+
+impl ApiError {
+    pub(crate) fn new(status: StatusCode, field: &str, text: impl Into<String>) -> Self {
+        Self {
+            status,
+            fields: BTreeMap::from([(field.to_owned(), text.into())]),
+        }
+    }
+
+    pub(crate) fn fields(fields: BTreeMap<String, String>) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            fields,
+        }
+    }
+
+    /// A bad value of one field.
+    pub(crate) fn field(field: &str, text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, field, text)
+    }
+
+    /// A bad request as a whole.
+    pub(crate) fn detail(text: impl Into<String>) -> Self {
+        Self::field("detail", text)
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "detail", "Not found.")
+    }
+
+    pub(crate) fn method_not_allowed(method: &http::Method) -> Self {
+        Self::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "detail",
+            format!("Method \"{method}\" not allowed."),
+        )
+    }
+
+    pub(crate) fn bad_token() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "detail", "Invalid token.")
+    }
+
+    pub(crate) fn read_only() -> Self {
+        let text = "You do not have permission to perform this action.";
+        Self::new(StatusCode::FORBIDDEN, "detail", text)
+    }
+
+    pub(crate) fn quota(kind: &str) -> Self {
+        Self::detail(format!("The quota for {kind} is exceeded."))
+    }
+
+    /// A write on something that cannot take it now. `status` is a switch of the simulator.
+    pub(crate) fn busy(status: u16, text: &str) -> Self {
+        Self::new(
+            StatusCode::from_u16(status).unwrap_or(StatusCode::CONFLICT),
+            "detail",
+            text,
+        )
+    }
+
+    /// All texts in one line, for an object within another.
+    pub(crate) fn texts(&self) -> String {
+        self.fields
+            .iter()
+            .map(|(name, text)| format!("{name}: {text}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    pub(crate) fn reply(&self) -> Reply {
+        json(self.status, &value!(self.fields))
+    }
+}

@@ -1,0 +1,8 @@
+//! The simulator from outside: in memory and on sockets.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a wrong answer is a failed test"
+)]
+
+mod states;
+mod support;
