@@ -1,12 +1,15 @@
 //! One read for all who ask at the same time.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
+use futures::task::{ArcWake, AtomicWaker, waker};
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until};
 
@@ -90,7 +93,7 @@ impl<T: Clone + Send + Sync + 'static> SharedState<T> {
     /// Waits until a read may start, closes the door to further questions, and reads.
     async fn answer(self: Arc<Self>, last_start: Option<Instant>) -> T {
         // Let everyone who is about to ask in this turn join.
-        yield_now().await;
+        NextTurn::default().await;
         if let Some(last) = last_start {
             sleep_until(last + self.interval).await;
         }
@@ -105,5 +108,47 @@ impl<T: Clone + Send + Sync + 'static> SharedState<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         // No code that can panic runs under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Waits until the runtime has polled what else was ready.
+///
+/// `yield_now` alone does not do: it is over when it is polled for the second time, and a shared future is polled by
+/// each of those who wait for it.
+#[derive(Default)]
+struct NextTurn {
+    begun: bool,
+    turn: Arc<Turn>,
+}
+
+#[derive(Default)]
+struct Turn {
+    over: AtomicBool,
+    waiter: AtomicWaker,
+}
+
+impl Future for NextTurn {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.turn.waiter.register(cx.waker());
+        if !self.begun {
+            self.begun = true;
+            let waker = waker(self.turn.clone());
+            // What counts is the wake-up that this leaves with the runtime.
+            let _ = pin!(yield_now()).poll(&mut Context::from_waker(&waker));
+        }
+        if self.turn.over.load(Ordering::Acquire) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    }
+}
+
+impl ArcWake for Turn {
+    fn wake_by_ref(turn: &Arc<Self>) {
+        turn.over.store(true, Ordering::Release);
+        turn.waiter.wake();
     }
 }

@@ -1,0 +1,180 @@
+//! Who shares a read, and when reads start.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bowline_cloud_http::SharedRead;
+use futures::future::join_all;
+use proptest::prelude::*;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+const MILLIS: fn(u64) -> Duration = Duration::from_millis;
+
+/// A read that takes a while; its answer is its number, from 1. Failures are answers like others.
+fn counted(takes: Duration) -> (SharedRead<Result<u32, Arc<str>>>, Arc<AtomicU32>) {
+    let started = Arc::new(AtomicU32::new(0));
+    let count = started.clone();
+    let shared = SharedRead::new(MILLIS(500), move || {
+        let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+        async move {
+            sleep(takes).await;
+            if number == 2 {
+                Err(Arc::from("read 2 failed"))
+            } else {
+                Ok(number)
+            }
+        }
+    });
+    (shared, started)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_question_starts_a_read_at_once() {
+    let (shared, _) = counted(Duration::ZERO);
+    let begun = Instant::now();
+    assert_eq!(shared.ask().await, Ok(1));
+    assert!(begun.elapsed() < MILLIS(5), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_arrive_together_share_one_read() {
+    let (shared, started) = counted(MILLIS(100));
+    let answers = join_all((0..100).map(|_| shared.ask())).await;
+    assert!(answers.iter().all(|answer| *answer == Ok(1)));
+    assert_eq!(started.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_asked_after_a_read_began_waits_for_the_next_one() {
+    let (shared, _) = counted(MILLIS(2000));
+    let begun = Instant::now();
+    let later = |delay| {
+        let shared = shared.clone();
+        async move {
+            sleep(MILLIS(delay)).await;
+            (shared.ask().await, begun.elapsed().as_millis())
+        }
+    };
+    let (first, second, third) = tokio::join!(later(0), later(100), later(400));
+    assert_eq!(first.0, Ok(1));
+    // Started 0.5 s after the first one, though that one was still under way.
+    let failed: Result<u32, Arc<str>> = Err(Arc::from("read 2 failed"));
+    assert_eq!(second.0, failed);
+    assert_eq!(third.0, failed);
+    assert!((2500..2510).contains(&second.1), "{}", second.1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_read_answers_those_who_waited_and_nobody_else() {
+    let (shared, _) = counted(Duration::ZERO);
+    assert!(shared.ask().await.is_ok());
+    assert!(shared.ask().await.is_err());
+    assert_eq!(shared.ask().await, Ok(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_goes_away_does_not_take_the_read_from_the_others() {
+    let (shared, started) = counted(MILLIS(1000));
+    let impatient = timeout(MILLIS(300), shared.ask());
+    let (impatient, patient) = tokio::join!(impatient, shared.ask());
+    assert!(impatient.is_err());
+    assert_eq!(patient, Ok(1));
+    assert_eq!(started.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_nobody_waits_for_is_dropped_and_the_interval_still_holds() {
+    let dropped = Arc::new(AtomicU32::new(0));
+    let count = dropped.clone();
+    struct Flag(Arc<AtomicU32>);
+    impl Drop for Flag {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let shared = SharedRead::new(MILLIS(500), move || {
+        let flag = Flag(count.clone());
+        async move {
+            sleep(MILLIS(1000)).await;
+            drop(flag);
+        }
+    });
+    let begun = Instant::now();
+    assert!(timeout(MILLIS(200), shared.ask()).await.is_err());
+    assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    // This one had not begun when it was given up.
+    assert!(timeout(MILLIS(100), shared.ask()).await.is_err());
+    assert_eq!(dropped.load(Ordering::Relaxed), 1);
+    shared.ask().await;
+    assert!(
+        (1500..1510).contains(&begun.elapsed().as_millis()),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+/// One question: when it is asked, and how long its asker waits.
+#[derive(Debug, Clone)]
+struct Question {
+    at: u64,
+    patience: u64,
+}
+
+fn questions() -> impl Strategy<Value = Vec<Question>> {
+    let question = (0u64..4000, 1u64..6000).prop_map(|(at, patience)| Question { at, patience });
+    prop::collection::vec(question, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn every_answer_is_younger_than_its_question_and_reads_keep_their_distance(
+        questions in questions(),
+        takes in prop::collection::vec(0u64..1500, 8),
+    ) {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let begun = Instant::now();
+            let starts: Arc<Mutex<Vec<Duration>>> = Arc::default();
+            let (journal, durations) = (starts.clone(), takes);
+            // The answer is the time at which its read began.
+            let shared = SharedRead::new(MILLIS(500), move || {
+                let start = begun.elapsed();
+                let mut journal = journal.lock().unwrap();
+                let takes = durations[journal.len() % durations.len()];
+                journal.push(start);
+                async move {
+                    sleep(MILLIS(takes)).await;
+                    start
+                }
+            });
+            let answers = join_all(questions.iter().map(|question| {
+                let shared = shared.clone();
+                async move {
+                    sleep_until(begun + MILLIS(question.at)).await;
+                    let asked = begun.elapsed();
+                    (asked, timeout(MILLIS(question.patience), shared.ask()).await)
+                }
+            }))
+            .await;
+            let starts = starts.lock().unwrap().clone();
+            for pair in starts.windows(2) {
+                assert!(pair[1] - pair[0] >= MILLIS(500), "{starts:?}");
+            }
+            for (asked, answer) in answers {
+                let Ok(start) = answer else { continue };
+                assert!(start >= asked, "a question at {asked:?} was answered by a read of {start:?}");
+                // The first read that began after the question answers it. Of one that began within the same
+                // millisecond the times do not tell which came first.
+                let mut later = starts.iter().filter(|start| **start >= asked);
+                let next = later.next();
+                assert!(next == Some(&start) || next == Some(&asked) && later.next() == Some(&start));
+                // The timer of tokio counts whole milliseconds.
+                assert!(start - asked <= MILLIS(502), "{asked:?} waited until {start:?}");
+            }
+        });
+    }
+}

@@ -1,0 +1,315 @@
+//! The transport over real sockets: protocols, trust and proxies.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use bowline_cloud_http::{
+    Bytes, CloudHttp, CloudHttpConfig, Effect, Failure, Method, Request, SocketOptions, Transport, Url,
+};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+/// What servers write down: one line per request.
+type Journal = Arc<Mutex<Vec<String>>>;
+
+/// A cloud that does not exist in any DNS, with a certificate of its own authority.
+struct Cloud {
+    port: u16,
+    journal: Journal,
+    folder: tempfile::TempDir,
+}
+
+impl Cloud {
+    async fn plain() -> Self {
+        Self::start(None).await
+    }
+
+    async fn secure(protocols: &[&str]) -> Self {
+        Self::start(Some(protocols)).await
+    }
+
+    async fn start(protocols: Option<&[&str]>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let certified =
+            rcgen::generate_simple_self_signed(["localhost".to_owned(), "cloud.example".to_owned()]).unwrap();
+        std::fs::write(folder.path().join("ca.pem"), certified.cert.pem()).unwrap();
+        let tls = protocols.map(|protocols| {
+            let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+            let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+            let mut config = ServerConfig::builder_with_provider(provider)
+                .with_safe_default_protocol_versions()
+                .unwrap()
+                .with_no_client_auth()
+                .with_single_cert(vec![certified.cert.der().clone()], key)
+                .unwrap();
+            config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+            TlsAcceptor::from(Arc::new(config))
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let journal = Journal::default();
+        let written = journal.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (tls, journal) = (tls.clone(), written.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                serve(stream, journal).await;
+                            }
+                        }
+                        None => serve(stream, journal).await,
+                    }
+                });
+            }
+        });
+        Self {
+            port,
+            journal,
+            folder,
+        }
+    }
+
+    /// A client that trusts this cloud's authority only.
+    fn client(&self, environment: &[(&str, String)]) -> CloudHttp {
+        let options = SocketOptions {
+            cert_file: Some(self.folder.path().join("ca.pem")),
+            cert_dirs: Some(Vec::new()),
+            ..options(environment)
+        };
+        client(&options)
+    }
+
+    fn journal(&self) -> Vec<String> {
+        self.journal.lock().unwrap().clone()
+    }
+}
+
+async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, journal: Journal) {
+    let service = service_fn(move |request: http::Request<Incoming>| {
+        journal.lock().unwrap().push(format!(
+            "{:?} {} {}",
+            request.version(),
+            request.method(),
+            request.uri().path()
+        ));
+        async { Ok::<_, Infallible>(http::Response::new(Full::new(Bytes::from_static(b"[]")))) }
+    });
+    let _ = auto::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+/// A proxy that opens tunnels to a fixed port and answers plain requests itself; it writes down their first lines and
+/// credentials.
+async fn proxy(tunnels_to: u16) -> (u16, Journal) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let journal = Journal::default();
+    let written = journal.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let journal = written.clone();
+            tokio::spawn(async move {
+                let mut stream = BufReader::new(stream);
+                let mut lines = Vec::new();
+                loop {
+                    let mut line = String::new();
+                    if stream.read_line(&mut line).await.unwrap_or(0) <= 2 {
+                        break;
+                    }
+                    lines.push(line.trim_end().to_owned());
+                }
+                let auth = lines
+                    .iter()
+                    .find(|line| line.to_lowercase().starts_with("proxy-authorization:"));
+                let auth = auth
+                    .and_then(|line| line.split_once(": "))
+                    .map_or("-", |(_, value)| value);
+                journal.lock().unwrap().push(format!("{} | {auth}", lines[0]));
+                if lines[0].starts_with("CONNECT cloud.example:") {
+                    stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+                    let mut server = TcpStream::connect(("127.0.0.1", tunnels_to)).await.unwrap();
+                    let _ = copy_bidirectional(&mut stream, &mut server).await;
+                } else if lines[0].starts_with("CONNECT") {
+                    stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await.unwrap();
+                } else {
+                    stream
+                        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]")
+                        .await
+                        .unwrap();
+                }
+            });
+        }
+    });
+    (port, journal)
+}
+
+fn options(environment: &[(&str, String)]) -> SocketOptions {
+    SocketOptions::from_env(|name| {
+        environment
+            .iter()
+            .find(|(found, _)| *found == name)
+            .map(|(_, value)| value.clone())
+    })
+    .unwrap()
+}
+
+fn client(options: &SocketOptions) -> CloudHttp {
+    let mut config = CloudHttpConfig::new("nimbus", "bowline/test");
+    config.retry.attempts = 1;
+    CloudHttp::new(config, Transport::sockets(options).unwrap())
+}
+
+async fn get(client: &CloudHttp, url: &str) -> Result<Vec<u8>, bowline_cloud_http::HttpError> {
+    client
+        .send(Request::read(
+            Method::GET,
+            "things.list",
+            Url::parse(url).unwrap(),
+        ))
+        .await?
+        .json()
+}
+
+#[tokio::test]
+async fn plain_http_works_for_clouds_in_a_laboratory() {
+    let cloud = Cloud::plain().await;
+    get(&cloud.client(&[]), &format!("http://127.0.0.1:{}/v1", cloud.port))
+        .await
+        .unwrap();
+    assert_eq!(cloud.journal(), ["HTTP/1.1 GET /v1"]);
+}
+
+#[tokio::test]
+async fn the_server_chooses_between_http_1_and_2() {
+    for (protocols, version) in [
+        (&["h2", "http/1.1"][..], "HTTP/2.0"),
+        (&["http/1.1"], "HTTP/1.1"),
+        (&[], "HTTP/1.1"),
+    ] {
+        let cloud = Cloud::secure(protocols).await;
+        get(
+            &cloud.client(&[]),
+            &format!("https://localhost:{}/v1", cloud.port),
+        )
+        .await
+        .unwrap();
+        assert_eq!(cloud.journal(), [format!("{version} GET /v1")]);
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_authority_is_a_failure_of_trust_and_nothing_was_sent() {
+    let cloud = Cloud::secure(&["http/1.1"]).await;
+    let stranger = Cloud::plain().await;
+    let url = format!("https://localhost:{}/v1", cloud.port);
+    let error = get(&stranger.client(&[]), &url).await.unwrap_err();
+    assert!(matches!(error.failure, Failure::Tls(_)), "{error}");
+    assert!(
+        error
+            .to_string()
+            .to_lowercase()
+            .contains("invalid peer certificate"),
+        "{error}"
+    );
+    assert_eq!(error.effect(), Effect::No);
+    assert!(cloud.journal().is_empty());
+}
+
+#[tokio::test]
+async fn ssl_cert_file_and_ssl_cert_dir_name_the_authorities() {
+    let cloud = Cloud::secure(&["http/1.1"]).await;
+    let url = format!("https://localhost:{}/v1", cloud.port);
+    let folder = cloud.folder.path().display().to_string();
+    let nowhere = "/nonexistent".to_owned();
+    for environment in [
+        [
+            ("SSL_CERT_FILE", format!("{folder}/ca.pem")),
+            ("SSL_CERT_DIR", nowhere.clone()),
+        ],
+        [
+            ("SSL_CERT_FILE", nowhere.clone()),
+            ("SSL_CERT_DIR", format!("{nowhere}:{folder}")),
+        ],
+    ] {
+        let options = options(&environment);
+        assert_eq!(options.cert_file, Some(PathBuf::from(&environment[0].1)));
+        get(&client(&options), &url).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_told_apart_from_a_broken_one() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let client = client(&options(&[]));
+    tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        drop(listener);
+        // Read the request, so that the end of the connection is not a refusal.
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).await.unwrap();
+    });
+    let error = get(&client, &url).await.unwrap_err();
+    assert!(matches!(error.failure, Failure::Broken(_)), "{error}");
+    assert_eq!(error.effect(), Effect::Maybe);
+    let error = get(&client, &url).await.unwrap_err();
+    assert!(matches!(error.failure, Failure::Connect(_)), "{error}");
+    assert_eq!(error.effect(), Effect::No);
+}
+
+#[tokio::test]
+async fn https_goes_through_a_tunnel_and_the_proxy_sees_no_request() {
+    let cloud = Cloud::secure(&["h2", "http/1.1"]).await;
+    let (port, journal) = proxy(cloud.port).await;
+    let client = cloud.client(&[("HTTPS_PROXY", format!("http://anna:pw@127.0.0.1:{port}"))]);
+    get(&client, "https://cloud.example/v1").await.unwrap();
+    assert_eq!(cloud.journal(), ["HTTP/2.0 GET /v1"]);
+    // `anna:pw` in base64.
+    assert_eq!(
+        *journal.lock().unwrap(),
+        ["CONNECT cloud.example:443 HTTP/1.1 | Basic YW5uYTpwdw=="]
+    );
+
+    let error = get(&client, "https://other.example/v1").await.unwrap_err();
+    assert!(matches!(error.failure, Failure::Connect(_)), "{error}");
+    assert!(!error.to_string().contains("pw"), "{error}");
+}
+
+#[tokio::test]
+async fn plain_requests_are_handed_to_the_proxy_whole() {
+    let (port, journal) = proxy(0).await;
+    let client = client(&options(&[("http_proxy", format!("anna:pw@127.0.0.1:{port}"))]));
+    get(&client, "http://cloud.example/v1?a=b").await.unwrap();
+    let expected = ["GET http://cloud.example/v1?a=b HTTP/1.1 | Basic YW5uYTpwdw=="];
+    assert_eq!(*journal.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn this_machine_is_reached_directly_whatever_proxy_is_set() {
+    let cloud = Cloud::secure(&["http/1.1"]).await;
+    // A proxy that nobody listens on: the call can only succeed past it.
+    let environment = [("HTTPS_PROXY", "http://127.0.0.1:1".to_owned())];
+    get(
+        &cloud.client(&environment),
+        &format!("https://localhost:{}/v1", cloud.port),
+    )
+    .await
+    .unwrap();
+    assert_eq!(cloud.journal(), ["HTTP/1.1 GET /v1"]);
+    let error = get(&cloud.client(&environment), "https://cloud.example/v1")
+        .await
+        .unwrap_err();
+    assert!(matches!(error.failure, Failure::Connect(_)), "{error}");
+}
