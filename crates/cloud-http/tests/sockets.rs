@@ -1,5 +1,7 @@
 //! The transport over real sockets: protocols, trust and proxies.
 
+#![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
+
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
