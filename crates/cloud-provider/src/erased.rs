@@ -104,13 +104,20 @@ pub trait DynBackgroundWork: Send + Sync {
 }
 
 /// One reconcile under way: holds the intent and the last observation.
-pub trait Reconcile<F>: Send {
+pub trait Reconcile<F>: Send + Sync {
     /// Reads from the cloud. The first time, and after [`forget`](Self::forget), everything; else what is being waited
     /// for.
     fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>>;
 
     /// Drops the observation, so that the next one is a real and full read.
     fn forget(&mut self);
+
+    /// Reads again at the end of a reconcile that wrote, as far as its own writes may have left something in doubt; see
+    /// [`Reconciler::verify`].
+    fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
+        self.forget();
+        self.observe()
+    }
 
     /// What comes next; none before the first observation.
     fn plan(&self) -> Option<DynPlan>;
@@ -214,6 +221,17 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
 
     fn forget(&mut self) {
         self.observed = None;
+    }
+
+    fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
+        Box::pin(async {
+            let Some(seen) = self.observed.as_ref() else {
+                return self.observe().await;
+            };
+            let observed = self.reconciler.verify(&self.intent, seen).await?;
+            self.observed = Some(observed);
+            Ok(())
+        })
     }
 
     fn plan(&self) -> Option<DynPlan> {

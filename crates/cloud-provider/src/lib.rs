@@ -22,6 +22,7 @@ mod load_balancer;
 mod node;
 mod provider;
 mod routes;
+mod selector;
 mod service;
 
 pub use bowline_plan as plan;
@@ -43,4 +44,5 @@ pub use node::{
 };
 pub use provider::{CloudConfig, CloudProvider, ClusterFacts, Environment, ServerVersion};
 pub use routes::{Route, Routes};
+pub use selector::{Selector, SelectorError};
 pub use service::{Service, ServiceFacts, ServiceKey, ServicesView, facts};

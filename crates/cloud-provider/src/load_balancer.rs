@@ -59,6 +59,27 @@ pub trait Reconciler: Send + Sync + 'static {
         seen: Option<&Self::Observed>,
     ) -> impl Future<Output = Result<Self::Observed, CloudError>> + Send;
 
+    /// Reads again at the end of a reconcile that wrote: everything that its own writes may have left in doubt.
+    ///
+    /// The answers of its own writes are observations, so what they say need not be read again; the default reads
+    /// everything.
+    ///
+    /// # Errors
+    ///
+    /// As [`observe`](Self::observe).
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped at any await.
+    fn verify(
+        &self,
+        intent: &Self::Intent,
+        seen: &Self::Observed,
+    ) -> impl Future<Output = Result<Self::Observed, CloudError>> + Send {
+        let _ = seen;
+        self.observe(intent, None)
+    }
+
     /// Decides what comes next. Pure: no IO, no clock.
     fn plan(&self, intent: &Self::Intent, observed: &Self::Observed) -> LoadBalancerPlan<Self::Step>;
 
