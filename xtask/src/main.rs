@@ -116,3 +116,13 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         other => anyhow::bail!("no such command: {other:?}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+}
