@@ -7,6 +7,7 @@ use http::{HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::Instrument;
 
@@ -123,6 +124,10 @@ impl Shared {
                 phase: Phase::Queue,
                 after: self.config.deadline,
             })?;
+        let place = Place {
+            shared: self,
+            permit: Some(place),
+        };
         self.note_budget();
         let outcome = match request.kind {
             Kind::Read => self
@@ -138,9 +143,9 @@ impl Shared {
             self.config.metrics.throttled(self.config.provider);
             if let Some(asked) = failure.retry_after {
                 self.budget.pause(asked.min(self.config.retry.max_retry_after));
+                self.note_budget();
             }
         }
-        self.note_budget();
         outcome
     }
 
@@ -228,6 +233,19 @@ impl Shared {
 
     fn draw(&self) -> f64 {
         retry::draw(&mut self.jitter.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A place among the calls in flight. It is given back, and the gauge told, also when the caller goes away.
+struct Place<'a> {
+    shared: &'a Shared,
+    permit: Option<SemaphorePermit<'a>>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        drop(self.permit.take());
+        self.shared.note_budget();
     }
 }
 

@@ -4,6 +4,10 @@
 ///
 /// A manager that may have lost its lease must not write any more, however long a write waited in a queue or for its
 /// next try. So this is asked innermost, immediately before the request is handed to the transport.
+///
+/// What may still come between the question and the first byte is making a connection, where none is free: at most
+/// [`SocketOptions::connect_timeout`](crate::SocketOptions). A gate that closes some seconds before writes become
+/// dangerous covers the usual connection, and the write timeout bounds the rest.
 pub trait WriteGate: Send + Sync {
     /// Lets the write pass, or says why it must not begin.
     ///

@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_http::{
-    CancellationToken, Effect, Failure, GateClosed, Method, Phase, Request, Secret, TransportError, Url,
-    resolve,
+    CancellationToken, Effect, Failure, GateClosed, Method, Metrics, Phase, Request, Secret, TransportError,
+    Url, resolve,
 };
 use cloud::{Cloud, Step, read, url, write};
 use futures::future::join_all;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
@@ -32,6 +34,45 @@ async fn a_read_is_tried_three_times_and_the_last_answer_counts() {
     let error = cloud.client().send(read()).await.unwrap_err();
     assert_eq!(error.status().unwrap().as_u16(), 504);
     assert_eq!(cloud.seen().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_exchange_is_counted_with_its_status() {
+    let metrics = Metrics::default();
+    let mut registry = Registry::default();
+    metrics.register(&mut registry);
+    let throttled = Step::Answer(429, vec![("retry-after", "1")], "");
+    let cloud = Cloud::new([
+        throttled,
+        Step::Fails(TransportError::Broken),
+        Step::status(200),
+        Step::Silence,
+    ]);
+    let client = cloud.client_with(|config| config.metrics = metrics.clone());
+    client.send(read()).await.unwrap();
+    // A caller that goes away is counted as well, and holds no place.
+    assert!(
+        tokio::time::timeout(SECONDS(1), client.send(write()))
+            .await
+            .is_err()
+    );
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    for line in [
+        r#"cloud_api_requests_total{provider="nimbus",operation="things.list",code="429"} 1"#,
+        r#"cloud_api_requests_total{provider="nimbus",operation="things.list",code="<error>"} 1"#,
+        r#"cloud_api_requests_total{provider="nimbus",operation="things.list",code="200"} 1"#,
+        r#"cloud_api_requests_total{provider="nimbus",operation="things.create",code="<error>"} 1"#,
+        r#"cloud_api_request_duration_seconds_count{provider="nimbus",operation="things.list"} 3"#,
+        r#"cloud_api_requests_in_flight{provider="nimbus"} 0"#,
+        r#"cloud_api_throttled_total{provider="nimbus"} 1"#,
+        r#"cloud_api_budget_left{provider="nimbus"} 16"#,
+    ] {
+        assert!(
+            text.lines().any(|found| found == line),
+            "{line} is missing in\n{text}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
