@@ -214,6 +214,7 @@ impl Journal {
         let in_flight_with = inner.in_flight.keys().copied().collect();
         inner.overlaps.extend(met.iter().cloned());
         inner.in_flight.insert(seq, call.lanes.clone());
+        let own_lanes = call.lanes.clone();
         let Call {
             method,
             path,
@@ -243,6 +244,7 @@ impl Journal {
                 journal: self.clone(),
                 seq,
             }),
+            lanes: own_lanes,
             met,
         }
     }
@@ -274,6 +276,7 @@ pub(crate) struct Call {
 #[derive(Clone, Debug)]
 pub(crate) struct Ticket {
     flight: Arc<Flight>,
+    pub(crate) lanes: Vec<String>,
     pub(crate) met: Vec<Overlap>,
 }
 

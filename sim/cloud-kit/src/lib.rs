@@ -8,6 +8,7 @@
 //! (and so stops with it), and every id comes from a [`Seed`]. The same seed and the same calls give the same history.
 
 pub mod clock;
+pub mod dataplane;
 pub mod faults;
 pub mod journal;
 pub mod millis;
@@ -17,6 +18,7 @@ pub mod serve;
 pub mod service;
 
 pub use clock::Clock;
+pub use dataplane::DataPlane;
 pub use faults::{Fault, FaultId, Faults};
 pub use journal::{Entry, Journal, Mark, Outcome, Overlap};
 pub use pattern::PathPattern;

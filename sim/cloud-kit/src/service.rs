@@ -151,9 +151,9 @@ impl CloudService {
         if let Some(path) = request.uri().path().strip_prefix("/_sim/") {
             return Ok(whole(self.admin(request.method(), path, request.body())));
         }
-        let ticket = self.arrive(&request);
+        let (ticket, operation) = self.arrive(&request);
         // A task of its own, so that a caller who gives up does not stop the cloud in the middle.
-        let exchange = tokio::spawn(self.clone().exchange(request, ticket.clone()));
+        let exchange = tokio::spawn(self.clone().exchange(request, ticket.clone(), operation));
         let end = exchange.await.map_err(|_| TransportError::Crashed)?;
         match end {
             End::Answer(reply) => {
@@ -175,7 +175,8 @@ impl CloudService {
         }
     }
 
-    fn arrive(&self, request: &Request<Bytes>) -> Ticket {
+    fn arrive(&self, request: &Request<Bytes>) -> (Ticket, String) {
+        let operation = self.cloud.operation(request);
         let write = self.cloud.is_write(request);
         let content_type = request
             .headers()
@@ -184,7 +185,7 @@ impl CloudService {
         let call = Call {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
-            operation: self.cloud.operation(request),
+            operation: operation.clone(),
             query: journal::recorded_query(request),
             body: journal::recorded_body(content_type.unwrap_or_default(), request.body()),
             write,
@@ -194,23 +195,19 @@ impl CloudService {
                 Vec::new()
             },
         };
-        self.journal.arrive(self.clock.elapsed(), call)
+        (self.journal.arrive(self.clock.elapsed(), call), operation)
     }
 
-    async fn exchange(self, request: Request<Bytes>, ticket: Ticket) -> End {
+    async fn exchange(self, request: Request<Bytes>, ticket: Ticket, operation: String) -> End {
         let arrival = Arrival {
             seq: ticket.seq(),
-            lanes: if self.cloud.is_write(&request) {
-                self.cloud.lanes(&request)
-            } else {
-                Vec::new()
-            },
+            lanes: ticket.lanes.clone(),
             overlaps: ticket.met.clone(),
         };
         let verdict = self.faults.decide(&Seen {
             method: request.method(),
             path: request.uri().path(),
-            operation: &self.cloud.operation(&request),
+            operation: &operation,
             write: self.cloud.is_write(&request),
         });
         let wait = self.latency() + verdict.delay;
