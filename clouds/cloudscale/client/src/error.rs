@@ -27,8 +27,8 @@ pub struct ApiError {
 pub enum ErrorKind {
     /// 404: there is no such object.
     NotFound {
-        /// Whether the API itself said so. A `404` with a page of HTML comes from something in between, or from a wrong
-        /// base URL, and proves nothing.
+        /// Whether the API itself said so, by its `detail`. Any other `404` comes from something in between, or from a
+        /// wrong base URL, and proves nothing.
         proven: bool,
     },
     /// 401: no token, or a bad one.
@@ -115,7 +115,8 @@ impl From<HttpError> for ApiError {
         let retry_after = failure.retry_after;
         let kind = match failure.status {
             StatusCode::NOT_FOUND => ErrorKind::NotFound {
-                proven: said.is_some(),
+                // The API's own answer has this key; a gateway in between may speak JSON too.
+                proven: said.as_ref().is_some_and(|said| said.contains_key("detail")),
             },
             StatusCode::UNAUTHORIZED => ErrorKind::Unauthorized,
             StatusCode::FORBIDDEN => ErrorKind::Forbidden,

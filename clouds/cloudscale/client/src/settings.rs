@@ -21,6 +21,8 @@ pub struct Settings {
     pub token: Secret,
     /// `CLOUDSCALE_API_URL`: where request paths are resolved against.
     pub url: Url,
+    /// The base URL as it was written, without credentials: for people.
+    pub shown_url: String,
     /// How long one exchange of a read may take, its body included.
     pub read_timeout: Duration,
     /// How long one exchange of a write may take, its body included.
@@ -51,8 +53,8 @@ impl Settings {
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
         let token = set("CLOUDSCALE_ACCESS_TOKEN").ok_or(SettingsError::NoToken)?;
-        let url = set("CLOUDSCALE_API_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
-        let url = Url::parse(&url).map_err(|error| SettingsError::Url(error.to_string()))?;
+        let text = set("CLOUDSCALE_API_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
+        let url = Url::parse(&text).map_err(|error| SettingsError::Url(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(SettingsError::Url(format!(
                 "the scheme is `{}`, not http or https",
@@ -66,6 +68,7 @@ impl Settings {
             .map(Duration::from_secs);
         Ok(Self {
             token: Secret::new(token),
+            shown_url: without_credentials(&url).map_or(text, String::from),
             url,
             read_timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
             write_timeout: timeout.unwrap_or(DEFAULT_WRITE_TIMEOUT),
@@ -81,21 +84,24 @@ impl Settings {
     /// Writes the line that says which API is used with which token; upstream writes the same.
     pub fn log(&self) {
         tracing::info!(
-            url = %self.shown_url(),
+            url = %self.shown_url,
             token = %self.token.masked(),
             timeout = self.read_timeout.as_secs(),
             "cloudscale API client"
         );
     }
+}
 
-    /// The base URL without credentials.
-    pub fn shown_url(&self) -> Url {
-        let mut url = self.url.clone();
-        // Both fail only for a URL without a host, which cannot hold credentials.
-        let _ = url.set_username("");
-        let _ = url.set_password(None);
-        url
+/// The URL without user name and password, or `None` if it has neither.
+fn without_credentials(url: &Url) -> Option<Url> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
     }
+    let mut url = url.clone();
+    // Both fail only for a URL without a host, which cannot hold credentials.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Some(url)
 }
 
 #[cfg(test)]
@@ -173,7 +179,9 @@ mod tests {
     fn nothing_that_is_shown_holds_the_token_or_the_urls_password() {
         let settings =
             settings(&[TOKEN, ("CLOUDSCALE_API_URL", "https://anna:hunter2@api.example/")]).unwrap();
-        assert_eq!(settings.shown_url().as_str(), "https://api.example/");
+        assert_eq!(settings.shown_url, "https://api.example/");
+        let plain = self::settings(&[TOKEN, ("CLOUDSCALE_API_URL", "https://api.example")]).unwrap();
+        assert_eq!(plain.shown_url, "https://api.example");
         assert_eq!(settings.token.masked(), "Qv7t*****************");
         assert!(!format!("{:?}", settings.token).contains("Mz0aLk"));
     }

@@ -143,6 +143,7 @@ async fn only_a_404_of_the_api_itself_proves_absence() {
     for (body, proven) in [
         (r#"{"detail":"Not found."}"#, true),
         ("<h1>Not found</h1>", false),
+        (r#"{"message":"no route matched"}"#, false),
         ("", false),
         ("[]", false),
     ] {
