@@ -1,7 +1,7 @@
 //! Kubeconfig files.
 
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -10,11 +10,20 @@ use serde_json::{Value, json};
 use crate::certificates::Identity;
 
 /// A kubeconfig as a file and as text. The file lives as long as its control plane.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Kubeconfig {
     path: PathBuf,
     text: String,
     token: Option<String>,
+}
+
+/// The path only: the text holds a key or a token.
+impl fmt::Debug for Kubeconfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kubeconfig")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Where a kubeconfig points.
@@ -85,4 +94,25 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
         .mode(0o600)
         .open(path)?;
     file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_token_is_in_the_file_and_cannot_be_printed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("kubeconfig");
+        let endpoint = Endpoint {
+            url: "https://127.0.0.1:1",
+            authority: "authority",
+        };
+        let kubeconfig = Kubeconfig::with_token(path.clone(), &endpoint, "open-sesame".to_owned()).unwrap();
+        assert!(fs::read_to_string(&path).unwrap().contains("open-sesame"));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!format!("{kubeconfig:?}").contains("sesame"));
+    }
 }
