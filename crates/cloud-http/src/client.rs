@@ -136,16 +136,16 @@ impl Shared {
                 .flatten(),
             Kind::Write => self.exchange(request, call).await,
         };
-        drop(place);
         if let Err(Failure::Status(failure)) = &outcome
             && failure.status == StatusCode::TOO_MANY_REQUESTS
         {
             self.config.metrics.throttled(self.config.provider);
             if let Some(asked) = failure.retry_after {
+                // While the place is still held, so that no one who waits for it slips through.
                 self.budget.pause(asked.min(self.config.retry.max_retry_after));
-                self.note_budget();
             }
         }
+        drop(place);
         outcome
     }
 
