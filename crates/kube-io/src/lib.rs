@@ -1,1 +1,46 @@
 //! The Kubernetes API: watches, caches, patches, events and the lease.
+//!
+//! Everything that this program says to an API server goes through [`Kube`], which knows the few requests that a cloud
+//! controller manager makes and no others:
+//!
+//! - reads: pages of at most 100 objects, converted at once to the small [`Node`](bowline_cloud_provider::Node) of the
+//!   contract, and watches that feed a [`Cache`];
+//! - writes: merge and strategic patches that carry the UID of the object they were decided for. No PUT of Nodes or
+//!   Services, so nobody else's fields are written back. Immediately before a write is sent, a [`WriteGate`] is asked;
+//! - [events](EventSink), written and counted up as core/v1 objects, behind everything else;
+//! - the [lease](LeaseLock) of leader election, and the pure rules of who may take it ([`Election`]).
+//!
+//! It does not decide anything about clouds, nodes or balancers. Nothing here depends on a hash map's order, on chance
+//! or on a clock that was not handed in, so a test can replay it.
+
+mod cache;
+mod client;
+mod clock;
+mod connect;
+mod error;
+mod events;
+mod exchange;
+mod intern;
+mod lease;
+mod limit;
+mod metrics;
+mod node;
+mod patch;
+mod reads;
+mod service;
+mod watch;
+mod writes;
+
+pub use cache::{Cache, CacheKey, Change, NodeCache, ServiceCache};
+pub use client::{Kube, KubeOptions, OpenGate, Pace, WriteGate};
+pub use clock::{Clock, SystemClock, TokioClock};
+pub use connect::{ConnectError, ConnectOptions, MAX_SOCKETS};
+pub use error::KubeError;
+pub use events::{EventSink, EventWriter, ObjectRef, Recorder};
+pub use lease::{Decision, Election, LeaseLock, LeaseRecord, LeaseTimings};
+pub use metrics::KubeMetrics;
+pub use patch::NodePatch;
+pub use watch::{watch_nodes, watch_services};
+
+/// The body type of requests, for services that are handed to [`Kube::with_service`].
+pub use kube::client::Body;

@@ -1,0 +1,391 @@
+//! What is known of the cluster: an ordered store that tells its listeners about each change.
+//!
+//! A plain structure behind a lock. A watch feeds it; a test can push objects in and read the results at once, with no
+//! API server and nothing to wait for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, ServicesView};
+use tokio::sync::watch;
+
+/// An object that can be kept in a [`Cache`].
+pub trait CacheKey: Send + Sync + 'static {
+    /// What names the object.
+    type Key: Ord + Clone + fmt::Debug + Send + Sync;
+    /// The object's name.
+    fn key(&self) -> Self::Key;
+    /// `metadata.uid`.
+    fn uid(&self) -> &str;
+    /// `metadata.resourceVersion`.
+    fn resource_version(&self) -> &str;
+}
+
+impl CacheKey for Node {
+    type Key = NodeName;
+
+    fn key(&self) -> NodeName {
+        self.name.clone()
+    }
+
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+}
+
+impl CacheKey for Service {
+    type Key = ServiceKey;
+
+    fn key(&self) -> ServiceKey {
+        ServiceKey::of(self)
+    }
+
+    fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    fn resource_version(&self) -> &str {
+        self.metadata.resource_version.as_deref().unwrap_or_default()
+    }
+}
+
+/// What happened to an object.
+pub enum Change<T> {
+    /// It is there.
+    Added(Arc<T>),
+    /// It is another version of the same object.
+    Updated {
+        /// What was known before.
+        old: Arc<T>,
+        /// What is known now.
+        new: Arc<T>,
+    },
+    /// It is gone; this is the last that was known of it.
+    Deleted(Arc<T>),
+}
+
+impl<T> Clone for Change<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added(object) => Self::Added(Arc::clone(object)),
+            Self::Updated { old, new } => Self::Updated {
+                old: Arc::clone(old),
+                new: Arc::clone(new),
+            },
+            Self::Deleted(object) => Self::Deleted(Arc::clone(object)),
+        }
+    }
+}
+
+impl<T: CacheKey> fmt::Debug for Change<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Added(object) => write!(f, "Added({:?})", object.key()),
+            Self::Updated { new, .. } => write!(f, "Updated({:?})", new.key()),
+            Self::Deleted(object) => write!(f, "Deleted({:?})", object.key()),
+        }
+    }
+}
+
+/// The Nodes of the cluster.
+pub type NodeCache = Cache<Node>;
+/// The Services of the cluster.
+pub type ServiceCache = Cache<Service>;
+
+type Listener<T> = Arc<dyn Fn(&Change<T>) + Send + Sync>;
+type Objects<T> = BTreeMap<<T as CacheKey>::Key, Arc<T>>;
+
+/// The objects of one kind, in key order.
+///
+/// Listeners are called one after the other, on the thread that made the change, before the change's method returns.
+/// They may read the cache. They must not change it or subscribe to it: that would wait for itself.
+pub struct Cache<T: CacheKey> {
+    /// Held over a change and its announcement, so that all listeners see all changes in the same order.
+    listeners: Mutex<Vec<Listener<T>>>,
+    /// Held only while looking or changing, so that listeners can read.
+    objects: RwLock<Objects<T>>,
+    synced: watch::Sender<bool>,
+}
+
+impl<T: CacheKey> Default for Cache<T> {
+    fn default() -> Self {
+        Self {
+            listeners: Mutex::default(),
+            objects: RwLock::default(),
+            synced: watch::Sender::new(false),
+        }
+    }
+}
+
+impl<T: CacheKey> fmt::Debug for Cache<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache")
+            .field("len", &self.len())
+            .field("is_synced", &self.is_synced())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T: CacheKey> Cache<T> {
+    /// A cache that knows nothing and is not synced.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The object of this key.
+    #[must_use]
+    pub fn get(&self, key: &T::Key) -> Option<Arc<T>> {
+        self.read(|objects| objects.get(key).cloned())
+    }
+
+    /// All objects in key order.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<T>> {
+        self.read(|objects| objects.values().cloned().collect())
+    }
+
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.read(BTreeMap::len)
+    }
+
+    /// Whether there is no object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the cache has been filled at least once.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    /// Waits until the cache has been filled for the first time.
+    pub async fn synced(&self) {
+        // Fails only if the sender is gone, which is part of self.
+        let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+
+    /// Calls the listener for each change from now on, after calling it with [`Change::Added`] for everything present.
+    pub fn subscribe(&self, listener: Arc<dyn Fn(&Change<T>) + Send + Sync>) {
+        let mut listeners = self.lock();
+        for object in self.all() {
+            listener(&Change::Added(object));
+        }
+        listeners.push(listener);
+    }
+
+    /// Stores an object. The same version again is no change; another object of the same name is a deletion and an
+    /// addition.
+    pub fn apply(&self, object: impl Into<Arc<T>>) {
+        let object = object.into();
+        let listeners = self.lock();
+        let before = self.write(|objects| match objects.get(&object.key()) {
+            Some(known) if is_same(&**known, &*object) => None,
+            _ => Some(objects.insert(object.key(), Arc::clone(&object))),
+        });
+        if let Some(before) = before {
+            announce(&listeners, before, Some(object));
+        }
+    }
+
+    /// Forgets an object.
+    pub fn delete(&self, key: &T::Key) {
+        let listeners = self.lock();
+        let before = self.write(|objects| objects.remove(key));
+        announce(&listeners, before, None);
+    }
+
+    /// Stores these objects and forgets all others; announces the differences in key order. From now on the cache is
+    /// synced.
+    pub fn reset(&self, objects: Vec<Arc<T>>) {
+        let listeners = self.lock();
+        let mut after: Objects<T> = objects.into_iter().map(|object| (object.key(), object)).collect();
+        let mut before = self.write(|objects| {
+            for (key, known) in objects.iter() {
+                if let Some(object) = after.get_mut(key)
+                    && is_same(&**known, &**object)
+                {
+                    *object = Arc::clone(known); // one copy of what has not changed
+                }
+            }
+            std::mem::replace(objects, after.clone())
+        });
+        let mut changes: BTreeMap<T::Key, (Option<Arc<T>>, Option<Arc<T>>)> = BTreeMap::new();
+        for (key, object) in after {
+            match before.remove(&key) {
+                Some(known) if Arc::ptr_eq(&known, &object) => {}
+                known => drop(changes.insert(key, (known, Some(object)))),
+            }
+        }
+        changes.extend(before.into_iter().map(|(key, known)| (key, (Some(known), None))));
+        for (before, after) in changes.into_values() {
+            announce(&listeners, before, after);
+        }
+        self.synced.send_replace(true);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Listener<T>>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<R>(&self, look: impl FnOnce(&Objects<T>) -> R) -> R {
+        look(&self.objects.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<R>(&self, change: impl FnOnce(&mut Objects<T>) -> R) -> R {
+        change(&mut self.objects.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl ServicesView for ServiceCache {
+    fn services(&self) -> Vec<Arc<Service>> {
+        self.all()
+    }
+
+    fn has_uid(&self, uid: &str) -> bool {
+        self.read(|services| services.values().any(|service| service.uid() == uid))
+    }
+}
+
+/// Whether nothing has changed. An object without a version, as only tests make them, counts as changed.
+fn is_same<T: CacheKey>(known: &T, object: &T) -> bool {
+    known.uid() == object.uid()
+        && known.resource_version() == object.resource_version()
+        && !object.resource_version().is_empty()
+}
+
+fn announce<T: CacheKey>(listeners: &[Listener<T>], before: Option<Arc<T>>, after: Option<Arc<T>>) {
+    let tell = |change: &Change<T>| listeners.iter().for_each(|listener| listener(change));
+    match (before, after) {
+        (None, None) => {}
+        (None, Some(new)) => tell(&Change::Added(new)),
+        (Some(old), None) => tell(&Change::Deleted(old)),
+        (Some(old), Some(new)) if old.uid() == new.uid() => tell(&Change::Updated { old, new }),
+        (Some(old), Some(new)) => {
+            tell(&Change::Deleted(old));
+            tell(&Change::Added(new));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, uid: &str, version: &str) -> Node {
+        Node {
+            uid: Arc::from(uid),
+            resource_version: Arc::from(version),
+            ..Node::named(name)
+        }
+    }
+
+    fn watched() -> (NodeCache, Arc<Mutex<Vec<String>>>) {
+        let cache = NodeCache::new();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&seen);
+        cache.subscribe(Arc::new(move |change| {
+            log.lock().unwrap().push(format!("{change:?}"))
+        }));
+        (cache, seen)
+    }
+
+    fn taken(seen: &Mutex<Vec<String>>) -> Vec<String> {
+        std::mem::take(&mut seen.lock().unwrap())
+    }
+
+    #[test]
+    fn a_reset_announces_only_differences_in_key_order() {
+        let (cache, seen) = watched();
+        cache.apply(node("b", "1", "5"));
+        cache.apply(node("c", "2", "6"));
+        cache.apply(node("d", "3", "7"));
+        cache.apply(node("e", "4", "7"));
+        taken(&seen);
+        let unchanged = cache.get(&NodeName::new("b")).unwrap();
+        cache.reset(
+            [
+                node("e", "9", "9"),
+                node("b", "1", "5"),
+                node("c", "2", "8"),
+                node("a", "5", "9"),
+            ]
+            .map(Arc::new)
+            .to_vec(),
+        );
+        assert_eq!(
+            taken(&seen),
+            [
+                r#"Added("a")"#,
+                r#"Updated("c")"#,
+                r#"Deleted("d")"#,
+                r#"Deleted("e")"#,
+                r#"Added("e")"#
+            ]
+        );
+        assert!(Arc::ptr_eq(&unchanged, &cache.get(&NodeName::new("b")).unwrap()));
+        let names: Vec<_> = cache.all().iter().map(|node| node.name.to_string()).collect();
+        assert_eq!(names, ["a", "b", "c", "e"]);
+    }
+
+    #[test]
+    fn the_same_version_again_is_no_change() {
+        let (cache, seen) = watched();
+        cache.apply(node("a", "1", "5"));
+        cache.apply(node("a", "1", "5"));
+        cache.apply(node("a", "1", "6"));
+        cache.delete(&NodeName::new("b"));
+        cache.delete(&NodeName::new("a"));
+        assert_eq!(
+            taken(&seen),
+            [r#"Added("a")"#, r#"Updated("a")"#, r#"Deleted("a")"#]
+        );
+    }
+
+    #[test]
+    fn another_object_of_the_same_name_is_a_deletion_and_an_addition() {
+        let (cache, seen) = watched();
+        cache.apply(node("a", "1", "5"));
+        cache.apply(node("a", "2", "6"));
+        assert_eq!(
+            taken(&seen),
+            [r#"Added("a")"#, r#"Deleted("a")"#, r#"Added("a")"#]
+        );
+    }
+
+    #[test]
+    fn a_late_listener_is_given_what_is_present_and_may_read() {
+        let cache = Arc::new(NodeCache::new());
+        cache.apply(node("b", "2", "1"));
+        cache.apply(node("a", "1", "1"));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (log, view) = (Arc::clone(&seen), Arc::clone(&cache));
+        cache.subscribe(Arc::new(move |change| {
+            log.lock().unwrap().push(format!("{change:?} of {}", view.len()));
+        }));
+        cache.apply(node("c", "3", "1"));
+        assert_eq!(
+            taken(&seen),
+            [r#"Added("a") of 2"#, r#"Added("b") of 2"#, r#"Added("c") of 3"#]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cache_is_synced_after_its_first_reset() {
+        let cache = NodeCache::new();
+        cache.apply(node("a", "1", "1"));
+        assert!(!cache.is_synced());
+        cache.reset(Vec::new());
+        cache.synced().await;
+        assert!(cache.is_synced() && cache.is_empty());
+    }
+}

@@ -1,0 +1,214 @@
+//! The client: one connection pool, and who speaks through it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use kube::client::Body;
+use tower::BoxError;
+
+use crate::clock::{Clock, SystemClock};
+use crate::intern::Interner;
+use crate::limit::{InFlight, Pacer};
+use crate::metrics::KubeMetrics;
+
+/// How long a request may take, from being sent to the last byte of its answer. A page of 100 large Nodes comes in well
+/// under a second; the API server itself gives up on a request after 60 s.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Requests under way at once, as many as the API server's default priority level serves a single client without
+/// making it wait.
+const MAX_IN_FLIGHT: usize = 32;
+
+/// Says whether a write may begin now.
+///
+/// A manager that may have lost its lease must not write any more, however long the write waited for its turn. So this
+/// is asked last, immediately before the request is sent.
+pub trait WriteGate: Send + Sync {
+    /// Whether a write may begin at this moment.
+    fn is_open(&self) -> bool;
+}
+
+/// Lets every write pass: for commands that run without a lease, and for the lease itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OpenGate;
+
+impl WriteGate for OpenGate {
+    fn is_open(&self) -> bool {
+        true
+    }
+}
+
+/// A bound on the rate of requests that the operator asked for (`--kube-api-qps`, `--kube-api-burst`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// Requests per second in the long run.
+    pub qps: f64,
+    /// Requests that may be sent at once after a rest.
+    pub burst: u32,
+}
+
+/// How a [`Kube`] behaves.
+#[derive(Clone)]
+pub struct KubeOptions {
+    /// The `User-Agent` header.
+    pub user_agent: String,
+    /// Asked immediately before a write is sent.
+    pub gate: Arc<dyn WriteGate>,
+    /// Tells the time that goes into events and conditions.
+    pub clock: Arc<dyn Clock>,
+    /// Requests under way at once, watches and the lease not counted; at least 1. Over sockets fewer are possible, see
+    /// [`MAX_SOCKETS`](crate::MAX_SOCKETS).
+    pub max_in_flight: usize,
+    /// A bound on the rate, if the operator gave one. Watches and the lease are exempt.
+    pub pace: Option<Pace>,
+    /// Where requests are counted.
+    pub metrics: KubeMetrics,
+}
+
+impl KubeOptions {
+    /// An open gate, the machine's clock, no bound on the rate.
+    #[must_use]
+    pub fn new(user_agent: impl Into<String>) -> Self {
+        Self {
+            user_agent: user_agent.into(),
+            gate: Arc::new(OpenGate),
+            clock: Arc::new(SystemClock),
+            max_in_flight: MAX_IN_FLIGHT,
+            pace: None,
+            metrics: KubeMetrics::default(),
+        }
+    }
+}
+
+impl fmt::Debug for KubeOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KubeOptions")
+            .field("user_agent", &self.user_agent)
+            .field("max_in_flight", &self.max_in_flight)
+            .field("pace", &self.pace)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The API server. Clones share the connections, the bounds and the strings of what was read.
+#[derive(Clone)]
+pub struct Kube {
+    pub(crate) link: Arc<Link>,
+    pub(crate) speaker: Arc<Speaker>,
+}
+
+/// What all clones have in common.
+pub(crate) struct Link {
+    pub(crate) client: kube::Client,
+    pub(crate) host: Arc<str>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) in_flight: InFlight,
+    pub(crate) pacer: Option<Pacer>,
+    pub(crate) metrics: KubeMetrics,
+    pub(crate) strings: Interner,
+}
+
+/// Who sends, and under which conditions.
+#[derive(Clone)]
+pub(crate) struct Speaker {
+    pub(crate) user_agent: HeaderValue,
+    pub(crate) gate: Arc<dyn WriteGate>,
+    pub(crate) timeout: Duration,
+}
+
+impl Kube {
+    /// The API server behind this client. Call it inside the runtime.
+    #[must_use]
+    pub fn with_client(client: kube::Client, options: KubeOptions) -> Self {
+        Self::assemble(client, "in-memory", options)
+    }
+
+    /// The API server behind this service, such as one in the same process. Call it inside the runtime.
+    #[must_use]
+    pub fn with_service<S, B>(service: S, options: KubeOptions) -> Self
+    where
+        S: tower::Service<http::Request<Body>, Response = http::Response<B>> + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Self::with_client(kube::Client::new(service, "default"), options)
+    }
+
+    pub(crate) fn assemble(client: kube::Client, host: &str, options: KubeOptions) -> Self {
+        let KubeOptions {
+            user_agent,
+            gate,
+            clock,
+            max_in_flight,
+            pace,
+            metrics,
+        } = options;
+        Self {
+            link: Arc::new(Link {
+                client,
+                host: Arc::from(host),
+                clock,
+                in_flight: InFlight::new(max_in_flight),
+                pacer: pace.map(Pacer::new),
+                metrics,
+                strings: Interner::default(),
+            }),
+            speaker: Arc::new(Speaker {
+                user_agent: header(&user_agent),
+                gate,
+                timeout: TIMEOUT,
+            }),
+        }
+    }
+
+    /// The clock that was handed in.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.link.clock
+    }
+
+    /// The same connections under another `User-Agent`.
+    #[must_use]
+    pub fn with_user_agent(&self, user_agent: &str) -> Self {
+        self.speaking(|speaker| speaker.user_agent = header(user_agent))
+    }
+
+    /// The same connections behind another write gate.
+    #[must_use]
+    pub fn with_gate(&self, gate: Arc<dyn WriteGate>) -> Self {
+        self.speaking(|speaker| speaker.gate = gate)
+    }
+
+    /// The same connections with another bound on how long one request may take.
+    #[must_use]
+    pub fn with_timeout(&self, timeout: Duration) -> Self {
+        self.speaking(|speaker| speaker.timeout = timeout)
+    }
+
+    fn speaking(&self, change: impl FnOnce(&mut Speaker)) -> Self {
+        let mut speaker = Speaker::clone(&self.speaker);
+        change(&mut speaker);
+        Self {
+            link: Arc::clone(&self.link),
+            speaker: Arc::new(speaker),
+        }
+    }
+}
+
+impl fmt::Debug for Kube {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kube")
+            .field("host", &self.link.host)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The text as a header; what a header cannot hold is left out.
+fn header(text: &str) -> HeaderValue {
+    let printable: String = text.chars().filter(|c| matches!(c, ' '..='~')).collect();
+    HeaderValue::from_str(&printable).unwrap_or_else(|_| HeaderValue::from_static("bowline"))
+}

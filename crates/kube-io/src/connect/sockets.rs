@@ -1,0 +1,249 @@
+//! Connections over sockets: a bounded number of them, through a proxy where one is named.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bowline_cloud_provider::Environment;
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::Config;
+use kube::client::{Body, ConfigExt as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::{BoxError, Service, ServiceBuilder};
+
+use super::ConnectError;
+use crate::client::{Kube, KubeOptions};
+
+/// Sockets to the API server at most. The client speaks HTTP/1.1 only, so each request under way takes one, with its
+/// TLS state of some 50 KiB.
+pub const MAX_SOCKETS: usize = 16;
+
+/// Sockets that are not for ordinary requests: two watches and the lease.
+const SET_ASIDE: usize = 3;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Finds out about a dead peer within two minutes, also under a watch that shows nothing.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// Longer than the pauses between the loops' passes, shorter than what middleboxes remember.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// A proxy on the way to the API server.
+pub(super) struct Proxy {
+    address: Uri,
+    authorization: Option<HeaderValue>,
+}
+
+impl Proxy {
+    /// The proxy that a kubeconfig names.
+    pub(super) fn at(address: &str) -> Result<Self, ConnectError> {
+        let matcher = Matcher::builder().all(address).build();
+        // Any address will do: the matcher only takes the proxy's own apart.
+        let intercept = matcher.intercept(&Uri::from_static("https://api"));
+        Self::checked(address, intercept)?.ok_or_else(|| Self::unusable(address))
+    }
+
+    /// The proxy that `HTTPS_PROXY` or `HTTP_PROXY` names, unless `NO_PROXY` excludes the server.
+    pub(super) fn from_environment(
+        environment: &Environment,
+        server: &Uri,
+    ) -> Result<Option<Self>, ConnectError> {
+        let variable = |upper: &str, lower: &str| {
+            let value = environment.value(upper).filter(|value| !value.is_empty());
+            value
+                .or_else(|| environment.value(lower))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let https = variable("HTTPS_PROXY", "https_proxy");
+        let http = variable("HTTP_PROXY", "http_proxy");
+        let named = if server.scheme_str() == Some("http") {
+            http.clone()
+        } else {
+            https.clone()
+        };
+        // As for the Go managers, a server on this machine is never behind a proxy.
+        let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
+        let is_here = host == "localhost"
+            || host
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|address| address.is_loopback());
+        if named.is_empty() || is_here {
+            return Ok(None);
+        }
+        let no = variable("NO_PROXY", "no_proxy");
+        let matcher = Matcher::builder().http(http).https(https).no(no).build();
+        Self::checked(&named, matcher.intercept(server))
+    }
+
+    fn checked(named: &str, intercept: Option<Intercept>) -> Result<Option<Self>, ConnectError> {
+        let Some(intercept) = intercept else {
+            return Ok(None);
+        };
+        if intercept.uri().scheme_str() != Some("http") {
+            return Err(Self::unusable(named));
+        }
+        let authorization = intercept.basic_auth().cloned();
+        Ok(Some(Self {
+            address: intercept.uri().clone(),
+            authorization,
+        }))
+    }
+
+    /// Proxy addresses may hold a password, so the text does not repeat it.
+    fn unusable(named: &str) -> ConnectError {
+        let scheme = named.split_once("://").map_or("", |(scheme, _)| scheme);
+        ConnectError::Setup(format!("the proxy has to be an http:// address, not {scheme}://"))
+    }
+}
+
+/// Puts the layers together. Nothing is sent yet.
+pub(super) fn connect(
+    config: Config,
+    proxy: Option<Proxy>,
+    mut options: KubeOptions,
+) -> Result<Kube, ConnectError> {
+    // A library that is built with several sources of cryptography wants to be told which; all of ours name the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    tcp.set_keepalive(Some(KEEPALIVE));
+    let bounded = Bounded {
+        inner: tcp,
+        sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
+    };
+
+    options.max_in_flight = options.max_in_flight.min(MAX_SOCKETS - SET_ASIDE);
+    match proxy {
+        None => assemble(&config, bounded, options),
+        Some(Proxy {
+            address,
+            authorization,
+        }) => {
+            let mut tunnel = Tunnel::new(address, bounded);
+            if let Some(authorization) = authorization {
+                tunnel = tunnel.with_auth(authorization);
+            }
+            assemble(&config, tunnel, options)
+        }
+    }
+}
+
+fn assemble<C>(config: &Config, connector: C, options: KubeOptions) -> Result<Kube, ConnectError>
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
+    let setup = |error: kube::Error| ConnectError::Setup(error.to_string());
+    let connector = config
+        .rustls_https_connector_with_connector(connector)
+        .map_err(setup)?;
+    let http: Client<_, Body> = Client::builder(TokioExecutor::new())
+        .pool_idle_timeout(IDLE)
+        .pool_timer(TokioTimer::new())
+        .build(connector);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer().map_err(setup)?)
+        .layer(config.extra_headers_layer().map_err(setup)?)
+        .map_err(BoxError::from)
+        .service(http);
+    let host = config
+        .cluster_url
+        .authority()
+        .map_or("", |authority| authority.as_str());
+    let client = kube::Client::new(service, config.default_namespace.clone());
+    Ok(Kube::assemble(client, host, options))
+}
+
+/// Opens no more sockets than there are permits; each holds its permit until it is closed.
+#[derive(Clone)]
+struct Bounded {
+    inner: HttpConnector,
+    sockets: Arc<Semaphore>,
+}
+
+type Tcp = <HttpConnector as Service<Uri>>::Response;
+
+impl Service<Uri> for Bounded {
+    type Response = BoundedSocket;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<BoundedSocket, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx).map_err(Into::into)
+    }
+
+    fn call(&mut self, target: Uri) -> Self::Future {
+        let mut inner = self.inner.clone();
+        let sockets = Arc::clone(&self.sockets);
+        Box::pin(async move {
+            let permit = sockets.acquire_owned().await?;
+            let tcp = inner.call(target).await?;
+            Ok(BoundedSocket { tcp, _permit: permit })
+        })
+    }
+}
+
+struct BoundedSocket {
+    tcp: Tcp,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Connection for BoundedSocket {
+    fn connected(&self) -> Connected {
+        self.tcp.connected()
+    }
+}
+
+impl Read for BoundedSocket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_read(cx, buffer)
+    }
+}
+
+impl Write for BoundedSocket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.tcp).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.tcp).poll_write_vectored(cx, slices)
+    }
+}

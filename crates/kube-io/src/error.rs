@@ -1,0 +1,211 @@
+//! What a request to the API server can fail with.
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
+use serde::Deserialize;
+
+/// A request that did not do what was asked. The text is the API server's where it gave one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KubeError {
+    /// There is no such object (404).
+    #[error("{0}")]
+    NotFound(String),
+    /// The object is not the one, or not in the version, that the request was made for (409); also an object that was
+    /// created again under the same name, and a create of what exists.
+    #[error("{0}")]
+    Conflict(String),
+    /// The identity may not do this (403): its role has to be changed.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The API server does not know the identity (401).
+    #[error("{0}")]
+    Unauthorized(String),
+    /// The API server refused the contents (400, 422).
+    #[error("{0}")]
+    Invalid(String),
+    /// The list or watch was asked to go on from a version that is no longer kept (410): start again.
+    #[error("{0}")]
+    Expired(String),
+    /// The API server is busy (429, or an answer that states a delay): try again after this time.
+    #[error("{message}")]
+    Throttled {
+        /// The delay that the API server stated, else 1 s.
+        after: Duration,
+        /// Its text.
+        message: String,
+    },
+    /// The write was not sent: this process may not write now.
+    #[error("the write was not sent: this process does not hold the lease")]
+    GateClosed,
+    /// No complete answer came in time. A write may have been made all the same.
+    #[error("the API server did not answer in time")]
+    Timeout,
+    /// The API server could not be reached, or the connection broke. A write may have been made all the same.
+    #[error("{0}")]
+    Transport(String),
+    /// Any other refusal.
+    #[error("{message}")]
+    Server {
+        /// The HTTP status.
+        code: u16,
+        /// The API server's text.
+        message: String,
+    },
+    /// The answer could not be understood.
+    #[error("answer of the API server: {0}")]
+    Decode(String),
+}
+
+/// The part of `meta/v1 Status` that is looked at.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Status {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    code: u16,
+    details: Option<Details>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    #[serde(default)]
+    causes: Vec<Cause>,
+    #[serde(default)]
+    retry_after_seconds: u64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Cause {
+    #[serde(default)]
+    field: String,
+}
+
+/// How much of a body that is no `Status` is repeated in an error.
+const EXCERPT: usize = 200;
+
+impl KubeError {
+    /// Reads a refusal.
+    pub(crate) fn from_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
+        if status.message.is_empty() {
+            let text = String::from_utf8_lossy(body);
+            let excerpt: String = text.trim().chars().take(EXCERPT).collect();
+            status.message = if excerpt.is_empty() {
+                code.to_string()
+            } else {
+                format!("{code}: {excerpt}")
+            };
+        }
+        status.code = code.as_u16();
+        let stated = headers
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        Self::from_status(status, stated)
+    }
+
+    /// Reads a refusal that came as an object, such as in the middle of a watch.
+    pub(crate) fn from_status(status: Status, stated_delay: Option<u64>) -> Self {
+        let Status {
+            message,
+            code,
+            details,
+        } = status;
+        let details = details.unwrap_or_default();
+        let stated =
+            stated_delay.or((details.retry_after_seconds > 0).then_some(details.retry_after_seconds));
+        let other_object = || details.causes.iter().any(|cause| cause.field == "metadata.uid");
+        match (code, stated) {
+            (404, _) => Self::NotFound(message),
+            (409, _) => Self::Conflict(message),
+            // A patch for another UID is refused as an attempt to change the field.
+            (422, _) if other_object() => Self::Conflict(message),
+            (403, _) => Self::Forbidden(message),
+            (401, _) => Self::Unauthorized(message),
+            (400 | 422, _) => Self::Invalid(message),
+            (410, _) => Self::Expired(message),
+            (429, stated) => Self::throttled(stated.unwrap_or(1), message),
+            (500.., Some(stated)) => Self::throttled(stated, message),
+            (code, _) => Self::Server { code, message },
+        }
+    }
+
+    fn throttled(seconds: u64, message: String) -> Self {
+        Self::Throttled {
+            after: Duration::from_secs(seconds),
+            message,
+        }
+    }
+
+    /// The delay that the API server asked for.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Throttled { after, .. } => Some(*after),
+            _ => None,
+        }
+    }
+
+    /// Whether there is no such object.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::NotFound(_))
+    }
+
+    /// Whether the object has moved on: read it again.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(code: u16, headers: &[(&'static str, &str)], body: &str) -> KubeError {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        KubeError::from_answer(StatusCode::from_u16(code).unwrap(), &map, body.as_bytes())
+    }
+
+    #[test]
+    fn the_servers_words_are_the_text() {
+        let body = r#"{"kind":"Status","message":"nodes \"a\" not found","code":404}"#;
+        assert_eq!(
+            answer(404, &[], body),
+            KubeError::NotFound("nodes \"a\" not found".into())
+        );
+        assert_eq!(
+            answer(502, &[], "bad luck").to_string(),
+            "502 Bad Gateway: bad luck"
+        );
+        assert_eq!(answer(500, &[], "").to_string(), "500 Internal Server Error");
+    }
+
+    #[test]
+    fn a_stated_delay_means_throttled() {
+        let after = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(answer(429, &[("retry-after", "7")], "{}").retry_after(), after(7));
+        assert_eq!(answer(429, &[], "{}").retry_after(), after(1));
+        assert_eq!(
+            answer(504, &[], r#"{"details":{"retryAfterSeconds":3}}"#).retry_after(),
+            after(3)
+        );
+        assert_eq!(answer(504, &[], "{}").retry_after(), None);
+    }
+
+    #[test]
+    fn a_patch_for_another_uid_is_a_conflict() {
+        let body = r#"{"message":"immutable","details":{"causes":[{"field":"metadata.uid"}]}}"#;
+        assert!(answer(422, &[], body).is_conflict());
+        assert_eq!(
+            answer(422, &[], r#"{"message":"bad"}"#),
+            KubeError::Invalid("bad".into())
+        );
+    }
+}

@@ -1,0 +1,350 @@
+//! Events: what a person should be told, written beside the objects that it is about.
+//!
+//! These are core/v1 Events, written and counted up by ourselves, because that is what the roles of the Go managers
+//! allow. Recording never waits: events go into a bounded queue, and one writer sends them behind everything else.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{Node, Service, ServiceKey};
+use bowline_plan::NoteKind;
+use http::Method;
+use jiff::Timestamp;
+use tokio::sync::{mpsc, watch};
+
+use crate::client::Kube;
+use crate::clock::Clock;
+use crate::error::KubeError;
+use crate::exchange::{Call, JSON, MERGE, Rank, segment};
+
+mod correlate;
+mod wire;
+
+use correlate::{Correlator, Entry};
+
+/// Events that may wait for the writer, of some 300 bytes each. A thousand Nodes are initialised faster than their
+/// events are written, and events of Services come on top.
+const QUEUE: usize = 4096;
+
+/// Tries per event when the API server cannot be reached, and the time between them, as the Go clients do.
+const TRIES: u32 = 12;
+const BETWEEN_TRIES: Duration = Duration::from_secs(10);
+
+/// Longer messages are cut: this is what the newer events API allows.
+const LONGEST_MESSAGE: usize = 1024;
+
+/// The object that an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    /// The kind, such as `Node`.
+    pub kind: &'static str,
+    /// The API group and version, such as `v1`.
+    pub api_version: &'static str,
+    /// The namespace; empty for objects of the cluster, whose events are kept in `default`.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+    /// The UID; may be empty if it is not known.
+    pub uid: Arc<str>,
+}
+
+impl ObjectRef {
+    /// A lease.
+    #[must_use]
+    pub fn lease(namespace: &str, name: &str, uid: &str) -> Self {
+        Self {
+            kind: "Lease",
+            api_version: "coordination.k8s.io/v1",
+            namespace: Arc::from(namespace),
+            name: Arc::from(name),
+            uid: Arc::from(uid),
+        }
+    }
+}
+
+impl From<&Node> for ObjectRef {
+    fn from(node: &Node) -> Self {
+        Self {
+            kind: "Node",
+            api_version: "v1",
+            namespace: Arc::from(""),
+            name: Arc::from(node.name.as_str()),
+            uid: Arc::clone(&node.uid),
+        }
+    }
+}
+
+impl From<&Service> for ObjectRef {
+    fn from(service: &Service) -> Self {
+        let ServiceKey { namespace, name } = ServiceKey::of(service);
+        let uid = Arc::from(service.metadata.uid.as_deref().unwrap_or_default());
+        Self {
+            kind: "Service",
+            api_version: "v1",
+            namespace,
+            name,
+            uid,
+        }
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() {
+            f.write_str(&self.name)
+        } else {
+            write!(f, "{}/{}", self.namespace, self.name)
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+struct Occurrence {
+    component: &'static str,
+    object: ObjectRef,
+    kind: NoteKind,
+    reason: &'static str,
+    message: String,
+    at: Timestamp,
+}
+
+/// Where events go in. Clones share the queue.
+#[derive(Clone)]
+pub struct EventSink {
+    queue: Option<Queue>,
+}
+
+#[derive(Clone)]
+struct Queue {
+    sender: mpsc::Sender<Occurrence>,
+    /// Recorded and not yet written or given up.
+    pending: Arc<watch::Sender<usize>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl EventSink {
+    /// A queue and its writer. `host` names the machine in the events; may be empty.
+    #[must_use]
+    pub fn channel(kube: Kube, host: impl Into<String>) -> (Self, EventWriter) {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let pending = Arc::new(watch::Sender::new(0));
+        let queue = Queue {
+            sender,
+            pending: Arc::clone(&pending),
+            clock: Arc::clone(kube.clock()),
+        };
+        let writer = EventWriter {
+            kube,
+            host: host.into(),
+            receiver,
+            pending,
+            correlator: Correlator::default(),
+        };
+        (Self { queue: Some(queue) }, writer)
+    }
+
+    /// Events are logged and go nowhere: for commands that change nothing, and for tests.
+    #[must_use]
+    pub fn discard() -> Self {
+        Self { queue: None }
+    }
+
+    /// The events of one part of the program, such as `service-controller`.
+    #[must_use]
+    pub fn recorder(&self, component: &'static str) -> Recorder {
+        Recorder {
+            sink: self.clone(),
+            component,
+        }
+    }
+
+    /// Waits until everything recorded so far is written, but no longer than this; gives how many events are left.
+    pub async fn drain(&self, deadline: Duration) -> usize {
+        let Some(queue) = &self.queue else { return 0 };
+        let mut pending = queue.pending.subscribe();
+        let drained = tokio::time::timeout(deadline, pending.wait_for(|pending| *pending == 0))
+            .await
+            .is_ok();
+        if drained { 0 } else { *queue.pending.borrow() }
+    }
+}
+
+impl fmt::Debug for EventSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pending = self.queue.as_ref().map(|queue| *queue.pending.borrow());
+        f.debug_struct("EventSink")
+            .field("pending", &pending)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Records the events of one part of the program.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    sink: EventSink,
+    component: &'static str,
+}
+
+impl Recorder {
+    /// Logs an event and queues it for the API server. Never waits; when the queue is full the event is only logged.
+    pub fn record(
+        &self,
+        object: &ObjectRef,
+        kind: NoteKind,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) {
+        let message = shortened(message.into());
+        tracing::info!(
+            controller = self.component,
+            kind = object.kind,
+            object = %object,
+            "type" = type_name(kind),
+            reason,
+            note = message,
+            "Event occurred"
+        );
+        let Some(Queue {
+            sender,
+            pending,
+            clock,
+        }) = &self.sink.queue
+        else {
+            return;
+        };
+        let at = clock.now();
+        let occurrence = Occurrence {
+            component: self.component,
+            object: object.clone(),
+            kind,
+            reason,
+            message,
+            at,
+        };
+        pending.send_modify(|pending| *pending += 1);
+        if sender.try_send(occurrence).is_err() {
+            pending.send_modify(|pending| *pending = pending.saturating_sub(1));
+            tracing::debug!(reason, "Event dropped, the queue is full or closed");
+        }
+    }
+}
+
+/// Writes the events of a sink.
+pub struct EventWriter {
+    kube: Kube,
+    host: String,
+    receiver: mpsc::Receiver<Occurrence>,
+    pending: Arc<watch::Sender<usize>>,
+    correlator: Correlator,
+}
+
+impl EventWriter {
+    /// Writes events, one after the other, until all sinks and recorders are gone and the queue is empty.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping it loses what is queued; use [`EventSink::drain`] before.
+    pub async fn run(mut self) {
+        while let Some(occurrence) = self.receiver.recv().await {
+            if let Some(entry) = self.correlator.correlate(&occurrence) {
+                self.write(&occurrence, entry).await;
+            }
+            self.pending
+                .send_modify(|pending| *pending = pending.saturating_sub(1));
+        }
+    }
+
+    async fn write(&mut self, occurrence: &Occurrence, mut entry: Entry) {
+        for attempt in 1..=TRIES {
+            let error = match self.send(occurrence, &entry).await {
+                Ok(()) => return,
+                // It has outlived its time in the API server, or its creation was lost: begin again.
+                Err(KubeError::NotFound(_)) if entry.is_repetition() => {
+                    entry = self.correlator.renamed(entry, occurrence);
+                    match self.send(occurrence, &entry).await {
+                        Ok(()) => return,
+                        Err(error) => error,
+                    }
+                }
+                // Created by an earlier try whose answer was lost.
+                Err(KubeError::Conflict(_)) => return,
+                Err(error) => error,
+            };
+            let wait = match &error {
+                KubeError::Transport(_) | KubeError::Timeout => BETWEEN_TRIES,
+                KubeError::Throttled { after, .. } => *after,
+                refusal => {
+                    tracing::warn!(reason = occurrence.reason, object = %occurrence.object, err = %refusal, "Event refused");
+                    return;
+                }
+            };
+            tracing::debug!(attempt, err = %error, "Event could not be sent");
+            if attempt < TRIES {
+                tokio::time::sleep(wait).await;
+            }
+        }
+        tracing::warn!(reason = occurrence.reason, object = %occurrence.object, "Event given up");
+    }
+
+    async fn send(&self, occurrence: &Occurrence, entry: &Entry) -> Result<(), KubeError> {
+        let namespace = wire::namespace(&occurrence.object);
+        let folder = format!("/api/v1/namespaces/{}/events", segment(namespace));
+        let call = if entry.is_repetition() {
+            let path = format!("{folder}/{}", segment(&entry.name));
+            Call::send(Method::PATCH, path, MERGE, &wire::repetition(entry))
+        } else {
+            Call::send(
+                Method::POST,
+                folder,
+                JSON,
+                &wire::event(occurrence, entry, &self.host),
+            )
+        };
+        self.kube.exchange(call.ranked(Rank::Event)).await.map(drop)
+    }
+}
+
+impl Drop for EventWriter {
+    fn drop(&mut self) {
+        // Nobody is to wait for what will never be written.
+        self.pending.send_replace(0);
+    }
+}
+
+impl fmt::Debug for EventWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventWriter")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+fn type_name(kind: NoteKind) -> &'static str {
+    match kind {
+        NoteKind::Normal => "Normal",
+        NoteKind::Warning => "Warning",
+    }
+}
+
+fn shortened(mut message: String) -> String {
+    const MARK: &str = "...";
+    if message.len() > LONGEST_MESSAGE {
+        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE - MARK.len()));
+        message.push_str(MARK);
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        let cut = shortened("ü".repeat(1000));
+        assert!(cut.len() <= LONGEST_MESSAGE && cut.ends_with("ü..."));
+        assert_eq!(shortened("short".into()), "short");
+    }
+}

@@ -1,0 +1,198 @@
+//! Which events are one and the same, and which are too many: the rules of the Go clients' event correlator.
+//!
+//! 1. Events that differ only in their message and of which there are more than ten within ten minutes are folded into
+//!    one, whose message begins with `(combined from similar events): `.
+//! 2. An event that is the same as an earlier one, or is folded into it, is counted up instead of being created.
+//! 3. About one object, one component may say 25 things at once and one more each five minutes; the rest is dropped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Occurrence;
+
+/// Different messages within [`FOLD_WINDOW`] that stay events of their own.
+const FOLD_AFTER: usize = 10;
+const FOLD_WINDOW: SignedDuration = SignedDuration::from_mins(10);
+const FOLD_PREFIX: &str = "(combined from similar events): ";
+
+/// The token bucket per component and object.
+const BURST: f64 = 25.0;
+const SECONDS_PER_TOKEN: f64 = 300.0;
+
+/// Entries that are remembered per table; the one that was used longest ago makes room.
+const REMEMBERED: usize = 4096;
+
+/// What is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The name of the event object.
+    pub(super) name: String,
+    pub(super) message: String,
+    pub(super) count: u32,
+    pub(super) first: Timestamp,
+    pub(super) last: Timestamp,
+    series: u64,
+    exists: bool,
+}
+
+impl Entry {
+    /// Whether the event object exists and is counted up.
+    pub(super) fn is_repetition(&self) -> bool {
+        self.exists
+    }
+}
+
+/// Remembers what was said. Keys are hashes of what they stand for, by a function that is the same in every process.
+#[derive(Debug, Default)]
+pub(super) struct Correlator {
+    groups: Table<BTreeSet<u64>>,
+    series: Table<Series>,
+    tokens: Table<f64>,
+    last_name: i128,
+}
+
+#[derive(Debug)]
+struct Series {
+    name: String,
+    count: u32,
+    first: Timestamp,
+}
+
+impl Correlator {
+    /// What is to be written for an occurrence; none if it is one too many.
+    pub(super) fn correlate(&mut self, occurrence: &Occurrence) -> Option<Entry> {
+        let Occurrence {
+            component,
+            object,
+            kind,
+            reason,
+            message,
+            at,
+        } = occurrence;
+        let source = key(&(component, object));
+        let group = key(&(source, *kind, reason));
+        let exact = key(&(group, message));
+
+        let mut messages = self.groups.take(group, *at, FOLD_WINDOW).unwrap_or_default();
+        messages.insert(exact);
+        let is_folded = messages.len() > FOLD_AFTER;
+        if is_folded {
+            messages.pop_first(); // remembering how many is enough
+        }
+        self.groups.put(group, *at, messages);
+
+        let (id, message) = if is_folded {
+            (group, format!("{FOLD_PREFIX}{message}"))
+        } else {
+            (exact, message.clone())
+        };
+        let entry = match self.series.take(id, *at, SignedDuration::MAX) {
+            Some(Series { name, count, first }) => Entry {
+                name,
+                message,
+                count: count.saturating_add(1),
+                first,
+                last: *at,
+                series: id,
+                exists: true,
+            },
+            None => {
+                let name = self.name(occurrence);
+                Entry {
+                    name,
+                    message,
+                    count: 1,
+                    first: *at,
+                    last: *at,
+                    series: id,
+                    exists: false,
+                }
+            }
+        };
+        // Only what exists can be counted up, so a new event that is dropped leaves no trace.
+        let may_pass = self.has_token(source, *at);
+        if may_pass || entry.exists {
+            self.remember(&entry);
+        }
+        may_pass.then_some(entry)
+    }
+
+    /// The same entry as a new object, for when the one that was to be counted up is gone.
+    pub(super) fn renamed(&mut self, entry: Entry, occurrence: &Occurrence) -> Entry {
+        let entry = Entry {
+            name: self.name(occurrence),
+            exists: false,
+            ..entry
+        };
+        self.remember(&entry);
+        entry
+    }
+
+    fn remember(&mut self, entry: &Entry) {
+        let series = Series {
+            name: entry.name.clone(),
+            count: entry.count,
+            first: entry.first,
+        };
+        self.series.put(entry.series, entry.last, series);
+    }
+
+    fn has_token(&mut self, source: u64, now: Timestamp) -> bool {
+        let mut tokens = BURST;
+        if let Some((then, left)) = self.tokens.0.get(&source) {
+            let gained = now.duration_since(*then).as_secs_f64().max(0.0) / SECONDS_PER_TOKEN;
+            tokens = (left + gained).min(BURST);
+        }
+        let has_token = tokens >= 1.0;
+        self.tokens
+            .put(source, now, if has_token { tokens - 1.0 } else { tokens });
+        has_token
+    }
+
+    /// The object's name and a time in nanoseconds that was not used before.
+    fn name(&mut self, occurrence: &Occurrence) -> String {
+        self.last_name = occurrence.at.as_nanosecond().max(self.last_name + 1);
+        format!("{}.{:x}", occurrence.object.name, self.last_name)
+    }
+}
+
+fn key(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A bounded table with the time of the last use.
+#[derive(Debug)]
+struct Table<V>(BTreeMap<u64, (Timestamp, V)>);
+
+impl<V> Default for Table<V> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<V> Table<V> {
+    /// Takes out what was used within this time.
+    fn take(&mut self, key: u64, now: Timestamp, within: SignedDuration) -> Option<V> {
+        let (used, value) = self.0.remove(&key)?;
+        (now.duration_since(used) <= within).then_some(value)
+    }
+
+    fn put(&mut self, key: u64, now: Timestamp, value: V) {
+        if self.0.len() >= REMEMBERED && !self.0.contains_key(&key) {
+            let oldest = self
+                .0
+                .iter()
+                .min_by_key(|(_, (used, _))| *used)
+                .map(|(key, _)| *key);
+            oldest.and_then(|oldest| self.0.remove(&oldest));
+        }
+        self.0.insert(key, (now, value));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! What is counted about the requests to the API server, under the names of the Kubernetes client libraries.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use tokio::time::Instant;
+
+const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0];
+const BYTES: [f64; 11] = [
+    64.0,
+    256.0,
+    512.0,
+    1024.0,
+    4096.0,
+    16384.0,
+    65536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+];
+
+/// The `code` of a request that got no answer.
+const NO_ANSWER: &str = "<error>";
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CodeLabels {
+    code: Cow<'static, str>,
+    method: &'static str,
+    host: Arc<str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerbLabels {
+    verb: &'static str,
+    host: Arc<str>,
+}
+
+type Histograms = Family<VerbLabels, Histogram, fn() -> Histogram>;
+
+/// The series `rest_client_*`. Clones share them.
+#[derive(Debug, Clone)]
+pub struct KubeMetrics {
+    requests: Family<CodeLabels, Counter>,
+    duration: Histograms,
+    waited: Histograms,
+    sent: Histograms,
+    received: Histograms,
+}
+
+impl Default for KubeMetrics {
+    fn default() -> Self {
+        let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
+        let bytes: fn() -> Histogram = || Histogram::new(BYTES);
+        Self {
+            requests: Family::default(),
+            duration: Family::new_with_constructor(seconds),
+            waited: Family::new_with_constructor(seconds),
+            sent: Family::new_with_constructor(bytes),
+            received: Family::new_with_constructor(bytes),
+        }
+    }
+}
+
+impl KubeMetrics {
+    /// The series, made visible in this registry. Call it once per registry.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        registry.register(
+            "rest_client_requests",
+            "Requests to the API server by status code, method and host, <error> without an answer",
+            metrics.requests.clone(),
+        );
+        for (name, help, series) in [
+            (
+                "rest_client_request_duration_seconds",
+                "Time from sending a request to the API server to the end of its answer; of a watch, to its beginning",
+                &metrics.duration,
+            ),
+            (
+                "rest_client_rate_limiter_duration_seconds",
+                "Time that requests waited for their turn before they were sent",
+                &metrics.waited,
+            ),
+            (
+                "rest_client_request_size_bytes",
+                "Size of requests to the API server",
+                &metrics.sent,
+            ),
+            (
+                "rest_client_response_size_bytes",
+                "Size of the API server's answers",
+                &metrics.received,
+            ),
+        ] {
+            registry.register(name, help, series.clone());
+        }
+        metrics
+    }
+
+    pub(crate) fn begin(
+        &self,
+        method: &'static str,
+        host: &Arc<str>,
+        sent: usize,
+        waited: Duration,
+    ) -> Measured {
+        let verb = VerbLabels {
+            verb: method,
+            host: Arc::clone(host),
+        };
+        self.waited.get_or_create(&verb).observe(waited.as_secs_f64());
+        #[expect(clippy::cast_precision_loss, reason = "a size in bytes for a histogram")]
+        self.sent.get_or_create(&verb).observe(sent as f64);
+        Measured {
+            metrics: self.clone(),
+            verb,
+            begun: Instant::now(),
+            code: Cow::Borrowed(NO_ANSWER),
+            received: 0,
+        }
+    }
+}
+
+/// One request under way; counted when it is dropped, so that one whose caller went away is counted as well.
+pub(crate) struct Measured {
+    metrics: KubeMetrics,
+    verb: VerbLabels,
+    begun: Instant,
+    code: Cow<'static, str>,
+    received: usize,
+}
+
+impl Measured {
+    pub(crate) fn answered(&mut self, status: http::StatusCode) {
+        self.code = Cow::Owned(status.as_str().to_owned());
+    }
+
+    pub(crate) fn received(&mut self, bytes: usize) {
+        self.received += bytes;
+    }
+}
+
+impl Drop for Measured {
+    fn drop(&mut self) {
+        let Self {
+            metrics,
+            verb,
+            begun,
+            code,
+            received,
+        } = self;
+        let labels = CodeLabels {
+            code: code.clone(),
+            method: verb.verb,
+            host: Arc::clone(&verb.host),
+        };
+        metrics.requests.get_or_create(&labels).inc();
+        metrics
+            .duration
+            .get_or_create(verb)
+            .observe(begun.elapsed().as_secs_f64());
+        #[expect(clippy::cast_precision_loss, reason = "a size in bytes for a histogram")]
+        metrics.received.get_or_create(verb).observe(*received as f64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn names_and_labels_are_those_of_the_client_libraries() {
+        let mut registry = Registry::default();
+        let metrics = KubeMetrics::register(&mut registry);
+        let host: Arc<str> = Arc::from("10.0.0.1:443");
+        let mut measured = metrics.begin("PATCH", &host, 100, Duration::ZERO);
+        measured.answered(http::StatusCode::OK);
+        measured.received(2000);
+        drop(measured);
+        drop(metrics.begin("GET", &host, 0, Duration::ZERO));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        for line in [
+            r#"rest_client_requests_total{code="200",method="PATCH",host="10.0.0.1:443"} 1"#,
+            r#"rest_client_requests_total{code="<error>",method="GET",host="10.0.0.1:443"} 1"#,
+            r#"rest_client_request_duration_seconds_count{verb="PATCH",host="10.0.0.1:443"} 1"#,
+            r#"rest_client_rate_limiter_duration_seconds_count{verb="GET",host="10.0.0.1:443"} 1"#,
+            r#"rest_client_request_size_bytes_bucket{le="256.0",verb="PATCH",host="10.0.0.1:443"} 1"#,
+            r#"rest_client_response_size_bytes_bucket{le="1024.0",verb="PATCH",host="10.0.0.1:443"} 0"#,
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is missing in\n{text}"
+            );
+        }
+    }
+}

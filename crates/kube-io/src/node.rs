@@ -1,0 +1,197 @@
+//! From the bytes of a Node to the small Node of the contract, in one step.
+//!
+//! A real Node is 10 to 50 KiB of JSON. Only what is looked at is read, strings are borrowed from the answer, and what
+//! is kept is shared with the other Nodes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint};
+use jiff::Timestamp;
+use serde::de::{Deserialize, Deserializer, Visitor};
+
+use crate::error::KubeError;
+use crate::intern::Interner;
+
+/// The copy of the whole object that `kubectl apply` keeps.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Longer annotation values differ from Node to Node, so they are not looked up among the shared strings.
+const SHARED_ANNOTATION: usize = 64;
+
+/// Reads a Node.
+pub(crate) fn decode(bytes: &[u8], strings: &Interner) -> Result<Node, KubeError> {
+    let wire: WireNode<'_> =
+        serde_json::from_slice(bytes).map_err(|error| KubeError::Decode(format!("node: {error}")))?;
+    Ok(wire.convert(strings))
+}
+
+/// Text that is borrowed from the answer where it holds no escapes; also inside maps, where `Cow` alone never is.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Borrowing;
+        impl<'de> Visitor<'de> for Borrowing {
+            type Value = Cow<'de, str>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Cow::Borrowed(text))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_str(Borrowing).map(Self)
+    }
+}
+
+type Pairs<'a> = BTreeMap<Text<'a>, Text<'a>>;
+
+#[derive(serde::Deserialize)]
+struct WireNode<'a> {
+    #[serde(borrow)]
+    metadata: WireMeta<'a>,
+    #[serde(borrow, default)]
+    spec: WireSpec<'a>,
+    #[serde(borrow, default)]
+    status: WireStatus<'a>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMeta<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    uid: Option<Text<'a>>,
+    #[serde(borrow)]
+    resource_version: Option<Text<'a>>,
+    creation_timestamp: Option<Timestamp>,
+    #[serde(borrow)]
+    deletion_timestamp: Option<Text<'a>>,
+    #[serde(borrow)]
+    labels: Option<Pairs<'a>>,
+    #[serde(borrow)]
+    annotations: Option<Pairs<'a>>,
+}
+
+#[derive(Default, serde::Deserialize)]
+struct WireSpec<'a> {
+    #[serde(borrow, rename = "providerID")]
+    provider_id: Option<Text<'a>>,
+    taints: Option<Vec<Taint>>,
+    #[serde(rename = "podCIDRs")]
+    pod_cidrs: Option<Vec<String>>,
+    #[serde(default)]
+    unschedulable: bool,
+}
+
+#[derive(Default, serde::Deserialize)]
+struct WireStatus<'a> {
+    addresses: Option<Vec<NodeAddress>>,
+    #[serde(borrow)]
+    conditions: Option<Vec<WireCondition<'a>>>,
+}
+
+#[derive(serde::Deserialize)]
+struct WireCondition<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    status: Text<'a>,
+    #[serde(borrow)]
+    reason: Option<Text<'a>>,
+}
+
+impl WireNode<'_> {
+    fn convert(self, strings: &Interner) -> Node {
+        let Self {
+            metadata,
+            spec,
+            status,
+        } = self;
+        let owned = |text: Option<Text<'_>>| -> Arc<str> {
+            text.map_or_else(|| Arc::from(""), |text| Arc::from(&*text.0))
+        };
+        let conditions = status.conditions.unwrap_or_default();
+        Node {
+            name: NodeName::new(strings.share(&metadata.name.0)),
+            uid: metadata
+                .uid
+                .map_or_else(|| Arc::from(""), |uid| strings.share(&uid.0)),
+            resource_version: owned(metadata.resource_version),
+            created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
+            deleting: metadata.deletion_timestamp.is_some(),
+            labels: labels(metadata.labels, strings),
+            annotations: annotations(metadata.annotations, strings),
+            provider_id: spec
+                .provider_id
+                .filter(|id| !id.0.is_empty())
+                .map(|id| strings.share(&id.0)),
+            taints: spec.taints.unwrap_or_default(),
+            pod_cidrs: spec.pod_cidrs.unwrap_or_default(),
+            unschedulable: spec.unschedulable,
+            addresses: status.addresses.unwrap_or_default(),
+            readiness: readiness(&conditions),
+            network_unavailable: network_unavailable(&conditions),
+        }
+    }
+}
+
+fn labels(pairs: Option<Pairs<'_>>, strings: &Interner) -> Labels {
+    let pairs = pairs.unwrap_or_default();
+    pairs
+        .iter()
+        .map(|(key, value)| (strings.share(&key.0), strings.share(&value.0)))
+        .collect()
+}
+
+fn annotations(pairs: Option<Pairs<'_>>, strings: &Interner) -> Labels {
+    let pairs = pairs.unwrap_or_default();
+    pairs
+        .iter()
+        .filter(|(key, _)| key.0 != LAST_APPLIED)
+        .map(|(key, value)| {
+            let value = if value.0.len() <= SHARED_ANNOTATION {
+                strings.share(&value.0)
+            } else {
+                Arc::from(&*value.0)
+            };
+            (strings.share(&key.0), value)
+        })
+        .collect()
+}
+
+fn readiness(conditions: &[WireCondition<'_>]) -> Readiness {
+    match conditions.iter().find(|condition| condition.kind.0 == "Ready") {
+        None => Readiness::Missing,
+        Some(condition) => match &*condition.status.0 {
+            "True" => Readiness::Ready,
+            "False" => Readiness::NotReady,
+            _ => Readiness::Unknown,
+        },
+    }
+}
+
+fn network_unavailable(conditions: &[WireCondition<'_>]) -> Option<NetworkUnavailable> {
+    let condition = conditions
+        .iter()
+        .find(|condition| condition.kind.0 == "NetworkUnavailable")?;
+    Some(NetworkUnavailable {
+        is_unavailable: condition.status.0 == "True",
+        reason: condition
+            .reason
+            .as_ref()
+            .map(|reason| reason.0.to_string())
+            .unwrap_or_default(),
+    })
+}

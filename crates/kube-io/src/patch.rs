@@ -1,0 +1,220 @@
+//! The bodies of all writes to Nodes and Services.
+//!
+//! Each carries the UID of the object that the decision was made for, so that a late write never lands on another
+//! object of the same name. What replaces a whole list also carries the resource version that the list was read in.
+
+use std::collections::BTreeMap;
+
+use bowline_cloud_provider::{IngressPort, LoadBalancerStatus, Node, NodeAddress, Service, Taint, keys};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// A change of a Node outside its status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodePatch {
+    /// Labels to set, or to remove where none.
+    pub labels: BTreeMap<String, Option<String>>,
+    /// Annotations to set, or to remove where none.
+    pub annotations: BTreeMap<String, Option<String>>,
+    /// `spec.providerID`, which can be set once.
+    pub provider_id: Option<String>,
+    /// All taints that there should be. The write fails with a conflict if the Node has changed since it was read.
+    pub taints: Option<Vec<Taint>>,
+}
+
+impl NodePatch {
+    /// Whether nothing would change.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Merge patch of `nodes/NAME`.
+pub(crate) fn node(node: &Node, patch: &NodePatch) -> Value {
+    let NodePatch {
+        labels,
+        annotations,
+        provider_id,
+        taints,
+    } = patch;
+    let mut metadata = node_identity(node);
+    if taints.is_some() {
+        insert_text(&mut metadata, "resourceVersion", &node.resource_version);
+    }
+    if !labels.is_empty() {
+        metadata.insert("labels".into(), json!(labels));
+    }
+    if !annotations.is_empty() {
+        metadata.insert("annotations".into(), json!(annotations));
+    }
+    let mut spec = Map::new();
+    if let Some(provider_id) = provider_id {
+        spec.insert("providerID".into(), json!(provider_id));
+    }
+    if let Some(taints) = taints {
+        spec.insert("taints".into(), json!(taints));
+    }
+    let mut body = Map::from_iter([("metadata".to_owned(), Value::Object(metadata))]);
+    if !spec.is_empty() {
+        body.insert("spec".into(), Value::Object(spec));
+    }
+    Value::Object(body)
+}
+
+/// Strategic merge patch of `nodes/NAME/status`.
+///
+/// The API merges this list by the type of address, which mixes up two addresses of one type. So the list is marked as a
+/// replacement.
+pub(crate) fn node_addresses(node: &Node, addresses: &[NodeAddress]) -> Value {
+    let mut list: Vec<Value> = addresses.iter().map(|address| json!(address)).collect();
+    list.push(json!({"$patch": "replace"}));
+    json!({"metadata": node_identity(node), "status": {"addresses": list}})
+}
+
+/// Strategic merge patch of `nodes/NAME/status`; conditions are merged by type.
+pub(crate) fn network_unavailable(
+    node: &Node,
+    unavailable: bool,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) -> Value {
+    let now = whole_seconds(now);
+    let condition = json!({
+        "type": "NetworkUnavailable",
+        "status": if unavailable { "True" } else { "False" },
+        "reason": reason,
+        "message": message,
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+    });
+    json!({"metadata": node_identity(node), "status": {"conditions": [condition]}})
+}
+
+/// Merge patch of a Node's annotations alone.
+pub(crate) fn annotations_of_named_node(annotations: &[(String, Option<String>)]) -> Value {
+    json!({"metadata": {"annotations": pairs(annotations)}})
+}
+
+/// The body of a DELETE that hits only this very Node.
+pub(crate) fn delete_node(node: &Node) -> Value {
+    json!({
+        "kind": "DeleteOptions",
+        "apiVersion": "v1",
+        "preconditions": node_identity(node),
+    })
+}
+
+/// Merge patch of `services/NAME/status`, through which finalizers may be changed as well.
+pub(crate) fn service_finalizer(service: &Service, present: bool) -> Value {
+    let others = service.metadata.finalizers.iter().flatten();
+    let mut finalizers: Vec<&str> = others
+        .map(String::as_str)
+        .filter(|name| *name != keys::FINALIZER_LOAD_BALANCER)
+        .collect();
+    if present {
+        finalizers.push(keys::FINALIZER_LOAD_BALANCER);
+    }
+    let mut metadata = service_version(service);
+    metadata.insert("finalizers".into(), json!(finalizers));
+    json!({"metadata": metadata})
+}
+
+/// Merge patch of `services/NAME/status`.
+pub(crate) fn service_status(service: &Service, status: &LoadBalancerStatus) -> Value {
+    let ingress: Vec<Value> = status
+        .ingress
+        .iter()
+        .map(|entry| {
+            let mut wire = Map::new();
+            if let Some(ip) = &entry.ip {
+                wire.insert("ip".into(), json!(ip));
+            }
+            if let Some(hostname) = &entry.hostname {
+                wire.insert("hostname".into(), json!(hostname));
+            }
+            if let Some(mode) = entry.ip_mode {
+                wire.insert("ipMode".into(), json!(mode.as_str()));
+            }
+            if !entry.ports.is_empty() {
+                wire.insert("ports".into(), entry.ports.iter().map(port).collect());
+            }
+            Value::Object(wire)
+        })
+        .collect();
+    // In a merge patch null takes the field away, as it is on a Service that never had an address.
+    let ingress = if ingress.is_empty() {
+        Value::Null
+    } else {
+        Value::Array(ingress)
+    };
+    json!({"metadata": service_identity(service), "status": {"loadBalancer": {"ingress": ingress}}})
+}
+
+fn port(port: &IngressPort) -> Value {
+    let mut wire = Map::new();
+    wire.insert("port".into(), json!(port.port));
+    wire.insert("protocol".into(), json!(port.protocol));
+    if let Some(error) = &port.error {
+        wire.insert("error".into(), json!(error));
+    }
+    Value::Object(wire)
+}
+
+/// Merge patch of `services/NAME`.
+pub(crate) fn service_annotations(service: &Service, annotations: &[(String, Option<String>)]) -> Value {
+    let mut metadata = service_version(service);
+    metadata.insert("annotations".into(), pairs(annotations));
+    json!({"metadata": metadata})
+}
+
+/// Merge patch of `services/NAME`.
+pub(crate) fn load_balancer_ip(service: &Service, ip: &str) -> Value {
+    let ip = if ip.is_empty() { Value::Null } else { json!(ip) };
+    json!({"metadata": service_version(service), "spec": {"loadBalancerIP": ip}})
+}
+
+/// Times outside leases and the newer events have no fractions of seconds.
+pub(crate) fn whole_seconds(time: Timestamp) -> String {
+    Timestamp::from_second(time.as_second())
+        .unwrap_or(time)
+        .to_string()
+}
+
+fn node_identity(node: &Node) -> Map<String, Value> {
+    let mut metadata = Map::new();
+    insert_text(&mut metadata, "uid", &node.uid);
+    metadata
+}
+
+fn service_identity(service: &Service) -> Map<String, Value> {
+    let mut metadata = Map::new();
+    insert_text(
+        &mut metadata,
+        "uid",
+        service.metadata.uid.as_deref().unwrap_or_default(),
+    );
+    metadata
+}
+
+fn service_version(service: &Service) -> Map<String, Value> {
+    let mut metadata = service_identity(service);
+    let version = service.metadata.resource_version.as_deref().unwrap_or_default();
+    insert_text(&mut metadata, "resourceVersion", version);
+    metadata
+}
+
+/// An empty text would be a wish to clear the field, not a precondition.
+fn insert_text(object: &mut Map<String, Value>, key: &str, text: &str) {
+    if !text.is_empty() {
+        object.insert(key.into(), json!(text));
+    }
+}
+
+fn pairs(annotations: &[(String, Option<String>)]) -> Value {
+    annotations
+        .iter()
+        .map(|(key, value)| (key.clone(), json!(value)))
+        .collect()
+}

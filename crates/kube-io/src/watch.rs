@@ -1,0 +1,270 @@
+//! Watches: a list, then every change after it, for ever.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::cache::{Cache, NodeCache, ServiceCache};
+use crate::client::Kube;
+use crate::error::{KubeError, Status};
+use crate::exchange::{Call, Rank, segment, transport};
+use crate::reads::{Listed, Listing, key_of, read};
+
+/// How long the API server is asked to keep a watch open, as the Go clients do (5 to 10 min), but not by chance. The two
+/// kinds differ, so that their watches do not begin again at the same moment.
+const NODES_OPEN: Duration = Duration::from_secs(420);
+const SERVICES_OPEN: Duration = Duration::from_secs(480);
+
+/// A watch that shows nothing for so long is taken for dead: the API server sends a bookmark each minute or so.
+const SILENCE: Duration = Duration::from_secs(150);
+
+/// A watch that ends sooner than this without having shown anything counts as failed.
+const TOO_SHORT: Duration = Duration::from_secs(1);
+
+/// Keeps the cache at what the API server says about Nodes. Never returns; drop it to stop.
+pub async fn watch_nodes(kube: Kube, cache: Arc<NodeCache>) {
+    watch(kube, cache, NODES_OPEN).await;
+}
+
+/// Keeps the cache at what the API server says about Services. Never returns; drop it to stop.
+pub async fn watch_services(kube: Kube, cache: Arc<ServiceCache>) {
+    watch(kube, cache, SERVICES_OPEN).await;
+}
+
+/// The waits after failures: 0.8 s, doubled each time, at most 30 s.
+///
+/// There is no jitter: a manager has two watches and one or two standby replicas, and a test can replay it.
+#[derive(Debug, Default)]
+struct Backoff {
+    failures: u32,
+}
+
+impl Backoff {
+    const FIRST: Duration = Duration::from_millis(800);
+    const LONGEST: Duration = Duration::from_secs(30);
+
+    fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    fn next(&mut self) -> Duration {
+        let wait = Self::FIRST
+            .saturating_mul(1 << self.failures.min(16))
+            .min(Self::LONGEST);
+        self.failures += 1;
+        wait
+    }
+}
+
+async fn watch<T: Listed>(kube: Kube, cache: Arc<Cache<T>>, open: Duration) {
+    let mut backoff = Backoff::default();
+    let mut version: Option<String> = None;
+    loop {
+        let failure = match version.take() {
+            None => match fill(&kube, &cache).await {
+                Ok(listed) => {
+                    version = Some(listed);
+                    continue;
+                }
+                Err(error) => error,
+            },
+            Some(from) => {
+                let mut position = from;
+                match follow(&kube, &cache, &mut position, open, &mut backoff).await {
+                    Ok(()) => {
+                        version = Some(position);
+                        continue;
+                    }
+                    Err(KubeError::Expired(reason)) => {
+                        tracing::debug!(kind = T::PLURAL, reason, "Watch expired, listing again");
+                        // Once at once; a server that answers every watch so is not asked for lists in a row.
+                        if backoff.failures == 0 {
+                            backoff.failures = 1;
+                            continue;
+                        }
+                        KubeError::Expired(reason)
+                    }
+                    Err(error) => {
+                        version = Some(position);
+                        error
+                    }
+                }
+            }
+        };
+        let wait = backoff.next().max(failure.retry_after().unwrap_or_default());
+        tracing::warn!(kind = T::PLURAL, err = %failure, wait_seconds = wait.as_secs_f64(), "Watch failed");
+        tokio::time::sleep(wait).await;
+    }
+}
+
+async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>) -> Result<String, KubeError> {
+    let Listing {
+        mut objects,
+        unreadable,
+        resource_version,
+    } = kube.list::<T>().await?;
+    // What cannot be understood is not gone: what was known of it stays.
+    objects.extend(unreadable.iter().filter_map(|key| cache.get(key)));
+    cache.reset(objects);
+    Ok(resource_version)
+}
+
+/// Applies changes until the watch ends in good order. The position moves on with each change, so that a watch that
+/// broke goes on where it was.
+async fn follow<T: Listed>(
+    kube: &Kube,
+    cache: &Cache<T>,
+    position: &mut String,
+    open: Duration,
+    backoff: &mut Backoff,
+) -> Result<(), KubeError> {
+    let path = format!(
+        "/api/v1/{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}",
+        T::PLURAL,
+        open.as_secs(),
+        segment(position),
+    );
+    let begun = Instant::now();
+    let mut lines = Lines::new(kube.open(Call::get(path).ranked(Rank::Watch)).await?.into_body());
+    let mut has_shown = false;
+    while let Some(line) = tokio::time::timeout(SILENCE, lines.next())
+        .await
+        .unwrap_or(Err(KubeError::Timeout))?
+    {
+        let event: WireEvent<'_> = read(line)?;
+        if let Some(version) = apply(kube, cache, &event)? {
+            *position = version;
+        }
+        has_shown = true;
+        backoff.reset();
+    }
+    if !has_shown && begun.elapsed() < TOO_SHORT {
+        return Err(KubeError::Transport("the watch ended at once".into()));
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct WireEvent<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    metadata: VersionMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VersionMeta {
+    resource_version: String,
+}
+
+/// Applies one event; gives the version that the watch has reached.
+fn apply<T: Listed>(
+    kube: &Kube,
+    cache: &Cache<T>,
+    event: &WireEvent<'_>,
+) -> Result<Option<String>, KubeError> {
+    let object = event.object.get().as_bytes();
+    match event.kind {
+        "ADDED" | "MODIFIED" => match T::decode(object, kube) {
+            Ok(object) => {
+                let version = object.resource_version().to_owned();
+                cache.apply(object);
+                return Ok(Some(version));
+            }
+            Err(error) => {
+                tracing::warn!(kind = T::PLURAL, object = ?key_of::<T>(object), err = %error, "Object cannot be understood");
+            }
+        },
+        "DELETED" => {
+            if let Some(key) = key_of::<T>(object) {
+                cache.delete(&key);
+            }
+        }
+        "BOOKMARK" => {}
+        "ERROR" => {
+            let status: Status = read(object)?;
+            return Err(KubeError::from_status(status, None));
+        }
+        kind => tracing::debug!(kind, "Watch event of an unknown type"),
+    }
+    Ok(read::<Versioned>(object)
+        .ok()
+        .map(|object| object.metadata.resource_version))
+}
+
+/// The lines of a body, whatever pieces it comes in.
+struct Lines {
+    body: Body,
+    buffer: Vec<u8>,
+    /// The length of the line that was given last, with its end; removed before the next is looked for.
+    given: usize,
+    /// Up to here there is no end of a line.
+    searched: usize,
+}
+
+/// A buffer that one huge line has made larger than this is not kept.
+const KEPT_BUFFER: usize = 64 * 1024;
+
+impl Lines {
+    fn new(body: Body) -> Self {
+        Self {
+            body,
+            buffer: Vec::new(),
+            given: 0,
+            searched: 0,
+        }
+    }
+
+    /// The next line; none at the end. A last line without an end was cut off and is not given.
+    async fn next(&mut self) -> Result<Option<&[u8]>, KubeError> {
+        self.buffer.drain(..self.given);
+        self.given = 0;
+        self.searched = 0;
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_BUFFER {
+            self.buffer = Vec::new();
+        }
+        loop {
+            if let Some(end) = self.buffer[self.searched..]
+                .iter()
+                .position(|byte| *byte == b'\n')
+            {
+                self.given = self.searched + end + 1;
+                return Ok(Some(&self.buffer[..self.given - 1]));
+            }
+            self.searched = self.buffer.len();
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(frame) => {
+                    if let Ok(data) = frame.map_err(|error| transport(&error))?.into_data() {
+                        self.buffer.extend_from_slice(&data);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_from_800_ms_to_30_s() {
+        let mut backoff = Backoff::default();
+        let waits: Vec<_> = (0..8).map(|_| backoff.next().as_millis()).collect();
+        assert_eq!(waits, [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
+        backoff.reset();
+        assert_eq!(backoff.next(), Backoff::FIRST);
+    }
+}

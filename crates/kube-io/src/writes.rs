@@ -1,0 +1,166 @@
+//! Writes to Nodes and Services.
+//!
+//! # Repeatability
+//!
+//! Each of these is one request and can be sent again. One whose answer was lost may have been made.
+
+use bowline_cloud_provider::{LoadBalancerStatus, Node, NodeAddress, NodeName, Service, ServiceKey};
+use http::Method;
+use serde_json::Value;
+
+use crate::client::Kube;
+use crate::error::KubeError;
+use crate::exchange::{Call, JSON, MERGE, STRATEGIC, segment};
+use crate::patch::{self, NodePatch};
+
+impl Kube {
+    /// Changes labels, annotations, provider ID or taints of a Node in one request.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Node is another one by now or, when the taints are changed, in another version.
+    pub async fn patch_node(&self, node: &Node, patch: &NodePatch) -> Result<Node, KubeError> {
+        self.write_node(&node.name, "", MERGE, &patch::node(node, patch))
+            .await
+    }
+
+    /// Replaces the addresses of a Node.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Node is another one by now.
+    pub async fn patch_node_addresses(
+        &self,
+        node: &Node,
+        addresses: &[NodeAddress],
+    ) -> Result<Node, KubeError> {
+        let body = patch::node_addresses(node, addresses);
+        self.write_node(&node.name, "/status", STRATEGIC, &body).await
+    }
+
+    /// Sets the condition `NetworkUnavailable` of a Node.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Node is another one by now.
+    pub async fn set_network_unavailable(
+        &self,
+        node: &Node,
+        unavailable: bool,
+        reason: &str,
+        message: &str,
+    ) -> Result<Node, KubeError> {
+        let body = patch::network_unavailable(node, unavailable, reason, message, self.clock().now());
+        self.write_node(&node.name, "/status", STRATEGIC, &body).await
+    }
+
+    /// Sets or removes annotations of whichever Node has this name. To write to one Node and no successor of it, use
+    /// [`patch_node`](Self::patch_node).
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::NotFound`] if there is none.
+    pub async fn annotate_node(
+        &self,
+        name: &NodeName,
+        annotations: &[(String, Option<String>)],
+    ) -> Result<Node, KubeError> {
+        self.write_node(name, "", MERGE, &patch::annotations_of_named_node(annotations))
+            .await
+    }
+
+    /// Deletes this very Node.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::NotFound`] if it is gone already, [`KubeError::Conflict`] if another Node has its name by now.
+    pub async fn delete_node(&self, node: &Node) -> Result<(), KubeError> {
+        let path = node_path(&node.name, "");
+        let call = Call::send(Method::DELETE, path, JSON, &patch::delete_node(node));
+        self.exchange(call).await.map(drop)
+    }
+
+    /// Adds or removes the finalizer that protects a balancer. Needs no write permission on Services, only on their
+    /// status.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Service is another one or in another version by now.
+    pub async fn set_service_finalizer(
+        &self,
+        service: &Service,
+        present: bool,
+    ) -> Result<Service, KubeError> {
+        self.write_service(service, "/status", &patch::service_finalizer(service, present))
+            .await
+    }
+
+    /// Publishes the addresses of a balancer.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Service is another one by now.
+    pub async fn patch_service_status(
+        &self,
+        service: &Service,
+        status: &LoadBalancerStatus,
+    ) -> Result<Service, KubeError> {
+        self.write_service(service, "/status", &patch::service_status(service, status))
+            .await
+    }
+
+    /// Sets annotations of a Service; none removes one.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Service is another one or in another version by now.
+    pub async fn annotate_service(
+        &self,
+        service: &Service,
+        annotations: &[(String, Option<String>)],
+    ) -> Result<Service, KubeError> {
+        self.write_service(service, "", &patch::service_annotations(service, annotations))
+            .await
+    }
+
+    /// Sets `spec.loadBalancerIP`; an empty text clears it.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Service is another one or in another version by now.
+    pub async fn set_load_balancer_ip(&self, service: &Service, ip: &str) -> Result<Service, KubeError> {
+        self.write_service(service, "", &patch::load_balancer_ip(service, ip))
+            .await
+    }
+
+    async fn write_node(
+        &self,
+        name: &NodeName,
+        subresource: &str,
+        content_type: &'static str,
+        body: &Value,
+    ) -> Result<Node, KubeError> {
+        let call = Call::send(Method::PATCH, node_path(name, subresource), content_type, body);
+        let answer = self.exchange(call).await?;
+        crate::node::decode(&answer, &self.link.strings)
+    }
+
+    async fn write_service(
+        &self,
+        service: &Service,
+        subresource: &str,
+        body: &Value,
+    ) -> Result<Service, KubeError> {
+        let ServiceKey { namespace, name } = ServiceKey::of(service);
+        let (namespace, name) = (segment(&namespace), segment(&name));
+        let path = format!("/api/v1/namespaces/{namespace}/services/{name}{subresource}");
+        let answer = self
+            .exchange(Call::send(Method::PATCH, path, MERGE, body))
+            .await?;
+        crate::service::decode(&answer)
+    }
+}
+
+pub(crate) fn node_path(name: &NodeName, subresource: &str) -> String {
+    format!("/api/v1/nodes/{}{subresource}", segment(name.as_str()))
+}
