@@ -1,0 +1,77 @@
+//! Kinds without behaviour of their own.
+
+use serde_json::Value;
+
+use super::{DEFAULT, Kind, ListMerge, Strategy, Type};
+use crate::path;
+use crate::table::Column;
+
+pub(super) struct Plain;
+
+impl Strategy for Plain {
+    fn prepare_create(&self, _object: &mut Value) {}
+}
+
+pub(super) const CONFIG_MAP: Kind = Kind {
+    kind: "ConfigMap",
+    plural: "configmaps",
+    singular: "configmap",
+    short_names: &["cm"],
+    registry: "configmaps",
+    types: &[("data", Type::TextMap), ("binaryData", Type::TextMap)],
+    strategy: &ConfigMap,
+    ..DEFAULT
+};
+
+struct ConfigMap;
+
+impl Strategy for ConfigMap {
+    fn prepare_create(&self, _object: &mut Value) {}
+
+    fn columns(&self) -> &'static [Column] {
+        const { &[Column::name(), Column::text("Data"), Column::text("Age")] }
+    }
+
+    fn cells(&self, object: &Value, age: &dyn Fn(&str) -> String) -> Vec<Value> {
+        let size = |field| {
+            path::at(object, field)
+                .and_then(Value::as_object)
+                .map_or(0, serde_json::Map::len)
+        };
+        vec![
+            path::text(object, "metadata.name").into(),
+            (size("data") + size("binaryData")).into(),
+            age(path::text(object, "metadata.creationTimestamp")).into(),
+        ]
+    }
+}
+
+pub(super) const SERVICE_ACCOUNT: Kind = Kind {
+    kind: "ServiceAccount",
+    plural: "serviceaccounts",
+    singular: "serviceaccount",
+    short_names: &["sa"],
+    returns_deleted: true,
+    registry: "serviceaccounts",
+    merge: &[("secrets", ListMerge::ByKey("name"))],
+    ..DEFAULT
+};
+
+pub(super) const ENDPOINTS: Kind = Kind {
+    kind: "Endpoints",
+    plural: "endpoints",
+    singular: "endpoints",
+    short_names: &["ep"],
+    create_on_update: true,
+    registry: "services/endpoints",
+    ..DEFAULT
+};
+
+pub(super) const ENDPOINT_SLICE: Kind = Kind {
+    group: "discovery.k8s.io",
+    kind: "EndpointSlice",
+    plural: "endpointslices",
+    singular: "endpointslice",
+    registry: "endpointslices",
+    ..DEFAULT
+};
