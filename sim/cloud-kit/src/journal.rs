@@ -1,6 +1,6 @@
 //! The ordered record of every request that reached a simulator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -103,7 +103,11 @@ pub struct Journal {
 
 #[derive(Debug, Default)]
 struct Inner {
-    entries: Vec<Entry>,
+    entries: VecDeque<Entry>,
+    /// The most entries that are kept, if there is a limit.
+    limit: Option<usize>,
+    /// The sequence number of the next arrival.
+    next: u64,
     in_flight: BTreeMap<u64, Vec<String>>,
     overlaps: Vec<Overlap>,
 }
@@ -111,12 +115,19 @@ struct Inner {
 impl Journal {
     /// All entries in order of arrival.
     pub fn entries(&self) -> Vec<Entry> {
-        self.lock().entries.clone()
+        self.lock().entries.iter().cloned().collect()
+    }
+
+    /// Forgets the oldest entries beyond this number, so that a program can run for ever. Default: none is forgotten.
+    pub fn keep_at_most(&self, limit: usize) {
+        let mut inner = self.lock();
+        inner.limit = Some(limit);
+        inner.trim();
     }
 
     /// The end of the journal now.
     pub fn mark(&self) -> Mark {
-        Mark(self.lock().entries.len() as u64)
+        Mark(self.lock().next)
     }
 
     /// Entries that arrived after `mark`.
@@ -197,7 +208,8 @@ impl Journal {
     /// Records an arrival and says what it met. The ticket ends the flight when its last clone is dropped.
     pub(crate) fn arrive(&self, at: Duration, call: Call) -> Ticket {
         let mut inner = self.lock();
-        let seq = inner.entries.len() as u64;
+        let seq = inner.next;
+        inner.next += 1;
         let mut met = Vec::new();
         for (&earlier, lanes) in &inner.in_flight {
             met.extend(
@@ -224,7 +236,7 @@ impl Journal {
             write,
             lanes,
         } = call;
-        inner.entries.push(Entry {
+        inner.entries.push_back(Entry {
             seq,
             at,
             method,
@@ -238,6 +250,7 @@ impl Journal {
             outcome: None,
             handled: None,
         });
+        inner.trim();
         drop(inner);
         Ticket {
             flight: Arc::new(Flight {
@@ -250,14 +263,33 @@ impl Journal {
     }
 
     fn entry(&self, seq: u64, change: impl FnOnce(&mut Entry)) {
-        let index = usize::try_from(seq).unwrap_or(usize::MAX);
-        if let Some(entry) = self.lock().entries.get_mut(index) {
+        let mut inner = self.lock();
+        // They are in order without gaps.
+        let first = inner.entries.front().map_or(0, |entry| entry.seq);
+        let index = seq
+            .checked_sub(first)
+            .and_then(|index| usize::try_from(index).ok());
+        if let Some(entry) = index.and_then(|index| inner.entries.get_mut(index)) {
             change(entry);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn trim(&mut self) {
+        let excess = self
+            .limit
+            .map_or(0, |limit| self.entries.len().saturating_sub(limit));
+        self.entries.drain(..excess);
+        // As many overlaps as requests at most: a program that causes more has shown its point.
+        let excess = self
+            .limit
+            .map_or(0, |limit| self.overlaps.len().saturating_sub(limit));
+        self.overlaps.drain(..excess);
     }
 }
 
@@ -418,6 +450,25 @@ mod tests {
         assert_eq!(journal.count(Method::DELETE, "/v1/**"), 0);
         assert_eq!((journal.reads().len(), journal.writes().len()), (1, 1));
         assert_eq!(journal.since(mark).len(), 1);
+    }
+
+    #[test]
+    fn oldest_entries_are_forgotten_beyond_the_limit() {
+        let journal = Journal::default();
+        journal.keep_at_most(2);
+        let tickets: Vec<_> = (0..4)
+            .map(|_| journal.arrive(Duration::ZERO, call(Method::GET, "/a", &[])))
+            .collect();
+        for ticket in &tickets {
+            ticket.ended(Outcome::Answered(200 + u16::try_from(ticket.seq()).unwrap()));
+        }
+        let kept: Vec<_> = journal
+            .entries()
+            .iter()
+            .map(|entry| (entry.seq, entry.status()))
+            .collect();
+        assert_eq!(kept, [(2, Some(202)), (3, Some(203))]);
+        assert_eq!(journal.since(journal.mark()).len(), 0);
     }
 
     #[test]
