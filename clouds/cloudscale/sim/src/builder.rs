@@ -8,9 +8,10 @@ use ipnet::IpNet;
 
 use crate::api::Api;
 use crate::behaviour::Behaviour;
-use crate::options::{Access, Flavor, Options};
+use crate::options::{Access, Flavor, Options, v4};
 use crate::sim::CloudscaleSim;
 use crate::state::State;
+use crate::traffic::Traffic;
 
 /// Settings of a new simulator. Everything has a default.
 #[derive(Debug, Default)]
@@ -20,6 +21,7 @@ pub struct Builder {
     seed: u64,
     clock: Option<Clock>,
     latency: Duration,
+    data_plane: bool,
 }
 
 impl Builder {
@@ -107,6 +109,19 @@ impl Builder {
         self
     }
 
+    /// Makes the load balancers carry traffic, see [`bowline_cloud_kit::dataplane`]. Default: no.
+    ///
+    /// Moves the ranges of load balancers, servers' private addresses and floating IPs into the loopback range
+    /// (127.77.0.0/16, 127.78.0.0/16 and 127.79.0.0/16), so that all of them can be bound. Ranges set after this call win.
+    /// Not for a paused clock: sockets do not wait for it. It lasts as long as a clone of the simulator lives.
+    #[must_use]
+    pub fn data_plane(mut self) -> Self {
+        self.data_plane = true;
+        self.vip_range(v4([127, 77, 0, 0], 16))
+            .private_range(v4([127, 78, 0, 0], 16))
+            .floating_range(v4([127, 79, 0, 0], 16))
+    }
+
     /// Builds it. Needs a tokio runtime, whose clock it follows.
     pub fn build(self) -> CloudscaleSim {
         let clock = self.clock.unwrap_or_default();
@@ -117,6 +132,11 @@ impl Builder {
         };
         let service = CloudService::new(api.clone(), clock);
         service.set_latency(self.latency);
-        CloudscaleSim { api, service }
+        let traffic = self.data_plane.then(|| Arc::new(Traffic::start(api.clone())));
+        CloudscaleSim {
+            api,
+            service,
+            traffic,
+        }
     }
 }

@@ -18,6 +18,7 @@ mod fields;
 mod options;
 mod sim;
 mod state;
+mod traffic;
 mod wire;
 
 pub use behaviour::{Behaviour, MonitorStatus, OverlapMode, PoolDelete, Quota, VipOrder};

@@ -1,9 +1,10 @@
 //! The handle to a running simulator.
 
 use std::io;
-use std::net::IpAddr;
-use std::sync::MutexGuard;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, MutexGuard};
 
+use bowline_cloud_kit::dataplane::Transport;
 use bowline_cloud_kit::{CloudService, Faults, Journal, Server as HttpServer};
 use ipnet::IpNet;
 use tokio::net::TcpListener;
@@ -19,6 +20,7 @@ use crate::model::{
 use crate::options::{Access, region};
 use crate::snapshot::{self, Snapshot};
 use crate::state::{State, first_host};
+use crate::traffic::Traffic;
 
 mod manual;
 
@@ -29,6 +31,9 @@ pub use manual::ManualPool;
 pub struct CloudscaleSim {
     pub(crate) api: Api,
     pub(crate) service: CloudService,
+    /// Held for its end only.
+    #[expect(dead_code, reason = "the data plane ends with the last handle")]
+    pub(crate) traffic: Option<Arc<Traffic>>,
 }
 
 /// A server for [`CloudscaleSim::add_server`].
@@ -373,6 +378,22 @@ impl CloudscaleSim {
     /// All floating IPs in order of creation.
     pub fn floating_ips(&self) -> Vec<FloatingIp> {
         self.read().floating_ips.values().cloned().collect()
+    }
+
+    /// Where the data plane listens for a load balancer's TCP listener, once it does.
+    pub fn bound_address(&self, address: IpAddr, port: u16) -> Option<SocketAddr> {
+        self.bound_to(Transport::Tcp, address, port)
+    }
+
+    /// Where the data plane listens for a load balancer's listener, once it does.
+    pub fn bound_to(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
+        let wanted = SocketAddr::new(address, port);
+        let state = self.read();
+        state
+            .bound
+            .iter()
+            .find(|it| (it.transport, it.wanted) == (transport, wanted))
+            .map(|it| it.actual)
     }
 
     /// The state as it is at this moment of the clock.

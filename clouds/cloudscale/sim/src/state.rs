@@ -18,6 +18,7 @@ use crate::model::{
     Subnet, Target,
 };
 use crate::options::Options;
+use crate::traffic::Bound;
 
 /// The first host number handed out of a subnet; those below are for routers and the like.
 const FIRST_HOST: u128 = 10;
@@ -41,6 +42,8 @@ pub(crate) struct State {
     pub(crate) home: Home,
     /// One lock per load balancer for [`crate::OverlapMode::Hold`].
     pub(crate) lane_locks: BTreeMap<String, Arc<tokio::sync::Mutex<()>>>,
+    /// What the data plane listens on.
+    pub(crate) bound: Vec<Bound>,
     taken: BTreeSet<(Uuid, IpAddr)>,
     cursors: BTreeMap<Uuid, u128>,
 }
@@ -86,6 +89,7 @@ impl State {
             floating_ips: IndexMap::new(),
             home,
             lane_locks: BTreeMap::new(),
+            bound: Vec::new(),
             taken: BTreeSet::new(),
             cursors: BTreeMap::new(),
             options,

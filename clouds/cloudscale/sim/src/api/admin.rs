@@ -2,6 +2,7 @@
 //!
 //! - `GET|PUT /_sim/behaviour`: the switches; a PUT may name some of them only
 //! - `GET /_sim/snapshot`, `GET /_sim/invariants`
+//! - `GET /_sim/bound`: where the data plane really listens
 
 use bowline_cloud_kit::Reply;
 use bowline_cloud_kit::service::{json, no_content};
@@ -11,6 +12,7 @@ use serde_json::{Value, json as value};
 use crate::behaviour::Behaviour;
 use crate::snapshot;
 use crate::state::State;
+use crate::traffic::Bound;
 
 pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
     state.settle();
@@ -31,8 +33,13 @@ pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]
             &serde_json::to_value(snapshot::take(state)).ok()?,
         )),
         ("GET", "invariants") => Some(json(StatusCode::OK, &value!(snapshot::violations(state)))),
+        ("GET", "bound") => Some(json(StatusCode::OK, &state.bound.iter().map(bound).collect())),
         _ => None,
     }
+}
+
+fn bound(it: &Bound) -> Value {
+    value!({ "transport": format!("{:?}", it.transport).to_lowercase(), "listener": it.wanted, "bound": it.actual })
 }
 
 fn merged(old: &Behaviour, body: &[u8]) -> serde_json::Result<Behaviour> {

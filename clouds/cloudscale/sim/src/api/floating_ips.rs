@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use super::{Answer, Call};
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
-use crate::model::{FloatingIp, Tags, Target};
+use crate::model::{Address, FloatingIp, Tags, Target};
 use crate::options::region;
 use crate::state::{State, host};
 use crate::wire::{Wire, reverse_name};
@@ -45,6 +45,7 @@ impl Call<'_> {
                     }
                     "DELETE" => {
                         self.state.floating_ips.shift_remove(&address);
+                        self.state.release_floating(address);
                     }
                     _ => return self.wrong_method(),
                 }
@@ -191,9 +192,21 @@ impl State {
             reverse_ptr: reverse.or_else(|| (!wish.network).then(|| reverse_name(address))),
             tags,
         };
-        check_target(self, &floating)?;
+        if let Err(error) = check_target(self, &floating) {
+            self.release_floating(address);
+            return Err(error);
+        }
         self.floating_ips.insert(address, floating);
         Ok(address)
+    }
+
+    fn release_floating(&mut self, address: IpAddr) {
+        let subnet = if address.is_ipv4() {
+            self.home.floating_v4
+        } else {
+            self.home.floating_v6
+        };
+        self.release(&Address { address, subnet });
     }
 
     fn free_floating(&mut self, v6: bool, network: bool) -> Result<IpNet, ApiError> {

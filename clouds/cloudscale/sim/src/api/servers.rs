@@ -109,22 +109,33 @@ impl Call<'_> {
             .clone();
         let mut new = Vec::new();
         for wish in wishes {
-            let wanted = self.network_of(&wish)?;
-            match old
-                .iter()
-                .find(|interface| interface.network == wanted && !wish.contains_key("addresses"))
-            {
-                Some(interface) => new.push(interface.clone()),
-                None => new.push(self.interface(wish)?),
+            let made = self.network_of(&wish).and_then(|wanted| {
+                let fits = |it: &&Interface| it.network == wanted && !wish.contains_key("addresses");
+                match old.iter().find(fits) {
+                    Some(interface) => Ok(interface.clone()),
+                    None => self.interface(wish),
+                }
+            });
+            match made {
+                Ok(interface) => new.push(interface),
+                Err(error) => {
+                    self.release_all_but(&new, &old);
+                    return Err(error);
+                }
             }
         }
-        let kept: Vec<&Address> = new.iter().flat_map(|interface| &interface.addresses).collect();
-        for address in old.iter().flat_map(|interface| &interface.addresses) {
+        self.release_all_but(&old, &new);
+        Ok(new)
+    }
+
+    /// Frees the addresses of `gone` that are not in `kept` as well.
+    fn release_all_but(&mut self, gone: &[Interface], kept: &[Interface]) {
+        let kept: Vec<&Address> = kept.iter().flat_map(|interface| &interface.addresses).collect();
+        for address in gone.iter().flat_map(|interface| &interface.addresses) {
             if !kept.contains(&address) {
                 self.state.release(address);
             }
         }
-        Ok(new)
     }
 
     fn flavor_field(&mut self, fields: &mut Fields) -> Option<String> {
@@ -170,7 +181,13 @@ impl Call<'_> {
         match wishes {
             Some(wishes) => {
                 for wish in wishes {
-                    interfaces.push(self.interface(wish)?);
+                    match self.interface(wish) {
+                        Ok(interface) => interfaces.push(interface),
+                        Err(error) => {
+                            self.release_all_but(&interfaces, &[]);
+                            return Err(error);
+                        }
+                    }
                 }
             }
             None => {

@@ -4,5 +4,8 @@
     reason = "helpers of tests; a wrong answer is a failed test"
 )]
 
+mod program;
 mod states;
 mod support;
+mod traffic;
+mod validation;

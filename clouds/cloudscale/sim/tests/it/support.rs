@@ -1,5 +1,7 @@
 //! A caller of the API that knows nothing but HTTP.
 
+use std::net::IpAddr;
+
 use bowline_cloudscale_sim::kit::TransportError;
 use bowline_cloudscale_sim::{CloudscaleSim, ServerSpec};
 use http::{Method, Request};
@@ -74,6 +76,12 @@ pub(crate) struct Balancer {
 
 impl Balancer {
     pub(crate) async fn create(caller: &Caller, name: &str) -> Self {
+        let members =
+            ["one", "two"].map(|node| (private_server(&caller.sim, &format!("{name}-{node}")), 30080));
+        Self::with_members(caller, name, &members).await
+    }
+
+    pub(crate) async fn with_members(caller: &Caller, name: &str, members: &[(IpAddr, u16)]) -> Self {
         let text = |value: &Value| value["uuid"].as_str().unwrap().to_owned();
         let (_, made) = caller.post("/v1/load-balancers", json!({ "name": name })).await;
         let uuid = text(&made);
@@ -85,11 +93,9 @@ impl Balancer {
             uuid,
             pool: text(&made),
         };
-        for node in ["one", "two"] {
-            let server = caller.sim.add_server(ServerSpec::new(format!("{name}-{node}")));
-            let address = caller.sim.server(server).unwrap().interfaces[1].addresses[0].address;
+        for (address, port) in members {
             let body = json!({
-                "name": format!("{address}:30080"), "protocol_port": 30080, "monitor_port": 30080,
+                "name": format!("{address}:{port}"), "protocol_port": port, "monitor_port": port,
                 "address": address, "subnet": caller.sim.private_subnet(),
             });
             let (status, made) = caller.post(&format!("{}/members", lb.pool_path()), body).await;
@@ -111,4 +117,10 @@ impl Balancer {
     pub(crate) fn pool_path(&self) -> String {
         format!("/v1/load-balancers/pools/{}", self.pool)
     }
+}
+
+/// Adds a server and answers its private address.
+pub(crate) fn private_server(sim: &CloudscaleSim, name: &str) -> IpAddr {
+    let uuid = sim.add_server(ServerSpec::new(name));
+    sim.server(uuid).unwrap().interfaces[1].addresses[0].address
 }

@@ -1,0 +1,235 @@
+//! Load balancers that carry traffic: the state as a description for the data plane, and health back into the state.
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_kit::DataPlane;
+use bowline_cloud_kit::dataplane::{
+    self, Config, HealthChange, ListenerConfig, MemberConfig, MonitorConfig, PoolConfig, Probe, ProxyVersion,
+    Timeouts, Transport,
+};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::api::Api;
+use crate::model::{
+    Algorithm, HealthMonitor, HttpProbe, Listener, ListenerProtocol, Member, MonitorKind, Pool, PoolProtocol,
+    Target,
+};
+use crate::state::{State, pending};
+
+/// Where a listener can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(crate) transport: Transport,
+    pub(crate) wanted: SocketAddr,
+    pub(crate) actual: SocketAddr,
+}
+
+/// The task that keeps the data plane as the state says. Ends with this handle.
+pub(crate) struct Traffic(JoinHandle<()>);
+
+impl Traffic {
+    pub(crate) fn start(api: Api) -> Self {
+        Self(tokio::spawn(follow(api)))
+    }
+}
+
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn follow(api: Api) {
+    let heard = api.clone();
+    let plane = DataPlane::new(Arc::new(move |change| hear(&heard, &change)));
+    loop {
+        let (config, next) = {
+            let mut state = api.lock();
+            state.settle();
+            (config(&state), next_change(&state))
+        };
+        plane.apply(config).await;
+        let bound = plane.bound();
+        api.lock().bound = bound
+            .into_iter()
+            .map(|(transport, wanted, actual)| Bound {
+                transport,
+                wanted,
+                actual,
+            })
+            .collect();
+        tokio::select! {
+            biased;
+            () = api.changed.notified() => {}
+            () = until(next) => {}
+        }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn hear(api: &Api, change: &HealthChange) {
+    let Ok(member) = Uuid::parse_str(&change.member) else {
+        return;
+    };
+    if let Some(member) = api.lock().members.get_mut(&member) {
+        member.healthy = Some(change.up);
+    }
+}
+
+/// When the clock alone changes what is carried.
+fn next_change(state: &State) -> Option<Instant> {
+    let balancers = state.load_balancers.values();
+    let moments = balancers.flat_map(|balancer| [balancer.creating_until, balancer.deleted_at]);
+    moments.flatten().filter(|&moment| pending(Some(moment))).min()
+}
+
+/// What should be carried now. A load balancer that is still being created carries nothing.
+fn config(state: &State) -> Config {
+    let mut config = Config::default();
+    for balancer in state
+        .load_balancers
+        .values()
+        .filter(|balancer| !pending(balancer.creating_until))
+    {
+        let floating = state.floating_ips.values();
+        let floating = floating.filter(|it| it.target == Some(Target::LoadBalancer(balancer.uuid)));
+        let addresses: Vec<IpAddr> = balancer
+            .vips
+            .iter()
+            .map(|vip| vip.address)
+            .chain(floating.map(|it| it.network.addr()))
+            .collect();
+        for found in state
+            .listeners
+            .values()
+            .filter(|listener| listener.load_balancer == balancer.uuid)
+        {
+            config
+                .listeners
+                .extend(addresses.iter().map(|&address| listener(found, address)));
+        }
+        config.pools.extend(
+            state
+                .pools_of(balancer.uuid)
+                .map(|it| (it.uuid.to_string(), pool(state, it))),
+        );
+    }
+    config
+}
+
+fn listener(listener: &Listener, address: IpAddr) -> ListenerConfig {
+    let millis = |millis: u32| Duration::from_millis(u64::from(millis));
+    ListenerConfig {
+        transport: match listener.protocol {
+            ListenerProtocol::Tcp => Transport::Tcp,
+            ListenerProtocol::Udp => Transport::Udp,
+        },
+        address,
+        port: listener.protocol_port,
+        pool: listener.pool.map(|pool| pool.to_string()),
+        // They were checked when they came in.
+        allowed: listener
+            .allowed_cidrs
+            .iter()
+            .filter_map(|cidr| cidr.parse().ok())
+            .collect(),
+        timeouts: Timeouts {
+            client_idle: millis(listener.timeout_client_data_ms),
+            member_connect: millis(listener.timeout_member_connect_ms),
+            member_idle: millis(listener.timeout_member_data_ms),
+        },
+    }
+}
+
+fn pool(state: &State, pool: &Pool) -> PoolConfig {
+    PoolConfig {
+        algorithm: match pool.algorithm {
+            Algorithm::RoundRobin => dataplane::Algorithm::RoundRobin,
+            Algorithm::LeastConnections => dataplane::Algorithm::LeastConnections,
+            Algorithm::SourceIp => dataplane::Algorithm::SourceIp,
+        },
+        proxy: match pool.protocol {
+            PoolProtocol::Proxy => Some(ProxyVersion::V1),
+            PoolProtocol::Proxyv2 => Some(ProxyVersion::V2),
+            PoolProtocol::Tcp | PoolProtocol::Udp => None,
+        },
+        members: state
+            .members_of(pool.uuid)
+            .map(|it| (it.uuid.to_string(), member(it)))
+            .collect(),
+        monitor: state.monitor_of(pool.uuid).map(monitor),
+    }
+}
+
+fn member(member: &Member) -> MemberConfig {
+    MemberConfig {
+        address: member.address,
+        port: member.protocol_port,
+        monitor_port: member.monitor_port.unwrap_or(member.protocol_port),
+        enabled: member.enabled,
+    }
+}
+
+fn monitor(monitor: &HealthMonitor) -> MonitorConfig {
+    let http = |tls| match &monitor.http {
+        Some(probe) => http(probe, tls),
+        None => Probe::Tcp,
+    };
+    MonitorConfig {
+        probe: match monitor.kind {
+            MonitorKind::Ping => Probe::Ping,
+            MonitorKind::Tcp => Probe::Tcp,
+            MonitorKind::Http => http(false),
+            MonitorKind::Https => http(true),
+            MonitorKind::TlsHello => Probe::TlsHello,
+            MonitorKind::UdpConnect => Probe::UdpConnect,
+        },
+        delay: Duration::from_secs(u64::from(monitor.delay_s)),
+        timeout: Duration::from_secs(u64::from(monitor.timeout_s)),
+        up_threshold: monitor.up_threshold,
+        down_threshold: monitor.down_threshold,
+    }
+}
+
+fn http(probe: &HttpProbe, tls: bool) -> Probe {
+    Probe::Http {
+        tls,
+        method: probe.method.clone(),
+        path: probe.url_path.clone(),
+        host: (probe.version != "1.0").then(|| probe.host.clone().unwrap_or_default()),
+        expected: probe
+            .expected_codes
+            .iter()
+            .filter_map(|text| codes(text))
+            .collect(),
+    }
+}
+
+/// `200` or `200-204`.
+fn codes(text: &str) -> Option<RangeInclusive<u16>> {
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    Some(low.trim().parse().ok()?..=high.trim().parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_one_or_a_range() {
+        assert_eq!(codes("200"), Some(200..=200));
+        assert_eq!(codes("200-204"), Some(200..=204));
+        assert_eq!(codes("x"), None);
+    }
+}
