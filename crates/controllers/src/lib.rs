@@ -1,1 +1,20 @@
-//! The control loops: node, node lifecycle, service, route.
+//! The control loops of a cloud controller manager: node, node lifecycle and service.
+//!
+//! Every loop goes one way: intent (pure), observe (reads of the cloud), plan (pure), apply (writes), publish
+//! (status and events). What decides is a pure function beside the loop; what reads and writes is the loop.
+//!
+//! - [`node`]: gives a new Node its provider ID, addresses and labels, takes the `uninitialized` taint away, and
+//!   keeps addresses and labels true afterwards.
+//! - [`node_lifecycle`]: deletes the Node of an instance that is proved gone, taints the Node of one that is shut
+//!   down.
+//! - [`node_set`]: which Nodes are balanced over, and when a change of a Node concerns the balancers.
+//! - [`queue`]: the ordered work queue all of them take their keys from.
+//! - [`events`]: every event that may be recorded, as a table.
+//! - [`metrics`]: the series of the loops.
+
+pub mod events;
+pub mod metrics;
+pub mod node;
+pub mod node_lifecycle;
+pub mod node_set;
+pub mod queue;

@@ -1,0 +1,241 @@
+//! Every event that the loops record: the reasons with their meaning and what the operator can do.
+//!
+//! Reasons and messages that upstream has are upstream's, because people alert on them; the rest are ours. The pages
+//! of reference and the loops take them from here.
+
+use bowline_plan::NoteKind;
+
+/// One kind of event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventSpec {
+    /// The reason: one word.
+    pub reason: &'static str,
+    /// Whether somebody should look.
+    pub kind: NoteKind,
+    /// The kind of object that it is recorded on.
+    pub object: &'static str,
+    /// The message, with what varies in angle brackets.
+    pub message: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// What the operator can do.
+    pub remedy: &'static str,
+}
+
+/// A Node was initialised.
+pub const SYNCED: &str = "Synced";
+/// A Node could not be initialised.
+pub const NODE_INIT_FAILED: &str = "NodeInitFailed";
+/// The cloud knows a Node's machine under another provider ID.
+pub const PROVIDER_ID_MISMATCH: &str = "ProviderIDMismatch";
+/// A Node is being deleted because its machine is gone.
+pub const DELETING_NODE: &str = "DeletingNode";
+/// A Node could not be deleted.
+pub const DELETING_NODE_FAILED: &str = "DeletingNodeFailed";
+/// A Node is not deleted although its machine looks gone, because the answer is not credible.
+pub const NODE_DELETION_FROZEN: &str = "NodeDeletionFrozen";
+/// A Node is not deleted yet, because many were a short time ago.
+pub const NODE_DELETION_THROTTLED: &str = "NodeDeletionThrottled";
+/// Work on a Service's balancer begins.
+pub const ENSURING_LOAD_BALANCER: &str = "EnsuringLoadBalancer";
+/// A Service's balancer is as it should be.
+pub const ENSURED_LOAD_BALANCER: &str = "EnsuredLoadBalancer";
+/// A Service's balancer follows a change of Nodes.
+pub const UPDATED_LOAD_BALANCER: &str = "UpdatedLoadBalancer";
+/// A Service's balancer has no Node to balance over.
+pub const UNAVAILABLE_LOAD_BALANCER: &str = "UnAvailableLoadBalancer";
+/// Work on a Service's balancer failed.
+pub const SYNC_LOAD_BALANCER_FAILED: &str = "SyncLoadBalancerFailed";
+/// A Service's balancer could not follow a change of Nodes.
+pub const UPDATE_LOAD_BALANCER_FAILED: &str = "UpdateLoadBalancerFailed";
+/// Deletion of a Service's balancer begins.
+pub const DELETING_LOAD_BALANCER: &str = "DeletingLoadBalancer";
+/// A Service's balancer is gone.
+pub const DELETED_LOAD_BALANCER: &str = "DeletedLoadBalancer";
+/// The balancer of a Service that has vanished could not be deleted.
+pub const DELETE_LOAD_BALANCER_FAILED: &str = "DeleteLoadBalancerFailed";
+/// A route to a Node could not be made.
+pub const FAILED_TO_CREATE_ROUTE: &str = "FailedToCreateRoute";
+
+/// All of them, Nodes first.
+pub static EVENTS: &[EventSpec] = &[
+    EventSpec {
+        reason: SYNCED,
+        kind: NoteKind::Normal,
+        object: "Node",
+        message: "Node synced successfully",
+        meaning: "The Node has its provider ID, addresses and labels, and its uninitialized taint is gone.",
+        remedy: "Nothing to do.",
+    },
+    EventSpec {
+        reason: NODE_INIT_FAILED,
+        kind: NoteKind::Warning,
+        object: "Node",
+        message: "<what failed>",
+        meaning: "The Node keeps its uninitialized taint, so that few pods run there. It is tried again after 1 to 60 s, and at once when its labels, taints, provider ID or provided IPs change. Recorded again only when the text changes.",
+        remedy: "Follow the text: the machine's name must be the Node's or the provider ID must be right, the provided node IP must be one of the machine's, and the credentials must see the machine.",
+    },
+    EventSpec {
+        reason: PROVIDER_ID_MISMATCH,
+        kind: NoteKind::Warning,
+        object: "Node",
+        message: "The cloud knows this machine as <id>, the Node says <id>",
+        meaning: "A provider ID cannot change once it is set, so the Node keeps what it has.",
+        remedy: "If the machine was replaced under the same name, delete the Node and let its kubelet register again.",
+    },
+    EventSpec {
+        reason: DELETING_NODE,
+        kind: NoteKind::Normal,
+        object: "Node",
+        message: "Deleting node <name> because it does not exist in the cloud provider",
+        meaning: "The Node is not ready and its cloud has proved that the machine is gone.",
+        remedy: "Nothing to do.",
+    },
+    EventSpec {
+        reason: DELETING_NODE_FAILED,
+        kind: NoteKind::Warning,
+        object: "Node",
+        message: "Failed deleting node <name>: <error>",
+        meaning: "The API server refused the deletion. It is tried again.",
+        remedy: "Look at the error; the account needs the verb delete on nodes.",
+    },
+    EventSpec {
+        reason: NODE_DELETION_FROZEN,
+        kind: NoteKind::Warning,
+        object: "Node",
+        message: "Not deleting node <name>: the cloud shows the machine of none of the <n> ready nodes either, so the credentials or the project may be wrong",
+        meaning: "An answer that also denies the machines of Nodes that are ready is not believed, so no Node is deleted.",
+        remedy: "Check that the credentials belong to the project of this cluster.",
+    },
+    EventSpec {
+        reason: NODE_DELETION_THROTTLED,
+        kind: NoteKind::Warning,
+        object: "Node",
+        message: "Not deleting node <name> yet: <n> nodes were deleted within <duration>, which is the limit for now",
+        meaning: "Many machines are gone at once. The Node is deleted when its turn comes.",
+        remedy: "If the machines were removed on purpose, wait, delete the Nodes by hand, or raise --node-deletion-share.",
+    },
+    EventSpec {
+        reason: ENSURING_LOAD_BALANCER,
+        kind: NoteKind::Normal,
+        object: "Service",
+        message: "Ensuring load balancer",
+        meaning: "The load balancer is being created or changed after somebody changed the Service.",
+        remedy: "Nothing to do.",
+    },
+    EventSpec {
+        reason: ENSURED_LOAD_BALANCER,
+        kind: NoteKind::Normal,
+        object: "Service",
+        message: "Ensured load balancer",
+        meaning: "The load balancer is as the Service asks for.",
+        remedy: "Nothing to do.",
+    },
+    EventSpec {
+        reason: UPDATED_LOAD_BALANCER,
+        kind: NoteKind::Normal,
+        object: "Service",
+        message: "Updated load balancer with new hosts",
+        meaning: "The load balancer follows a change of Nodes.",
+        remedy: "Nothing to do.",
+    },
+    EventSpec {
+        reason: UNAVAILABLE_LOAD_BALANCER,
+        kind: NoteKind::Warning,
+        object: "Service",
+        message: "There are no available nodes for LoadBalancer",
+        meaning: "No Node may be balanced over: the load balancer drops all traffic.",
+        remedy: "Add Nodes, or take the label node.kubernetes.io/exclude-from-external-load-balancers away.",
+    },
+    EventSpec {
+        reason: SYNC_LOAD_BALANCER_FAILED,
+        kind: NoteKind::Warning,
+        object: "Service",
+        message: "Error syncing load balancer: <error>",
+        meaning: "The load balancer could not be brought to what the Service asks for, or could not be removed. It is tried again after 5, 10, 20 ... 300 s.",
+        remedy: "Follow the error text.",
+    },
+    EventSpec {
+        reason: UPDATE_LOAD_BALANCER_FAILED,
+        kind: NoteKind::Warning,
+        object: "Service",
+        message: "Error updating load balancer with new hosts <names> [node names limited, total number of nodes: <n>], error: <error>",
+        meaning: "The load balancer could not follow a change of Nodes. A full sync follows at once.",
+        remedy: "Follow the error text.",
+    },
+    EventSpec {
+        reason: DELETING_LOAD_BALANCER,
+        kind: NoteKind::Normal,
+        object: "Service",
+        message: "Deleting load balancer",
+        meaning: "The Service is being deleted or no longer asks for a load balancer.",
+        remedy: "Nothing to do.",
+    },
+    EventSpec {
+        reason: DELETED_LOAD_BALANCER,
+        kind: NoteKind::Normal,
+        object: "Service",
+        message: "Deleted load balancer",
+        meaning: "Nothing is left of the load balancer.",
+        remedy: "Nothing to do.",
+    },
+    EventSpec {
+        reason: DELETE_LOAD_BALANCER_FAILED,
+        kind: NoteKind::Warning,
+        object: "Service",
+        message: "Error deleting load balancer: <error>",
+        meaning: "The Service has vanished, its finalizer was taken off by hand, and its load balancer could not be deleted. It is tried again.",
+        remedy: "Follow the error text; what is left can be found and removed with the command cleanup.",
+    },
+    EventSpec {
+        reason: FAILED_TO_CREATE_ROUTE,
+        kind: NoteKind::Warning,
+        object: "Node",
+        message: "Could not create route <node UID> <cidr> for node <name> after <duration>: <error>",
+        meaning: "Pods of the Node cannot be reached from other Nodes.",
+        remedy: "Follow the error text.",
+    },
+];
+
+/// The entry of a reason.
+#[must_use]
+pub fn spec(reason: &str) -> Option<&'static EventSpec> {
+    EVENTS.iter().find(|event| event.reason == reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_listed_once() {
+        for event in EVENTS {
+            assert_eq!(
+                EVENTS.iter().filter(|other| other.reason == event.reason).count(),
+                1,
+                "{}",
+                event.reason
+            );
+            assert_eq!(spec(event.reason), Some(event));
+        }
+    }
+
+    #[test]
+    fn every_event_says_what_to_do() {
+        for event in EVENTS {
+            assert!(
+                event.reason.chars().all(|c| c.is_ascii_alphabetic()),
+                "{}",
+                event.reason
+            );
+            assert!(
+                event.meaning.ends_with('.') && event.remedy.ends_with('.'),
+                "{}",
+                event.reason
+            );
+            assert!(!event.message.ends_with('.'), "{}", event.reason);
+            let is_warning = event.kind == NoteKind::Warning;
+            assert_eq!(is_warning, event.remedy != "Nothing to do.", "{}", event.reason);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The series of the loops, by the names and buckets of the Go managers, and two of our own.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Seconds from the creation of a Node: each bucket four times the one before.
+const NODE_BUCKETS: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0];
+/// Seconds of work on balancers: each bucket twice the one before.
+const BALANCER_BUCKETS: [f64; 15] = [
+    1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0,
+];
+
+/// The series of the loops. Clones share them.
+#[derive(Debug, Clone)]
+pub struct ControllerMetrics {
+    /// Seconds from the creation of a Node to the removal of the taint it waits with.
+    pub taint_removal_delay_seconds: Histogram,
+    /// Seconds from the creation of a Node to the end of its initialisation.
+    pub initial_node_sync_delay_seconds: Histogram,
+    /// Balancers brought up to date because Nodes changed.
+    pub loadbalancer_sync_total: Counter,
+    /// Balancers for which that failed.
+    pub nodesync_error_total: Counter,
+    /// Seconds of one pass over all Services after Nodes changed.
+    pub nodesync_latency_seconds: Histogram,
+    /// Seconds of bringing one balancer up to date because Nodes changed.
+    pub update_loadbalancer_host_latency_seconds: Histogram,
+    /// Route reconciliations begun.
+    pub route_sync_total: Counter,
+    /// Nodes whose deletion is proved but frozen, because the credentials see no machine of a ready Node.
+    pub node_deletions_frozen: Gauge,
+    /// Nodes whose deletion is proved and waits for its turn.
+    pub node_deletions_throttled: Gauge,
+}
+
+impl Default for ControllerMetrics {
+    fn default() -> Self {
+        Self {
+            taint_removal_delay_seconds: Histogram::new(NODE_BUCKETS),
+            initial_node_sync_delay_seconds: Histogram::new(NODE_BUCKETS),
+            loadbalancer_sync_total: Counter::default(),
+            nodesync_error_total: Counter::default(),
+            nodesync_latency_seconds: Histogram::new(BALANCER_BUCKETS),
+            update_loadbalancer_host_latency_seconds: Histogram::new(BALANCER_BUCKETS),
+            route_sync_total: Counter::default(),
+            node_deletions_frozen: Gauge::default(),
+            node_deletions_throttled: Gauge::default(),
+        }
+    }
+}
+
+impl ControllerMetrics {
+    /// Makes the series visible under their names. Call it once per registry.
+    pub fn register(&self, registry: &mut Registry) {
+        // The registry appends `_total` to counters and a full stop to texts.
+        registry.register(
+            "node_controller_cloud_provider_taint_removal_delay_seconds",
+            "[ALPHA] Time from the creation of a Node to the removal of its uninitialized taint",
+            self.taint_removal_delay_seconds.clone(),
+        );
+        registry.register(
+            "node_controller_initial_node_sync_delay_seconds",
+            "[ALPHA] Time from the creation of a Node to the end of its initialisation",
+            self.initial_node_sync_delay_seconds.clone(),
+        );
+        registry.register(
+            "service_controller_loadbalancer_sync",
+            "[ALPHA] Load balancers brought up to date because Nodes changed",
+            self.loadbalancer_sync_total.clone(),
+        );
+        registry.register(
+            "service_controller_nodesync_error",
+            "[ALPHA] Load balancers that could not be brought up to date after Nodes changed",
+            self.nodesync_error_total.clone(),
+        );
+        registry.register(
+            "service_controller_nodesync_latency_seconds",
+            "[ALPHA] Time of one pass over all Services after Nodes changed",
+            self.nodesync_latency_seconds.clone(),
+        );
+        registry.register(
+            "service_controller_update_loadbalancer_host_latency_seconds",
+            "[ALPHA] Time of bringing one load balancer up to date after Nodes changed",
+            self.update_loadbalancer_host_latency_seconds.clone(),
+        );
+        registry.register(
+            "route_controller_route_sync",
+            "[ALPHA] Route reconciliations begun",
+            self.route_sync_total.clone(),
+        );
+        registry.register(
+            "node_deletions_frozen",
+            "[ALPHA] Nodes not deleted because the cloud shows no machine of any ready Node: wrong credentials or project?",
+            self.node_deletions_frozen.clone(),
+        );
+        registry.register(
+            "node_deletions_throttled",
+            "[ALPHA] Nodes not deleted yet because many were deleted a short time ago",
+            self.node_deletions_throttled.clone(),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn the_series_have_the_names_and_buckets_of_the_go_managers() {
+        let metrics = ControllerMetrics::default();
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        metrics.taint_removal_delay_seconds.observe(20.0);
+        metrics.nodesync_error_total.inc();
+        metrics.node_deletions_frozen.set(2);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "node_controller_cloud_provider_taint_removal_delay_seconds_bucket{le=\"16.0\"} 0",
+            "node_controller_cloud_provider_taint_removal_delay_seconds_bucket{le=\"64.0\"} 1",
+            "node_controller_initial_node_sync_delay_seconds_bucket{le=\"1024.0\"} 0",
+            "service_controller_loadbalancer_sync_total 0",
+            "service_controller_nodesync_error_total 1",
+            "service_controller_nodesync_latency_seconds_bucket{le=\"16384.0\"} 0",
+            "service_controller_update_loadbalancer_host_latency_seconds_count 0",
+            "route_controller_route_sync_total 0",
+            "node_deletions_frozen 2",
+            "node_deletions_throttled 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+}

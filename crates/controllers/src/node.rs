@@ -1,0 +1,406 @@
+//! The cloud-node loop (`cloud-node-controller`): gives a new Node what its cloud knows of the machine, takes the taint
+//! away that it waits with, and keeps addresses, type, zone and region true afterwards.
+//!
+//! Nodes are asked for in batches: whatever is due when the loop looks goes into one question, and several batches may
+//! be under way. The writes of a batch run side by side, bounded by the client of the API server alone. So
+//! `--concurrent-node-syncs` and `--concurrent-node-status-updates` keep their names and limit nothing.
+//!
+//! ```text
+//! node.rs          who is looked at, when, and what an outcome means
+//! initialize.rs    the writes of an initialisation
+//! refresh.rs       the periodic pass
+//! intent.rs        what is to be written, as data       (pure)
+//! addresses.rs     which addresses a Node should show   (pure)
+//! labels.rs        type, zone, region under both names  (pure)
+//! ```
+
+pub mod addresses;
+mod initialize;
+pub mod intent;
+pub mod labels;
+mod refresh;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_provider::{InstanceAnswer, InstanceQuery, InstancesV2, Node, NodeName, Purpose, keys};
+use bowline_kube_io::{Change, Kube, KubeError, NodeCache, ObjectRef, Recorder};
+use bowline_plan::NoteKind;
+use futures::StreamExt as _;
+use futures::future::{self, BoxFuture, FutureExt as _};
+use futures::stream::FuturesUnordered;
+use tokio::time::{Instant, sleep_until};
+
+use crate::events;
+use crate::metrics::ControllerMetrics;
+use crate::queue::{Backoff, Heartbeat, Jitter, Pulse, QueueMetrics, WorkQueue};
+use initialize::{Failure, Initialized};
+
+/// The canonical name, which is also the one under which its events appear.
+pub const NAME: &str = "cloud-node-controller";
+/// The name of its queue in the series of work queues.
+const QUEUE: &str = "Nodes";
+/// Age of a piece of work at which the loop counts as stuck. A batch of a cloud without listings that is asked at a
+/// low rate takes minutes.
+const STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
+
+/// What an operator can set.
+#[derive(Debug, Clone)]
+pub struct NodeSettings {
+    /// `--concurrent-node-syncs`. Limits nothing.
+    pub concurrent_node_syncs: u32,
+    /// `--concurrent-node-status-updates`. Limits nothing.
+    pub concurrent_node_status_updates: u32,
+    /// `--node-status-update-frequency`: from the end of one periodic pass to the start of the next.
+    pub node_status_update_frequency: Duration,
+}
+
+impl Default for NodeSettings {
+    fn default() -> Self {
+        Self {
+            concurrent_node_syncs: 1,
+            concurrent_node_status_updates: 0,
+            node_status_update_frequency: Duration::from_secs(5 * 60),
+        }
+    }
+}
+
+/// Everything the loop works with.
+pub struct NodeContext {
+    /// The API server.
+    pub kube: Kube,
+    /// All Nodes.
+    pub nodes: Arc<NodeCache>,
+    /// The cloud's machines.
+    pub instances: Arc<dyn InstancesV2>,
+    /// Where events go; its component should be [`NAME`].
+    pub recorder: Recorder,
+    /// The loop's series.
+    pub metrics: ControllerMetrics,
+    /// The series of the work queues.
+    pub queue_metrics: QueueMetrics,
+    /// What an operator can set.
+    pub settings: NodeSettings,
+    /// The seed of the back-off's jitter.
+    pub seed: u64,
+}
+
+/// The cloud-node loop.
+pub struct NodeController {
+    kube: Kube,
+    nodes: Arc<NodeCache>,
+    instances: Arc<dyn InstancesV2>,
+    recorder: Recorder,
+    metrics: ControllerMetrics,
+    settings: NodeSettings,
+    queue: Arc<WorkQueue<NodeName>>,
+    jitter: Jitter,
+    heartbeat: Arc<Heartbeat>,
+    told: Mutex<BTreeMap<NodeName, Told>>,
+}
+
+/// The last text of each kind that was recorded on a Node, so that only news are.
+#[derive(Default)]
+struct Told {
+    failure: Option<String>,
+    other_id: Option<String>,
+}
+
+impl NodeController {
+    /// Builds the loop and subscribes it to the Nodes. Nothing is asked or written before [`run`](Self::run).
+    #[must_use]
+    pub fn new(context: NodeContext) -> Arc<Self> {
+        let jitter = Jitter::seeded(context.seed);
+        let queue = WorkQueue::new(QUEUE, Backoff::node(jitter.clone()), &context.queue_metrics);
+        let heartbeat = Heartbeat::new(NAME, STUCK_AFTER);
+        heartbeat.watch(Arc::clone(&queue) as Arc<dyn Pulse>);
+        let controller = Arc::new(Self {
+            kube: context.kube,
+            nodes: context.nodes,
+            instances: context.instances,
+            recorder: context.recorder,
+            metrics: context.metrics,
+            settings: context.settings,
+            queue,
+            jitter,
+            heartbeat,
+            told: Mutex::default(),
+        });
+        let subscriber = Arc::downgrade(&controller);
+        controller.nodes.subscribe(Arc::new(move |change: &Change<Node>| {
+            if let Some(controller) = subscriber.upgrade() {
+                controller.on_node(change);
+            }
+        }));
+        controller
+    }
+
+    /// Whether the loop gets on with its work.
+    #[must_use]
+    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
+        &self.heartbeat
+    }
+
+    /// Runs the loop; it never returns.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropped at any await. Between the two writes of an initialisation the Node has its addresses and still its
+    /// taint: the next process asks again and finishes. Everything else is one write.
+    pub async fn run(self: Arc<Self>) {
+        self.nodes.synced().await;
+        let mut batches: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        let mut pass: Option<BoxFuture<'_, ()>> = None;
+        let mut next_pass = Instant::now();
+        loop {
+            tokio::select! {
+                biased;
+                // New Nodes first: nothing runs on them yet.
+                keys = self.queue.next_batch(usize::MAX) => batches.push(self.work(keys).boxed()),
+                Some(()) = batches.next(), if !batches.is_empty() => {}
+                () = running(&mut pass) => {
+                    pass = None;
+                    next_pass = Instant::now() + self.settings.node_status_update_frequency;
+                }
+                () = sleep_until(next_pass), if pass.is_none() => pass = Some(self.refresh_all().boxed()),
+            }
+        }
+    }
+
+    /// A Node changed. Of what waits for its cloud, only a change that can alter the outcome is worth a try before the
+    /// back-off is over: the kubelet's heartbeats are not.
+    fn on_node(&self, change: &Change<Node>) {
+        let node = match change {
+            Change::Added(node) => node,
+            Change::Updated { old, new } if matters(old, new) => new,
+            Change::Updated { .. } => return,
+            Change::Deleted(node) => {
+                self.queue.remove(&node.name);
+                self.told().remove(&node.name);
+                return;
+            }
+        };
+        if node.is_uninitialized() || !labels::agreed(node).is_empty() {
+            self.queue.forget(&node.name);
+            self.queue.add(node.name.clone());
+        }
+    }
+
+    /// Works on a batch of keys: Nodes that wait for their cloud share one question.
+    async fn work(&self, keys: Vec<NodeName>) {
+        let mut queries = Vec::with_capacity(keys.len());
+        let mut disagreeing = Vec::new();
+        for key in keys {
+            match self.nodes.get(&key) {
+                Some(node) if node.is_uninitialized() => queries.push(InstanceQuery {
+                    node,
+                    purpose: Purpose::Metadata,
+                }),
+                Some(node) => disagreeing.push(node),
+                None => self.finish(&key),
+            }
+        }
+        future::join(
+            self.initialize_all(queries),
+            future::join_all(disagreeing.iter().map(|node| self.agree(node))),
+        )
+        .await;
+    }
+
+    /// Asks for the machines of new Nodes, then initialises each whose machine is there.
+    async fn initialize_all(&self, queries: Vec<InstanceQuery>) {
+        if queries.is_empty() {
+            return;
+        }
+        let mut answers = self.instances.instances(&queries).await.into_iter();
+        let mut failed = Vec::new();
+        let mut present = Vec::with_capacity(queries.len());
+        for InstanceQuery { node, .. } in queries {
+            match answers.next() {
+                Some(Ok(InstanceAnswer::Present(instance))) => present.push((node, instance)),
+                Some(Ok(InstanceAnswer::Foreign)) => {
+                    tracing::debug!(controller = NAME, node = %node.name, "node of another cloud left alone");
+                    self.finish(&node.name);
+                }
+                Some(Ok(InstanceAnswer::Absent(proof))) => failed.push((node, Failure::Absent(proof))),
+                Some(Err(error)) => failed.push((node, Failure::Cloud(error))),
+                None => failed.push((node, Failure::Unanswered)),
+            }
+        }
+        // Nodes that failed on one answer are tried again together, so that they share the next question, too.
+        let mut again = Vec::new();
+        for (node, failure) in failed {
+            self.tell_failure(&node, &failure);
+            match failure.retry_after() {
+                Some(after) => {
+                    self.queue.add_after(node.name.clone(), after);
+                    self.queue.done(&node.name);
+                }
+                None => again.push(node.name.clone()),
+            }
+        }
+        self.queue.retry_together(again.iter().cloned());
+        for key in &again {
+            self.queue.done(key);
+        }
+        future::join_all(present.iter().map(|(node, instance)| async move {
+            match self.initialize(node, &instance.metadata).await {
+                Ok(Initialized::Done) => self.tell_other_id(node, &instance.metadata),
+                Ok(Initialized::NotNeeded) => {}
+                Err(failure) => {
+                    self.tell_failure(node, &failure);
+                    match failure.retry_after() {
+                        Some(after) => self.queue.add_after(node.name.clone(), after),
+                        None => self.queue.retry(node.name.clone()),
+                    }
+                    self.queue.done(&node.name);
+                    return;
+                }
+            }
+            self.finish(&node.name);
+        }))
+        .await;
+    }
+
+    /// Brings the two names of type, zone and region to one value.
+    async fn agree(&self, node: &Node) {
+        let update = intent::NodeUpdate {
+            labels: labels::agreed(node),
+            ..intent::NodeUpdate::default()
+        };
+        if update.has_patch()
+            && let Err(error) = self.kube.patch_node(node, &update.into_patch()).await
+            && !matches!(error, KubeError::NotFound(_) | KubeError::Conflict(_))
+        {
+            tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to bring the labels of a node together");
+            self.queue.retry(node.name.clone());
+            self.queue.done(&node.name);
+            return;
+        }
+        self.finish(&node.name);
+    }
+
+    fn finish(&self, key: &NodeName) {
+        self.queue.forget(key);
+        self.queue.done(key);
+    }
+
+    /// Records why an initialisation failed, if that is news.
+    fn tell_failure(&self, node: &Node, failure: &Failure) {
+        if matches!(failure, Failure::NotLeading) {
+            return;
+        }
+        let text = failure.for_node(node);
+        let is_news = {
+            let mut told = self.told();
+            let told = told.entry(node.name.clone()).or_default();
+            told.failure.replace(text.clone()).as_ref() != Some(&text)
+        };
+        if is_news {
+            tracing::warn!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node; it will be tried again");
+            self.recorder.record(
+                &ObjectRef::from(node),
+                NoteKind::Warning,
+                events::NODE_INIT_FAILED,
+                text,
+            );
+        } else {
+            tracing::debug!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node again");
+        }
+    }
+
+    /// Records that the cloud knows the machine under another ID, if that is news.
+    fn tell_other_id(&self, node: &Node, metadata: &bowline_cloud_provider::InstanceMetadata) {
+        let other = intent::other_provider_id(node, metadata);
+        let is_news = {
+            let mut told = self.told();
+            match other {
+                Some(id) => {
+                    let told = told.entry(node.name.clone()).or_default();
+                    told.other_id.replace(id.to_owned()).as_deref() != Some(id)
+                }
+                None => {
+                    if let Some(told) = told.get_mut(&node.name) {
+                        told.other_id = None;
+                    }
+                    false
+                }
+            }
+        };
+        if let (true, Some(id), Some(shown)) = (is_news, other, &node.provider_id) {
+            let text = format!("The cloud knows this machine as {id}, the Node says {shown}");
+            self.recorder.record(
+                &ObjectRef::from(node),
+                NoteKind::Warning,
+                events::PROVIDER_ID_MISMATCH,
+                text,
+            );
+        }
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, BTreeMap<NodeName, Told>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for NodeController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeController").finish_non_exhaustive()
+    }
+}
+
+/// The future, if there is one; else for ever.
+async fn running(future: &mut Option<BoxFuture<'_, ()>>) {
+    match future {
+        Some(future) => future.await,
+        None => future::pending().await,
+    }
+}
+
+/// Whether a change can alter what the cloud answers or what is written.
+fn matters(old: &Node, new: &Node) -> bool {
+    let provided_ip = |node: &Node| {
+        node.annotations
+            .value(keys::ANNOTATION_PROVIDED_NODE_IP)
+            .map(str::to_owned)
+    };
+    old.uid != new.uid
+        || old.provider_id != new.provider_id
+        || old.taints != new.taints
+        || old.labels != new.labels
+        || provided_ip(old) != provided_ip(new)
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_cloud_provider::{AddressType, Labels, NodeAddress, Readiness, Taint};
+
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_does_not_matter_and_what_the_cloud_is_asked_with_does() {
+        let node = Node::named("n1");
+        let changed = |change: fn(&mut Node)| {
+            let mut new = node.clone();
+            change(&mut new);
+            matters(&node, &new)
+        };
+        assert!(!changed(|node| node.resource_version = "8".into()));
+        assert!(!changed(|node| node.readiness = Readiness::Ready));
+        assert!(!changed(
+            |node| node.addresses = vec![NodeAddress::new(AddressType::Hostname, "n1")]
+        ));
+        assert!(!changed(
+            |node| node.annotations = Labels::from_iter([("volumes", "attached")])
+        ));
+        assert!(changed(
+            |node| node.annotations = Labels::from_iter([(keys::ANNOTATION_PROVIDED_NODE_IP, "10.0.0.1")])
+        ));
+        assert!(changed(|node| node.labels = Labels::from_iter([("rack", "a")])));
+        assert!(changed(|node| node.taints = vec![Taint::shutdown()]));
+        assert!(changed(|node| node.provider_id = Some("fake://1".into())));
+        assert!(changed(|node| node.uid = "new".into()));
+    }
+}

@@ -1,0 +1,165 @@
+//! The writes of an initialisation: the addresses first, then everything else with the removal of the taint, so that
+//! nothing is scheduled to a Node that does not show its addresses yet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{AbsenceProof, CloudError, InstanceMetadata, Node};
+use bowline_kube_io::{KubeError, ObjectRef};
+use bowline_plan::NoteKind;
+
+use super::intent::{self, IntentError};
+use super::{NAME, NodeController};
+use crate::events;
+
+/// Tries before a Node that changes under every one of them is put back into the queue.
+const MAX_TRIES: u32 = 5;
+/// Pause before a conflicting write is tried again, so that two writers do not keep in step.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(200));
+
+/// What came of an initialisation.
+#[derive(Debug)]
+pub(super) enum Initialized {
+    /// The Node is initialised now.
+    Done,
+    /// The Node is gone, is another one, or was initialised by somebody else.
+    NotNeeded,
+}
+
+/// Why a Node could not be initialised.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// The cloud did not answer.
+    #[error("{0}")]
+    Cloud(CloudError),
+    /// The cloud does not know the machine. That may be because it is too new.
+    #[error("instance not found: {0}")]
+    Absent(AbsenceProof),
+    /// The provider left the question out.
+    #[error("the cloud did not answer")]
+    Unanswered,
+    /// There is nothing sensible to write.
+    #[error(transparent)]
+    Intent(#[from] IntentError),
+    /// The API server refused a write.
+    #[error("{1}")]
+    Write(&'static str, KubeError),
+    /// This process may not write any more.
+    #[error("this process does not lead")]
+    NotLeading,
+}
+
+impl Failure {
+    /// The text for people, in upstream's words where upstream has some.
+    pub(super) fn for_node(&self, node: &Node) -> String {
+        let name = &node.name;
+        match self {
+            Self::Cloud(_) | Self::Absent(_) | Self::Unanswered => {
+                format!("failed to get instance metadata for node {name}: {self}")
+            }
+            Self::Write(what, error) => format!("failed to write {what} of node {name}: {error}"),
+            Self::Intent(_) | Self::NotLeading => self.to_string(),
+        }
+    }
+
+    /// The delay that the cloud or the API server stated.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Cloud(error) => error.retry_after(),
+            Self::Write(_, KubeError::Throttled { after, .. }) => Some(*after),
+            _ => None,
+        }
+    }
+
+    fn write(what: &'static str) -> impl Fn(KubeError) -> Self {
+        move |error| match error {
+            KubeError::GateClosed => Self::NotLeading,
+            error => Self::Write(what, error),
+        }
+    }
+}
+
+impl NodeController {
+    /// Writes what the machine's metadata says to a Node, and takes its taint away last.
+    ///
+    /// # Repeatability
+    ///
+    /// Stopped between the two writes, the Node keeps the taint; the next try finds the addresses written.
+    pub(super) async fn initialize(
+        &self,
+        asked: &Node,
+        metadata: &InstanceMetadata,
+    ) -> Result<Initialized, Failure> {
+        // The cache may have moved on while the cloud was asked.
+        let Some(mut node) = self.nodes.get(&asked.name) else {
+            return Ok(Initialized::NotNeeded);
+        };
+        for attempt in 1.. {
+            if node.uid != asked.uid || !node.is_uninitialized() {
+                return Ok(Initialized::NotNeeded);
+            }
+            match self.write(&node, metadata).await {
+                Ok(()) => break,
+                Err(Failure::Write(_, KubeError::NotFound(_))) => return Ok(Initialized::NotNeeded),
+                Err(Failure::Write(_, KubeError::Conflict(_))) if attempt < MAX_TRIES => {
+                    tokio::time::sleep(self.jitter.between(PAUSE.0, PAUSE.1)).await;
+                    node = match self.kube.node(&asked.name).await {
+                        Ok(node) => Arc::new(node),
+                        Err(KubeError::NotFound(_)) => return Ok(Initialized::NotNeeded),
+                        Err(error) => return Err(Failure::Write("the taints", error)),
+                    };
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        self.told().remove(&asked.name);
+        self.recorder.record(
+            &ObjectRef::from(asked),
+            NoteKind::Normal,
+            events::SYNCED,
+            "Node synced successfully",
+        );
+        self.metrics
+            .initial_node_sync_delay_seconds
+            .observe(self.age_seconds(asked));
+        Ok(Initialized::Done)
+    }
+
+    /// The two writes.
+    async fn write(&self, node: &Node, metadata: &InstanceMetadata) -> Result<(), Failure> {
+        let mut update = intent::initialize(node, metadata)?;
+        let mut with_addresses = None;
+        if let Some(addresses) = update.addresses.take() {
+            let written = self
+                .kube
+                .patch_node_addresses(node, &addresses)
+                .await
+                .map_err(Failure::write("the addresses"))?;
+            // The list of taints is replaced as a whole, so it must come from the version that is tested for.
+            update = intent::initialize(&written, metadata)?;
+            with_addresses = Some(written);
+        }
+        let node = with_addresses.as_ref().unwrap_or(node);
+        let provider_id = update.provider_id.clone();
+        self.kube
+            .patch_node(node, &update.into_patch())
+            .await
+            .map_err(Failure::write("the taints"))?;
+        self.metrics
+            .taint_removal_delay_seconds
+            .observe(self.age_seconds(node));
+        tracing::info!(
+            controller = NAME,
+            node = %node.name,
+            provider_id = provider_id.as_deref().or(node.provider_id.as_deref()),
+            "node initialized"
+        );
+        Ok(())
+    }
+
+    /// Seconds since a Node was created, by the wall clock of this machine.
+    fn age_seconds(&self, node: &Node) -> f64 {
+        let age = self.kube.clock().now().duration_since(node.created);
+        age.as_secs_f64().max(0.0)
+    }
+}

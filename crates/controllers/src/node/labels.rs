@@ -1,0 +1,236 @@
+//! The labels that tell a Node's type, zone and region, and those that a cloud adds. Pure.
+
+use std::collections::BTreeMap;
+
+use bowline_cloud_provider::{InstanceMetadata, Node, keys};
+
+/// A label under its two names: the present one and the one it had in its beta.
+struct Pair {
+    present: &'static str,
+    beta: &'static str,
+    value: fn(&InstanceMetadata) -> &str,
+}
+
+const PAIRS: [Pair; 3] = [
+    Pair {
+        present: keys::LABEL_ZONE,
+        beta: keys::LABEL_ZONE_BETA,
+        value: |metadata| &metadata.zone,
+    },
+    Pair {
+        present: keys::LABEL_REGION,
+        beta: keys::LABEL_REGION_BETA,
+        value: |metadata| &metadata.region,
+    },
+    Pair {
+        present: keys::LABEL_INSTANCE_TYPE,
+        beta: keys::LABEL_INSTANCE_TYPE_BETA,
+        value: |metadata| &metadata.instance_type,
+    },
+];
+
+/// Labels to set.
+pub type Changes = BTreeMap<String, String>;
+
+/// What a new Node lacks: type, zone and region under both names, and the cloud's further labels where the Node does
+/// not have the key.
+#[must_use]
+pub fn initial(node: &Node, metadata: &InstanceMetadata) -> Changes {
+    let mut changes = Changes::new();
+    for pair in &PAIRS {
+        let value = (pair.value)(metadata);
+        if !value.is_empty() {
+            set(&mut changes, node, pair.present, value);
+            set(&mut changes, node, pair.beta, value);
+        }
+    }
+    for (key, value) in &metadata.additional_labels {
+        if is_reserved(key) {
+            tracing::warn!(node = %node.name, label = key, "label of the cloud left out: its prefix belongs to Kubernetes");
+            continue;
+        }
+        match node.labels.value(key) {
+            None => {
+                changes.insert(key.clone(), value.clone());
+            }
+            Some(present) if present != value => {
+                tracing::warn!(node = %node.name, label = key, present, value, "label of the cloud left out: the node has another value");
+            }
+            Some(_) => {}
+        }
+    }
+    changes
+}
+
+/// What has changed in the cloud since: type, zone and region. A beta label that somebody took off stays off.
+#[must_use]
+pub fn refreshed(node: &Node, metadata: &InstanceMetadata) -> Changes {
+    let mut changes = Changes::new();
+    for pair in &PAIRS {
+        let value = (pair.value)(metadata);
+        if value.is_empty() {
+            continue;
+        }
+        let is_new = node.labels.value(pair.present) != Some(value);
+        set(&mut changes, node, pair.present, value);
+        if is_new || node.labels.contains(pair.beta) {
+            set(&mut changes, node, pair.beta, value);
+        }
+    }
+    changes
+}
+
+/// What brings the two names of a label to one value: the present name is the master. One that is missing comes back
+/// from the beta name; a beta name that is missing is not added.
+#[must_use]
+pub fn agreed(node: &Node) -> Changes {
+    let mut changes = Changes::new();
+    for pair in &PAIRS {
+        match (node.labels.value(pair.present), node.labels.value(pair.beta)) {
+            (Some(value), Some(beta)) if value != beta => set(&mut changes, node, pair.beta, value),
+            (None, Some(beta)) => set(&mut changes, node, pair.present, beta),
+            _ => {}
+        }
+    }
+    changes
+}
+
+fn set(changes: &mut Changes, node: &Node, key: &str, value: &str) {
+    if node.labels.value(key) != Some(value) {
+        changes.insert(key.to_owned(), value.to_owned());
+    }
+}
+
+/// Whether the prefix is, or ends in, one that belongs to Kubernetes.
+fn is_reserved(key: &str) -> bool {
+    key.split_once('/').is_some_and(|(prefix, _)| {
+        ["kubernetes.io", "k8s.io"].iter().any(|domain| {
+            prefix
+                .strip_suffix(domain)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_cloud_provider::Labels;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn node(labels: &[(&str, &str)]) -> Node {
+        Node {
+            labels: labels.iter().copied().collect::<Labels>(),
+            ..Node::named("n1")
+        }
+    }
+
+    fn metadata(instance_type: &str, zone: &str, region: &str) -> InstanceMetadata {
+        InstanceMetadata {
+            instance_type: instance_type.into(),
+            zone: zone.into(),
+            region: region.into(),
+            ..InstanceMetadata::default()
+        }
+    }
+
+    fn changes(pairs: &[(&str, &str)]) -> Changes {
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn a_new_node_gets_both_names_and_an_empty_value_touches_nothing() {
+        assert_eq!(
+            initial(&node(&[(keys::LABEL_ZONE, "old")]), &metadata("flex-4", "z1", "")),
+            changes(&[
+                (keys::LABEL_INSTANCE_TYPE, "flex-4"),
+                (keys::LABEL_INSTANCE_TYPE_BETA, "flex-4"),
+                (keys::LABEL_ZONE, "z1"),
+                (keys::LABEL_ZONE_BETA, "z1"),
+            ])
+        );
+    }
+
+    #[test]
+    fn further_labels_are_set_where_the_key_is_free_and_not_reserved() {
+        let metadata = InstanceMetadata {
+            additional_labels: changes(&[
+                ("example.com/rack", "a1"),
+                ("node.kubernetes.io/bad", "x"),
+                ("kubernetes.io/bad", "x"),
+                ("foo.k8s.io/y", "z"),
+                ("notkubernetes.io/fine", "x"),
+                ("existing", "cloud"),
+            ]),
+            ..InstanceMetadata::default()
+        };
+        assert_eq!(
+            initial(&node(&[("existing", "kubelet")]), &metadata),
+            changes(&[("example.com/rack", "a1"), ("notkubernetes.io/fine", "x")])
+        );
+    }
+
+    #[test]
+    fn a_resized_machine_gets_its_new_type_and_nothing_else() {
+        let node = node(&[
+            (keys::LABEL_INSTANCE_TYPE, "flex-4"),
+            (keys::LABEL_INSTANCE_TYPE_BETA, "flex-4"),
+            (keys::LABEL_ZONE, "z1"),
+        ]);
+        assert_eq!(
+            refreshed(&node, &metadata("flex-8", "z1", "")),
+            changes(&[
+                (keys::LABEL_INSTANCE_TYPE, "flex-8"),
+                (keys::LABEL_INSTANCE_TYPE_BETA, "flex-8"),
+            ])
+        );
+        assert!(refreshed(&node, &metadata("", "", "")).is_empty());
+    }
+
+    #[test]
+    fn the_present_name_is_the_master() {
+        let agreed = |labels: &[(&str, &str)]| super::agreed(&node(labels));
+        let (present, beta) = (keys::LABEL_ZONE, keys::LABEL_ZONE_BETA);
+        assert_eq!(
+            agreed(&[(present, "new"), (beta, "old")]),
+            changes(&[(beta, "new")])
+        );
+        assert_eq!(agreed(&[(beta, "z1")]), changes(&[(present, "z1")]));
+        assert!(agreed(&[(present, "z1")]).is_empty(), "a beta label is not added");
+        assert!(agreed(&[(present, "z1"), (beta, "z1")]).is_empty());
+        assert!(agreed(&[]).is_empty());
+    }
+
+    fn labels() -> impl Strategy<Value = Vec<(usize, u8)>> {
+        proptest::collection::vec((0..6_usize, 0..3_u8), 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn every_rule_settles_at_once(labels in labels(), cloud in proptest::array::uniform3(0..3_u8)) {
+            let names = [
+                keys::LABEL_ZONE, keys::LABEL_ZONE_BETA, keys::LABEL_REGION,
+                keys::LABEL_REGION_BETA, keys::LABEL_INSTANCE_TYPE, keys::LABEL_INSTANCE_TYPE_BETA,
+            ];
+            let value = |n: u8| if n == 0 { String::new() } else { format!("v{n}") };
+            let metadata = metadata(&value(cloud[0]), &value(cloud[1]), &value(cloud[2]));
+            let before: BTreeMap<String, String> =
+                labels.into_iter().map(|(name, n)| (names[name].to_owned(), value(n))).collect();
+            let rules: [&dyn Fn(&Node) -> Changes; 3] =
+                [&|node| initial(node, &metadata), &|node| refreshed(node, &metadata), &|node| agreed(node)];
+            for rule in rules {
+                let mut labels = before.clone();
+                let shown = |labels: &BTreeMap<String, String>| Node {
+                    labels: labels.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect(),
+                    ..Node::named("n1")
+                };
+                labels.extend(rule(&shown(&labels)));
+                prop_assert!(rule(&shown(&labels)).is_empty());
+            }
+        }
+    }
+}

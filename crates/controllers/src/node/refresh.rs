@@ -1,0 +1,94 @@
+//! The periodic pass: one question for all initialised Nodes, and a write only where something has changed.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{InstanceAnswer, InstanceMetadata, InstanceQuery, Node, Purpose};
+use bowline_kube_io::KubeError;
+use futures::future;
+
+use super::{NAME, NodeController, intent};
+
+impl NodeController {
+    /// Looks at every initialised Node once. Those that still wait for their cloud are the queue's.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropped at any await: every write stands by itself.
+    pub(super) async fn refresh_all(&self) {
+        let initialized = self
+            .nodes
+            .all()
+            .into_iter()
+            .filter(|node| !node.is_uninitialized());
+        let queries: Vec<InstanceQuery> = initialized
+            .map(|node| InstanceQuery {
+                node,
+                purpose: Purpose::Metadata,
+            })
+            .collect();
+        if queries.is_empty() {
+            return;
+        }
+        let _working = self.heartbeat.begin();
+        let answers = self.instances.instances(&queries).await;
+        let mut failed = 0_usize;
+        let mut first_error = None;
+        let mut present = Vec::new();
+        for (query, answer) in queries.iter().zip(answers) {
+            match answer {
+                Ok(InstanceAnswer::Present(instance)) => present.push((&query.node, instance)),
+                // Whether a Node without a machine goes is not for this loop to say.
+                Ok(InstanceAnswer::Foreign | InstanceAnswer::Absent(_)) => {}
+                Err(error) => {
+                    tracing::debug!(controller = NAME, node = %query.node.name, err = %error, "node not refreshed");
+                    failed += 1;
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        // One line for a cloud that is down, not one per Node.
+        if let Some(error) = first_error {
+            tracing::warn!(controller = NAME, nodes = failed, err = %error, "some nodes were not refreshed; the next pass tries again");
+        }
+        future::join_all(
+            present
+                .iter()
+                .map(|(node, instance)| self.refresh(node, &instance.metadata)),
+        )
+        .await;
+    }
+
+    async fn refresh(&self, asked: &Arc<Node>, metadata: &InstanceMetadata) {
+        // The cache may have moved on while the cloud was asked.
+        let Some(node) = self.nodes.get(&asked.name) else {
+            return;
+        };
+        if node.uid != asked.uid || node.is_uninitialized() {
+            return;
+        }
+        self.tell_other_id(&node, metadata);
+        let (mut update, problem) = intent::refresh(&node, metadata);
+        if let Some(problem) = problem {
+            tracing::warn!(controller = NAME, node = %node.name, err = %problem, "addresses of a node left as they are");
+        }
+        if let Some(addresses) = update.addresses.take() {
+            match self.kube.patch_node_addresses(&node, &addresses).await {
+                Ok(_) => tracing::info!(controller = NAME, node = %node.name, "addresses of a node changed"),
+                Err(error) => return warn_unless_gone(&node, &error),
+            }
+        }
+        if update.has_patch() {
+            match self.kube.patch_node(&node, &update.into_patch()).await {
+                Ok(_) => tracing::info!(controller = NAME, node = %node.name, "labels of a node changed"),
+                Err(error) => warn_unless_gone(&node, &error),
+            }
+        }
+    }
+}
+
+/// A Node that is gone, or was created anew, needs no refresh.
+fn warn_unless_gone(node: &Node, error: &KubeError) {
+    if !matches!(error, KubeError::NotFound(_) | KubeError::Conflict(_)) {
+        tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to refresh a node; the next pass tries again");
+    }
+}

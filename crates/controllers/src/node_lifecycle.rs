@@ -1,0 +1,426 @@
+//! The cloud-node-lifecycle loop (`cloud-node-lifecycle-controller`): deletes the Node of a machine that is proved gone,
+//! and taints the Node of one that is powered off.
+//!
+//! It is driven by the watch: a Node that loses `Ready` is asked for at once, then again at growing distance while the
+//! answer does not change. Deletion is earned: the machine must be proved absent twice, the credentials must still see
+//! the machine of a single Node that is ready, and no more than a share of the Nodes goes in any ten minutes.
+//!
+//! ```text
+//! node_lifecycle.rs  who is asked for, and the writes that come of it
+//! ledger.rs          what is known of each suspect, and what follows from an answer  (pure)
+//! throttle.rs        how many Nodes may go                                           (pure)
+//! sighting.rs        whether the credentials see the cluster at all                  (pure)
+//! taint.rs           the shutdown taint
+//! ```
+
+mod ledger;
+mod sighting;
+mod taint;
+mod throttle;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_provider::{
+    InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node, NodeName, PowerState, Purpose,
+    Readiness,
+};
+use bowline_kube_io::{Change, Kube, KubeError, NodeCache, ObjectRef, Recorder};
+use bowline_plan::NoteKind;
+use futures::StreamExt as _;
+use futures::future::{self, BoxFuture, FutureExt as _};
+use futures::stream::FuturesUnordered;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::events;
+use crate::metrics::ControllerMetrics;
+use crate::queue::{Heartbeat, Jitter};
+use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
+use sighting::Sighting;
+
+/// The canonical name, which is also the one under which its events appear.
+pub const NAME: &str = "cloud-node-lifecycle-controller";
+/// Age of a round of questions at which the loop counts as stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
+
+/// What an operator can set.
+#[derive(Debug, Clone)]
+pub struct NodeLifecycleSettings {
+    /// `--node-monitor-period`: the first distance between two questions about one Node; it doubles up to a minute
+    /// while the answer stays the same.
+    pub node_monitor_period: Duration,
+    /// `--node-deletion-confirmation`: how far apart two proofs of absence must be. Zero: one is enough.
+    pub node_deletion_confirmation: Duration,
+    /// `--node-deletion-share`: which share of the Nodes may be deleted in a window, but three at least. Zero: any
+    /// number.
+    pub node_deletion_share: f64,
+    /// `--node-deletion-window`.
+    pub node_deletion_window: Duration,
+}
+
+impl Default for NodeLifecycleSettings {
+    fn default() -> Self {
+        Self {
+            node_monitor_period: Duration::from_secs(5),
+            node_deletion_confirmation: Duration::from_secs(5),
+            node_deletion_share: 0.2,
+            node_deletion_window: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+/// Everything the loop works with.
+pub struct NodeLifecycleContext {
+    /// The API server.
+    pub kube: Kube,
+    /// All Nodes.
+    pub nodes: Arc<NodeCache>,
+    /// The cloud's machines.
+    pub instances: Arc<dyn InstancesV2>,
+    /// Where events go; its component should be [`NAME`].
+    pub recorder: Recorder,
+    /// The loop's series.
+    pub metrics: ControllerMetrics,
+    /// What an operator can set.
+    pub settings: NodeLifecycleSettings,
+    /// The seed of the pauses between conflicting writes.
+    pub seed: u64,
+}
+
+/// The cloud-node-lifecycle loop.
+pub struct NodeLifecycleController {
+    kube: Kube,
+    nodes: Arc<NodeCache>,
+    instances: Arc<dyn InstancesV2>,
+    recorder: Recorder,
+    metrics: ControllerMetrics,
+    window: Duration,
+    jitter: Jitter,
+    heartbeat: Arc<Heartbeat>,
+    ledger: Mutex<Ledger>,
+    /// Given when a Node may be due earlier than thought.
+    changed: Notify,
+}
+
+impl NodeLifecycleController {
+    /// Builds the loop and subscribes it to the Nodes. Nothing is asked or written before [`run`](Self::run).
+    #[must_use]
+    pub fn new(context: NodeLifecycleContext) -> Arc<Self> {
+        let controller = Arc::new(Self {
+            kube: context.kube,
+            nodes: context.nodes,
+            instances: context.instances,
+            recorder: context.recorder,
+            metrics: context.metrics,
+            window: context.settings.node_deletion_window,
+            jitter: Jitter::seeded(context.seed),
+            heartbeat: Heartbeat::new(NAME, STUCK_AFTER),
+            ledger: Mutex::new(Ledger::new(&context.settings, Instant::now())),
+            changed: Notify::new(),
+        });
+        let subscriber = Arc::downgrade(&controller);
+        controller.nodes.subscribe(Arc::new(move |change: &Change<Node>| {
+            if let Some(controller) = subscriber.upgrade() {
+                controller.on_node(change);
+            }
+        }));
+        controller
+    }
+
+    /// Whether the loop gets on with its work.
+    #[must_use]
+    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
+        &self.heartbeat
+    }
+
+    /// Runs the loop; it never returns.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropped at any await. Every write stands by itself. Proofs are kept in memory only: the next leader begins with
+    /// none, so a stop makes a deletion later, never earlier.
+    pub async fn run(self: Arc<Self>) {
+        self.nodes.synced().await;
+        let mut rounds: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        loop {
+            let (due, next) = {
+                let mut ledger = self.ledger();
+                (ledger.take_due(Instant::now()), ledger.next_due())
+            };
+            if !due.is_empty() {
+                rounds.push(self.round(due).boxed());
+            }
+            tokio::select! {
+                biased;
+                () = self.changed.notified() => {}
+                Some(()) = rounds.next(), if !rounds.is_empty() => {}
+                () = until(next) => {}
+            }
+        }
+    }
+
+    fn on_node(&self, change: &Change<Node>) {
+        let is_due = {
+            let mut ledger = self.ledger();
+            match change {
+                Change::Added(node) | Change::Updated { new: node, .. } => ledger.watch(node, Instant::now()),
+                Change::Deleted(node) => {
+                    ledger.forget(node);
+                    false
+                }
+            }
+        };
+        self.show_held();
+        if is_due {
+            self.changed.notify_one();
+        }
+    }
+
+    /// One round: every Node that is due now, in one question.
+    async fn round(&self, due: Vec<NodeName>) {
+        let _working = self.heartbeat.begin();
+        let (back, suspects): (Vec<_>, Vec<_>) = due
+            .iter()
+            .filter_map(|name| self.nodes.get(name))
+            .partition(|node| node.readiness == Readiness::Ready);
+        let back = back.iter().map(|node| async move {
+            // The kubelet reports, so the machine runs: no question.
+            self.set_shutdown_taint(node, false).await;
+            self.ledger().rest(node, Instant::now());
+        });
+        future::join(future::join_all(back), self.ask(suspects)).await;
+        self.show_held();
+    }
+
+    /// Asks for suspects and does what follows from the answers.
+    async fn ask(&self, suspects: Vec<Arc<Node>>) {
+        if suspects.is_empty() {
+            return;
+        }
+        let asked = Instant::now();
+        // Where a deletion may come of it, the same question also finds out whether the answer can be believed.
+        let witnesses = if self.ledger().may_confirm(&suspects, asked) {
+            self.witnesses()
+        } else {
+            Vec::new()
+        };
+        let is_sighted = !witnesses.is_empty();
+        let queries = questions(&suspects, Purpose::Existence)
+            .chain(questions(&witnesses, Purpose::Sighting))
+            .collect::<Vec<_>>();
+        let mut answers = self.instances.instances(&queries).await;
+        let sightings = answers.split_off(suspects.len().min(answers.len()));
+        let mut verdicts = self.judge(&suspects, answers, asked);
+        let doomed = verdicts.split_off_doomed();
+        future::join(self.write_taints(&verdicts), async {
+            if doomed.is_empty() {
+                return;
+            }
+            let sighting = if is_sighted {
+                Sighting::of(&sightings)
+            } else {
+                self.sight().await
+            };
+            self.delete_all(doomed, sighting).await;
+        })
+        .await;
+    }
+
+    /// Hands each answer to the ledger. One about a Node that has changed meanwhile counts for nothing.
+    fn judge(&self, suspects: &[Arc<Node>], answers: Vec<InstanceResult>, asked: Instant) -> Verdicts {
+        let now = self.now();
+        let mut answers = answers.into_iter();
+        let mut verdicts = Verdicts::default();
+        for suspect in suspects {
+            let seen = match answers.next() {
+                Some(Ok(InstanceAnswer::Present(instance))) => match instance.power {
+                    PowerState::On => Seen::Running,
+                    PowerState::Off => Seen::Off,
+                },
+                Some(Ok(InstanceAnswer::Absent(proof))) => {
+                    tracing::debug!(controller = NAME, node = %suspect.name, %proof, "machine proved absent");
+                    Seen::Absent
+                }
+                Some(Ok(InstanceAnswer::Foreign)) => Seen::Foreign,
+                Some(Err(error)) => {
+                    tracing::debug!(controller = NAME, node = %suspect.name, err = %error, "nothing known of the machine of a node that is not ready");
+                    Seen::Unknown {
+                        after: error.retry_after(),
+                    }
+                }
+                None => Seen::Unknown { after: None },
+            };
+            let Some(node) = self.still_suspect(suspect) else {
+                continue;
+            };
+            match self.ledger().judge(&node, asked, now, seen) {
+                Verdict::Nothing => {}
+                Verdict::SetTaint(present) => verdicts.taints.push((node, present)),
+                Verdict::Delete => verdicts.doomed.push(node),
+            }
+        }
+        verdicts
+    }
+
+    async fn write_taints(&self, verdicts: &Verdicts) {
+        let writes = verdicts
+            .taints
+            .iter()
+            .map(|(node, present)| self.set_shutdown_taint(node, *present));
+        future::join_all(writes).await;
+    }
+
+    /// Asks for the witnesses alone, where the question about the suspects did not include them.
+    async fn sight(&self) -> Sighting {
+        let witnesses = self.witnesses();
+        if witnesses.is_empty() {
+            return Sighting::NoWitness;
+        }
+        let queries: Vec<InstanceQuery> = questions(&witnesses, Purpose::Sighting).collect();
+        Sighting::of(&self.instances.instances(&queries).await)
+    }
+
+    /// The Nodes whose machines certainly run: ready, and of a cloud, which may be this one.
+    fn witnesses(&self) -> Vec<Arc<Node>> {
+        let mut nodes = self.nodes.all();
+        nodes.retain(|node| node.readiness == Readiness::Ready && node.provider_id.is_some());
+        nodes
+    }
+
+    async fn delete_all(&self, doomed: Vec<Arc<Node>>, sighting: Sighting) {
+        let doomed: Vec<Arc<Node>> = doomed
+            .iter()
+            .filter_map(|node| self.still_suspect(node))
+            .collect();
+        let rulings = {
+            let all = self.nodes.all();
+            self.ledger().rule(&doomed, sighting, &all, Instant::now())
+        };
+        let deletions = rulings.into_iter().map(|(node, ruling)| async move {
+            match ruling {
+                Ruling::Delete { is_news } => self.delete(&node, is_news).await,
+                Ruling::Frozen { ready, is_news } => {
+                    if is_news {
+                        self.warn(&node, events::NODE_DELETION_FROZEN, format!(
+                            "Not deleting node {}: the cloud shows the machine of none of the {ready} ready nodes either, so the credentials or the project may be wrong",
+                            node.name
+                        ));
+                    }
+                }
+                Ruling::Throttled { recent, is_news } => {
+                    if is_news {
+                        self.warn(&node, events::NODE_DELETION_THROTTLED, format!(
+                            "Not deleting node {} yet: {recent} nodes were deleted within {:?}, which is the limit for now",
+                            node.name, self.window
+                        ));
+                    }
+                }
+                Ruling::Wait => {}
+            }
+        });
+        future::join_all(deletions).await;
+    }
+
+    async fn delete(&self, node: &Node, is_news: bool) {
+        if is_news {
+            self.recorder.record(
+                &ObjectRef::from(node),
+                NoteKind::Normal,
+                events::DELETING_NODE,
+                format!(
+                    "Deleting node {} because it does not exist in the cloud provider",
+                    node.name
+                ),
+            );
+        }
+        let result = self.kube.delete_node(node).await;
+        let mut ledger = self.ledger();
+        match result {
+            Ok(()) => {
+                ledger.deleted(node);
+                tracing::info!(controller = NAME, node = %node.name, "node deleted: its machine is gone");
+            }
+            // It went without us, or another Node has the name now: the watch brings that one.
+            Err(KubeError::NotFound(_) | KubeError::Conflict(_)) => ledger.not_deleted(node),
+            Err(KubeError::GateClosed) => {
+                ledger.deletion_failed(node, "", Instant::now());
+            }
+            Err(error) => {
+                let text = format!("Failed deleting node {}: {error}", node.name);
+                let is_news = ledger.deletion_failed(node, &text, Instant::now());
+                drop(ledger);
+                if is_news {
+                    self.warn(node, events::DELETING_NODE_FAILED, text);
+                }
+            }
+        }
+    }
+
+    fn warn(&self, node: &Node, reason: &'static str, text: String) {
+        tracing::warn!(controller = NAME, node = %node.name, reason, "{text}");
+        self.recorder
+            .record(&ObjectRef::from(node), NoteKind::Warning, reason, text);
+    }
+
+    /// The Node as it is now, if it is still the one that was asked for and still not ready.
+    fn still_suspect(&self, asked: &Node) -> Option<Arc<Node>> {
+        self.nodes
+            .get(&asked.name)
+            .filter(|node| node.uid == asked.uid && node.readiness != Readiness::Ready && !node.deleting)
+    }
+
+    fn show_held(&self) {
+        let held = self.ledger().held();
+        let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.metrics.node_deletions_frozen.set(gauge(held.frozen));
+        self.metrics.node_deletions_throttled.set(gauge(held.throttled));
+    }
+
+    fn now(&self) -> Moment {
+        Moment {
+            instant: Instant::now(),
+            wall: self.kube.clock().now(),
+        }
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for NodeLifecycleController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeLifecycleController").finish_non_exhaustive()
+    }
+}
+
+/// What follows from the answers of one round.
+#[derive(Default)]
+struct Verdicts {
+    /// Nodes to taint, or to free from the taint.
+    taints: Vec<(Arc<Node>, bool)>,
+    /// Nodes to delete, if the answer is credible and their turn has come.
+    doomed: Vec<Arc<Node>>,
+}
+
+impl Verdicts {
+    fn split_off_doomed(&mut self) -> Vec<Arc<Node>> {
+        std::mem::take(&mut self.doomed)
+    }
+}
+
+fn questions(nodes: &[Arc<Node>], purpose: Purpose) -> impl Iterator<Item = InstanceQuery> {
+    nodes.iter().map(move |node| InstanceQuery {
+        node: Arc::clone(node),
+        purpose,
+    })
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => future::pending().await,
+    }
+}

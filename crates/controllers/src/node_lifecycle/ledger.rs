@@ -1,0 +1,416 @@
+//! What is known of each Node that is not ready, and what follows from an answer of its cloud.
+//!
+//! Pure: every time is handed in, nothing is asked and nothing is written here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{Node, NodeName, Readiness, keys};
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::NodeLifecycleSettings;
+use super::sighting::Sighting;
+use super::throttle::Throttle;
+
+/// The longest distance between two questions about one Node.
+const LONGEST: Duration = Duration::from_secs(60);
+/// A Node that is not initialised, or names no machine, is not deleted before it is so old: its machine may be too new
+/// for the cloud's listing.
+const GRACE: Duration = Duration::from_secs(5 * 60);
+
+/// A time by the clock for distances and by the one on the wall.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) instant: Instant,
+    pub(super) wall: Timestamp,
+}
+
+/// What a cloud answered about a Node that is not ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// The machine runs.
+    Running,
+    /// The machine is powered off.
+    Off,
+    /// The machine is proved gone.
+    Absent,
+    /// The Node is another cloud's.
+    Foreign,
+    /// Nothing is known.
+    Unknown {
+        /// The delay that the cloud stated.
+        after: Option<Duration>,
+    },
+}
+
+/// What follows from an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The Node stays as it is.
+    Nothing,
+    /// The Node must have the shutdown taint, or not.
+    SetTaint(bool),
+    /// The machine was proved gone often enough; [`Ledger::rule`] has the last word.
+    Delete,
+}
+
+/// What becomes of a Node that is to be deleted. Each is news once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ruling {
+    /// It is deleted now.
+    Delete { is_news: bool },
+    /// It stays, because the cloud does not show the machine of any of these ready Nodes either.
+    Frozen { ready: usize, is_news: bool },
+    /// It waits, because so many have gone in the last window.
+    Throttled { recent: usize, is_news: bool },
+    /// It waits, because nothing is known of the ready Nodes' machines.
+    Wait,
+}
+
+/// How many Nodes wait although their machines are proved gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Held {
+    pub(super) frozen: usize,
+    pub(super) throttled: usize,
+}
+
+/// What is known of all Nodes that are not ready, or that carry the shutdown taint although they are.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    period: Duration,
+    confirmation: Duration,
+    started: Instant,
+    throttle: Throttle,
+    suspects: BTreeMap<NodeName, Suspect>,
+}
+
+#[derive(Debug)]
+struct Suspect {
+    uid: Arc<str>,
+    is_ready: bool,
+    stage: Stage,
+    /// The distance to the next question.
+    interval: Duration,
+    last: Option<Seen>,
+    /// When the first proof of absence came that nothing has contradicted since.
+    absent_since: Option<Instant>,
+    hold: Option<Hold>,
+    is_announced: bool,
+    failure: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// To be looked at then.
+    Due(Instant),
+    /// Being looked at.
+    Busy,
+    /// Its deletion was accepted; nothing is left to do.
+    Released,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    Frozen,
+    Throttled,
+}
+
+impl Ledger {
+    pub(super) fn new(settings: &NodeLifecycleSettings, now: Instant) -> Self {
+        Self {
+            period: settings.node_monitor_period,
+            confirmation: settings.node_deletion_confirmation,
+            started: now,
+            throttle: Throttle::new(settings.node_deletion_share, settings.node_deletion_window),
+            suspects: BTreeMap::new(),
+        }
+    }
+
+    /// Takes note of a Node. Answers whether it is to be looked at now.
+    ///
+    /// A Node under deletion is nobody's any more: whoever asked for it has it gone already.
+    pub(super) fn watch(&mut self, node: &Node, now: Instant) -> bool {
+        let is_ready = node.readiness == Readiness::Ready;
+        if node.deleting || (is_ready && !node.has_taint(keys::TAINT_SHUTDOWN)) {
+            self.suspects.remove(&node.name);
+            return false;
+        }
+        match self.suspects.get(&node.name) {
+            Some(suspect) if suspect.uid == node.uid && suspect.is_ready == is_ready => false,
+            _ => {
+                let suspect = Suspect {
+                    uid: Arc::clone(&node.uid),
+                    is_ready,
+                    stage: Stage::Due(now),
+                    interval: self.period,
+                    last: None,
+                    absent_since: None,
+                    hold: None,
+                    is_announced: false,
+                    failure: None,
+                };
+                self.suspects.insert(node.name.clone(), suspect);
+                true
+            }
+        }
+    }
+
+    /// Forgets a Node that is gone.
+    pub(super) fn forget(&mut self, node: &Node) {
+        if self
+            .suspects
+            .get(&node.name)
+            .is_some_and(|suspect| suspect.uid == node.uid)
+        {
+            self.suspects.remove(&node.name);
+        }
+    }
+
+    /// When the next Node is to be looked at.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.suspects.values().filter_map(Suspect::due).min()
+    }
+
+    /// The Nodes to look at now, in name order. They are busy until an answer, a ruling or a rest ends that.
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<NodeName> {
+        let due = self
+            .suspects
+            .iter_mut()
+            .filter(|(_, suspect)| suspect.due().is_some_and(|due| due <= now));
+        due.map(|(name, suspect)| {
+            suspect.stage = Stage::Busy;
+            name.clone()
+        })
+        .collect()
+    }
+
+    /// Whether asking for these Nodes now may confirm that one of them is gone.
+    pub(super) fn may_confirm(&self, nodes: &[Arc<Node>], now: Instant) -> bool {
+        nodes.iter().any(|node| {
+            self.suspects.get(&node.name).is_some_and(|suspect| {
+                suspect
+                    .absent_since
+                    .is_some_and(|since| since + self.confirmation <= now)
+            })
+        })
+    }
+
+    /// Enters an answer to a question that was asked at `asked`. An answer to a question that nobody waits for any more,
+    /// because the Node came back or is another one, counts for nothing.
+    pub(super) fn judge(&mut self, node: &Node, asked: Instant, now: Moment, seen: Seen) -> Verdict {
+        let (period, confirmation) = (self.period, self.confirmation);
+        let Some(suspect) = busy(&mut self.suspects, node) else {
+            return Verdict::Nothing;
+        };
+        let is_same = suspect.last.is_some_and(|last| last.is_like(seen));
+        suspect.interval = if is_same {
+            (suspect.interval * 2).min(LONGEST.max(period))
+        } else {
+            period
+        };
+        suspect.last = Some(seen);
+        let next = |distance| Stage::Due(align(self.started, period, now.instant + distance));
+        suspect.stage = next(suspect.interval);
+        match seen {
+            // It proves nothing and contradicts nothing.
+            Seen::Unknown { after } => {
+                if let Some(after) = after {
+                    suspect.stage = next(after);
+                }
+                Verdict::Nothing
+            }
+            Seen::Foreign | Seen::Running | Seen::Off => {
+                suspect.absent_since = None;
+                suspect.hold = None;
+                match seen {
+                    Seen::Running => Verdict::SetTaint(false),
+                    Seen::Off => Verdict::SetTaint(true),
+                    _ => Verdict::Nothing,
+                }
+            }
+            Seen::Absent => {
+                let first = *suspect.absent_since.get_or_insert(now.instant);
+                if !confirmation.is_zero() && asked < first + confirmation {
+                    suspect.stage = Stage::Due(first + confirmation);
+                    return Verdict::Nothing;
+                }
+                if let Some(left) = grace_left(node, now.wall) {
+                    let end = Stage::Due(now.instant + left);
+                    suspect.stage = suspect.stage.earlier(end);
+                    return Verdict::Nothing;
+                }
+                suspect.stage = Stage::Busy;
+                Verdict::Delete
+            }
+        }
+    }
+
+    /// Decides about Nodes that are to be deleted; `all` are the Nodes of the cluster. Whoever was proved gone first goes
+    /// first.
+    pub(super) fn rule(
+        &mut self,
+        doomed: &[Arc<Node>],
+        sighting: Sighting,
+        all: &[Arc<Node>],
+        now: Instant,
+    ) -> Vec<(Arc<Node>, Ruling)> {
+        let mut doomed: Vec<&Arc<Node>> = doomed.iter().collect();
+        doomed.sort_by_key(|node| {
+            let since = self
+                .suspects
+                .get(&node.name)
+                .and_then(|suspect| suspect.absent_since);
+            (since, node.name.clone())
+        });
+        let mut free = self.throttle.free(all, now);
+        let mut rulings = Vec::with_capacity(doomed.len());
+        for node in doomed {
+            let Some(suspect) = busy(&mut self.suspects, node) else {
+                continue;
+            };
+            let later = align(self.started, self.period, now + suspect.interval);
+            let ruling = match sighting {
+                Sighting::Blind { ready } => {
+                    suspect.stage = Stage::Due(later);
+                    Ruling::Frozen {
+                        ready,
+                        is_news: suspect.hold(Hold::Frozen),
+                    }
+                }
+                Sighting::Unclear => {
+                    suspect.stage = Stage::Due(later);
+                    Ruling::Wait
+                }
+                Sighting::Seen | Sighting::NoWitness if free == 0 => {
+                    // All who wait are asked for again together when the next one may go, oldest first.
+                    let frees = self.throttle.frees_at().unwrap_or(later);
+                    suspect.stage = Stage::Due(later.min(frees));
+                    Ruling::Throttled {
+                        recent: self.throttle.recent(),
+                        is_news: suspect.hold(Hold::Throttled),
+                    }
+                }
+                Sighting::Seen | Sighting::NoWitness => {
+                    free -= 1;
+                    self.throttle.take(node, now);
+                    suspect.hold = None;
+                    Ruling::Delete {
+                        is_news: !std::mem::replace(&mut suspect.is_announced, true),
+                    }
+                }
+            };
+            rulings.push((Arc::clone(node), ruling));
+        }
+        rulings
+    }
+
+    /// The deletion was accepted. The Node may stay for a while, if a finalizer holds it.
+    pub(super) fn deleted(&mut self, node: &Node) {
+        if let Some(suspect) = busy(&mut self.suspects, node) {
+            suspect.stage = Stage::Released;
+        }
+    }
+
+    /// There was nothing to delete: the Node had gone, or another one has its name.
+    pub(super) fn not_deleted(&mut self, node: &Node) {
+        self.throttle.give_back(node);
+        self.deleted(node);
+    }
+
+    /// The deletion failed and is tried again. Answers whether the text is news.
+    pub(super) fn deletion_failed(&mut self, node: &Node, text: &str, now: Instant) -> bool {
+        self.throttle.give_back(node);
+        let Some(suspect) = busy(&mut self.suspects, node) else {
+            return false;
+        };
+        suspect.stage = Stage::Due(align(self.started, self.period, now + suspect.interval));
+        suspect.failure.replace(text.to_owned()).as_deref() != Some(text)
+    }
+
+    /// A ready Node was freed from its taint, or could not be: it is looked at again if the watch does not show it free.
+    pub(super) fn rest(&mut self, node: &Node, now: Instant) {
+        let (started, period) = (self.started, self.period);
+        if let Some(suspect) = busy(&mut self.suspects, node) {
+            suspect.stage = Stage::Due(align(started, period, now + suspect.interval));
+            suspect.interval = (suspect.interval * 2).min(LONGEST.max(period));
+        }
+    }
+
+    /// How many wait although their machines are proved gone.
+    pub(super) fn held(&self) -> Held {
+        let count = |hold| {
+            let held = self
+                .suspects
+                .values()
+                .filter(|suspect| suspect.hold == Some(hold));
+            held.count()
+        };
+        Held {
+            frozen: count(Hold::Frozen),
+            throttled: count(Hold::Throttled),
+        }
+    }
+}
+
+impl Suspect {
+    fn due(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Due(at) => Some(at),
+            Stage::Busy | Stage::Released => None,
+        }
+    }
+
+    /// Holds the Node back. Answers whether that is news.
+    fn hold(&mut self, hold: Hold) -> bool {
+        self.hold.replace(hold) != Some(hold)
+    }
+}
+
+impl Stage {
+    fn earlier(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Due(a), Self::Due(b)) => Self::Due(a.min(b)),
+            (stage, _) => stage,
+        }
+    }
+}
+
+impl Seen {
+    /// Whether it is the same answer. The delay that a cloud states makes no other one.
+    fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// The entry of this very Node, if it is being looked at.
+fn busy<'a>(suspects: &'a mut BTreeMap<NodeName, Suspect>, node: &Node) -> Option<&'a mut Suspect> {
+    suspects
+        .get_mut(&node.name)
+        .filter(|suspect| suspect.uid == node.uid && suspect.stage == Stage::Busy)
+}
+
+/// How long a Node is still too young to be deleted; none if it is not.
+fn grace_left(node: &Node, now: Timestamp) -> Option<Duration> {
+    if !node.is_uninitialized() && node.provider_id.is_some() {
+        return None;
+    }
+    let age = Duration::try_from(now.duration_since(node.created)).unwrap_or_default();
+    GRACE.checked_sub(age).filter(|left| !left.is_zero())
+}
+
+/// The next tick of the period at or after this time: questions that are in no hurry are asked together.
+fn align(started: Instant, period: Duration, at: Instant) -> Instant {
+    if period.is_zero() {
+        return at;
+    }
+    let over = at.saturating_duration_since(started).as_nanos() % period.as_nanos();
+    match u64::try_from(over) {
+        Ok(over) if over > 0 => at + (period - Duration::from_nanos(over)),
+        _ => at,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Whether the credentials see the machines of this cluster at all. Pure.
+
+use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult};
+
+/// What the machines of Nodes that are ready, and so certainly run, say about an answer that denies others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sighting {
+    /// One of them at least was seen: the credentials are those of this cluster.
+    Seen,
+    /// No Node of this cloud is ready: there is nothing to hold against the answer.
+    NoWitness,
+    /// None of them was seen: the token or the project is wrong.
+    Blind {
+        /// How many were looked for.
+        ready: usize,
+    },
+    /// None was seen, but not every one was looked for: the cloud may be down.
+    Unclear,
+}
+
+impl Sighting {
+    /// Reads the answers about the ready Nodes.
+    pub(super) fn of(answers: &[InstanceResult]) -> Self {
+        let mut missing = 0;
+        let mut is_clear = true;
+        for answer in answers {
+            match answer {
+                Ok(InstanceAnswer::Present(_)) => return Self::Seen,
+                Ok(InstanceAnswer::Foreign) => {}
+                Ok(InstanceAnswer::Absent(_)) => missing += 1,
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Denied) => missing += 1,
+                Err(_) => is_clear = false,
+            }
+        }
+        match (missing, is_clear) {
+            (_, false) => Self::Unclear,
+            (0, true) => Self::NoWitness,
+            (ready, true) => Self::Blind { ready },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_cloud_provider::{AbsenceProof, CloudError, Instance, InstanceMetadata, PowerState};
+
+    use super::*;
+
+    #[test]
+    fn one_machine_seen_makes_the_answer_credible() {
+        let present = || {
+            Ok(InstanceAnswer::Present(Box::new(Instance {
+                metadata: InstanceMetadata::default(),
+                power: PowerState::On,
+            })))
+        };
+        let missing = || Err(CloudError::not_found("no such server"));
+        let denied = || Err(CloudError::new(ErrorKind::Denied, "forbidden"));
+        let down = || Err(CloudError::transient("bad gateway"));
+        let foreign = || Ok(InstanceAnswer::Foreign);
+        let absent = || Ok(InstanceAnswer::Absent(AbsenceProof::new("404")));
+        for (answers, sighting) in [
+            (vec![], Sighting::NoWitness),
+            (vec![foreign(), foreign()], Sighting::NoWitness),
+            (vec![missing(), down(), present()], Sighting::Seen),
+            (vec![missing(), absent(), foreign()], Sighting::Blind { ready: 2 }),
+            (vec![denied()], Sighting::Blind { ready: 1 }),
+            (vec![missing(), down()], Sighting::Unclear),
+            (vec![down(), foreign()], Sighting::Unclear),
+        ] {
+            assert_eq!(Sighting::of(&answers), sighting, "{answers:?}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The taint of a Node whose machine is powered off.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{Node, Readiness, Taint};
+use bowline_kube_io::{KubeError, NodePatch};
+
+use super::{NAME, NodeLifecycleController};
+
+/// Tries before a Node that changes under every one of them is left to the next round.
+const MAX_TRIES: u32 = 5;
+/// Pause before a conflicting write is tried again.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(200));
+
+impl NodeLifecycleController {
+    /// Brings the shutdown taint of a Node to what it should be. A failure is left to the next round.
+    pub(super) async fn set_shutdown_taint(&self, node: &Arc<Node>, present: bool) {
+        let asked = node;
+        let mut node = Arc::clone(node);
+        for attempt in 1.. {
+            if node.uid != asked.uid || (present && node.readiness == Readiness::Ready) {
+                return;
+            }
+            let Some(taints) = changed(&node.taints, present) else {
+                return;
+            };
+            let patch = NodePatch {
+                taints: Some(taints),
+                ..NodePatch::default()
+            };
+            let error = match self.kube.patch_node(&node, &patch).await {
+                Ok(_) if present => {
+                    tracing::info!(controller = NAME, node = %node.name, "node tainted: its machine is powered off");
+                    return;
+                }
+                Ok(_) => {
+                    tracing::info!(controller = NAME, node = %node.name, "taint removed from a node: its machine runs");
+                    return;
+                }
+                Err(KubeError::Conflict(_)) if attempt < MAX_TRIES => {
+                    tokio::time::sleep(self.jitter.between(PAUSE.0, PAUSE.1)).await;
+                    match self.kube.node(&asked.name).await {
+                        Ok(read) => {
+                            node = Arc::new(read);
+                            continue;
+                        }
+                        Err(error) => error,
+                    }
+                }
+                Err(error) => error,
+            };
+            if !matches!(error, KubeError::NotFound(_)) {
+                tracing::warn!(controller = NAME, node = %asked.name, err = %error, "failed to change the shutdown taint of a node; it will be tried again");
+            }
+            return;
+        }
+    }
+}
+
+/// The taints with or without the one for machines that are powered off; none if they are so already. It is known by
+/// its key and effect.
+fn changed(taints: &[Taint], present: bool) -> Option<Vec<Taint>> {
+    let shutdown = Taint::shutdown();
+    let is_shutdown = |taint: &Taint| taint.key == shutdown.key && taint.effect == shutdown.effect;
+    if taints.iter().any(is_shutdown) == present {
+        return None;
+    }
+    let mut changed: Vec<Taint> = taints
+        .iter()
+        .filter(|taint| !is_shutdown(taint))
+        .cloned()
+        .collect();
+    if present {
+        changed.push(shutdown);
+    }
+    Some(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_cloud_provider::{TaintEffect, keys};
+
+    use super::*;
+
+    #[test]
+    fn the_taint_is_known_by_key_and_effect_and_others_stay() {
+        let other = Taint {
+            key: "other".into(),
+            value: Some("x".into()),
+            effect: TaintEffect::NoSchedule,
+            time_added: None,
+        };
+        let evicting = Taint {
+            key: keys::TAINT_SHUTDOWN.into(),
+            effect: TaintEffect::NoExecute,
+            ..other.clone()
+        };
+        let with_value = Taint {
+            value: Some("y".into()),
+            ..Taint::shutdown()
+        };
+        assert_eq!(changed(&[], false), None);
+        assert_eq!(changed(std::slice::from_ref(&with_value), true), None);
+        assert_eq!(changed(&[], true), Some(vec![Taint::shutdown()]));
+        assert_eq!(
+            changed(&[other.clone(), with_value, evicting.clone()], false),
+            Some(vec![other.clone(), evicting])
+        );
+        assert_eq!(
+            changed(std::slice::from_ref(&other), true),
+            Some(vec![other, Taint::shutdown()])
+        );
+    }
+}

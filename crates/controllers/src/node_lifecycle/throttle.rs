@@ -1,0 +1,129 @@
+//! How many Nodes may be deleted in a window of time. Pure.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::Node;
+use tokio::time::Instant;
+
+/// So many Nodes may go in a window however small the cluster is.
+const AT_LEAST: usize = 3;
+
+/// The deletions of the last window.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    share: f64,
+    window: Duration,
+    /// Oldest first, with the UID of the Node.
+    recent: VecDeque<(Instant, Arc<str>)>,
+}
+
+impl Throttle {
+    /// At most this share of the Nodes in any window, but three; no limit if it is zero.
+    pub(super) fn new(share: f64, window: Duration) -> Self {
+        Self {
+            share,
+            window,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// How many more may go now.
+    pub(super) fn free(&mut self, all: &[Arc<Node>], now: Instant) -> usize {
+        while self
+            .recent
+            .front()
+            .is_some_and(|(at, _)| *at + self.window <= now)
+        {
+            self.recent.pop_front();
+        }
+        if self.share <= 0.0 {
+            return usize::MAX;
+        }
+        // The share is one of the cluster as it was before these deletions, or each would shrink the next.
+        let others = all
+            .iter()
+            .filter(|node| !self.recent.iter().any(|(_, uid)| *uid == node.uid))
+            .count();
+        let total = u32::try_from(others + self.recent.len()).unwrap_or(u32::MAX);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a count, rounded down, is a count"
+        )]
+        let limit = (f64::from(total) * self.share) as usize;
+        limit.max(AT_LEAST).saturating_sub(self.recent.len())
+    }
+
+    /// Counts a deletion before it is tried.
+    pub(super) fn take(&mut self, node: &Node, now: Instant) {
+        self.recent.push_back((now, Arc::clone(&node.uid)));
+    }
+
+    /// Takes back a deletion that did not come about.
+    pub(super) fn give_back(&mut self, node: &Node) {
+        self.recent.retain(|(_, uid)| *uid != node.uid);
+    }
+
+    /// How many went in the last window.
+    pub(super) fn recent(&self) -> usize {
+        self.recent.len()
+    }
+
+    /// When the next one may go, if none may now.
+    pub(super) fn frees_at(&self) -> Option<Instant> {
+        self.recent.front().map(|(at, _)| *at + self.window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(count: usize) -> Vec<Arc<Node>> {
+        (0..count)
+            .map(|n| {
+                Arc::new(Node {
+                    uid: format!("uid-{n}").into(),
+                    ..Node::named("n")
+                })
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_share_goes_in_a_window_but_three_at_least() {
+        let now = Instant::now();
+        for (count, share, free) in [
+            (50, 0.2, 10),
+            (14, 0.2, 3),
+            (3, 0.2, 3),
+            (19, 0.2, 3),
+            (20, 0.2, 4),
+            (1000, 0.2, 200),
+            (5, 0.0, usize::MAX),
+            (5, 1.0, 5),
+        ] {
+            let mut throttle = Throttle::new(share, Duration::from_secs(10 * 60));
+            assert_eq!(throttle.free(&nodes(count), now), free, "{count} nodes, {share}");
+        }
+    }
+
+    #[test]
+    fn deleted_nodes_still_count_as_part_of_the_cluster_until_their_window_is_over() {
+        let now = Instant::now();
+        let window = Duration::from_secs(10 * 60);
+        let mut throttle = Throttle::new(0.2, window);
+        let all = nodes(50);
+        for node in &all[..10] {
+            throttle.take(node, now);
+        }
+        assert_eq!(throttle.free(&all, now), 0, "still in the cache");
+        assert_eq!(throttle.free(&all[10..], now), 0, "gone from the cache");
+        assert_eq!(throttle.frees_at(), Some(now + window));
+        throttle.give_back(&all[0]);
+        assert_eq!(throttle.free(&all[10..], now), 0, "9 of 49 went, and 9 may");
+        assert_eq!(throttle.free(&all[10..], now + window), 8);
+    }
+}

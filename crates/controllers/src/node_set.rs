@@ -1,0 +1,221 @@
+//! Which Nodes are balanced over, and which changes of a Node concern the balancers. Pure.
+//!
+//! A Node is left out while it is being deleted, while it carries the exclusion label, and from when the cluster
+//! autoscaler announces its removal. Nothing else counts for the *stable* set: not readiness, not a cordon, not other
+//! taints, not a missing provider ID. So a Node that flaps does not rebuild balancers, and their own health checks
+//! decide. The *ready* set, for clouds without health checks, asks for a Node that is ready and schedulable besides.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Node, NodeSet, Readiness, keys};
+
+/// Whether a Node is balanced over.
+#[must_use]
+pub fn is_balanced(node: &Node, set: NodeSet) -> bool {
+    let is_stable =
+        !node.deleting && !node.is_excluded_from_balancers() && !node.has_taint(keys::TAINT_TO_BE_DELETED);
+    match set {
+        NodeSet::Stable => is_stable,
+        NodeSet::Ready => is_stable && !node.unschedulable && node.readiness == Readiness::Ready,
+    }
+}
+
+/// The Nodes that are balanced over, in the order given.
+#[must_use]
+pub fn balanced<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>, set: NodeSet) -> Vec<Arc<Node>> {
+    nodes
+        .into_iter()
+        .filter(|node| is_balanced(node, set))
+        .cloned()
+        .collect()
+}
+
+/// Whether the change from one state of a Node to the next concerns the balancers: it comes into the set or leaves it,
+/// or it is in the set and is another machine or has other addresses now.
+///
+/// Upstream looks at the exclusion label and the provider ID only, so that a Node under deletion, or one that got its
+/// addresses late, keeps a wrong member until something else happens.
+#[must_use]
+pub fn concerns_balancers(old: &Node, new: &Node, set: NodeSet) -> bool {
+    match (is_balanced(old, set), is_balanced(new, set)) {
+        (false, false) => false,
+        (true, true) => {
+            old.uid != new.uid || old.provider_id != new.provider_id || old.addresses != new.addresses
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_cloud_provider::{AddressType, Labels, NodeAddress, Taint, TaintEffect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tainted(key: &str) -> Vec<Taint> {
+        vec![Taint {
+            key: key.into(),
+            value: None,
+            effect: TaintEffect::NoSchedule,
+            time_added: None,
+        }]
+    }
+
+    fn ready() -> Node {
+        Node {
+            readiness: Readiness::Ready,
+            ..Node::named("a")
+        }
+    }
+
+    #[test]
+    fn membership_follows_the_table() {
+        let excluded = |value: &str| Labels::from_iter([(keys::LABEL_EXCLUDE_FROM_BALANCERS, value)]);
+        let table: Vec<(&str, Node, bool, bool)> = vec![
+            ("ready", ready(), true, true),
+            (
+                "not ready",
+                Node {
+                    readiness: Readiness::NotReady,
+                    ..ready()
+                },
+                true,
+                false,
+            ),
+            ("without conditions", Node::named("a"), true, false),
+            (
+                "cordoned",
+                Node {
+                    unschedulable: true,
+                    ..ready()
+                },
+                true,
+                false,
+            ),
+            (
+                "being deleted",
+                Node {
+                    deleting: true,
+                    ..ready()
+                },
+                false,
+                false,
+            ),
+            (
+                "excluded",
+                Node {
+                    labels: excluded(""),
+                    ..ready()
+                },
+                false,
+                false,
+            ),
+            (
+                "not excluded",
+                Node {
+                    labels: excluded("false"),
+                    ..ready()
+                },
+                true,
+                true,
+            ),
+            (
+                "about to be scaled down",
+                Node {
+                    taints: tainted(keys::TAINT_TO_BE_DELETED),
+                    ..ready()
+                },
+                false,
+                false,
+            ),
+            (
+                "uninitialized",
+                Node {
+                    taints: tainted(keys::TAINT_UNINITIALIZED),
+                    ..ready()
+                },
+                true,
+                true,
+            ),
+            (
+                "shut down",
+                Node {
+                    taints: tainted(keys::TAINT_SHUTDOWN),
+                    ..ready()
+                },
+                true,
+                true,
+            ),
+        ];
+        for (case, node, stable, ready) in table {
+            assert_eq!(is_balanced(&node, NodeSet::Stable), stable, "stable: {case}");
+            assert_eq!(is_balanced(&node, NodeSet::Ready), ready, "ready: {case}");
+        }
+    }
+
+    #[test]
+    fn a_balanced_node_concerns_the_balancers_by_machine_and_addresses_only() {
+        let node = ready();
+        let changed = |change: fn(&mut Node)| {
+            let mut new = node.clone();
+            change(&mut new);
+            concerns_balancers(&node, &new, NodeSet::Stable)
+        };
+        assert!(changed(|node| node.provider_id = Some("fake://1".into())));
+        assert!(changed(|node| node
+            .addresses
+            .push(NodeAddress::new(AddressType::InternalIp, "10.0.0.1"))));
+        assert!(changed(|node| node.uid = "other".into()));
+        assert!(changed(|node| node.deleting = true));
+        assert!(!changed(|node| node.readiness = Readiness::Unknown));
+        assert!(!changed(|node| node.unschedulable = true));
+        assert!(!changed(|node| node.resource_version = "7".into()));
+        assert!(!changed(|node| node.labels = Labels::from_iter([("a", "b")])));
+    }
+
+    #[test]
+    fn a_node_outside_the_set_concerns_no_balancer() {
+        let gone = Node {
+            deleting: true,
+            ..ready()
+        };
+        let new = Node {
+            provider_id: Some("fake://1".into()),
+            ..gone.clone()
+        };
+        assert!(!concerns_balancers(&gone, &new, NodeSet::Stable));
+    }
+
+    prop_compose! {
+        fn node()(ready: bool, deleting: bool, unschedulable: bool, tainted_down: bool, id in 0..2_u8) -> Node {
+            Node {
+                readiness: if ready { Readiness::Ready } else { Readiness::Unknown },
+                deleting,
+                unschedulable,
+                taints: if tainted_down { tainted(keys::TAINT_TO_BE_DELETED) } else { Vec::new() },
+                provider_id: (id > 0).then(|| "fake://1".into()),
+                ..Node::named("a")
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_ready_set_is_within_the_stable_set(node in node()) {
+            prop_assert!(!is_balanced(&node, NodeSet::Ready) || is_balanced(&node, NodeSet::Stable));
+        }
+
+        #[test]
+        fn every_change_of_the_set_is_noticed(old in node(), new in node()) {
+            for set in [NodeSet::Stable, NodeSet::Ready] {
+                let before = balanced([&Arc::new(old.clone())], set);
+                let after = balanced([&Arc::new(new.clone())], set);
+                let differs = before.len() != after.len()
+                    || before.iter().zip(&after).any(|(a, b)| a.provider_id != b.provider_id);
+                prop_assert!(!differs || concerns_balancers(&old, &new, set));
+            }
+            prop_assert!(!concerns_balancers(&old, &old, NodeSet::Stable));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A cloud whose load balancers are lists of node names, with switches for everything a cloud can do to the loop.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, Step};
+use bowline_cloud_provider::{
+    CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep,
+    Reconciler, ServiceFacts, facts,
+};
+use tokio::time::Instant;
+
+/// Set by the cloud on each Service whose balancer it has made.
+pub const MARK: &str = "cloud.example/made";
+
+#[derive(Default)]
+pub struct State {
+    /// Balancers by Service UID.
+    pub balancers: BTreeMap<String, Vec<String>>,
+    /// Every call: when, and what.
+    pub calls: Vec<(Duration, String)>,
+    /// Errors for the next writes; then all is well.
+    pub write_errors: VecDeque<CloudError>,
+    /// Errors for the next reads.
+    pub read_errors: VecDeque<CloudError>,
+    /// Says *wait* for so many looks before it settles.
+    pub busy_looks: u32,
+    /// Time that one write takes, by Service name; others take none.
+    pub write_time: BTreeMap<String, Duration>,
+    /// The mode that is published.
+    pub ip_mode: Option<IpMode>,
+    /// Leaves a note on every plan.
+    pub note: Option<Note>,
+}
+
+pub struct Cloud {
+    begun: Instant,
+    pub state: Mutex<State>,
+}
+
+impl Cloud {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self { begun: Instant::now(), state: Mutex::default() })
+    }
+
+    fn call(&self, what: String) {
+        let at = self.begun.elapsed();
+        self.state.lock().unwrap().calls.push((at, what));
+    }
+
+    /// The calls that begin with this word.
+    pub fn calls(&self, verb: &str) -> Vec<(Duration, String)> {
+        self.state.lock().unwrap().calls.iter().filter(|(_, call)| call.starts_with(verb)).cloned().collect()
+    }
+
+    pub fn set(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock().unwrap());
+    }
+
+    pub fn balancer(&self, uid: &str) -> Option<Vec<String>> {
+        self.state.lock().unwrap().balancers.get(uid).cloned()
+    }
+}
+
+pub struct Intent {
+    uid: String,
+    name: String,
+    is_wanted: bool,
+    is_marked: bool,
+    nodes: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Write {
+    Create { name: String },
+    SetNodes { name: String, nodes: Vec<String> },
+    Delete { name: String },
+}
+
+impl Write {
+    fn name(&self) -> &str {
+        match self {
+            Self::Create { name } | Self::SetNodes { name, .. } | Self::Delete { name } => name,
+        }
+    }
+}
+
+impl Step for Write {
+    fn label(&self) -> String {
+        match self {
+            Self::Create { name } => format!("create({name})"),
+            Self::SetNodes { name, nodes } => format!("set-nodes({name}: {})", nodes.join(" ")),
+            Self::Delete { name } => format!("delete({name})"),
+        }
+    }
+
+    fn object(&self) -> String {
+        format!("balancer {}", self.name())
+    }
+
+    fn impact(&self) -> Impact {
+        Impact::None
+    }
+
+    fn lanes(&self) -> Vec<Lane> {
+        vec![Lane::new(self.name().to_owned())]
+    }
+}
+
+impl Reconciler for Cloud {
+    type Facts = ServiceFacts;
+    type Intent = Intent;
+    type Observed = Option<Vec<String>>;
+    type Step = Write;
+    type Learned = Option<Vec<String>>;
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        let meta = &facts.service.metadata;
+        if facts.is_wanted && facts::annotation(&facts.service, "cloud.example/broken").is_some() {
+            return Err(Refusal::new("cloud.example/broken is not a number"));
+        }
+        Ok(Intent {
+            uid: meta.uid.clone().unwrap_or_default(),
+            name: meta.name.clone().unwrap_or_default(),
+            is_wanted: facts.is_wanted,
+            is_marked: facts::annotation(&facts.service, MARK).is_some(),
+            nodes: facts.nodes.iter().map(|node| node.name.to_string()).collect(),
+        })
+    }
+
+    async fn observe(&self, intent: &Intent, seen: Option<&Self::Observed>) -> Result<Self::Observed, CloudError> {
+        self.call(format!("{} {}", if seen.is_some() { "poll" } else { "read" }, intent.name));
+        let mut state = self.state.lock().unwrap();
+        match state.read_errors.pop_front() {
+            Some(error) => Err(error),
+            None => Ok(state.balancers.get(&intent.uid).cloned()),
+        }
+    }
+
+    fn plan(&self, intent: &Intent, observed: &Self::Observed) -> LoadBalancerPlan<Write> {
+        let mut state = self.state.lock().unwrap();
+        let name = intent.name.clone();
+        let settled = |ip_mode| {
+            let ip = Some("198.51.100.7".to_owned());
+            Answer::Settled(LoadBalancerStatus { ingress: vec![Ingress { ip, ip_mode, ..Ingress::default() }] })
+        };
+        let one = |step| Answer::apply_or(vec![step], || Answer::Settled(LoadBalancerStatus::empty()));
+        let answer = match (intent.is_wanted, observed) {
+            (true, None) => one(LoadBalancerStep::Cloud(Write::Create { name })),
+            (false, None) => Answer::Settled(LoadBalancerStatus::empty()),
+            (false, Some(_)) => one(LoadBalancerStep::Cloud(Write::Delete { name })),
+            (true, Some(_)) if state.busy_looks > 0 => {
+                state.busy_looks -= 1;
+                Answer::Wait { after: Duration::from_secs(1), reason: "balancer is being built".into() }
+            }
+            (true, Some(nodes)) if *nodes != intent.nodes => {
+                one(LoadBalancerStep::Cloud(Write::SetNodes { name, nodes: intent.nodes.clone() }))
+            }
+            (true, Some(_)) if !intent.is_marked => {
+                one(LoadBalancerStep::Kube(KubeWrite::AnnotateService(vec![(MARK.into(), Some("yes".into()))])))
+            }
+            (true, Some(_)) => settled(state.ip_mode),
+        };
+        Plan::new(answer).with_notes(state.note.clone().into_iter().collect())
+    }
+
+    async fn apply(&self, intent: &Intent, _: &Self::Observed, step: &Write) -> Result<Self::Learned, CloudError> {
+        self.call(step.label());
+        let time = self.state.lock().unwrap().write_time.get(step.name()).copied();
+        if let Some(time) = time {
+            tokio::time::sleep(time).await;
+        }
+        let mut state = self.state.lock().unwrap();
+        if let Some(error) = state.write_errors.pop_front() {
+            return Err(error);
+        }
+        let now = match step {
+            Write::Create { .. } => Some(Vec::new()),
+            Write::SetNodes { nodes, .. } => Some(nodes.clone()),
+            Write::Delete { .. } => None,
+        };
+        match &now {
+            Some(nodes) => state.balancers.insert(intent.uid.clone(), nodes.clone()),
+            None => state.balancers.remove(&intent.uid),
+        };
+        Ok(now)
+    }
+
+    fn learn(&self, observed: &mut Self::Observed, _: &Write, learned: Self::Learned) {
+        *observed = learned;
+    }
+
+    fn predict(&self, observed: &mut Self::Observed, step: &Write) {
+        *observed = match step {
+            Write::Create { .. } => Some(Vec::new()),
+            Write::SetNodes { nodes, .. } => Some(nodes.clone()),
+            Write::Delete { .. } => None,
+        };
+    }
+}
+
+impl LoadBalancer for Cloud {
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        facts.key().to_string()
+    }
+}
