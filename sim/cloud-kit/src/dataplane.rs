@@ -126,7 +126,7 @@ impl DataPlane {
 
     fn apply_pools(&self, running: &mut Running, wanted: BTreeMap<String, PoolConfig>) {
         let watches = monitor::watches(&wanted);
-        // Watches that differ start anew; so does what they found.
+        // Watches that differ start anew, from what the old ones found.
         running
             .monitors
             .retain(|key, (watch, _)| watches.get(key) == Some(watch));
@@ -134,9 +134,7 @@ impl DataPlane {
         pools.retain(|id, _| wanted.contains_key(id));
         for (id, config) in wanted {
             match pools.get(&id) {
-                Some(pool) => pool.replace(config, |member| {
-                    running.monitors.contains_key(&(id.clone(), member.to_owned()))
-                }),
+                Some(pool) => pool.replace(config),
                 None => {
                     pools.insert(id, Arc::new(PoolState::new(config)));
                 }
@@ -224,7 +222,9 @@ impl DataPlane {
             .collect()
     }
 
-    /// What the probes found about a member; `None` without a monitor or before the first probe.
+    /// Whether a monitored member is up; `None` without a monitor or before the first probe.
+    ///
+    /// A member that was in use when its pool got a monitor counts as up until its probes say otherwise.
     pub fn health(&self, pool: &str, member: &str) -> Option<bool> {
         self.shared.pools().get(pool)?.health(member)
     }

@@ -2,7 +2,7 @@
 //!
 //! A simulator implements [`Cloud`], which is the behaviour of one API, and puts it into a [`CloudService`]. The service
 //! adds what all of them share: a [`Journal`] of every request, [`Faults`] on demand, latency, and an admin path. It can
-//! be called in memory as a `tower::Service` or served on a socket with [`serve`].
+//! be called in memory as a `tower::Service` or served on a socket with [`serve()`].
 //!
 //! Nothing here reads the system clock or a source of randomness of its own: time is [`Clock`], which follows tokio's
 //! (and so stops with it), and every id comes from a [`Seed`]. The same seed and the same calls give the same history.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -11,6 +12,9 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::service::CloudService;
+
+/// How long [`Server::stop`] waits for requests under way.
+pub const GRACE: Duration = Duration::from_secs(2);
 
 /// A simulator that listens. Dropping it closes the listener and every connection at once.
 #[derive(Debug)]
@@ -31,11 +35,11 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Takes no more connections, lets requests under way finish, and waits for that.
+    /// Takes no more connections, lets requests under way finish, and waits for that for at most [`GRACE`].
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
-        // An error is a task that was aborted or panicked: it is gone either way.
-        let _ = (&mut self.task).await;
+        // Whatever is left, a request that hangs on purpose for one, ends with the task when `self` is dropped.
+        let _ = tokio::time::timeout(GRACE, &mut self.task).await;
     }
 }
 
@@ -73,7 +77,7 @@ async fn accept(listener: TcpListener, service: CloudService, mut stopped: watch
                 Err(error) => {
                     // Out of descriptors is the usual reason; others close theirs meanwhile.
                     tracing::warn!(err = %error, "connection not accepted");
-                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             },
         }

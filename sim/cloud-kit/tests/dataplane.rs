@@ -192,6 +192,41 @@ async fn member_that_fails_its_probes_gets_nothing_until_it_is_back() {
 }
 
 #[tokio::test]
+async fn change_of_the_monitor_does_not_stop_the_traffic() {
+    let (a, b) = (echo("a").await, echo("b").await);
+    let plane = plane();
+    plane.apply(config(Transport::Tcp, pool(&[a.address]))).await;
+    let key = |echo: &Echo| echo.address.to_string();
+    let watched = |probe, members: &[SocketAddr]| PoolConfig {
+        monitor: Some(monitor(probe)),
+        ..pool(members)
+    };
+    plane
+        .apply(config(
+            Transport::Tcp,
+            watched(Probe::Tcp, &[a.address, b.address]),
+        ))
+        .await;
+    assert_eq!(plane.health("p", &key(&a)), Some(true), "was in use");
+    assert_eq!(plane.health("p", &key(&b)), None, "is new");
+    eventually("b is up", || async { plane.health("p", &key(&b)) == Some(true) }).await;
+    plane
+        .apply(config(
+            Transport::Tcp,
+            watched(Probe::TlsHello, &[a.address, b.address]),
+        ))
+        .await;
+    assert_eq!(
+        (plane.health("p", &key(&a)), plane.health("p", &key(&b))),
+        (Some(true), Some(true))
+    );
+    eventually("the new probe decides", || async {
+        plane.health("p", &key(&a)) == Some(false)
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn proxy_header_names_client_and_called_address() {
     let a = echo("").await;
     let plane = plane();

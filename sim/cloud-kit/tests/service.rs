@@ -210,8 +210,9 @@ async fn socket_shows_answers_and_dropped_connections() {
     let (counter, service) = cloud();
     service.faults().add(Fault::path("/lost").lose_answer());
     service.faults().add(Fault::path("/broken").break_body(4));
+    service.faults().add(Fault::path("/hang").hang_before());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let server = serve(listener, service).unwrap();
+    let server = serve(listener, service.clone()).unwrap();
     let address = server.address();
     assert!(raw(address, "/a").await.ends_with(r#"{"count":1}"#));
     assert_eq!(raw(address, "/lost").await, "");
@@ -221,6 +222,17 @@ async fn socket_shows_answers_and_dropped_connections() {
         "{broken}"
     );
     assert_eq!(counter.0.load(Ordering::SeqCst), 3);
+    let hung = tokio::spawn(async move { raw(address, "/hang").await });
+    let begin = tokio::time::Instant::now();
+    while service.journal().count(Method::POST, "/hang") == 0 {
+        assert!(
+            begin.elapsed() < Duration::from_secs(10),
+            "request did not arrive"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // A request that hangs does not keep the server from stopping.
     server.stop().await;
+    assert_eq!(hung.await.unwrap(), "");
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
 }

@@ -38,12 +38,17 @@ pub(super) fn watches(pools: &BTreeMap<String, PoolConfig>) -> BTreeMap<(String,
 /// Probes until it is stopped.
 pub(super) async fn run(key: (String, String), watch: Watch, pool: Arc<PoolState>, on_health: OnHealth) {
     let (pool_id, member) = key;
-    let mut judge = Judge::default();
+    let mut judge = Judge {
+        up: pool.health(&member),
+        against: 0,
+    };
+    let mut first = true;
     loop {
         let begin = Instant::now();
         let good = probe::succeeds(&watch.monitor, watch.address, watch.port).await;
         let up = judge.hear(&watch.monitor, good);
-        if pool.set_health(&member, up) {
+        let news = pool.set_health(&member, up);
+        if std::mem::take(&mut first) || news {
             on_health(HealthChange {
                 pool: pool_id.clone(),
                 member: member.clone(),

@@ -54,11 +54,29 @@ impl PoolState {
         }
     }
 
-    /// Takes a new description over; health is kept where `keeps` says that the watch goes on.
-    pub(super) fn replace(&self, config: PoolConfig, keeps: impl Fn(&str) -> bool) {
+    /// Takes a new description over. A member that is still at its place stays in use until a probe speaks against it:
+    /// a change of the monitor is no reason to stop the traffic.
+    pub(super) fn replace(&self, config: PoolConfig) {
         let mut inner = self.lock();
+        let mut health = BTreeMap::new();
+        if config.monitor.is_some() {
+            for (id, member) in config.members.iter().filter(|(_, member)| member.enabled) {
+                let Some(before) = inner.config.members.get(id) else {
+                    continue;
+                };
+                if !before.enabled || (before.address, before.port) != (member.address, member.port) {
+                    continue;
+                }
+                let known = if inner.config.monitor.is_some() {
+                    inner.health.get(id).copied()
+                } else {
+                    Some(true)
+                };
+                health.extend(known.map(|up| (id.clone(), up)));
+            }
+        }
         inner.config = config;
-        inner.health.retain(|member, _| keeps(member));
+        inner.health = health;
     }
 
     pub(super) fn health(&self, member: &str) -> Option<bool> {
