@@ -343,10 +343,13 @@ impl Call<'_> {
                     .is_some_and(|value| wanted.is_empty() || value == wanted)
             })
         };
-        let list: Vec<Value> = objects
+        let mut list: Vec<Value> = objects
             .filter(passes)
             .map(|object| render(&wire, object))
             .collect();
+        if self.state.behaviour.lists_newest_first {
+            list.reverse();
+        }
         Ok(json(StatusCode::OK, &Value::Array(list)))
     }
 

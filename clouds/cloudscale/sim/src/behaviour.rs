@@ -44,6 +44,8 @@ pub struct Behaviour {
     pub pool_delete: PoolDelete,
     /// The order of the addresses of a load balancer that was created without wishes.
     pub vip_order: VipOrder,
+    /// Whether lists begin with the newest object rather than the oldest.
+    pub lists_newest_first: bool,
     /// Whether a PATCH of anything but a server is refused as well if it holds several attributes.
     pub one_attribute_per_patch: bool,
     /// The least `delay_s` of a `udp-connect` monitor; `None` accepts all.
@@ -76,6 +78,7 @@ impl Default for Behaviour {
             listener_port_patchable: false,
             pool_delete: PoolDelete::Cascade,
             vip_order: VipOrder::V4First,
+            lists_newest_first: false,
             one_attribute_per_patch: false,
             min_udp_connect_delay_s: None,
             status_follows_members: true,

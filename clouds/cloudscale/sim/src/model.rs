@@ -1,4 +1,4 @@
-//! The objects of a project as the simulator holds them. How they look on the wire is in [`crate::wire`].
+//! The objects of a project as the simulator holds them. How they look on the wire is another matter.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -14,7 +14,7 @@ const METHODS: [&str; 9] = [
     "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
 ];
 const VERSIONS: [&str; 2] = ["1.0", "1.1"];
-/// [A]: the API names no limits; these keep mistakes of units out.
+/// Assumed: the API names no limits; these keep mistakes of units out.
 const MAX_SECONDS: u32 = 86_400;
 const MAX_THRESHOLD: u32 = 1_000;
 

@@ -10,7 +10,7 @@ use crate::model::{Listener, ListenerProtocol};
 use crate::wire::Wire;
 
 const PROTOCOLS: [&str; 2] = ["tcp", "udp"];
-/// One day, in milliseconds. [A]: the API names no limit.
+/// One day, in milliseconds. Assumed: the API names no limit.
 const MAX_TIMEOUT_MS: u32 = 86_400_000;
 
 /// The fields that can be changed later.

@@ -203,6 +203,8 @@ async fn tag_filter_matches_key_and_value() {
             .collect();
         assert_eq!(found, names, "{query}");
     }
+    sim.set_behaviour(|it| it.lists_newest_first = true);
+    assert_eq!(caller.get("/v1/load-balancers").await.1[0]["name"], "c");
 }
 
 #[tokio::test(start_paused = true)]
