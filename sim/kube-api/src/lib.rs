@@ -17,7 +17,8 @@
 //! - **admission**: only that of namespaces which are missing or being deleted. No webhooks, no quotas, no taint for
 //!   new Nodes that are not ready.
 //! - **RBAC**: a table of permits stands in for roles and bindings ([`Access`]).
-//! - **encodings**: JSON only; no protobuf, CBOR or YAML.
+//! - **encodings**: answers are JSON only. Bodies may be JSON or, for the kinds a controller manager writes, protobuf;
+//!   no CBOR and no YAML.
 //! - **dual stack**: the cluster is IPv4 only, its Service range is 10.96.0.0/16.
 //! - **other controllers**: nobody fills Endpoints, empties namespaces, or collects garbage; `propagationPolicy` is
 //!   ignored. Events do not expire. Pods are deleted at once.
@@ -35,6 +36,7 @@ mod meta;
 mod names;
 mod patch;
 mod path;
+mod protobuf;
 mod registry;
 mod request;
 mod selector;

@@ -4,8 +4,12 @@ use http::{HeaderMap, Method, Uri, header};
 use serde_json::Value;
 
 use crate::access::{Attributes, User};
+use crate::protobuf;
 use crate::status::Status;
 use crate::table::Include;
+
+/// The encoding in which Go clients write.
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
 /// In what form the client wants objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,18 +101,22 @@ impl Request {
 
     /// The body as JSON; empty is `None`.
     pub(crate) fn json(&self) -> Result<Option<Value>, Status> {
-        if self.body.is_empty() {
-            return Ok(None);
-        }
-        serde_json::from_slice(&self.body)
+        let decoded = match self.content_type.as_str() {
+            _ if self.body.is_empty() => return Ok(None),
+            PROTOBUF => protobuf::decode(&self.body),
+            _ => serde_json::from_slice(&self.body).map_err(|error| error.to_string()),
+        };
+        decoded
             .map(Some)
-            .map_err(|error| Status::bad_request(format!("error decoding request body: {error}")))
+            .map_err(|problem| Status::bad_request(format!("error decoding request body: {problem}")))
     }
 
-    /// The body of a create or update, which must be JSON.
+    /// The object in the body of a create or update.
     pub(crate) fn object(&self) -> Result<Value, Status> {
-        if !matches!(self.content_type.as_str(), "" | "application/json") {
-            return Err(Status::unsupported_media_type("application/json"));
+        if !matches!(self.content_type.as_str(), "" | "application/json" | PROTOBUF) {
+            return Err(Status::unsupported_media_type(&format!(
+                "application/json, {PROTOBUF}"
+            )));
         }
         self.json()?
             .ok_or_else(|| Status::bad_request("unable to decode object: the body is empty"))

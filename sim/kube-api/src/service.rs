@@ -189,7 +189,7 @@ fn whole(object: &Value) -> Content {
 
 fn exchange(request: &Request, at: jiff::Timestamp, status: u16) -> Exchange {
     let target = request.target.clone();
-    let mut body: Option<Value> = serde_json::from_slice(&request.body).ok();
+    let mut body = request.json().ok().flatten();
     if let Some(body) = &mut body
         && path::at(body, "spec.token").is_some()
     {

@@ -145,7 +145,11 @@ impl Watch {
                 .map_or(self.deadline, |next| next.min(self.deadline));
             tokio::select! {
                 biased;
-                _ = self.closed.changed() => self.ended = true,
+                _ = self.closed.changed() => {
+                    // What was committed before is still delivered.
+                    self.read();
+                    self.ended = true;
+                }
                 _ = self.committed.changed() => {}
                 () = sleep_until(wake) => {
                     if Instant::now() >= self.deadline {

@@ -24,6 +24,9 @@ pub(super) fn answer(
         "status" if kind.has_status => Part::Status,
         _ => return Err(Status::no_such_path()),
     };
+    if request.target.name.is_empty() && matches!(verb, "update" | "patch") {
+        return Err(Status::method_not_allowed());
+    }
     match (verb, part) {
         ("create", Part::Main) if request.target.name.is_empty() => create(core, kind, request),
         ("update", _) => update(core, kind, request, part),
