@@ -24,16 +24,25 @@ async fn a_new_service_gets_finalizer_balancer_status_and_two_events() {
     assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
     assert_eq!(world.address("web").as_deref(), Some("198.51.100.7"));
     assert!(world.has_finalizer("web"));
-    assert_eq!(world.reasons("web"), ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]);
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    );
     assert_eq!(world.cloud.calls("create").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_finalizer_is_there_before_the_first_write_to_the_cloud() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| drop(cloud.write_time.insert("web".into(), seconds(5))));
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("web".into(), seconds(5));
+    });
     world.add_service("web");
-    world.until("the balancer is being created", |w| !w.cloud.calls("create").is_empty()).await;
+    world
+        .until("the balancer is being created", |w| {
+            !w.cloud.calls("create").is_empty()
+        })
+        .await;
     assert!(world.has_finalizer("web"));
     assert_eq!(world.address("web"), None);
 }
@@ -43,7 +52,14 @@ async fn without_nodes_a_warning_is_given_and_the_balancer_made_all_the_same() {
     let world = World::running(&[]).await;
     world.add_service("web");
     world.settled("web").await;
-    assert_eq!(world.reasons("web"), ["EnsuringLoadBalancer", "UnAvailableLoadBalancer", "EnsuredLoadBalancer"]);
+    assert_eq!(
+        world.reasons("web"),
+        [
+            "EnsuringLoadBalancer",
+            "UnAvailableLoadBalancer",
+            "EnsuredLoadBalancer"
+        ]
+    );
     assert_eq!(world.cloud.calls("create").len(), 1);
 }
 
@@ -55,7 +71,10 @@ async fn our_own_annotation_leads_to_no_cloud_call() {
     let calls = world.cloud.calls("").len();
     world.pass(seconds(60)).await;
     assert_eq!(world.cloud.calls("").len(), calls);
-    assert_eq!(world.service("web").unwrap()["metadata"]["annotations"][cloud::MARK], "yes");
+    assert_eq!(
+        world.service("web").unwrap()["metadata"]["annotations"][cloud::MARK],
+        "yes"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -67,8 +86,12 @@ async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
     let changes: [(&str, fn(&mut serde_json::Value)); 4] = [
         ("labels", |s| s["metadata"]["labels"]["x"] = json!("y")),
         ("selector", |s| s["spec"]["selector"]["x"] = json!("y")),
-        ("internal policy", |s| s["spec"]["internalTrafficPolicy"] = json!("Local")),
-        ("not ready", |s| s["spec"]["publishNotReadyAddresses"] = json!(true)),
+        ("internal policy", |s| {
+            s["spec"]["internalTrafficPolicy"] = json!("Local")
+        }),
+        ("not ready", |s| {
+            s["spec"]["publishNotReadyAddresses"] = json!(true)
+        }),
     ];
     let before = reads();
     for (_, change) in changes {
@@ -77,10 +100,14 @@ async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
     }
     assert_eq!(reads(), before, "S-03");
     let changes: [(&str, fn(&mut serde_json::Value)); 7] = [
-        ("source range", |s| s["spec"]["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])),
+        ("source range", |s| {
+            s["spec"]["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
+        }),
         ("port", |s| s["spec"]["ports"][0]["port"] = json!(81)),
         ("port name", |s| s["spec"]["ports"][0]["name"] = json!("www")),
-        ("app protocol", |s| s["spec"]["ports"][0]["appProtocol"] = json!("http")),
+        ("app protocol", |s| {
+            s["spec"]["ports"][0]["appProtocol"] = json!("http")
+        }),
         ("affinity", |s| s["spec"]["sessionAffinity"] = json!("ClientIP")),
         ("address", |s| s["spec"]["loadBalancerIP"] = json!("192.0.2.1")),
         ("annotation", |s| s["metadata"]["annotations"]["x"] = json!("y")),
@@ -96,13 +123,25 @@ async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
 #[tokio::test(start_paused = true)]
 async fn a_failing_cloud_is_tried_again_by_upstreams_schedule() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.write_errors.extend(vec![CloudError::other("quota"); 4]));
+    world
+        .cloud
+        .set(|cloud| cloud.write_errors.extend(vec![CloudError::other("quota"); 4]));
     world.add_service("web");
-    world.until("the fourth try", |w| w.cloud.calls("create").len() == 4).await;
-    let times: Vec<u64> = world.cloud.calls("create").iter().map(|(at, _)| at.as_secs()).collect();
+    world
+        .until("the fourth try", |w| w.cloud.calls("create").len() == 4)
+        .await;
+    let times: Vec<u64> = world
+        .cloud
+        .calls("create")
+        .iter()
+        .map(|(at, _)| at.as_secs())
+        .collect();
     assert_eq!(times, [0, 5, 15, 35], "S-06");
     let text = "Error syncing load balancer: failed to ensure load balancer: error during create(web): quota";
-    assert_eq!(world.events("web")[1], ("SyncLoadBalancerFailed".to_owned(), text.to_owned()));
+    assert_eq!(
+        world.events("web")[1],
+        ("SyncLoadBalancerFailed".to_owned(), text.to_owned())
+    );
     assert!(world.has_finalizer("web"));
     assert_eq!(world.address("web"), None);
 }
@@ -111,17 +150,27 @@ async fn a_failing_cloud_is_tried_again_by_upstreams_schedule() {
 async fn a_stated_delay_is_kept_and_does_not_grow() {
     let world = World::running(&["a"]).await;
     let throttled = CloudError::new(ErrorKind::Throttled { after: seconds(3) }, "busy");
-    world.cloud.set(|cloud| cloud.write_errors.extend(vec![throttled; 3]));
+    world
+        .cloud
+        .set(|cloud| cloud.write_errors.extend(vec![throttled; 3]));
     world.add_service("web");
     world.settled("web").await;
-    let times: Vec<u64> = world.cloud.calls("create").iter().map(|(at, _)| at.as_secs()).collect();
+    let times: Vec<u64> = world
+        .cloud
+        .calls("create")
+        .iter()
+        .map(|(at, _)| at.as_secs())
+        .collect();
     assert_eq!(times, [0, 3, 6, 9], "S-07");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_is_handled_elsewhere_is_left_in_silence() {
     let world = World::running(&["a"]).await;
-    let elsewhere = CloudError::new(ErrorKind::ImplementedElsewhere, "implemented by alternate to cloud provider");
+    let elsewhere = CloudError::new(
+        ErrorKind::ImplementedElsewhere,
+        "implemented by alternate to cloud provider",
+    );
     world.cloud.set(|cloud| cloud.read_errors.push_back(elsewhere));
     world.add_service("web");
     world.pass(seconds(60)).await;
@@ -134,9 +183,14 @@ async fn a_service_of_a_class_is_not_touched() {
     let world = World::running(&["a"]).await;
     world.add("web", json!({ "loadBalancerClass": "example.com/other" }));
     world.pass(seconds(60)).await;
-    assert!(world.cloud.calls("").is_empty() && world.events("web").is_empty() && !world.has_finalizer("web"), "S-10");
+    assert!(
+        world.cloud.calls("").is_empty() && world.events("web").is_empty() && !world.has_finalizer("web"),
+        "S-10"
+    );
     // S-33: nor when it carries the shared finalizer and is deleted.
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"]));
+    world.edit("web", |s| {
+        s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"])
+    });
     world.api.delete("Service", "default", "web");
     world.pass(seconds(60)).await;
     assert!(world.has_finalizer("web") && world.cloud.calls("").is_empty());
@@ -148,10 +202,15 @@ async fn a_deleted_service_takes_its_balancer_along() {
     let uid = world.add_service("web");
     world.settled("web").await;
     world.api.delete("Service", "default", "web");
-    world.until("the service is gone", |w| w.service("web").is_none()).await;
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
     assert_eq!(world.cloud.balancer(&uid), None, "S-11");
     world.pass(seconds(1)).await;
-    assert_eq!(world.reasons("web")[2..], ["DeletingLoadBalancer", "DeletedLoadBalancer"]);
+    assert_eq!(
+        world.reasons("web")[2..],
+        ["DeletingLoadBalancer", "DeletedLoadBalancer"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -162,7 +221,9 @@ async fn a_balancer_that_is_gone_already_does_not_block_deletion_but_is_asked_fo
     world.cloud.set(|cloud| cloud.balancers.clear());
     let reads = world.cloud.calls("read").len();
     world.api.delete("Service", "default", "web");
-    world.until("the service is gone", |w| w.service("web").is_none()).await;
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
     world.pass(seconds(1)).await;
     assert_eq!(world.reasons("web")[2..], ["DeletedLoadBalancer"], "S-12");
     assert_eq!(world.cloud.calls("read").len(), reads + 1);
@@ -173,14 +234,25 @@ async fn a_failing_deletion_keeps_the_service_and_follows_the_schedule() {
     let world = World::running(&["a"]).await;
     world.add_service("web");
     world.settled("web").await;
-    world.cloud.set(|cloud| cloud.write_errors.extend(vec![CloudError::other("busy"); 2]));
+    world
+        .cloud
+        .set(|cloud| cloud.write_errors.extend(vec![CloudError::other("busy"); 2]));
     world.api.delete("Service", "default", "web");
     world.pass(seconds(2)).await;
     assert!(world.has_finalizer("web"));
-    world.until("the service is gone", |w| w.service("web").is_none()).await;
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
     assert_eq!(world.cloud.calls("delete").len(), 3, "S-13, S-35");
-    let failed = world.events("web").into_iter().find(|(reason, _)| reason == "SyncLoadBalancerFailed").unwrap();
-    assert_eq!(failed.1, "Error syncing load balancer: failed to delete load balancer: error during delete(web): busy");
+    let failed = world
+        .events("web")
+        .into_iter()
+        .find(|(reason, _)| reason == "SyncLoadBalancerFailed")
+        .unwrap();
+    assert_eq!(
+        failed.1,
+        "Error syncing load balancer: failed to delete load balancer: error during delete(web): busy"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -188,13 +260,22 @@ async fn a_cloud_that_cannot_be_read_is_no_proof_that_the_balancer_is_gone() {
     let world = World::running(&["a"]).await;
     let uid = world.add_service("web");
     world.settled("web").await;
-    world.cloud.set(|cloud| cloud.read_errors.push_back(CloudError::transient("503 Service Unavailable")));
+    world.cloud.set(|cloud| {
+        cloud
+            .read_errors
+            .push_back(CloudError::transient("503 Service Unavailable"))
+    });
     world.api.delete("Service", "default", "web");
     world.pass(seconds(2)).await;
-    assert!(world.has_finalizer("web") && world.cloud.balancer(&uid).is_some(), "S-14");
+    assert!(
+        world.has_finalizer("web") && world.cloud.balancer(&uid).is_some(),
+        "S-14"
+    );
     let probe = "Error syncing load balancer: failed to check if load balancer exists before cleanup: 503 Service Unavailable";
     assert_eq!(world.events("web").last().unwrap().1, probe);
-    world.until("the service is gone", |w| w.service("web").is_none()).await;
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
     assert_eq!(world.cloud.balancer(&uid), None);
 }
 
@@ -204,7 +285,11 @@ async fn a_type_change_removes_the_balancer_and_back_makes_it_again() {
     let uid = world.add_service("web");
     world.settled("web").await;
     world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
-    world.until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none() && !w.has_finalizer("web")).await;
+    world
+        .until("the balancer is gone", |w| {
+            w.cloud.balancer(&uid).is_none() && !w.has_finalizer("web")
+        })
+        .await;
     assert_eq!(world.address("web"), None, "S-15");
     world.pass(seconds(1)).await;
     world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
@@ -220,7 +305,9 @@ async fn a_deletion_that_was_asked_for_while_nobody_ran_is_done_at_start() {
     world.stop().await;
     world.api.delete("Service", "default", "web");
     world.start();
-    world.until("the service is gone", |w| w.service("web").is_none()).await;
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
     assert_eq!(world.cloud.balancer(&uid), None, "S-17");
 }
 
@@ -230,15 +317,28 @@ async fn a_restart_writes_nothing_and_says_nothing() {
     world.add_service("web");
     world.settled("web").await;
     world.stop().await;
-    let (events, version) = (world.events("web"), world.service("web").unwrap()["metadata"]["resourceVersion"].clone());
+    let (events, version) = (
+        world.events("web"),
+        world.service("web").unwrap()["metadata"]["resourceVersion"].clone(),
+    );
     let writes = world.cloud.calls("set-nodes").len() + world.cloud.calls("create").len();
     world.api.journal().clear();
     world.start();
     world.pass(seconds(60)).await;
     assert_eq!(world.events("web"), events);
-    assert_eq!(world.service("web").unwrap()["metadata"]["resourceVersion"], version);
-    assert_eq!(world.cloud.calls("set-nodes").len() + world.cloud.calls("create").len(), writes);
-    assert!(world.api.journal().writes().is_empty(), "{:?}", world.api.journal().writes());
+    assert_eq!(
+        world.service("web").unwrap()["metadata"]["resourceVersion"],
+        version
+    );
+    assert_eq!(
+        world.cloud.calls("set-nodes").len() + world.cloud.calls("create").len(),
+        writes
+    );
+    assert!(
+        world.api.journal().writes().is_empty(),
+        "{:?}",
+        world.api.journal().writes()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,35 +347,58 @@ async fn node_changes_update_the_balancer_and_say_so() {
     let uid = world.add_service("web");
     world.settled("web").await;
     world.add_node("c");
-    world.until("c is balanced over", |w| w.cloud.balancer(&uid).unwrap() == ["a", "b", "c"]).await;
+    world
+        .until("c is balanced over", |w| {
+            w.cloud.balancer(&uid).unwrap() == ["a", "b", "c"]
+        })
+        .await;
     world.pass(seconds(1)).await;
     assert_eq!(
         world.events("web").last().unwrap(),
-        &("UpdatedLoadBalancer".to_owned(), "Updated load balancer with new hosts".to_owned()),
+        &(
+            "UpdatedLoadBalancer".to_owned(),
+            "Updated load balancer with new hosts".to_owned()
+        ),
         "S-18"
     );
     world.api.delete("Node", "", "c");
-    world.until("c is out", |w| w.cloud.balancer(&uid).unwrap() == ["a", "b"]).await;
+    world
+        .until("c is out", |w| w.cloud.balancer(&uid).unwrap() == ["a", "b"])
+        .await;
     for name in ["a", "b"] {
         world.api.delete("Node", "", name);
     }
-    world.until("nobody is left", |w| w.cloud.balancer(&uid).unwrap().is_empty()).await;
+    world
+        .until("nobody is left", |w| w.cloud.balancer(&uid).unwrap().is_empty())
+        .await;
     world.pass(seconds(1)).await;
-    assert_eq!(world.reasons("web").last().unwrap(), "UnAvailableLoadBalancer", "S-23");
+    assert_eq!(
+        world.reasons("web").last().unwrap(),
+        "UnAvailableLoadBalancer",
+        "S-23"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn thirty_nodes_that_join_together_are_few_updates() {
     let world = World::running(&["a"]).await;
     let uids: Vec<String> = (0..20).map(|n| world.add_service(&format!("web-{n}"))).collect();
-    world.until("all have addresses", |w| (0..20).all(|n| w.address(&format!("web-{n}")).is_some())).await;
+    world
+        .until("all have addresses", |w| {
+            (0..20).all(|n| w.address(&format!("web-{n}")).is_some())
+        })
+        .await;
     world.pass(seconds(2)).await;
     let before = world.cloud.calls("set-nodes").len();
     for n in 0..30 {
         world.add_node(&format!("n{n:02}"));
         world.pass(Duration::from_millis(40)).await;
     }
-    world.until("all balance over all", |w| uids.iter().all(|uid| w.cloud.balancer(uid).unwrap().len() == 31)).await;
+    world
+        .until("all balance over all", |w| {
+            uids.iter().all(|uid| w.cloud.balancer(uid).unwrap().len() == 31)
+        })
+        .await;
     let updates = world.cloud.calls("set-nodes").len() - before;
     assert!(updates <= 40, "S-34: {updates}");
 }
@@ -285,26 +408,51 @@ async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once()
     let world = World::running(&["a"]).await;
     let uid = world.add_service("web");
     world.settled("web").await;
-    world.cloud.set(|cloud| cloud.write_errors.push_back(CloudError::other("busy")));
+    world
+        .cloud
+        .set(|cloud| cloud.write_errors.push_back(CloudError::other("busy")));
     world.add_node("b");
-    world.until("b is balanced over", |w| w.cloud.balancer(&uid).unwrap() == ["a", "b"]).await;
+    world
+        .until("b is balanced over", |w| {
+            w.cloud.balancer(&uid).unwrap() == ["a", "b"]
+        })
+        .await;
     world.pass(seconds(1)).await;
-    let failed = world.events("web").into_iter().find(|(reason, _)| reason == "UpdateLoadBalancerFailed").unwrap();
+    let failed = world
+        .events("web")
+        .into_iter()
+        .find(|(reason, _)| reason == "UpdateLoadBalancerFailed")
+        .unwrap();
     assert!(failed.1.starts_with("Error updating load balancer with new hosts [a b] [node names limited, total number of nodes: 2], error: "), "{}", failed.1);
     assert_eq!(world.metrics.nodesync_error_total.get(), 1, "S-24");
-    let times: Vec<Duration> = world.cloud.calls("set-nodes").iter().rev().take(2).map(|(at, _)| *at).collect();
+    let times: Vec<Duration> = world
+        .cloud
+        .calls("set-nodes")
+        .iter()
+        .rev()
+        .take(2)
+        .map(|(at, _)| *at)
+        .collect();
     assert!(times[0] - times[1] < seconds(1), "S-24: {times:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_slow_balancer_holds_up_nobody() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| drop(cloud.write_time.insert("slow".into(), seconds(100_000))));
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("slow".into(), seconds(100_000));
+    });
     world.add_service("slow");
-    world.until("slow is being created", |w| !w.cloud.calls("create(slow").is_empty()).await;
+    world
+        .until("slow is being created", |w| {
+            !w.cloud.calls("create(slow").is_empty()
+        })
+        .await;
     world.add_service("quick");
     let begun = tokio::time::Instant::now();
-    world.until("quick has its address", |w| w.address("quick").is_some()).await;
+    world
+        .until("quick has its address", |w| w.address("quick").is_some())
+        .await;
     assert!(begun.elapsed() < seconds(3), "S-27, S-36");
 }
 
@@ -314,9 +462,16 @@ async fn a_busy_cloud_is_waited_for_without_events_and_with_one_full_read() {
     world.cloud.set(|cloud| cloud.busy_looks = 5);
     world.add_service("web");
     world.settled("web").await;
-    assert_eq!(world.reasons("web"), ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]);
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    );
     assert_eq!(world.cloud.calls("poll").len(), 5);
-    assert_eq!(world.cloud.calls("read").len(), 2, "one at the beginning, one at the end");
+    assert_eq!(
+        world.cloud.calls("read").len(),
+        2,
+        "one at the beginning, one at the end"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -339,14 +494,18 @@ async fn an_address_without_mode_is_not_written_again() {
     world.api.journal().clear();
     world.annotate("web", "x", "y");
     world.pass(seconds(5)).await;
-    let patches = world.api.journal().matching(|e| e.verb == "patch" && e.subresource == "status");
+    let patches = world
+        .api
+        .journal()
+        .matching(|e| e.verb == "patch" && e.subresource == "status");
     assert!(patches.is_empty(), "S-31: {patches:?}");
     world.cloud.set(|cloud| cloud.ip_mode = Some(IpMode::Proxy));
     world.annotate("web", "x", "z");
-    world.until("the mode is published", |w| {
-        w.service("web").unwrap()["status"]["loadBalancer"]["ingress"][0]["ipMode"] == "Proxy"
-    })
-    .await;
+    world
+        .until("the mode is published", |w| {
+            w.service("web").unwrap()["status"]["loadBalancer"]["ingress"][0]["ipMode"] == "Proxy"
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -356,7 +515,9 @@ async fn a_service_whose_finalizer_was_stripped_does_not_leak_its_balancer() {
     world.settled("web").await;
     world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
     world.api.delete("Service", "default", "web");
-    world.until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none()).await;
+    world
+        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
+        .await;
     let updates = world.cloud.calls("set-nodes").len();
     world.add_node("b");
     world.pass(seconds(10)).await;
@@ -372,7 +533,9 @@ async fn a_service_recreated_under_its_name_gets_a_balancer_of_its_own() {
     world.api.delete("Service", "default", "web");
     let new = world.add_service("web");
     world.settled("web").await;
-    world.until("the old balancer is gone", |w| w.cloud.balancer(&old).is_none()).await;
+    world
+        .until("the old balancer is gone", |w| w.cloud.balancer(&old).is_none())
+        .await;
     assert!(world.cloud.balancer(&new).is_some(), "S-30");
 }
 
@@ -386,10 +549,22 @@ async fn a_spec_that_does_not_parse_costs_no_call_and_is_said_once() {
     }));
     world.pass(seconds(100)).await;
     assert!(world.cloud.calls("").is_empty() && !world.has_finalizer("web"));
-    let failed: Vec<_> = world.events("web").into_iter().filter(|(reason, _)| reason == "SyncLoadBalancerFailed").collect();
+    let failed: Vec<_> = world
+        .events("web")
+        .into_iter()
+        .filter(|(reason, _)| reason == "SyncLoadBalancerFailed")
+        .collect();
     assert_eq!(failed.len(), 1);
-    assert_eq!(failed[0].1, "Error syncing load balancer: failed to ensure load balancer: cloud.example/broken is not a number");
-    let said = world.api.objects("Event").into_iter().find(|e| e["reason"] == "SyncLoadBalancerFailed").unwrap();
+    assert_eq!(
+        failed[0].1,
+        "Error syncing load balancer: failed to ensure load balancer: cloud.example/broken is not a number"
+    );
+    let said = world
+        .api
+        .objects("Event")
+        .into_iter()
+        .find(|e| e["reason"] == "SyncLoadBalancerFailed")
+        .unwrap();
     assert_eq!(said["count"], 1);
     world.edit("web", |s| s["metadata"]["annotations"] = json!({}));
     world.settled("web").await;
@@ -398,13 +573,27 @@ async fn a_spec_that_does_not_parse_costs_no_call_and_is_said_once() {
 #[tokio::test(start_paused = true)]
 async fn a_note_becomes_one_event_as_long_as_it_holds() {
     let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node matches")));
+    world
+        .cloud
+        .set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node matches")));
     world.add_service("web");
     world.settled("web").await;
     world.annotate("web", "x", "y");
     world.pass(seconds(5)).await;
-    assert_eq!(world.reasons("web").iter().filter(|reason| *reason == "NoValidNodes").count(), 1);
-    let said = world.api.objects("Event").into_iter().find(|e| e["reason"] == "NoValidNodes").unwrap();
+    assert_eq!(
+        world
+            .reasons("web")
+            .iter()
+            .filter(|reason| *reason == "NoValidNodes")
+            .count(),
+        1
+    );
+    let said = world
+        .api
+        .objects("Event")
+        .into_iter()
+        .find(|e| e["reason"] == "NoValidNodes")
+        .unwrap();
     assert_eq!(said["count"], 1);
 }
 
@@ -413,17 +602,29 @@ async fn what_is_changed_by_hand_in_the_cloud_is_repaired_by_the_periodic_check(
     let world = World::running(&["a"]).await;
     let uid = world.add_service("web");
     world.settled("web").await;
-    world.cloud.set(|cloud| cloud.balancers.get_mut(&uid).unwrap().push("intruder".into()));
-    world.until("repaired", |w| w.cloud.balancer(&uid).unwrap() == ["a"]).await;
+    world
+        .cloud
+        .set(|cloud| cloud.balancers.get_mut(&uid).unwrap().push("intruder".into()));
+    world
+        .until("repaired", |w| w.cloud.balancer(&uid).unwrap() == ["a"])
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn conflicts_are_tried_again_soon_and_without_events() {
     let world = World::running(&["a"]).await;
-    world.api.faults().fail_next(2, "patch", "services", bowline_kube_api::Status::conflict("services", "web", "the object has been modified"));
+    world.api.faults().fail_next(
+        2,
+        "patch",
+        "services",
+        bowline_kube_api::Status::new(409, "Conflict", "the object has been modified"),
+    );
     world.add_service("web");
     world.settled("web").await;
-    assert_eq!(world.reasons("web"), ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]);
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -431,7 +632,13 @@ async fn stopping_at_any_write_to_the_api_server_is_repaired_by_the_next_process
     for k in 0..4 {
         let mut world = World::new(&["a"]);
         // The answer to the k-th patch never arrives, and the process ends there.
-        world.api.faults().inject(Fault::new(Effect::BreakAfter).verb("patch").resource("services").after(k).times(1000));
+        world.api.faults().inject(
+            Fault::new(Effect::DropAfter)
+                .verb("patch")
+                .resource("services")
+                .after(k)
+                .times(1000),
+        );
         world.start();
         let uid = world.add_service("web");
         world.pass(seconds(2)).await;
@@ -442,6 +649,8 @@ async fn stopping_at_any_write_to_the_api_server_is_repaired_by_the_next_process
         assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"], "after patch {k}");
         assert_eq!(world.cloud.calls("create").len(), 1, "after patch {k}");
         world.api.delete("Service", "default", "web");
-        world.until("the service is gone", |w| w.service("web").is_none()).await;
+        world
+            .until("the service is gone", |w| w.service("web").is_none())
+            .await;
     }
 }

@@ -1,47 +1,52 @@
 //! A cloud whose load balancers are lists of node names, with switches for everything a cloud can do to the loop.
 
+#![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, Step};
 use bowline_cloud_provider::{
-    CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep,
-    Reconciler, ServiceFacts, facts,
+    CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan, LoadBalancerStatus,
+    LoadBalancerStep, Reconciler, ServiceFacts, facts,
 };
 use tokio::time::Instant;
 
 /// Set by the cloud on each Service whose balancer it has made.
-pub const MARK: &str = "cloud.example/made";
+pub(super) const MARK: &str = "cloud.example/made";
 
 #[derive(Default)]
-pub struct State {
+pub(super) struct State {
     /// Balancers by Service UID.
-    pub balancers: BTreeMap<String, Vec<String>>,
+    pub(super) balancers: BTreeMap<String, Vec<String>>,
     /// Every call: when, and what.
-    pub calls: Vec<(Duration, String)>,
+    pub(super) calls: Vec<(Duration, String)>,
     /// Errors for the next writes; then all is well.
-    pub write_errors: VecDeque<CloudError>,
+    pub(super) write_errors: VecDeque<CloudError>,
     /// Errors for the next reads.
-    pub read_errors: VecDeque<CloudError>,
+    pub(super) read_errors: VecDeque<CloudError>,
     /// Says *wait* for so many looks before it settles.
-    pub busy_looks: u32,
+    pub(super) busy_looks: u32,
     /// Time that one write takes, by Service name; others take none.
-    pub write_time: BTreeMap<String, Duration>,
+    pub(super) write_time: BTreeMap<String, Duration>,
     /// The mode that is published.
-    pub ip_mode: Option<IpMode>,
+    pub(super) ip_mode: Option<IpMode>,
     /// Leaves a note on every plan.
-    pub note: Option<Note>,
+    pub(super) note: Option<Note>,
 }
 
-pub struct Cloud {
+pub(super) struct Cloud {
     begun: Instant,
-    pub state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 impl Cloud {
-    pub fn new() -> Arc<Self> {
-        Arc::new(Self { begun: Instant::now(), state: Mutex::default() })
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            begun: Instant::now(),
+            state: Mutex::default(),
+        })
     }
 
     fn call(&self, what: String) {
@@ -50,20 +55,27 @@ impl Cloud {
     }
 
     /// The calls that begin with this word.
-    pub fn calls(&self, verb: &str) -> Vec<(Duration, String)> {
-        self.state.lock().unwrap().calls.iter().filter(|(_, call)| call.starts_with(verb)).cloned().collect()
+    pub(super) fn calls(&self, verb: &str) -> Vec<(Duration, String)> {
+        self.state
+            .lock()
+            .unwrap()
+            .calls
+            .iter()
+            .filter(|(_, call)| call.starts_with(verb))
+            .cloned()
+            .collect()
     }
 
-    pub fn set(&self, change: impl FnOnce(&mut State)) {
+    pub(super) fn set(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.state.lock().unwrap());
     }
 
-    pub fn balancer(&self, uid: &str) -> Option<Vec<String>> {
+    pub(super) fn balancer(&self, uid: &str) -> Option<Vec<String>> {
         self.state.lock().unwrap().balancers.get(uid).cloned()
     }
 }
 
-pub struct Intent {
+pub(super) struct Intent {
     uid: String,
     name: String,
     is_wanted: bool,
@@ -72,7 +84,7 @@ pub struct Intent {
 }
 
 #[derive(Debug, Clone)]
-pub enum Write {
+pub(super) enum Write {
     Create { name: String },
     SetNodes { name: String, nodes: Vec<String> },
     Delete { name: String },
@@ -129,8 +141,16 @@ impl Reconciler for Cloud {
         })
     }
 
-    async fn observe(&self, intent: &Intent, seen: Option<&Self::Observed>) -> Result<Self::Observed, CloudError> {
-        self.call(format!("{} {}", if seen.is_some() { "poll" } else { "read" }, intent.name));
+    async fn observe(
+        &self,
+        intent: &Intent,
+        seen: Option<&Self::Observed>,
+    ) -> Result<Self::Observed, CloudError> {
+        self.call(format!(
+            "{} {}",
+            if seen.is_some() { "poll" } else { "read" },
+            intent.name
+        ));
         let mut state = self.state.lock().unwrap();
         match state.read_errors.pop_front() {
             Some(error) => Err(error),
@@ -143,7 +163,13 @@ impl Reconciler for Cloud {
         let name = intent.name.clone();
         let settled = |ip_mode| {
             let ip = Some("198.51.100.7".to_owned());
-            Answer::Settled(LoadBalancerStatus { ingress: vec![Ingress { ip, ip_mode, ..Ingress::default() }] })
+            Answer::Settled(LoadBalancerStatus {
+                ingress: vec![Ingress {
+                    ip,
+                    ip_mode,
+                    ..Ingress::default()
+                }],
+            })
         };
         let one = |step| Answer::apply_or(vec![step], || Answer::Settled(LoadBalancerStatus::empty()));
         let answer = match (intent.is_wanted, observed) {
@@ -152,20 +178,29 @@ impl Reconciler for Cloud {
             (false, Some(_)) => one(LoadBalancerStep::Cloud(Write::Delete { name })),
             (true, Some(_)) if state.busy_looks > 0 => {
                 state.busy_looks -= 1;
-                Answer::Wait { after: Duration::from_secs(1), reason: "balancer is being built".into() }
+                Answer::Wait {
+                    after: Duration::from_secs(1),
+                    reason: "balancer is being built".into(),
+                }
             }
-            (true, Some(nodes)) if *nodes != intent.nodes => {
-                one(LoadBalancerStep::Cloud(Write::SetNodes { name, nodes: intent.nodes.clone() }))
-            }
-            (true, Some(_)) if !intent.is_marked => {
-                one(LoadBalancerStep::Kube(KubeWrite::AnnotateService(vec![(MARK.into(), Some("yes".into()))])))
-            }
+            (true, Some(nodes)) if *nodes != intent.nodes => one(LoadBalancerStep::Cloud(Write::SetNodes {
+                name,
+                nodes: intent.nodes.clone(),
+            })),
+            (true, Some(_)) if !intent.is_marked => one(LoadBalancerStep::Kube(KubeWrite::AnnotateService(
+                vec![(MARK.into(), Some("yes".into()))],
+            ))),
             (true, Some(_)) => settled(state.ip_mode),
         };
         Plan::new(answer).with_notes(state.note.clone().into_iter().collect())
     }
 
-    async fn apply(&self, intent: &Intent, _: &Self::Observed, step: &Write) -> Result<Self::Learned, CloudError> {
+    async fn apply(
+        &self,
+        intent: &Intent,
+        _: &Self::Observed,
+        step: &Write,
+    ) -> Result<Self::Learned, CloudError> {
         self.call(step.label());
         let time = self.state.lock().unwrap().write_time.get(step.name()).copied();
         if let Some(time) = time {

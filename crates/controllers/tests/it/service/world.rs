@@ -1,5 +1,11 @@
 //! An API server, a cloud and the service loop in one test, under a stopped clock.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test ends on a surprise"
+)]
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +14,9 @@ use bowline_controllers::metrics::ControllerMetrics;
 use bowline_controllers::queue::{Backoff, QueueMetrics, WorkQueue};
 use bowline_controllers::service::{COMPONENT, ServiceContext, ServiceController, ServiceSettings};
 use bowline_kube_api::KubeApi;
-use bowline_kube_io::{EventSink, Kube, KubeOptions, NodeCache, ServiceCache, TokioClock, watch_nodes, watch_services};
+use bowline_kube_io::{
+    EventSink, Kube, KubeOptions, NodeCache, ServiceCache, TokioClock, watch_nodes, watch_services,
+};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -17,19 +25,24 @@ use super::cloud::Cloud;
 /// Ends the test if it takes longer than this, in virtual time.
 const DEADLINE: Duration = Duration::from_secs(600);
 
-pub struct World {
-    pub api: KubeApi,
-    pub cloud: Arc<Cloud>,
-    pub metrics: ControllerMetrics,
+pub(super) struct World {
+    pub(super) api: KubeApi,
+    pub(super) cloud: Arc<Cloud>,
+    pub(super) metrics: ControllerMetrics,
     tasks: JoinSet<()>,
 }
 
 impl World {
     /// With these Nodes, and the loop not yet started.
-    pub fn new(nodes: &[&str]) -> Self {
+    pub(super) fn new(nodes: &[&str]) -> Self {
         let start = "2026-01-01T00:00:00Z".parse().unwrap();
         let api = KubeApi::builder().seed(7).start_time(start).build();
-        let world = Self { api, cloud: Cloud::new(), metrics: ControllerMetrics::default(), tasks: JoinSet::new() };
+        let world = Self {
+            api,
+            cloud: Cloud::new(),
+            metrics: ControllerMetrics::default(),
+            tasks: JoinSet::new(),
+        };
         for node in nodes {
             world.add_node(node);
         }
@@ -37,16 +50,22 @@ impl World {
     }
 
     /// With these Nodes, and the loop running.
-    pub async fn running(nodes: &[&str]) -> Self {
+    pub(super) async fn running(nodes: &[&str]) -> Self {
         let mut world = Self::new(nodes);
         world.start();
         world
     }
 
     /// Starts the loop as a new process would.
-    pub fn start(&mut self) {
+    pub(super) fn start(&mut self) {
         let clock = Arc::new(TokioClock::starting_at(self.api.now()));
-        let kube = Kube::with_service(self.api.service(), KubeOptions { clock, ..KubeOptions::new("test/1") });
+        let kube = Kube::with_service(
+            self.api.service(),
+            KubeOptions {
+                clock,
+                ..KubeOptions::new("test/1")
+            },
+        );
         let (services, nodes) = (Arc::new(ServiceCache::new()), Arc::new(NodeCache::new()));
         let (events, writer) = EventSink::channel(kube.clone(), "test");
         let controller = ServiceController::new(ServiceContext {
@@ -73,26 +92,26 @@ impl World {
     }
 
     /// Ends the process in the middle of whatever it does.
-    pub async fn stop(&mut self) {
+    pub(super) async fn stop(&mut self) {
         self.tasks.shutdown().await;
     }
 
-    pub fn add_node(&self, name: &str) {
+    pub(super) fn add_node(&self, name: &str) {
         let id = format!("fake://{name}");
         self.apply(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": name }, "spec": { "providerID": id } }));
     }
 
-    pub fn apply(&self, object: Value) -> Value {
+    pub(super) fn apply(&self, object: Value) -> Value {
         self.api.apply_json(object).expect("a valid object")
     }
 
     /// Creates a Service of type LoadBalancer with one port; returns its UID.
-    pub fn add_service(&self, name: &str) -> String {
+    pub(super) fn add_service(&self, name: &str) -> String {
         self.add(name, json!({}))
     }
 
     /// The same with further fields of the spec.
-    pub fn add(&self, name: &str, spec: Value) -> String {
+    pub(super) fn add(&self, name: &str, spec: Value) -> String {
         let mut object = json!({
             "kind": "Service", "apiVersion": "v1", "metadata": { "name": name, "namespace": "default" },
             "spec": { "type": "LoadBalancer", "ports": [{ "name": "http", "port": 80 }] },
@@ -103,61 +122,89 @@ impl World {
         self.apply(object)["metadata"]["uid"].as_str().unwrap().to_owned()
     }
 
-    pub fn service(&self, name: &str) -> Option<Value> {
+    pub(super) fn service(&self, name: &str) -> Option<Value> {
         self.api.object("Service", "default", name)
     }
 
     /// Changes a Service in place.
-    pub fn edit(&self, name: &str, change: impl FnOnce(&mut Value)) {
+    pub(super) fn edit(&self, name: &str, change: impl FnOnce(&mut Value)) {
         let mut service = self.service(name).expect("the service is there");
         change(&mut service);
+        if service["spec"]["type"] != "LoadBalancer" {
+            service["status"] = json!({}); // as the API server does; elsewhere the status stays
+        }
         self.apply(service);
     }
 
-    pub fn annotate(&self, name: &str, key: &str, value: &str) {
-        self.edit(name, |service| service["metadata"]["annotations"][key] = json!(value));
+    pub(super) fn annotate(&self, name: &str, key: &str, value: &str) {
+        self.edit(name, |service| {
+            service["metadata"]["annotations"][key] = json!(value)
+        });
     }
 
-    pub fn address(&self, name: &str) -> Option<String> {
-        Some(self.service(name)?["status"]["loadBalancer"]["ingress"][0]["ip"].as_str()?.to_owned())
+    pub(super) fn address(&self, name: &str) -> Option<String> {
+        Some(
+            self.service(name)?["status"]["loadBalancer"]["ingress"][0]["ip"]
+                .as_str()?
+                .to_owned(),
+        )
     }
 
-    pub fn has_finalizer(&self, name: &str) -> bool {
-        let finalizers = self.service(name).map(|service| service["metadata"]["finalizers"].clone());
+    pub(super) fn has_finalizer(&self, name: &str) -> bool {
+        let finalizers = self
+            .service(name)
+            .map(|service| service["metadata"]["finalizers"].clone());
         finalizers.is_some_and(|list| list.to_string().contains("load-balancer-cleanup"))
     }
 
     /// All events on a Service in order: reason and message.
-    pub fn events(&self, name: &str) -> Vec<(String, String)> {
-        let mut events: Vec<Value> =
-            self.api.objects("Event").into_iter().filter(|e| e["involvedObject"]["name"] == name).collect();
-        events.sort_by_key(|e| e["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap());
+    pub(super) fn events(&self, name: &str) -> Vec<(String, String)> {
+        let mut events: Vec<Value> = self
+            .api
+            .objects("Event")
+            .into_iter()
+            .filter(|e| e["involvedObject"]["name"] == name)
+            .collect();
+        events.sort_by_key(|e| {
+            e["metadata"]["resourceVersion"]
+                .as_str()
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+        });
         let text = |e: &Value, field: &str| e[field].as_str().unwrap_or_default().to_owned();
-        events.iter().map(|e| (text(e, "reason"), text(e, "message"))).collect()
+        events
+            .iter()
+            .map(|e| (text(e, "reason"), text(e, "message")))
+            .collect()
     }
 
-    pub fn reasons(&self, name: &str) -> Vec<String> {
+    pub(super) fn reasons(&self, name: &str) -> Vec<String> {
         self.events(name).into_iter().map(|(reason, _)| reason).collect()
     }
 
     /// Lets everything happen until the condition holds.
-    pub async fn until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
+    pub(super) async fn until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
         let wait = async {
             while !condition(self) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        assert!(tokio::time::timeout(DEADLINE, wait).await.is_ok(), "never: {what}");
+        assert!(
+            tokio::time::timeout(DEADLINE, wait).await.is_ok(),
+            "never: {what}"
+        );
     }
 
     /// Lets virtual time pass.
-    pub async fn pass(&self, time: Duration) {
+    pub(super) async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
     }
 
     /// A Service that has its address and whose sync is over.
-    pub async fn settled(&self, name: &str) {
-        self.until("the service has its address", |w| w.address(name).is_some()).await;
+    pub(super) async fn settled(&self, name: &str) {
+        self.until("the service has its address", |w| w.address(name).is_some())
+            .await;
         self.pass(Duration::from_secs(1)).await;
     }
 }

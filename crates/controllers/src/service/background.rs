@@ -1,0 +1,93 @@
+//! A provider's work that belongs to no single Service, from the same queue.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{BackgroundFacts, KubeWrite, ServicesView};
+use bowline_kube_io::KubeError;
+use bowline_plan::Note;
+use futures::future::BoxFuture;
+
+use super::drive::{Driven, Hooks, drive};
+use super::{Key, ServiceController};
+
+impl ServiceController {
+    /// One run; comes back by itself after its period, or when the cloud said that it is worth looking again.
+    pub(super) async fn run_background(&self, index: usize) {
+        let work = &self.background[index];
+        let again = |after| self.queue.add_after(Key::Background(index), after);
+        let facts = BackgroundFacts {
+            services: Arc::clone(&self.services) as Arc<dyn ServicesView>,
+            cluster: Arc::clone(&self.cluster),
+            now: self.kube.clock().now(),
+        };
+        let mut session = match work.begin(facts.clone()) {
+            Ok(session) => session,
+            Err(refusal) => {
+                tracing::warn!(work = work.name(), err = %refusal, "background work refused");
+                return again(work.period());
+            }
+        };
+        let hooks = BackgroundHooks {
+            controller: self,
+            name: work.name(),
+            facts,
+        };
+        match drive(&mut *session, &self.lanes, &hooks, &mut false).await {
+            Ok(Driven::Wait { after, .. }) => again(after.min(work.period())),
+            Ok(Driven::Refused(refusal)) => {
+                tracing::warn!(work = work.name(), err = %refusal, "background work refused");
+                again(work.period());
+            }
+            Ok(Driven::Settled(_) | Driven::Superseded) => again(work.period()),
+            Err(error) => {
+                tracing::warn!(work = work.name(), err = %error, "background work failed, will be tried again");
+                again(work.period());
+            }
+        }
+    }
+}
+
+struct BackgroundHooks<'a> {
+    controller: &'a ServiceController,
+    name: &'static str,
+    facts: BackgroundFacts,
+}
+
+impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
+    fn noted(&self, notes: &[Note]) {
+        for note in notes {
+            // There is no object to raise an event on.
+            tracing::info!(work = self.name, reason = note.reason, "{}", note.text);
+        }
+    }
+
+    fn writing(&self, _has_cloud_steps: bool) {}
+
+    fn is_superseded(&self) -> bool {
+        self.controller.is_stopping()
+    }
+
+    fn write<'b>(&'b self, write: &'b KubeWrite) -> BoxFuture<'b, Result<(), KubeError>> {
+        Box::pin(async move {
+            match write {
+                KubeWrite::AnnotateNode { node, annotations } => self
+                    .controller
+                    .kube
+                    .annotate_node(node, annotations)
+                    .await
+                    .map(drop),
+                KubeWrite::AnnotateService(_) | KubeWrite::SetLoadBalancerIp { .. } => Err(
+                    KubeError::Invalid(format!("background work `{}` is for no Service", self.name)),
+                ),
+            }
+        })
+    }
+
+    fn facts(&self) -> BackgroundFacts {
+        self.facts.clone()
+    }
+
+    fn object(&self) -> String {
+        self.name.to_owned()
+    }
+}

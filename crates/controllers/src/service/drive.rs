@@ -1,0 +1,205 @@
+//! Drives one reconcile: observe, plan, apply a wave, plan again, until the plan has no more steps.
+//!
+//! The same for a wanted balancer, one that is to be removed, and background work.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, DynLearned, DynStep, KubeWrite, LoadBalancerStatus, Reconcile};
+use bowline_kube_io::KubeError;
+use bowline_plan::{Answer, Lane, Note, Refusal};
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt as _};
+
+use super::lanes::Lanes;
+
+/// More waves than any plan has: a provider that never settles gives way to other work instead of spinning.
+const MAX_WAVES: usize = 100;
+
+/// How a drive ended.
+#[derive(Debug)]
+pub(crate) enum Driven {
+    /// Nothing is left to do.
+    Settled(LoadBalancerStatus),
+    /// The cloud is busy; go on with the same session after this time.
+    Wait { after: Duration, reason: String },
+    /// A person has to change something first.
+    Refused(Refusal),
+    /// What is asked for has changed meanwhile, or the process is stopping: start anew.
+    Superseded,
+}
+
+/// Why a drive ended early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DriveError {
+    /// A read failed.
+    #[error("{0}")]
+    Observe(CloudError),
+    /// A write to the cloud failed.
+    #[error("error during {label}: {error}")]
+    Step { label: String, error: CloudError },
+    /// A write to Kubernetes failed.
+    #[error("error during {label}: {error}")]
+    Kube { label: String, error: KubeError },
+}
+
+/// What happens around a drive.
+pub(crate) trait Hooks<F>: Sync {
+    /// A plan was made: these are its notes.
+    fn noted(&self, notes: &[Note]);
+
+    /// A wave is about to be applied; `has_cloud_steps` tells whether it changes the cloud.
+    fn writing(&self, has_cloud_steps: bool);
+
+    /// Whether to stop before the next wave.
+    fn is_superseded(&self) -> bool;
+
+    /// Makes a write to Kubernetes. Writes to one object come one after the other.
+    fn write<'a>(&'a self, write: &'a KubeWrite) -> BoxFuture<'a, Result<(), KubeError>>;
+
+    /// The facts after the writes to Kubernetes so far.
+    fn facts(&self) -> F;
+
+    /// The object's name in log lines and in the lanes of its writes to Kubernetes.
+    fn object(&self) -> String;
+}
+
+/// Drives `session` as far as it goes now. `is_unverified` says whether the cloud was written since the last full read;
+/// it is kept up to date, and a drive never settles before it has read what its writes left in doubt.
+///
+/// # Cancellation
+///
+/// Dropping it abandons the writes that are under way; the next reconcile observes what came of them.
+pub(crate) async fn drive<F>(
+    session: &mut dyn Reconcile<F>,
+    lanes: &Lanes,
+    hooks: &dyn Hooks<F>,
+    is_unverified: &mut bool,
+) -> Result<Driven, DriveError> {
+    session.observe().await.map_err(DriveError::Observe)?;
+    for _ in 0..MAX_WAVES {
+        let Some(plan) = session.plan() else {
+            return Ok(Driven::Superseded); // cannot be: it has just observed
+        };
+        hooks.noted(&plan.notes);
+        match plan.answer {
+            Answer::Apply(wave) => {
+                if hooks.is_superseded() {
+                    return Ok(Driven::Superseded);
+                }
+                let steps = wave.into_steps();
+                let has_cloud_steps = steps.iter().any(|step| step.kube_write().is_none());
+                hooks.writing(has_cloud_steps);
+                *is_unverified |= has_cloud_steps;
+                apply(session, &steps, lanes, hooks).await?;
+                if steps.iter().any(|step| step.kube_write().is_some())
+                    && let Err(refusal) = session.refresh(hooks.facts())
+                {
+                    return Ok(Driven::Refused(refusal));
+                }
+            }
+            Answer::Settled(_) if *is_unverified => {
+                session.verify().await.map_err(DriveError::Observe)?;
+                *is_unverified = false;
+            }
+            Answer::Settled(status) => return Ok(Driven::Settled(status)),
+            Answer::Wait { after, reason } => return Ok(Driven::Wait { after, reason }),
+            Answer::Refused(refusal) => return Ok(Driven::Refused(refusal)),
+        }
+    }
+    Ok(Driven::Superseded)
+}
+
+enum Done {
+    Cloud(DynLearned),
+    Kube,
+}
+
+/// Applies the steps of one wave: in plan order where they share a lane, side by side where they do not. After a failure
+/// no further step begins; those under way are waited for.
+async fn apply<F>(
+    session: &mut dyn Reconcile<F>,
+    steps: &[DynStep],
+    lanes: &Lanes,
+    hooks: &dyn Hooks<F>,
+) -> Result<(), DriveError> {
+    let lanes_of: Vec<Vec<Lane>> = steps.iter().map(|step| lanes_of(step, hooks)).collect();
+    let mut waiting: Vec<usize> = (0..steps.len()).collect();
+    let mut busy: BTreeSet<&Lane> = BTreeSet::new();
+    let mut learned: Vec<(usize, DynLearned)> = Vec::new();
+    let mut failure = None;
+    {
+        let session: &dyn Reconcile<F> = session;
+        let mut running = FuturesUnordered::new();
+        loop {
+            if failure.is_none() {
+                let mut taken = busy.clone();
+                waiting.retain(|&index| {
+                    let wanted = &lanes_of[index];
+                    let is_free = !wanted.iter().any(|lane| taken.contains(lane));
+                    taken.extend(wanted); // later steps with this lane stay behind this one
+                    if is_free {
+                        busy.extend(wanted);
+                        let (step, wanted) = (&steps[index], wanted.as_slice());
+                        running.push(async move {
+                            let _held = lanes.hold(wanted).await;
+                            (index, run(session, step, hooks).await)
+                        });
+                    }
+                    !is_free
+                });
+            }
+            let Some((index, result)) = running.next().await else {
+                break;
+            };
+            for lane in &lanes_of[index] {
+                busy.remove(lane);
+            }
+            match result {
+                Ok(Done::Cloud(answer)) => learned.push((index, answer)),
+                Ok(Done::Kube) => {}
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+    }
+    learned.sort_by_key(|(index, _)| *index);
+    for (index, answer) in learned {
+        session.learn(&steps[index], answer);
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+fn lanes_of<F>(step: &DynStep, hooks: &dyn Hooks<F>) -> Vec<Lane> {
+    match step.kube_write() {
+        // A step's own lane names the kind of object only; here it is known which one it is.
+        Some(KubeWrite::AnnotateService(_) | KubeWrite::SetLoadBalancerIp { .. }) => {
+            vec![Lane::new(format!("kubernetes/service/{}", hooks.object()))]
+        }
+        Some(KubeWrite::AnnotateNode { .. }) | None => step.view().lanes.clone(),
+    }
+}
+
+async fn run<F>(
+    session: &dyn Reconcile<F>,
+    step: &DynStep,
+    hooks: &dyn Hooks<F>,
+) -> Result<Done, DriveError> {
+    let view = step.view();
+    tracing::info!(object = %hooks.object(), label = %view.label, impact = %view.impact, "executing action");
+    match step.kube_write() {
+        Some(write) => {
+            let written = hooks.write(write).await;
+            written.map(|()| Done::Kube).map_err(|error| DriveError::Kube {
+                label: view.label.clone(),
+                error,
+            })
+        }
+        None => {
+            let answer = session.apply(step).await;
+            answer.map(Done::Cloud).map_err(|error| DriveError::Step {
+                label: view.label.clone(),
+                error,
+            })
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Removes the balancer of a Service that is going, or that no longer asks for one.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{LoadBalancerStatus, Service, ServiceKey, facts};
+use bowline_kube_io::KubeError;
+use bowline_plan::NoteKind;
+
+use super::drive::{DriveError, Driven, drive};
+use super::reconcile::{Failure, Outcome, SyncHooks, outcome_of_drive_error, quietly};
+use super::status::is_published;
+use super::tracking::{BalancedNodes, Causes, Parked, Progress};
+use super::{ServiceController, reasons};
+
+const PROBE: &str = "failed to check if load balancer exists before cleanup";
+const DELETE: &str = "failed to delete load balancer";
+
+impl ServiceController {
+    /// One sync of a Service whose balancer is to go. The finalizer comes off after the last write to the cloud.
+    ///
+    /// Always asks the cloud, also where nothing seems to be left: what a broken create left behind is found by its mark.
+    pub(super) async fn remove(&self, key: &ServiceKey, service: Arc<Service>, causes: Causes) -> Outcome {
+        let (progress, status) = match self.drive_removal(key, &service, causes).await {
+            Ok(driven) => driven,
+            Err(outcome) => return *outcome,
+        };
+        // The API server clears the status itself when the type changes, and a Service on its way out has no readers.
+        if service.metadata.deletion_timestamp.is_none()
+            && !is_published(&service, &status)
+            && let Err(error) = self.kube.patch_service_status(&service, &status).await
+            && !matches!(error, KubeError::NotFound(_))
+        {
+            return quietly(&error, progress).unwrap_or_else(|| {
+                let prefix = "failed to update load balancer status";
+                Outcome::Failed(Failure::kube(prefix, error.to_string(), &error), progress)
+            });
+        }
+        if facts::has_finalizer(&service) {
+            self.tracked(key, |tracked| tracked.synced = None); // its disappearance is our own doing
+            match self.kube.set_service_finalizer(&service, false).await {
+                Ok(_) | Err(KubeError::NotFound(_)) => {}
+                Err(error) => {
+                    return quietly(&error, progress).unwrap_or_else(|| {
+                        let prefix = "failed to remove load balancer cleanup finalizer";
+                        Outcome::Failed(Failure::kube(prefix, error.to_string(), &error), progress)
+                    });
+                }
+            }
+        }
+        self.event(
+            &service,
+            NoteKind::Normal,
+            reasons::DELETED,
+            "Deleted load balancer",
+        );
+        Outcome::Removed
+    }
+
+    /// One sync of a Service that vanished, finalizer and all, before its balancer was removed.
+    pub(super) async fn remove_ghost(
+        &self,
+        key: &ServiceKey,
+        ghost: Arc<Service>,
+        causes: Causes,
+    ) -> Outcome {
+        match self.drive_removal(key, &ghost, causes).await {
+            Ok(_) => {
+                self.event(
+                    &ghost,
+                    NoteKind::Normal,
+                    reasons::DELETED,
+                    "Deleted load balancer",
+                );
+                Outcome::Removed
+            }
+            Err(outcome) => *outcome,
+        }
+    }
+
+    async fn drive_removal(
+        &self,
+        key: &ServiceKey,
+        service: &Arc<Service>,
+        causes: Causes,
+    ) -> Result<(Progress, LoadBalancerStatus), Box<Outcome>> {
+        let parked = self.tracked(key, |tracked| tracked.parked.take());
+        let (mut session, mut progress) = match parked {
+            Some(parked) if causes.is_empty() && !parked.session.facts().is_wanted => {
+                (parked.session, parked.progress)
+            }
+            other => {
+                let said = other
+                    .filter(|parked| !parked.session.facts().is_wanted)
+                    .map(|parked| parked.progress);
+                let mut progress = said.unwrap_or_default();
+                progress.causes = progress.causes.and(Causes {
+                    changed: true,
+                    ..causes
+                });
+                let unwanted = self.facts(Arc::clone(service), false, &BalancedNodes::new(Vec::new()));
+                match self.load_balancer.begin(unwanted) {
+                    Ok(session) => (session, progress),
+                    Err(refusal) => {
+                        return Err(Box::new(Outcome::Failed(
+                            Failure::refused(DELETE, &refusal),
+                            progress,
+                        )));
+                    }
+                }
+            }
+        };
+        let hooks = SyncHooks::new(self, key, session.facts(), progress);
+        let mut is_unverified = progress.is_unverified;
+        let driven = drive(&mut *session, &self.lanes, &hooks, &mut is_unverified).await;
+        progress = Progress {
+            is_unverified,
+            ..hooks.progress()
+        };
+        let outcome = match driven {
+            Ok(Driven::Settled(status)) => return Ok((progress, status)),
+            Ok(Driven::Wait { after, .. }) => Outcome::Parked(Parked { session, progress }, after),
+            Ok(Driven::Refused(refusal)) => Outcome::Failed(Failure::refused(DELETE, &refusal), progress),
+            Ok(Driven::Superseded) => Outcome::Superseded(progress),
+            Err(error @ DriveError::Observe(_)) if !progress.has_written => {
+                outcome_of_drive_error(PROBE, &error, progress)
+            }
+            Err(error) => outcome_of_drive_error(DELETE, &error, progress),
+        };
+        Err(Box::new(outcome))
+    }
+}
