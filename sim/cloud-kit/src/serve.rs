@@ -86,7 +86,17 @@ async fn accept(listener: TcpListener, service: CloudService, mut stopped: watch
     while connections.join_next().await.is_some() {}
 }
 
-/// Serves one connection, which may be an in-memory stream, until it ends or `stopped` says so.
+/// Serves HTTP/1.1 on one connection until it ends. The connection may be an in-memory stream, so that a client's whole
+/// HTTP stack runs under a paused clock.
+pub async fn serve_connection<S>(stream: S, service: CloudService)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (_never, stopped) = watch::channel(false);
+    serve_stream(stream, service, stopped).await;
+}
+
+/// Serves one connection until it ends or `stopped` says so.
 async fn serve_stream<S>(stream: S, service: CloudService, mut stopped: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

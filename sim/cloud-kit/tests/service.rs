@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_kit::{
-    Arrival, Clock, Cloud, CloudService, Fault, Outcome, Reply, TransportError, serve, service,
+    Arrival, Clock, Cloud, CloudService, Fault, Outcome, Reply, TransportError, serve, serve_connection,
+    service,
 };
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -203,6 +204,22 @@ async fn raw(address: std::net::SocketAddr, path: &str) -> String {
     // A reset is as good as an end here: the connection is gone.
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_memory_stream_carries_http_under_a_paused_clock() {
+    let (_, service) = cloud();
+    service.set_latency(Duration::from_secs(3600));
+    let (mut client, server) = tokio::io::duplex(1024);
+    let serving = tokio::spawn(serve_connection(server, service));
+    client
+        .write_all(b"GET /a HTTP/1.1\r\nhost: sim\r\nconnection: close\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.ends_with(r#"{"count":0}"#), "{answer}");
+    serving.await.unwrap();
 }
 
 #[tokio::test]
