@@ -1,5 +1,6 @@
 //! The handle to a running simulator.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, MutexGuard};
@@ -34,6 +35,12 @@ pub struct CloudscaleSim {
     /// Held for its end only.
     #[expect(dead_code, reason = "the data plane ends with the last handle")]
     pub(crate) traffic: Option<Arc<Traffic>>,
+}
+
+impl fmt::Debug for CloudscaleSim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CloudscaleSim").finish_non_exhaustive()
+    }
 }
 
 /// A server for [`CloudscaleSim::add_server`].
