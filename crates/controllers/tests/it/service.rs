@@ -12,6 +12,9 @@ use bowline_kube_api::{Effect, Fault};
 use serde_json::json;
 use world::World;
 
+/// One edit of a Service, with its name.
+type Edit = (&'static str, fn(&mut serde_json::Value));
+
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
@@ -83,7 +86,7 @@ async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
     world.add_service("web");
     world.settled("web").await;
     let reads = || world.cloud.calls("read").len();
-    let changes: [(&str, fn(&mut serde_json::Value)); 4] = [
+    let changes: [Edit; 4] = [
         ("labels", |s| s["metadata"]["labels"]["x"] = json!("y")),
         ("selector", |s| s["spec"]["selector"]["x"] = json!("y")),
         ("internal policy", |s| {
@@ -99,7 +102,7 @@ async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
         world.pass(seconds(1)).await;
     }
     assert_eq!(reads(), before, "S-03");
-    let changes: [(&str, fn(&mut serde_json::Value)); 7] = [
+    let changes: [Edit; 7] = [
         ("source range", |s| {
             s["spec"]["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
         }),
