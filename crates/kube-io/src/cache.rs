@@ -97,7 +97,8 @@ pub type NodeCache = Cache<Node>;
 /// The Services of the cluster.
 pub type ServiceCache = Cache<Service>;
 
-type Listener<T> = Arc<dyn Fn(&Change<T>) + Send + Sync>;
+/// What is called after each change.
+pub type Listener<T> = Arc<dyn Fn(&Change<T>) + Send + Sync>;
 type Objects<T> = BTreeMap<<T as CacheKey>::Key, Arc<T>>;
 
 /// The objects of one kind, in key order.
@@ -175,7 +176,7 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// Calls the listener for each change from now on, after calling it with [`Change::Added`] for everything present.
-    pub fn subscribe(&self, listener: Arc<dyn Fn(&Change<T>) + Send + Sync>) {
+    pub fn subscribe(&self, listener: Listener<T>) {
         let mut listeners = self.lock();
         for object in self.all() {
             listener(&Change::Added(object));
@@ -219,7 +220,7 @@ impl<T: CacheKey> Cache<T> {
             }
             std::mem::replace(objects, after.clone())
         });
-        let mut changes: BTreeMap<T::Key, (Option<Arc<T>>, Option<Arc<T>>)> = BTreeMap::new();
+        let mut changes = BTreeMap::new();
         for (key, object) in after {
             match before.remove(&key) {
                 Some(known) if Arc::ptr_eq(&known, &object) => {}

@@ -331,7 +331,9 @@ fn type_name(kind: NoteKind) -> &'static str {
 fn shortened(mut message: String) -> String {
     const MARK: &str = "...";
     if message.len() > LONGEST_MESSAGE {
-        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE - MARK.len()));
+        let fits = |end: &usize| message.is_char_boundary(*end);
+        let end = (0..=LONGEST_MESSAGE - MARK.len()).rev().find(fits).unwrap_or(0);
+        message.truncate(end);
         message.push_str(MARK);
     }
     message

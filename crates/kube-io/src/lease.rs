@@ -36,7 +36,7 @@ pub struct LeaseRecord {
     /// `metadata.uid`, for events about the lease.
     pub uid: String,
     /// The object that the record came from, so that an update does not lose what others have put there.
-    source: Option<Box<Lease>>,
+    pub source: Option<Box<Lease>>,
 }
 
 /// One lease, and the three requests that the Go managers' roles allow: get, create, update.

@@ -27,11 +27,12 @@ mod metrics;
 mod node;
 mod patch;
 mod reads;
+mod reviews;
 mod service;
 mod watch;
 mod writes;
 
-pub use cache::{Cache, CacheKey, Change, NodeCache, ServiceCache};
+pub use cache::{Cache, CacheKey, Change, Listener, NodeCache, ServiceCache};
 pub use client::{Kube, KubeOptions, OpenGate, Pace, WriteGate};
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use connect::{ConnectError, ConnectOptions, MAX_SOCKETS};
@@ -40,6 +41,7 @@ pub use events::{EventSink, EventWriter, ObjectRef, Recorder};
 pub use lease::{Decision, Election, LeaseLock, LeaseRecord, LeaseTimings};
 pub use metrics::KubeMetrics;
 pub use patch::NodePatch;
+pub use reviews::UserInfo;
 pub use watch::{watch_nodes, watch_services};
 
 /// The body type of requests, for services that are handed to [`Kube::with_service`].

@@ -195,3 +195,6 @@ fn network_unavailable(conditions: &[WireCondition<'_>]) -> Option<NetworkUnavai
             .unwrap_or_default(),
     })
 }
+
+#[cfg(test)]
+mod tests;

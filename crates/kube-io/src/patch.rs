@@ -218,3 +218,6 @@ fn pairs(annotations: &[(String, Option<String>)]) -> Value {
         .map(|(key, value)| (key.clone(), json!(value)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,42 +64,48 @@ impl Backoff {
 async fn watch<T: Listed>(kube: Kube, cache: Arc<Cache<T>>, open: Duration) {
     let mut backoff = Backoff::default();
     let mut version: Option<String> = None;
+    let mut is_new = false; // whether the version is that of a list
     loop {
         let failure = match version.take() {
             None => match fill(&kube, &cache).await {
                 Ok(listed) => {
                     version = Some(listed);
+                    is_new = true;
                     continue;
                 }
                 Err(error) => error,
             },
-            Some(from) => {
-                let mut position = from;
-                match follow(&kube, &cache, &mut position, open, &mut backoff).await {
-                    Ok(()) => {
-                        version = Some(position);
-                        continue;
-                    }
-                    Err(KubeError::Expired(reason)) => {
-                        tracing::debug!(kind = T::PLURAL, reason, "Watch expired, listing again");
-                        // Once at once; a server that answers every watch so is not asked for lists in a row.
-                        if backoff.failures == 0 {
-                            backoff.failures = 1;
-                            continue;
-                        }
-                        KubeError::Expired(reason)
-                    }
-                    Err(error) => {
-                        version = Some(position);
-                        error
-                    }
+            Some(mut position) => match follow(&kube, &cache, &mut position, open, &mut backoff).await {
+                Ok(()) => {
+                    backoff.reset();
+                    version = Some(position);
+                    is_new = false;
+                    continue;
                 }
-            }
+                // What expires at once after a list would only be listed again and again.
+                Err(KubeError::Expired(reason)) if !is_new => {
+                    tracing::debug!(kind = T::PLURAL, reason, "Watch expired, listing again");
+                    continue;
+                }
+                Err(error) => {
+                    // Nothing was missed if only the connection failed. After anything else, begin with a list.
+                    version = goes_on(&error).then_some(position);
+                    is_new = false;
+                    error
+                }
+            },
         };
         let wait = backoff.next().max(failure.retry_after().unwrap_or_default());
         tracing::warn!(kind = T::PLURAL, err = %failure, wait_seconds = wait.as_secs_f64(), "Watch failed");
         tokio::time::sleep(wait).await;
     }
+}
+
+fn goes_on(error: &KubeError) -> bool {
+    matches!(
+        error,
+        KubeError::Transport(_) | KubeError::Timeout | KubeError::Throttled { .. }
+    )
 }
 
 async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>) -> Result<String, KubeError> {
@@ -132,9 +138,10 @@ async fn follow<T: Listed>(
     let begun = Instant::now();
     let mut lines = Lines::new(kube.open(Call::get(path).ranked(Rank::Watch)).await?.into_body());
     let mut has_shown = false;
+    // A silence ends the watch in good order: if the API server is gone, the next one will tell.
     while let Some(line) = tokio::time::timeout(SILENCE, lines.next())
         .await
-        .unwrap_or(Err(KubeError::Timeout))?
+        .unwrap_or(Ok(None))?
     {
         let event: WireEvent<'_> = read(line)?;
         if let Some(version) = apply(kube, cache, &event)? {

@@ -1,0 +1,122 @@
+use bowline_cloud_provider::{AddressType, TaintEffect, keys};
+
+use super::*;
+
+const NODE: &str = r#"{
+  "kind": "Node", "apiVersion": "v1",
+  "metadata": {
+    "name": "worker-1", "uid": "5c9b", "resourceVersion": "4711",
+    "creationTimestamp": "2026-03-01T10:00:00Z",
+    "deletionTimestamp": null,
+    "labels": {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"},
+    "annotations": {
+      "alpha.kubernetes.io/provided-node-ip": "10.0.0.1",
+      "kubectl.kubernetes.io/last-applied-configuration": "{\"kind\":\"Node\"}",
+      "note": "a \"quoted\" word"
+    },
+    "managedFields": [{"manager": "kubelet", "fieldsV1": {"f:status": {}}}]
+  },
+  "spec": {
+    "podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24", "fd00:1::/64"],
+    "providerID": "nimbus://7", "unschedulable": true,
+    "taints": [
+      {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"},
+      {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-03-01T10:00:00Z"}
+    ]
+  },
+  "status": {
+    "capacity": {"cpu": "4"},
+    "addresses": [
+      {"type": "InternalIP", "address": "10.0.0.1"}, {"type": "InternalIP", "address": "fd00::1"},
+      {"type": "Hostname", "address": "worker-1"}, {"type": "PodIP", "address": "10.1.0.1"}
+    ],
+    "conditions": [
+      {"type": "NetworkUnavailable", "status": "True", "reason": "NoRouteCreated", "message": "none yet"},
+      {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "lastHeartbeatTime": "2026-03-01T10:00:00Z"}
+    ],
+    "images": [{"names": ["registry.k8s.io/pause:3.10"], "sizeBytes": 320368}],
+    "nodeInfo": {"kubeletVersion": "v1.34.4"}
+  }
+}"#;
+
+fn node(json: &str) -> Node {
+    decode(json.as_bytes(), &Interner::default()).unwrap()
+}
+
+#[test]
+fn all_that_is_looked_at_is_read() {
+    let node = node(NODE);
+    assert_eq!(
+        (node.name.as_str(), &*node.uid, &*node.resource_version),
+        ("worker-1", "5c9b", "4711")
+    );
+    assert_eq!(node.created.to_string(), "2026-03-01T10:00:00Z");
+    assert!(!node.deleting && node.unschedulable);
+    assert_eq!(node.labels.value("kubernetes.io/arch"), Some("amd64"));
+    assert_eq!(
+        node.annotations.value(keys::ANNOTATION_PROVIDED_NODE_IP),
+        Some("10.0.0.1")
+    );
+    assert_eq!(node.annotations.value("note"), Some("a \"quoted\" word"));
+    assert_eq!(node.provider_id.as_deref(), Some("nimbus://7"));
+    assert_eq!(node.pod_cidrs, ["10.1.0.0/24", "fd00:1::/64"]);
+    assert!(node.is_uninitialized());
+    assert_eq!(node.taints[1].effect, TaintEffect::NoExecute);
+    assert_eq!(node.taints[1].time_added.as_deref(), Some("2026-03-01T10:00:00Z"));
+    assert_eq!(node.addresses.len(), 4);
+    assert_eq!(
+        node.addresses[1],
+        NodeAddress::new(AddressType::InternalIp, "fd00::1")
+    );
+    assert_eq!(node.addresses[3].kind, AddressType::Other("PodIP".into()));
+    assert_eq!(node.readiness, Readiness::NotReady);
+    let network = node.network_unavailable.unwrap();
+    assert_eq!(
+        (network.is_unavailable, network.reason.as_str()),
+        (true, "NoRouteCreated")
+    );
+}
+
+#[test]
+fn the_copy_that_kubectl_keeps_is_dropped() {
+    assert!(!node(NODE).annotations.contains(LAST_APPLIED));
+}
+
+#[test]
+fn a_bare_node_is_read() {
+    let node = node(r#"{"metadata":{"name":"a"},"spec":{"providerID":""}}"#);
+    assert_eq!(node, Node::named("a"));
+}
+
+#[test]
+fn a_node_that_is_going_away_is_known_as_such() {
+    assert!(node(r#"{"metadata":{"name":"a","deletionTimestamp":"2026-03-01T10:00:00Z"}}"#).deleting);
+}
+
+#[test]
+fn nodes_share_their_strings() {
+    let strings = Interner::default();
+    let first = decode(NODE.as_bytes(), &strings).unwrap();
+    let second = decode(NODE.as_bytes(), &strings).unwrap();
+    let place = |node: &Node| node.labels.value("kubernetes.io/os").unwrap().as_ptr();
+    assert_eq!(place(&first), place(&second));
+    assert!(Arc::ptr_eq(
+        first.provider_id.as_ref().unwrap(),
+        second.provider_id.as_ref().unwrap()
+    ));
+}
+
+#[test]
+fn readiness_follows_the_ready_condition() {
+    for (status, readiness) in [
+        ("True", Readiness::Ready),
+        ("False", Readiness::NotReady),
+        ("Unknown", Readiness::Unknown),
+    ] {
+        let json = format!(
+            r#"{{"metadata":{{"name":"a"}},"status":{{"conditions":[
+                {{"type":"DiskPressure","status":"True"}},{{"type":"Ready","status":"{status}"}}]}}}}"#
+        );
+        assert_eq!(node(&json).readiness, readiness);
+    }
+}

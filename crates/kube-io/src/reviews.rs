@@ -1,0 +1,121 @@
+//! The API server's word about somebody else's credentials: whose token this is, and what its user may do.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::client::Kube;
+use crate::error::KubeError;
+use crate::exchange::{Call, JSON};
+use crate::reads::read;
+
+/// A user as the API server knows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UserInfo {
+    /// The name.
+    #[serde(rename(deserialize = "username", serialize = "user"))]
+    pub name: String,
+    /// The UID; empty if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// The groups.
+    pub groups: Vec<String>,
+    /// Further facts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Reviewed<S> {
+    status: S,
+}
+
+#[derive(Deserialize)]
+struct TokenStatus {
+    #[serde(default)]
+    authenticated: bool,
+    #[serde(default)]
+    user: UserInfo,
+}
+
+#[derive(Deserialize)]
+struct AccessStatus {
+    #[serde(default)]
+    allowed: bool,
+}
+
+impl Kube {
+    /// Whose bearer token this is; none if it is nobody's. A review is no write to the cluster, but it is sent as one:
+    /// a follower needs an open gate for it.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Forbidden`] unless the role grants `create` on `tokenreviews`.
+    pub async fn review_token(&self, token: &str) -> Result<Option<UserInfo>, KubeError> {
+        let body = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenReview",
+            "spec": { "token": token },
+        });
+        let call = Call::send(
+            Method::POST,
+            "/apis/authentication.k8s.io/v1/tokenreviews",
+            JSON,
+            &body,
+        );
+        let answer: Reviewed<TokenStatus> = read(&self.exchange(call).await?)?;
+        Ok(answer.status.authenticated.then_some(answer.status.user))
+    }
+
+    /// Whether the user may do this to a path that belongs to no resource, such as `get` to `/metrics`. A review is no
+    /// write to the cluster, but it is sent as one: a follower needs an open gate for it.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Forbidden`] unless the role grants `create` on `subjectaccessreviews`.
+    pub async fn review_access(&self, user: &UserInfo, verb: &str, path: &str) -> Result<bool, KubeError> {
+        let mut spec = json!(user);
+        spec["nonResourceAttributes"] = json!({ "path": path, "verb": verb });
+        let body = json!({
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": spec,
+        });
+        let call = Call::send(
+            Method::POST,
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            JSON,
+            &body,
+        );
+        let answer: Reviewed<AccessStatus> = read(&self.exchange(call).await?)?;
+        Ok(answer.status.allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_read_from_a_token_review_and_written_to_an_access_review() {
+        let user: UserInfo = serde_json::from_value(json!({
+            "username": "system:serviceaccount:monitoring:prometheus",
+            "uid": "u-1",
+            "groups": ["system:authenticated"],
+            "extra": { "node": ["a"] },
+        }))
+        .unwrap();
+        assert_eq!(
+            json!(user),
+            json!({
+                "user": "system:serviceaccount:monitoring:prometheus",
+                "uid": "u-1",
+                "groups": ["system:authenticated"],
+                "extra": { "node": ["a"] },
+            })
+        );
+    }
+}

@@ -1,0 +1,212 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::plan::NoteKind;
+use bowline_cloud_provider::{Node, Service};
+use bowline_kube_api::{Effect, Fault, KubeApi, Status};
+use bowline_kube_io::{EventSink, ObjectRef, Recorder};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::{Switch, client, server, service};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+struct Written {
+    api: KubeApi,
+    sink: EventSink,
+    recorder: Recorder,
+    node: ObjectRef,
+}
+
+impl Written {
+    fn start() -> Self {
+        let api = server();
+        let (sink, writer) = EventSink::channel(client(&api), "host-1");
+        tokio::spawn(writer.run());
+        let recorder = sink.recorder("cloud-node-controller");
+        let node = ObjectRef::from(&Node {
+            uid: Arc::from("uid-a"),
+            ..Node::named("a")
+        });
+        Self {
+            api,
+            sink,
+            recorder,
+            node,
+        }
+    }
+
+    fn say(&self, message: &str) {
+        self.recorder
+            .record(&self.node, NoteKind::Normal, "Synced", message);
+    }
+
+    /// The events there are once everything is written.
+    async fn events(&self) -> Vec<Value> {
+        assert_eq!(self.sink.drain(30 * MINUTE).await, 0);
+        self.api.objects("Event")
+    }
+
+    fn verbs(&self) -> Vec<String> {
+        let of_events = self
+            .api
+            .journal()
+            .matching(|exchange| exchange.resource == "events");
+        of_events.into_iter().map(|exchange| exchange.verb).collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_looks_like_that_of_a_go_manager() {
+    let written = Written::start();
+    written.say("Node synced successfully");
+    let mut event = written.events().await.remove(0);
+    let metadata = event.as_object_mut().unwrap().remove("metadata").unwrap();
+    assert_eq!(metadata["namespace"], "default");
+    assert!(metadata["name"].as_str().unwrap().starts_with("a."));
+    assert_eq!(
+        event,
+        json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "involvedObject": {"kind": "Node", "apiVersion": "v1", "name": "a", "uid": "uid-a"},
+            "type": "Normal",
+            "reason": "Synced",
+            "message": "Node synced successfully",
+            "source": {"component": "cloud-node-controller", "host": "host-1"},
+            "reportingComponent": "cloud-node-controller",
+            "reportingInstance": "host-1",
+            "firstTimestamp": "2026-03-01T10:00:00Z",
+            "lastTimestamp": "2026-03-01T10:00:00Z",
+            "count": 1,
+        })
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_event_is_counted_up_in_place() {
+    let written = Written::start();
+    written.say("m");
+    tokio::time::sleep(MINUTE).await;
+    written.say("m");
+    written.say("m");
+    let events = written.events().await;
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["count"], 3);
+    assert_eq!(events[0]["firstTimestamp"], "2026-03-01T10:00:00Z");
+    assert_eq!(events[0]["lastTimestamp"], "2026-03-01T10:01:00Z");
+    assert_eq!(written.verbs(), ["create", "patch", "patch"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_that_expired_is_made_anew() {
+    let written = Written::start();
+    written.say("m");
+    let first = written.events().await.remove(0);
+    written
+        .api
+        .delete("Event", "default", first["metadata"]["name"].as_str().unwrap());
+    written.say("m");
+    let events = written.events().await;
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["count"], 2);
+    assert_ne!(events[0]["metadata"]["name"], first["metadata"]["name"]);
+    assert_eq!(written.verbs(), ["create", "patch", "create"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_a_service_are_kept_in_its_namespace() {
+    let written = Written::start();
+    let mut front = service("front");
+    front["metadata"]["namespace"] = json!("kube-system");
+    let front: Service = serde_json::from_value(written.api.apply_json(front).unwrap()).unwrap();
+    written.recorder.record(
+        &ObjectRef::from(&front),
+        NoteKind::Warning,
+        "SyncLoadBalancerFailed",
+        "bad",
+    );
+    let events = written.events().await;
+    assert_eq!(events[0]["metadata"]["namespace"], "kube-system");
+    assert_eq!(events[0]["involvedObject"]["namespace"], "kube-system");
+    assert_eq!(events[0]["type"], "Warning");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_delays_events_and_nobody_else() {
+    let written = Written::start();
+    let outage = Fault::new(Effect::DropBefore)
+        .verb("create")
+        .resource("events")
+        .times(3);
+    written.api.faults().inject(outage);
+    let begun = Instant::now();
+    written.say("m");
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    assert_eq!(written.events().await.len(), 1);
+    assert_eq!(begun.elapsed(), MINUTE / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_is_given_up_after_twelve_tries() {
+    let written = Written::start();
+    written
+        .api
+        .faults()
+        .inject(Fault::new(Effect::DropBefore).verb("create").resource("events"));
+    written.say("m");
+    assert!(written.events().await.is_empty());
+    assert_eq!(written.verbs().len(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_event_is_not_tried_again() {
+    let written = Written::start();
+    let refusal = Status::new(403, "Forbidden", "no events for you");
+    written.api.faults().fail_next(1, "create", "events", refusal);
+    written.say("m");
+    assert!(written.events().await.is_empty());
+    assert_eq!(written.verbs(), ["create"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_whose_answer_was_lost_is_not_doubled() {
+    let written = Written::start();
+    let lost = Fault::new(Effect::DropAfter)
+        .verb("create")
+        .resource("events")
+        .times(1);
+    written.api.faults().inject(lost);
+    written.say("m");
+    assert_eq!(written.events().await.len(), 1);
+    assert_eq!(written.verbs(), ["create", "create"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn draining_ends_at_its_deadline() {
+    let written = Written::start();
+    written
+        .api
+        .faults()
+        .inject(Fault::new(Effect::DropBefore).resource("events"));
+    written.say("m");
+    written.say("n");
+    let begun = Instant::now();
+    assert_eq!(written.sink.drain(Duration::from_secs(5)).await, 2);
+    assert_eq!(begun.elapsed(), Duration::from_secs(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_lease_no_event_is_sent() {
+    let api = server();
+    let gate = Switch::open();
+    gate.close();
+    let (sink, writer) = EventSink::channel(client(&api).with_gate(gate), "");
+    tokio::spawn(writer.run());
+    let lease = ObjectRef::lease("kube-system", "cloud-controller-manager", "");
+    sink.recorder("manager")
+        .record(&lease, NoteKind::Normal, "LeaderElection", "x became leader");
+    assert_eq!(sink.drain(MINUTE).await, 0);
+    assert!(api.journal().all().is_empty());
+}
