@@ -56,7 +56,7 @@ pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) -> Result<(), String
                 }
                 _ => format!(
                     "json: cannot unmarshal {found} into Go struct field {}.{field} of type {}",
-                    kind.kind,
+                    go_struct(kind, &field),
                     go_type(*expected, scope)
                 ),
             });
@@ -171,6 +171,24 @@ fn go_kind(value: &Value, expected: Type) -> String {
     }
 }
 
+/// The Go type that has a field of this path.
+fn go_struct(kind: &Kind, field: &str) -> String {
+    let parent = field.rsplit_once('.').map_or("", |(parent, _)| parent);
+    match parent {
+        "" => kind.kind.to_owned(),
+        "metadata" => "ObjectMeta".to_owned(),
+        "spec" => format!("{}Spec", kind.kind),
+        "status" => format!("{}Status", kind.kind),
+        "spec.ports" => "ServicePort".to_owned(),
+        "spec.taints" => "Taint".to_owned(),
+        "status.addresses" => "NodeAddress".to_owned(),
+        "status.conditions" => format!("{}Condition", kind.kind),
+        "status.loadBalancer" => "LoadBalancerStatus".to_owned(),
+        "status.loadBalancer.ingress" => "LoadBalancerIngress".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
 fn go_type(expected: Type, field: &str) -> String {
     match expected {
         Type::Text | Type::TextMap | Type::Texts => "string".to_owned(),
@@ -240,12 +258,12 @@ mod tests {
         let mut service = json!({"spec": {"ports": [{"port": "80"}]}});
         assert_eq!(
             canonicalize(kind("Service"), &mut service).unwrap_err(),
-            "json: cannot unmarshal string into Go struct field Service.spec.ports.port of type int32"
+            "json: cannot unmarshal string into Go struct field ServicePort.spec.ports.port of type int32"
         );
         let mut node = json!({"metadata": {"labels": {"a": 1}}});
         assert_eq!(
             canonicalize(kind("Node"), &mut node).unwrap_err(),
-            "json: cannot unmarshal number into Go struct field Node.metadata.labels of type string"
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"
         );
     }
 }

@@ -177,6 +177,9 @@ pub(crate) trait Strategy: Sync {
     /// Checks a change.
     fn validate_update(&self, _new: &Value, _old: &Value, _part: Part, _errors: &mut Vec<FieldError>) {}
 
+    /// Puts in what the Go type writes even when it is empty. The last step before an object is stored.
+    fn finish(&self, _object: &mut Value) {}
+
     /// Fields that can be selected, besides name and namespace.
     fn fields(&self, _object: &Value) -> Vec<(&'static str, String)> {
         Vec::new()

@@ -187,19 +187,20 @@ fn validate_common(object: &Value, errors: &mut Vec<FieldError>) {
         "metadata.annotations",
         errors,
     );
-    for finalizer in path::texts(object, "metadata.finalizers") {
+    for (index, finalizer) in path::texts(object, "metadata.finalizers").into_iter().enumerate() {
+        let field = format!("metadata.finalizers[{index}]");
         let wrong = names::qualified_name(finalizer);
         errors.extend(
             wrong
                 .iter()
-                .map(|text| FieldError::invalid("metadata.finalizers", finalizer, text)),
+                .map(|text| FieldError::invalid(field.as_str(), finalizer, text)),
         );
         if wrong.is_empty()
             && !finalizer.contains('/')
             && !["orphan", "foregroundDeletion", "kubernetes"].contains(&finalizer)
         {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            errors.push(FieldError::invalid("metadata.finalizers", finalizer, detail));
+            errors.push(FieldError::invalid(field.as_str(), finalizer, detail));
         }
     }
     for (index, owner) in path::list(object, "metadata.ownerReferences").iter().enumerate() {

@@ -51,7 +51,8 @@ impl NameRule {
 pub(crate) fn dns_label(name: &str) -> Vec<String> {
     let mut wrong = too_long(name, 63);
     if !is_label(name) {
-        wrong.push(LABEL.to_owned());
+        let dotted = name.split('.').all(is_label);
+        wrong.push(if dotted { "must not contain dots" } else { LABEL }.to_owned());
     }
     wrong
 }

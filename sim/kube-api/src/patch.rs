@@ -34,10 +34,10 @@ impl PatchType {
                 status.message = "server-side apply is not served by this embedded API server".to_owned();
                 Err(status)
             }
-            _ => Err(Status::unsupported_media_type(
-                "application/json-patch+json, application/merge-patch+json, \
-                 application/strategic-merge-patch+json, application/apply-patch+yaml",
-            )),
+            _ => {
+                let status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+                Err(status.with_empty_details())
+            }
         }
     }
 
@@ -55,11 +55,7 @@ impl PatchType {
                     );
                     return Err(Status::new(413, "RequestEntityTooLarge", message));
                 }
-                json_patch::patch(&mut patched, &patch).map_err(|error| {
-                    let message =
-                        format!("the server rejected our request due to an error in our request: {error}");
-                    Status::new(422, "Invalid", message)
-                })?;
+                json_patch::patch(&mut patched, &patch).map_err(|_| Status::patch_does_not_apply())?;
             }
             Self::Merge => {
                 if !body.is_object() {
@@ -71,7 +67,14 @@ impl PatchType {
                 let Value::Object(patch) = body else {
                     return Err(Status::bad_request("error decoding patch: not an object"));
                 };
-                patched = strategic::merge(kind, object, patch).map_err(Status::bad_request)?;
+                patched = strategic::merge(kind, object, patch).map_err(|problem| {
+                    // Upstream tells only malformed directives from errors of its own.
+                    if problem.starts_with("invalid patch format") {
+                        Status::bad_request(problem)
+                    } else {
+                        Status::new(500, "", problem)
+                    }
+                })?;
             }
         }
         Ok(patched)

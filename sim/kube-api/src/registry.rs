@@ -168,9 +168,7 @@ impl Registry<'_> {
         };
         let conflict = |why: String| {
             // Upstream names the kind here where other conflicts name the resource.
-            let mut status = Status::conflict(kind, name, "");
-            status.message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.kind);
-            Err(status)
+            Err(Status::conflict_of_kind(kind, name, &why))
         };
         let (uid, version) = (text(&old, "metadata.uid"), text(&old, "metadata.resourceVersion"));
         if let Some(wanted) = preconditions.uid.as_deref().filter(|wanted| *wanted != uid) {
@@ -204,6 +202,9 @@ impl Registry<'_> {
         meta::mark_deleted(&mut marked, self.now);
         if kept_by_spec {
             set(&mut marked, "status.phase", "Terminating");
+            if texts(&old, "metadata.finalizers").is_empty() {
+                remove(&mut marked, "metadata.deletionGracePeriodSeconds");
+            }
         }
         if marked == *old {
             return Ok(Written::Updated(old));
@@ -272,12 +273,7 @@ impl Registry<'_> {
         if (!own.is_empty() && own != kind.kind)
             || (!api_version.is_empty() && api_version != kind.api_version())
         {
-            return Err(Status::bad_request(format!(
-                "{own} in version {api_version:?} cannot be handled as a {}: no kind {own:?} is registered for the \
-                 resource {}",
-                kind.kind,
-                kind.resource()
-            )));
+            return Err(Status::wrong_kind(kind, &api_version, &own));
         }
         canonicalize(kind, object).map_err(|problem| misfit(kind, &problem))?;
         kind.strategy.default(object);
@@ -286,7 +282,9 @@ impl Registry<'_> {
 
     /// What the strategy left behind gets the stored form, too.
     fn settle(&self, kind: &Kind, object: &mut Value) -> Result<(), Status> {
-        canonicalize(kind, object).map_err(|problem| Status::internal(&problem))
+        canonicalize(kind, object).map_err(|problem| Status::internal(&problem))?;
+        kind.strategy.finish(object);
+        Ok(())
     }
 
     /// `NamespaceLifecycle`: nothing is created in a namespace that is missing or on its way out.
@@ -360,11 +358,11 @@ fn check_preconditions(kind: &Kind, new: &mut Value, old: &Value, is_patch: bool
             );
             Err(Status::invalid(kind.group, kind.plural, name, &[error]))
         }
-        wanted if wanted.parse::<u64>().is_err() => {
-            let error = format!("strconv.ParseUint: parsing {wanted:?}: invalid syntax");
-            let error = crate::field::FieldError::invalid("metadata.resourceVersion", wanted, &error);
-            Err(Status::invalid(kind.group, kind.plural, name, &[error]))
-        }
+        wanted if wanted.parse::<u64>().is_err() => Err(Status::new(
+            500,
+            "",
+            format!("strconv.ParseUint: parsing {wanted:?}: invalid syntax"),
+        )),
         _ => Err(Status::conflict(kind, name, MODIFIED)),
     }
 }

@@ -17,6 +17,8 @@ pub struct Status {
     /// `retryAfterSeconds`; also sent as the `Retry-After` header.
     pub retry_after_seconds: Option<u32>,
     details: Map<String, Value>,
+    /// Whether details are written though there are none, as generic server errors do.
+    empty_details: bool,
     /// Continue token that goes with an expired one.
     pub(crate) continue_token: Option<String>,
 }
@@ -30,6 +32,7 @@ impl Status {
             message: message.into(),
             retry_after_seconds: None,
             details: Map::new(),
+            empty_details: false,
             continue_token: None,
         }
     }
@@ -74,18 +77,45 @@ impl Status {
         self
     }
 
+    /// A conflict that is reported on the kind instead of the resource.
+    pub(crate) fn conflict_of_kind(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.kind);
+        let mut status = Self::new(409, "Conflict", message).about(kind, name);
+        status.detail("kind", kind.kind);
+        status
+    }
+
+    /// A body that holds another kind than the path is for.
+    pub(crate) fn wrong_kind(kind: &Kind, api_version: &str, found: &str) -> Self {
+        let api_version = if api_version.is_empty() {
+            kind.version
+        } else {
+            api_version
+        };
+        Self::bad_request(format!(
+            "{found} in version {api_version:?} cannot be handled as a {}: converting ({api_version}.{found}) to \
+             (core.{}): unknown conversion",
+            kind.kind, kind.kind
+        ))
+    }
+
+    /// A JSON patch that does not fit the object.
+    pub(crate) fn patch_does_not_apply() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self::new(422, "Invalid", message).with_empty_details()
+    }
+
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {
         Self::new(404, "NotFound", format!("{} {name:?} not found", kind.resource())).about(kind, name)
     }
 
     pub(crate) fn no_such_path() -> Self {
-        let mut status = Self::new(
+        Self::new(
             404,
             "NotFound",
             "the server could not find the requested resource",
-        );
-        status.details.clear();
-        status
+        )
+        .with_empty_details()
     }
 
     pub(crate) fn already_exists(kind: &Kind, name: &str) -> Self {
@@ -125,6 +155,7 @@ impl Status {
             "MethodNotAllowed",
             "the server does not allow this method on the requested resource",
         )
+        .with_empty_details()
     }
 
     pub(crate) fn not_acceptable() -> Self {
@@ -199,10 +230,12 @@ impl Status {
             "metadata": metadata,
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code,
         });
-        if !details.is_empty() {
+        if !self.reason.is_empty() {
+            value["reason"] = self.reason.as_str().into();
+        }
+        if !details.is_empty() || self.empty_details {
             value["details"] = Value::Object(details);
         }
         value
@@ -210,6 +243,11 @@ impl Status {
 
     pub(crate) fn with_cause(mut self, cause: Value) -> Self {
         self.details.insert("causes".into(), json!([cause]));
+        self
+    }
+
+    pub(crate) fn with_empty_details(mut self) -> Self {
+        self.empty_details = true;
         self
     }
 

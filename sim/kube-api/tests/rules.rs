@@ -403,7 +403,7 @@ async fn paths_and_methods_that_are_not_served_say_so() {
             415,
             "UnsupportedMediaType",
         ),
-        ("GET", "/api/v1/nodes?limit=x", "", 422, "Invalid"),
+        ("GET", "/api/v1/nodes?limit=x", "", 400, "BadRequest"),
         ("GET", "/api/v1/nodes?resourceVersion=99999", "", 504, "Timeout"),
         (
             "GET",

@@ -117,12 +117,16 @@ pub(super) fn number<T: std::str::FromStr + Default>(text: &str, name: &str) -> 
         return Ok(T::default());
     }
     text.parse().map_err(|_| {
-        let error = FieldError::invalid(
-            name,
-            text,
-            &format!("strconv.ParseUint: parsing {text:?}: invalid syntax"),
-        );
-        Status::invalid("meta.k8s.io", "ListOptions", "", &[error])
+        Status::bad_request(match name {
+            "resourceVersion" => {
+                let problem = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+                format!(
+                    "invalid resource version: {}",
+                    FieldError::invalid(name, text, &problem)
+                )
+            }
+            _ => format!("strconv.ParseInt: parsing {text:?}: invalid syntax"),
+        })
     })
 }
 
@@ -132,7 +136,7 @@ fn place(store: &Store, request: &Request, limit: usize) -> Result<(u64, Option<
     let given = request.query("continue");
     if !given.is_empty() {
         let (revision, after) = read_token(given)
-            .ok_or_else(|| Status::bad_request("continue key is not valid: encoding is invalid"))?;
+            .ok_or_else(|| Status::bad_request("invalid continue token: continue key is not valid"))?;
         let Ok(revision) = u64::try_from(revision) else {
             return Ok((current, Some(after)));
         };

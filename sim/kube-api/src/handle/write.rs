@@ -54,13 +54,7 @@ fn update(core: &Core, kind: &'static Kind, request: &Request, part: Part) -> Re
     let (api_version, own) = (text(&object, "apiVersion"), text(&object, "kind"));
     if (!own.is_empty() && own != kind.kind) || (!api_version.is_empty() && api_version != kind.api_version())
     {
-        let message = format!(
-            "the API version in the data ({api_version}, Kind={own}) does not match the expected API version \
-             ({}, Kind={})",
-            kind.api_version(),
-            kind.kind
-        );
-        return Err(Status::bad_request(message));
+        return Err(Status::wrong_kind(kind, api_version, own));
     }
     write(core, kind, request, part, Update::Put(object))
 }

@@ -122,6 +122,14 @@ impl Strategy for Event {
         }
     }
 
+    fn finish(&self, object: &mut Value) {
+        for field in ["eventTime", "firstTimestamp", "lastTimestamp"] {
+            if path::at(object, field).is_none() {
+                path::set(object, field, Value::Null);
+            }
+        }
+    }
+
     fn fields(&self, object: &Value) -> Vec<(&'static str, String)> {
         let value = |field: &'static str| match field {
             "source" if !path::text(object, "source.component").is_empty() => {

@@ -62,6 +62,20 @@ pub(super) const NODE: Kind = Kind {
 };
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
+/// Fields of `status.nodeInfo`, which are written even when they are empty.
+const NODE_INFO: &[&str] = &[
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+];
+
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 
 struct Node;
@@ -88,7 +102,8 @@ impl Strategy for Node {
                 let first = first.to_owned();
                 path::set(object, "spec.podCIDR", first);
             }
-            (single, None) if !single.is_empty() => {
+            // The old field wins.
+            (single, first) if !single.is_empty() && first != Some(single) => {
                 let single = vec![single.to_owned()];
                 path::set(object, "spec.podCIDRs", single);
             }
@@ -131,6 +146,29 @@ impl Strategy for Node {
         }
         if part == Part::Status {
             validate_taints(new, errors);
+        }
+    }
+
+    fn finish(&self, object: &mut Value) {
+        for field in NODE_INFO {
+            let field = format!("status.nodeInfo.{field}");
+            if path::at(object, &field).is_none() {
+                path::set(object, &field, "");
+            }
+        }
+        if path::at(object, "status.daemonEndpoints.kubeletEndpoint").is_none() {
+            path::set(
+                object,
+                "status.daemonEndpoints.kubeletEndpoint",
+                serde_json::json!({"Port": 0}),
+            );
+        }
+        for condition in path::list_mut(object, "status.conditions").into_iter().flatten() {
+            for field in ["lastHeartbeatTime", "lastTransitionTime"] {
+                if path::at(condition, field).is_none() {
+                    path::set(condition, field, Value::Null);
+                }
+            }
         }
     }
 

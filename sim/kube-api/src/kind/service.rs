@@ -120,8 +120,10 @@ impl Strategy for Service {
         if externally_accessible(object) {
             default(object, "spec.externalTrafficPolicy", "Cluster");
         }
-        if text(object, "spec.type") != "ExternalName" {
+        if needs_cluster_ip(object) {
             default(object, "spec.internalTrafficPolicy", "Cluster");
+        } else {
+            remove(object, "spec.internalTrafficPolicy");
         }
         if is_load_balancer(object) {
             if at(object, "spec.allocateLoadBalancerNodePorts").is_none() {

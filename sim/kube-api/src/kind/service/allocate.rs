@@ -20,7 +20,6 @@ use crate::store::key_of;
 
 /// Service range of the cluster, a /16.
 const RANGE: [u8; 2] = [10, 96];
-const RANGE_TEXT: &str = "10.96.0.0/16";
 
 /// Node port range of the cluster.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
@@ -213,7 +212,7 @@ fn cluster_ip(object: &mut Value, cx: &mut Context<'_>) -> Result<(), Status> {
         .parse::<Ipv4Addr>()
         .is_ok_and(|ip| ip.octets()[..2] == RANGE);
     let problem = if !in_range {
-        format!("the provided IP ({asked}) is not in the valid range. The range of valid IPs is {RANGE_TEXT}")
+        "the provided network does not match the current range".to_owned()
     } else if used.contains(&asked) {
         "provided IP is already allocated".to_owned()
     } else {
