@@ -1,0 +1,225 @@
+//! The annotations of a Service: what they are called, what they mean, how they are read.
+
+use bowline_cloud_provider::facts;
+use k8s_openapi::api::core::v1::Service;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+mod table;
+
+pub(crate) use table::*;
+pub use table::{AnnotationSpec, Changeability, ValueKind, annotation_table};
+
+/// Reads annotations of one Service and collects everything that is wrong with them, so that a person hears of all
+/// problems at once.
+pub(crate) struct Reader<'a> {
+    service: &'a Service,
+    problems: Vec<String>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(service: &'a Service) -> Self {
+        Self {
+            service,
+            problems: Vec::new(),
+        }
+    }
+
+    /// The value, or the default if the key is absent. A value that is there and empty is empty.
+    pub(crate) fn text(&self, spec: &AnnotationSpec) -> &'a str {
+        facts::annotation(self.service, spec.key).unwrap_or(spec.default)
+    }
+
+    /// Whether the key is there.
+    pub(crate) fn has(&self, spec: &AnnotationSpec) -> bool {
+        facts::annotation(self.service, spec.key).is_some()
+    }
+
+    /// A whole number that is not negative. On a problem 0, which nobody gets to see.
+    pub(crate) fn int(&mut self, spec: &AnnotationSpec) -> i64 {
+        let text = self.text(spec);
+        let problem = match text.parse::<i64>() {
+            Ok(number) if number >= 0 => return number,
+            Ok(_) => "must not be negative".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.problem(format!("cannot convert {text} to int ({}): {problem}", spec.key));
+        0
+    }
+
+    /// A JSON list of strings.
+    pub(crate) fn list(&mut self, spec: &AnnotationSpec) -> Vec<String> {
+        let text = self.text(spec);
+        match parse_list(text) {
+            Ok(list) => list,
+            Err(error) => {
+                self.problem(format!(
+                    "not a valid JSON string list: {text} ({}): {error}",
+                    spec.key
+                ));
+                Vec::new()
+            }
+        }
+    }
+
+    /// A JSON value; `failure` is upstream's text for one that is none.
+    pub(crate) fn json<T: DeserializeOwned>(&mut self, spec: &AnnotationSpec, failure: &str) -> Option<T> {
+        match parse_json(self.text(spec)) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.problem(format!("{failure} {}: {error}", spec.key));
+                None
+            }
+        }
+    }
+
+    /// One of the words that the API knows.
+    pub(crate) fn word(&mut self, spec: &AnnotationSpec, words: &[&str]) -> &'a str {
+        let text = self.text(spec);
+        if !words.contains(&text) {
+            self.problem(format!(
+                "unsupported value '{text}' of {}, must be one of: {}",
+                spec.key,
+                words.join(", ")
+            ));
+        }
+        text
+    }
+
+    /// Notes something that is wrong.
+    pub(crate) fn problem(&mut self, text: impl Into<String>) {
+        self.problems.push(text.into());
+    }
+
+    /// Everything that is wrong, in the order found.
+    pub(crate) fn into_problems(self) -> Vec<String> {
+        self.problems
+    }
+
+    /// Keys that look like one of ours and are none.
+    pub(crate) fn unknown_keys(&self) -> Vec<&'a str> {
+        let annotations = self.service.metadata.annotations.iter().flatten();
+        annotations
+            .map(|(key, _)| key.as_str())
+            .filter(|key| key.starts_with(PREFIX) && annotation_table().iter().all(|spec| spec.key != *key))
+            .collect()
+    }
+}
+
+/// A JSON list of strings; blank and `null` are the empty list.
+pub(crate) fn parse_list(text: &str) -> Result<Vec<String>, serde_json::Error> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(serde_json::from_str::<Option<Vec<String>>>(text)?.unwrap_or_default())
+}
+
+/// A JSON value whose object keys are taken in any letter case. `null` is no value.
+fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    let value: Value = serde_json::from_str(text)?;
+    serde_json::from_value(lower_keys(value))
+}
+
+fn lower_keys(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .map(|(key, value)| (key.to_lowercase(), lower_keys(value)))
+            .collect(),
+        Value::Array(items) => items.into_iter().map(lower_keys).collect(),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn service(annotations: &[(&AnnotationSpec, &str)]) -> Service {
+        let annotations: BTreeMap<String, String> = annotations
+            .iter()
+            .map(|(spec, value)| (spec.key.to_owned(), (*value).to_owned()))
+            .collect();
+        let mut service = Service::default();
+        service.metadata.annotations = Some(annotations);
+        service
+    }
+
+    #[test]
+    fn a_default_counts_only_when_the_key_is_absent() {
+        let service = service(&[(&FLAVOR, ""), (&MONITOR_TIMEOUT, "")]);
+        let mut reader = Reader::new(&service);
+        assert_eq!((reader.text(&FLAVOR), reader.text(&POOL_PROTOCOL)), ("", "tcp"));
+        assert_eq!((reader.int(&MONITOR_DELAY), reader.int(&MONITOR_TIMEOUT)), (2, 0));
+        let problems = reader.into_problems();
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].starts_with(
+            "cannot convert  to int (k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s): "
+        ));
+    }
+
+    #[test]
+    fn numbers_are_decimal_without_blanks_and_may_be_signed() {
+        for (text, number) in [
+            ("+7", Some(7)),
+            ("007", Some(7)),
+            ("0", Some(0)),
+            (" 7", None),
+            ("7.0", None),
+            ("-1", None),
+        ] {
+            let service = service(&[(&MONITOR_DELAY, text)]);
+            let mut reader = Reader::new(&service);
+            let read = reader.int(&MONITOR_DELAY);
+            assert_eq!(
+                Some(read).filter(|_| reader.into_problems().is_empty()),
+                number,
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_list_names_the_annotation_that_is_wrong() {
+        let table = [
+            ("", Some(0)),
+            ("  ", Some(0)),
+            ("null", Some(0)),
+            ("[]", Some(0)),
+            (r#"["a","b"]"#, Some(2)),
+            ("a", None),
+            (r#"["a",1]"#, None),
+            ("{}", None),
+        ];
+        for (text, length) in table {
+            let service = service(&[(&LISTENER_ALLOWED_CIDRS, text)]);
+            let mut reader = Reader::new(&service);
+            let list = reader.list(&LISTENER_ALLOWED_CIDRS);
+            let problems = reader.into_problems();
+            assert_eq!(
+                Some(list.len()).filter(|_| problems.is_empty()),
+                length,
+                "{text:?}"
+            );
+            assert!(
+                problems
+                    .iter()
+                    .all(|text| text.contains("(k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs)"))
+            );
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_is_noticed_and_keys_of_others_are_not() {
+        let mut service = service(&[(&FLAVOR, "lb-standard")]);
+        let annotations = service.metadata.annotations.get_or_insert_default();
+        annotations.insert("k8s.cloudscale.ch/loadbalancer-flavour".into(), "x".into());
+        annotations.insert("example.org/loadbalancer-flavour".into(), "x".into());
+        assert_eq!(
+            Reader::new(&service).unknown_keys(),
+            ["k8s.cloudscale.ch/loadbalancer-flavour"]
+        );
+    }
+}

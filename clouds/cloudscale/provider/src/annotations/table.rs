@@ -1,0 +1,151 @@
+//! Every annotation of the provider, one entry each: what the reference page, the parser's messages and the `plan`
+//! command say about it comes from here.
+
+use bowline_plan::Impact;
+
+/// How an annotation's value is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueKind {
+    /// A whole number: decimal digits, a sign if wanted, no blanks.
+    Int,
+    /// A JSON array of strings; an empty text and `null` are the empty list.
+    List,
+    /// A JSON value. Object keys are read in any letter case, unknown ones are ignored.
+    Json,
+    /// The text as it is.
+    Text,
+}
+
+/// Whether an annotation may change once the balancer exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changeability {
+    /// The provider writes it; people leave it alone.
+    Written,
+    /// It changes only what the Service's status shows.
+    StatusOnly,
+    /// Parts of the balancer are changed where they stand.
+    InPlace,
+    /// Parts of the balancer are made anew.
+    Rebuild,
+    /// It is refused: the Service would have to be created anew.
+    Refused,
+}
+
+/// One annotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnnotationSpec {
+    /// The whole key.
+    pub key: &'static str,
+    /// How its value is read.
+    pub kind: ValueKind,
+    /// What counts when the key is absent, as it would be written; an empty value that is there stays empty.
+    pub default: &'static str,
+    /// Whether it may change.
+    pub change: Changeability,
+    /// What a change does to present traffic, as announced to operators.
+    pub impact: Impact,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+macro_rules! annotations {
+    ($($name:ident = $suffix:literal, $kind:ident, $default:literal, $change:ident, $impact:ident, $doc:literal;)*) => {
+        $(
+            #[doc = $doc]
+            pub(crate) const $name: AnnotationSpec = AnnotationSpec {
+                key: concat!("k8s.cloudscale.ch/", $suffix),
+                kind: ValueKind::$kind,
+                default: $default,
+                change: Changeability::$change,
+                impact: Impact::$impact,
+                doc: $doc,
+            };
+        )*
+
+        static TABLE: &[AnnotationSpec] = &[$($name),*];
+    };
+}
+
+annotations! {
+    UUID = "loadbalancer-uuid", Text, "", Written, None,
+        "UUID of the load balancer, once it exists. Set by hand, it adopts the load balancer that it names.";
+    CONFIG_VERSION = "loadbalancer-config-version", Text, "1", Written, None,
+        "Version of the defaults that the load balancer was made with. Only `1` is known.";
+    NAME = "loadbalancer-name", Text, "k8s-service-<service UID>", InPlace, None,
+        "Name of the load balancer. A change renames it.";
+    FLAVOR = "loadbalancer-flavor", Text, "lb-standard", Refused, None,
+        "Flavor of the load balancer.";
+    ZONE = "loadbalancer-zone", Text, "", Refused, None,
+        "Zone of the load balancer, such as `rma1`. Empty: the zone that all nodes stand in. Written once it is known.";
+    VIP_ADDRESSES = "loadbalancer-vip-addresses", Json, "[]", Refused, None,
+        "Addresses of the load balancer: a list of objects with `subnet` (UUID) and `address`, either of them optional. Empty: one public IPv4 and one public IPv6 address. With a subnet, the load balancer is private.";
+    FLOATING_IPS = "loadbalancer-floating-ips", List, "[]", InPlace, Minimal,
+        "Floating IPs that lead to the load balancer, such as `[\"198.51.100.7/32\"]`. One that is taken off the list stays where it is.";
+    POOL_ALGORITHM = "loadbalancer-pool-algorithm", Text, "round_robin", Rebuild, Considerable,
+        "How a pool chooses a member: `round_robin`, `least_connections` or `source_ip`.";
+    POOL_PROTOCOL = "loadbalancer-pool-protocol", Text, "tcp", Rebuild, Considerable,
+        "What is spoken to the members of TCP ports: `tcp`, or `proxy` and `proxyv2` for a PROXY protocol header. UDP ports always use `udp`.";
+    LISTENER_PROTOCOL = "loadbalancer-listener-protocol", Text, "tcp", Rebuild, Minimal,
+        "What listeners of TCP ports accept: `tcp`. UDP ports always use `udp`.";
+    LISTENER_ALLOWED_CIDRS = "loadbalancer-listener-allowed-cidrs", List, "[]", InPlace, Minimal,
+        "Networks in CIDR notation that may connect. Empty: everyone.";
+    LISTENER_ALLOWED_SUBNETS = "loadbalancer-listener-allowed-subnets", List, "[]", Rebuild, Considerable,
+        "UUIDs of subnets: only node addresses in one of them become members. Empty: all private addresses.";
+    TIMEOUT_CLIENT_DATA = "loadbalancer-timeout-client-data-ms", Int, "50000", InPlace, None,
+        "Milliseconds after which a silent client is dropped.";
+    TIMEOUT_MEMBER_CONNECT = "loadbalancer-timeout-member-connect-ms", Int, "5000", InPlace, None,
+        "Milliseconds that connecting to a member may take.";
+    TIMEOUT_MEMBER_DATA = "loadbalancer-timeout-member-data-ms", Int, "50000", InPlace, None,
+        "Milliseconds after which a silent member is dropped.";
+    MONITOR_TYPE = "loadbalancer-health-monitor-type", Text, "tcp", Rebuild, Minimal,
+        "How members are checked: `ping`, `tcp`, `http`, `https`, `tls-hello` or `udp-connect`. With `externalTrafficPolicy: Local` it is always `http`.";
+    MONITOR_HTTP = "loadbalancer-health-monitor-http", Json, "{}", InPlace, Minimal,
+        "Details of `http` and `https` checks: an object with `expected_codes`, `method`, `url_path`, `version` and `host`. Another `version` makes the monitor anew.";
+    MONITOR_DELAY = "loadbalancer-health-monitor-delay-s", Int, "2", InPlace, Minimal,
+        "Seconds between two checks.";
+    MONITOR_TIMEOUT = "loadbalancer-health-monitor-timeout-s", Int, "1", InPlace, Minimal,
+        "Seconds that a check may take.";
+    MONITOR_UP_THRESHOLD = "loadbalancer-health-monitor-up-threshold", Int, "2", InPlace, Minimal,
+        "Good checks in a row that make a member up.";
+    MONITOR_DOWN_THRESHOLD = "loadbalancer-health-monitor-down-threshold", Int, "3", InPlace, Minimal,
+        "Bad checks in a row that make a member down.";
+    FORCE_HOSTNAME = "loadbalancer-force-hostname", Text, "", StatusOnly, None,
+        "Host name that the Service's status shows instead of addresses. It should resolve to the load balancer.";
+    IP_MODE = "loadbalancer-ip-mode", Text, "Proxy", StatusOnly, None,
+        "`ipMode` of the addresses in the Service's status, from Kubernetes 1.30 on: `Proxy` or `VIP`.";
+    NODE_SELECTOR = "loadbalancer-node-selector", Text, "", InPlace, Minimal,
+        "Label selector: only nodes that fit become members. Empty: all nodes.";
+}
+
+/// The prefix of the keys above.
+pub(crate) const PREFIX: &str = "k8s.cloudscale.ch/loadbalancer-";
+
+/// All annotations of the provider, in the order of the reference page.
+#[must_use]
+pub fn annotation_table() -> &'static [AnnotationSpec] {
+    TABLE
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_holds_each_of_the_24_keys_once() {
+        let keys: BTreeSet<&str> = annotation_table().iter().map(|entry| entry.key).collect();
+        assert_eq!((keys.len(), annotation_table().len()), (24, 24));
+        assert!(keys.iter().all(|key| key.starts_with(PREFIX)));
+    }
+
+    #[test]
+    fn defaults_of_numbers_are_those_that_live_balancers_have() {
+        let numbers: Vec<&str> = annotation_table()
+            .iter()
+            .filter(|entry| entry.kind == ValueKind::Int)
+            .map(|entry| entry.default)
+            .collect();
+        assert_eq!(numbers, ["50000", "5000", "50000", "2", "1", "2", "3"]);
+    }
+}

@@ -1,0 +1,307 @@
+//! Makes the writes.
+
+use bowline_cloud_provider::CloudError;
+use bowline_cloudscale_client::{
+    ApiError, Client, Deleted, ErrorKind, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
+    Monitor, Pool, PoolId,
+};
+
+use crate::error::write_error;
+use crate::observe::Observed;
+use crate::step::{CloudStep, PartChange};
+
+/// What the answer to a write told.
+#[derive(Debug, Default)]
+pub(crate) struct Learned {
+    /// What was created.
+    pub(crate) created: Option<Created>,
+    /// Whether the old object of the step is gone, or was not asked for.
+    pub(crate) old_is_gone: bool,
+    /// Whether an attribute was changed.
+    pub(crate) is_changed: bool,
+    /// Whether the API wants no two pools of one name.
+    pub(crate) is_crowded: bool,
+    /// Whether nothing, or only the first half, happened because the balancer is busy.
+    pub(crate) is_busy: bool,
+}
+
+/// Something that was created.
+#[derive(Debug)]
+pub(crate) enum Created {
+    Balancer(Box<LoadBalancer>),
+    Pool(Pool),
+    Member(Member),
+    Listener(Listener),
+    Monitor(Monitor),
+}
+
+impl Learned {
+    fn created(created: Created) -> Self {
+        Self {
+            created: Some(created),
+            ..Self::default()
+        }
+    }
+
+    fn changed() -> Self {
+        Self {
+            is_changed: true,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn gone() -> Self {
+        Self {
+            old_is_gone: true,
+            ..Self::default()
+        }
+    }
+
+    fn busy() -> Self {
+        Self {
+            is_busy: true,
+            ..Self::default()
+        }
+    }
+}
+
+/// Makes writes for one reconcile.
+pub(crate) struct Writer<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) observed: &'a Observed,
+}
+
+/// Whether the API refuses because of the state of things, not because of what is asked. It says so with 409, or with
+/// 400, which can mean anything.
+fn is_refusal(error: &ApiError) -> bool {
+    matches!(error.kind, ErrorKind::Conflict | ErrorKind::Invalid)
+}
+
+/// Whether a refusal can mean that something is in the way. Not if it complains of a value: then deleting what is in the
+/// way would leave nothing at all.
+fn can_be_in_the_way(error: &ApiError) -> bool {
+    const VALUES: &[&str] = &[
+        "allowed_cidrs",
+        "algorithm",
+        "delay_s",
+        "down_threshold",
+        "http",
+        "timeout_client_data_ms",
+        "timeout_member_connect_ms",
+        "timeout_member_data_ms",
+        "timeout_s",
+        "type",
+        "up_threshold",
+    ];
+    error.kind == ErrorKind::Conflict
+        || error.kind == ErrorKind::Invalid
+            && !error.fields.keys().any(|field| VALUES.contains(&field.as_str()))
+}
+
+impl Writer<'_> {
+    /// Makes a step's write, and both halves of a replacement back to back.
+    pub(crate) async fn apply(&self, step: &CloudStep) -> Result<Learned, CloudError> {
+        if self.observed.busy.is_now() {
+            return Ok(Learned::busy());
+        }
+        let outcome = match step {
+            CloudStep::CreateBalancer { new } => {
+                let created = self.client.create_load_balancer(new).await;
+                return created
+                    .map(|balancer| Learned::created(Created::Balancer(Box::new(balancer))))
+                    .map_err(|error| write_error(&error));
+            }
+            CloudStep::RenameBalancer { balancer, name } => self
+                .client
+                .rename_load_balancer(*balancer, name)
+                .await
+                .map(|()| Learned::changed()),
+            CloudStep::DeleteBalancer { balancer, .. } => {
+                self.client.delete_load_balancer(*balancer).await.map(gone)
+            }
+            CloudStep::AssignFloatingIp {
+                address, balancer, ..
+            } => self
+                .client
+                .assign_floating_ip(address.0.0, *balancer)
+                .await
+                .map(|()| Learned::changed()),
+            CloudStep::Part { balancer, change } => self.change(*balancer, change).await,
+        };
+        match (outcome, step.balancer()) {
+            (Ok(learned), _) => Ok(learned),
+            (Err(error), Some(balancer)) if self.is_busy(balancer, &error).await? => Ok(Learned::busy()),
+            (Err(error), _) => Err(write_error(&error)),
+        }
+    }
+
+    /// Whether a write failed because the balancer is being changed: then nothing happened, and it is to be waited for.
+    async fn is_busy(&self, balancer: LoadBalancerId, error: &ApiError) -> Result<bool, CloudError> {
+        if !is_refusal(error) {
+            return Ok(false);
+        }
+        let is_changing = match self.client.load_balancer(balancer).await {
+            Ok(balancer) => balancer.status == LoadBalancerStatus::Changing,
+            // The refusal says more than the failure to look into it.
+            Err(_) => return Err(write_error(error)),
+        };
+        let is_busy = is_changing || error.kind == ErrorKind::Conflict;
+        if is_busy {
+            self.observed.busy.set();
+        }
+        Ok(is_busy)
+    }
+
+    async fn change(&self, balancer: LoadBalancerId, change: &PartChange) -> Result<Learned, ApiError> {
+        let client = self.client;
+        match change {
+            PartChange::Pool { new, old: None } => match client.create_pool(new).await {
+                Ok(pool) => Ok(Learned::created(Created::Pool(pool))),
+                Err(error) if self.has_namesake(&new.name) && self.blocks(balancer, &error).await => {
+                    Ok(Learned {
+                        is_crowded: true,
+                        ..Learned::default()
+                    })
+                }
+                Err(error) => Err(error),
+            },
+            PartChange::Pool { new, old: Some(old) } => {
+                self.delete_pool(old.id).await?;
+                let created = client.create_pool(new).await.map(Created::Pool);
+                self.second_half(created)
+            }
+            PartChange::Member { pool, new, old, .. } => {
+                let create = || async { client.create_member(*pool, new).await.map(Created::Member) };
+                let Some(old) = old else {
+                    return create().await.map(Learned::created);
+                };
+                self.replace(balancer, create, || client.delete_member(*pool, old.id))
+                    .await
+            }
+            PartChange::Listener { new, old, .. } => {
+                let create = || async { client.create_listener(new).await.map(Created::Listener) };
+                let Some(old) = old else {
+                    return create().await.map(Learned::created);
+                };
+                self.replace(balancer, create, || client.delete_listener(old.id))
+                    .await
+            }
+            PartChange::Monitor { new, old, .. } => {
+                let create = || async { client.create_monitor(new).await.map(Created::Monitor) };
+                let Some(old) = old else {
+                    return create().await.map(Learned::created);
+                };
+                self.replace(balancer, create, || client.delete_monitor(old.id))
+                    .await
+            }
+            PartChange::DeletePool { old, .. } => self.delete_pool(old.id).await.map(gone),
+            PartChange::DeleteMember { pool, old } => client.delete_member(*pool, old.id).await.map(gone),
+            PartChange::DeleteListener { old } => client.delete_listener(old.id).await.map(gone),
+            PartChange::DeleteMonitor { old, .. } => client.delete_monitor(old.id).await.map(gone),
+            PartChange::UpdateListener { id, change, .. } => client
+                .update_listener(*id, change)
+                .await
+                .map(|()| Learned::changed()),
+            PartChange::UpdateMonitor { id, change, .. } => client
+                .update_monitor(*id, change)
+                .await
+                .map(|()| Learned::changed()),
+        }
+    }
+
+    /// Creates beside the old object and deletes that; if the API refuses, deletes and creates with no call in between.
+    ///
+    /// # Cancellation
+    ///
+    /// Between the halves either both objects or none are left: the next reconcile removes the surplus one or creates the
+    /// missing one.
+    async fn replace<C, D>(
+        &self,
+        balancer: LoadBalancerId,
+        create: impl Fn() -> C,
+        delete: impl Fn() -> D,
+    ) -> Result<Learned, ApiError>
+    where
+        C: Future<Output = Result<Created, ApiError>>,
+        D: Future<Output = Result<Deleted, ApiError>>,
+    {
+        match create().await {
+            Ok(created) => {
+                // If this fails, the new object is found by the next reconcile.
+                delete().await?;
+                Ok(Learned {
+                    old_is_gone: true,
+                    ..Learned::created(created)
+                })
+            }
+            Err(error) if self.blocks(balancer, &error).await => {
+                delete().await?;
+                self.second_half(create().await)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is known when the old object is gone and the new one was to be created.
+    fn second_half(&self, created: Result<Created, ApiError>) -> Result<Learned, ApiError> {
+        match created {
+            Ok(created) => Ok(Learned {
+                old_is_gone: true,
+                ..Learned::created(created)
+            }),
+            Err(error) if error.kind == ErrorKind::Conflict => {
+                // Busy with the deletion: the creation is planned again as soon as it is done.
+                self.observed.busy.set();
+                Ok(Learned {
+                    old_is_gone: true,
+                    ..Learned::busy()
+                })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a refusal means that the old object is in the way: not if the balancer is busy.
+    async fn blocks(&self, balancer: LoadBalancerId, error: &ApiError) -> bool {
+        can_be_in_the_way(error)
+            && self
+                .client
+                .load_balancer(balancer)
+                .await
+                .is_ok_and(|balancer| balancer.status != LoadBalancerStatus::Changing)
+    }
+
+    fn has_namesake(&self, name: &str) -> bool {
+        self.observed.pools.iter().any(|pool| pool.pool.name == name)
+    }
+
+    /// Deletes a pool; if the API does not want that as long as something hangs on it, all of that first.
+    async fn delete_pool(&self, id: PoolId) -> Result<Deleted, ApiError> {
+        let refusal = match self.client.delete_pool(id).await {
+            Err(error) if is_refusal(&error) => error,
+            outcome => return outcome,
+        };
+        let Some(pool) = self.observed.pool(id) else {
+            return Err(refusal);
+        };
+        let balancer = pool.pool.load_balancer.uuid;
+        if !self.blocks(balancer, &refusal).await {
+            return Err(refusal);
+        }
+        for member in &pool.members {
+            self.client.delete_member(id, member.uuid).await?;
+        }
+        for listener in &pool.listeners {
+            self.client.delete_listener(listener.uuid).await?;
+        }
+        for monitor in &pool.monitors {
+            self.client.delete_monitor(monitor.uuid).await?;
+        }
+        self.client.delete_pool(id).await
+    }
+}
+
+/// Something is gone, whoever deleted it.
+fn gone(_: Deleted) -> Learned {
+    Learned::gone()
+}

@@ -1,0 +1,107 @@
+//! Load balancers as the service loop wants them.
+
+use std::sync::Arc;
+
+use bowline_cloud_http::Url;
+use bowline_cloud_provider::{
+    CloudError, LoadBalancer, LoadBalancerPlan, Reconciler, Service, ServiceFacts, facts,
+};
+use bowline_cloudscale_client::Client;
+use bowline_plan::Refusal;
+
+use crate::annotations::NODE_SELECTOR;
+use crate::apply::{Learned, Writer};
+use crate::intent::{self, Context, Intent};
+use crate::learn;
+use crate::observe::Observed;
+use crate::observe::reads::Reads;
+use crate::planning::{self, Hrefs};
+use crate::step::CloudStep;
+
+/// The load balancers of a project.
+pub(crate) struct Balancers {
+    client: Client,
+    reads: Arc<Reads>,
+    hrefs: Hrefs,
+    cluster_name_annotation: String,
+}
+
+impl Balancers {
+    pub(crate) fn new(
+        client: Client,
+        reads: Arc<Reads>,
+        base: &Url,
+        cluster_name_annotation: String,
+    ) -> Self {
+        Self {
+            client,
+            reads,
+            hrefs: Hrefs::new(base),
+            cluster_name_annotation,
+        }
+    }
+}
+
+impl Reconciler for Balancers {
+    type Facts = ServiceFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Step = CloudStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        intent::read(
+            &Context {
+                cluster_name_annotation: &self.cluster_name_annotation,
+            },
+            facts,
+        )
+    }
+
+    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+        match seen {
+            None => self.reads.all(intent).await,
+            Some(seen) => self.reads.poll(intent, seen).await,
+        }
+    }
+
+    async fn verify(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+        self.reads.after_writes(intent, seen).await
+    }
+
+    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+        planning::plan(&self.hrefs, intent, observed)
+    }
+
+    async fn apply(
+        &self,
+        _intent: &Intent,
+        observed: &Observed,
+        step: &CloudStep,
+    ) -> Result<Learned, CloudError> {
+        Writer {
+            client: &self.client,
+            observed,
+        }
+        .apply(step)
+        .await
+    }
+
+    fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {
+        learn::learn(observed, step, learned);
+    }
+
+    fn predict(&self, observed: &mut Observed, step: &CloudStep) {
+        learn::predict(observed, step);
+    }
+}
+
+impl LoadBalancer for Balancers {
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        intent::effective_name(&facts.service)
+    }
+
+    fn selects_nodes_by_label(&self, service: &Service) -> bool {
+        facts::annotation(service, NODE_SELECTOR.key).is_some_and(|selector| !selector.trim().is_empty())
+    }
+}

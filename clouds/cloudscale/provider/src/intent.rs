@@ -1,0 +1,163 @@
+//! What a Service asks for: parsed and checked as a whole, before anything is read or written.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{IpMode, Node, ServicesView};
+use bowline_cloudscale_client::{
+    ListenerProtocol, LoadBalancerId, MonitorHttp, MonitorType, PoolAlgorithm, PoolProtocol, Tags,
+};
+use bowline_plan::Note;
+
+use crate::floating_ips::FloatingAddress;
+
+mod cluster_name;
+mod read;
+
+pub(crate) use cluster_name::DEFAULT_NODE_ANNOTATION;
+pub(crate) use read::{Context, effective_name, read};
+
+/// What is asked for.
+pub(crate) enum Intent {
+    /// A balancer.
+    Wanted(Box<Wanted>),
+    /// No balancer.
+    Absent(Identity),
+}
+
+impl Intent {
+    /// Whose balancer it is.
+    pub(crate) fn identity(&self) -> &Identity {
+        match self {
+            Self::Wanted(wanted) => &wanted.identity,
+            Self::Absent(identity) => identity,
+        }
+    }
+}
+
+/// How the balancer of a Service is told from all others.
+pub(crate) struct Identity {
+    /// The Service's name, for messages.
+    pub(crate) service: String,
+    /// The Service's UID: the mark of what was made for it.
+    pub(crate) uid: String,
+    /// The balancer that the annotation names.
+    pub(crate) annotated: Option<LoadBalancerId>,
+    /// The balancer's name.
+    pub(crate) name: String,
+    /// Whether a balancer without a mark may be taken for ours. Not if the Service belongs to another class by now: then
+    /// only what bears its mark can have been made here.
+    pub(crate) adopts_unmarked: bool,
+    /// The name of the cluster, where one is known.
+    pub(crate) cluster_name: Option<String>,
+    /// The Services of the cluster.
+    pub(crate) services: Arc<dyn ServicesView>,
+}
+
+/// A wanted balancer.
+pub(crate) struct Wanted {
+    pub(crate) identity: Identity,
+    pub(crate) flavor: String,
+    /// The zone that the annotation asks for.
+    pub(crate) zone: Option<String>,
+    pub(crate) vips: Vec<VipWish>,
+    pub(crate) floating_ips: Vec<FloatingAddress>,
+    /// Why the floating IPs cannot be had, if another Service asks for one of them too.
+    pub(crate) conflict: Option<String>,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) listener: ListenerSettings,
+    pub(crate) monitor: MonitorSettings,
+    /// Subnets whose addresses may become members; all if empty.
+    pub(crate) allowed_subnets: Vec<String>,
+    /// The nodes to balance over, in order.
+    pub(crate) nodes: Vec<Arc<Node>>,
+    /// The tags of what is created.
+    pub(crate) tags: Tags,
+    pub(crate) publish: Publish,
+    /// Annotations that the provider writes, as they are now.
+    pub(crate) written: BTreeMap<&'static str, String>,
+    /// What can be said before anything is read.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// An address asked for: each half may be left to the cloud.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VipWish {
+    pub(crate) subnet: Option<String>,
+    pub(crate) address: Option<IpAddr>,
+}
+
+/// One port of the Service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Port {
+    pub(crate) pool_name: String,
+    pub(crate) algorithm: PoolAlgorithm,
+    pub(crate) pool_protocol: PoolProtocol,
+    pub(crate) listener_name: String,
+    pub(crate) listener_protocol: ListenerProtocol,
+    pub(crate) port: u16,
+    pub(crate) node_port: u16,
+    /// The port that is probed.
+    pub(crate) monitor_port: u16,
+}
+
+/// What all listeners have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListenerSettings {
+    pub(crate) allowed_cidrs: Vec<String>,
+    pub(crate) timeout_client_data_ms: i64,
+    pub(crate) timeout_member_connect_ms: i64,
+    pub(crate) timeout_member_data_ms: i64,
+}
+
+/// What all monitors have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MonitorSettings {
+    pub(crate) kind: MonitorType,
+    pub(crate) delay_s: i64,
+    pub(crate) timeout_s: i64,
+    pub(crate) up_threshold: i64,
+    pub(crate) down_threshold: i64,
+    pub(crate) http: HttpWish,
+}
+
+/// What is asked about the HTTP part of monitors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HttpWish {
+    /// The monitors do not speak HTTP.
+    None,
+    /// Nothing is asked: the API's defaults.
+    Defaults,
+    /// Exactly this; gaps are filled.
+    Exactly(MonitorHttp),
+}
+
+impl HttpWish {
+    /// What monitors have in the end; none if they do not speak HTTP.
+    pub(crate) fn resolved(&self) -> Option<MonitorHttp> {
+        match self {
+            Self::None => None,
+            Self::Defaults => Some(MonitorHttp {
+                expected_codes: vec!["200".into()],
+                method: Some("GET".into()),
+                url_path: Some("/".into()),
+                version: Some(DEFAULT_HTTP_VERSION.into()),
+                host: None,
+            }),
+            Self::Exactly(http) => Some(http.clone()),
+        }
+    }
+}
+
+/// The version of HTTP that monitors speak unless told otherwise (cloudscale.ch API, "Health Monitors").
+pub(crate) const DEFAULT_HTTP_VERSION: &str = "1.1";
+
+/// What the Service's status is to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Publish {
+    /// This host name and nothing else.
+    Hostname(String),
+    /// The balancer's addresses, with this mode where the API server knows modes.
+    Addresses(Option<IpMode>),
+}

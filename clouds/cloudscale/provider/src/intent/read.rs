@@ -1,0 +1,473 @@
+//! Reads a Service, and says everything that is wrong with it in one text.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{IpMode, Node, Selector, ServerVersion, ServiceFacts, facts};
+use bowline_cloudscale_client::{LoadBalancerId, MonitorHttp, MonitorType, Tags};
+use bowline_plan::{Note, Refusal};
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::{Service, ServicePort};
+use serde::Deserialize;
+
+use super::{
+    HttpWish, Identity, Intent, ListenerSettings, MonitorSettings, Port, Publish, VipWish, Wanted,
+    cluster_name,
+};
+use crate::annotations::{self as keys, Reader};
+use crate::events::{IGNORED_FIELDS, LOCAL_POLICY_HTTP, NO_VALID_NODES, UDP_MONITOR, UNKNOWN_ANNOTATIONS};
+use crate::floating_ips::{self, FloatingAddress};
+use crate::{names, provider_id};
+
+/// The first API server that knows `ipMode`.
+const IP_MODE_SINCE: ServerVersion = ServerVersion { major: 1, minor: 30 };
+
+/// The only version of defaults.
+const CONFIG_VERSION: &str = "1";
+
+/// What reading needs besides the facts.
+pub(crate) struct Context<'a> {
+    /// The annotation of Nodes that names their cluster.
+    pub(crate) cluster_name_annotation: &'a str,
+}
+
+/// Reads what is asked for.
+pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+    let service = &*facts.service;
+    if !facts.is_wanted {
+        return Ok(Intent::Absent(absent(context, facts)));
+    }
+    if let Some(class) = facts::class(service) {
+        return Err(Refusal::new(format!("not supported LoadBalancerClass: {class}")));
+    }
+    let mut reader = Reader::new(service);
+    let wanted = wanted(context, facts, &mut reader);
+    let problems = reader.into_problems();
+    if problems.is_empty() {
+        Ok(Intent::Wanted(Box::new(wanted)))
+    } else {
+        Err(Refusal::new(problems.join("; ")))
+    }
+}
+
+/// Who is to go. Nothing here can fail: a typo must not block a removal.
+fn absent(context: &Context<'_>, facts: &ServiceFacts) -> Identity {
+    let service = &*facts.service;
+    let (cluster_name, _) = cluster_name::cluster_name(
+        &facts.cluster,
+        facts.nodes.iter().map(|node| &**node),
+        context.cluster_name_annotation,
+    );
+    Identity {
+        annotated: annotated(service),
+        adopts_unmarked: facts::class(service).is_none(),
+        ..identity(facts, cluster_name)
+    }
+}
+
+fn identity(facts: &ServiceFacts, cluster_name: Option<String>) -> Identity {
+    let service = &*facts.service;
+    let uid = service.metadata.uid.clone().unwrap_or_default();
+    Identity {
+        service: service.metadata.name.clone().unwrap_or_default(),
+        annotated: None,
+        name: effective_name(service),
+        adopts_unmarked: true,
+        cluster_name,
+        services: Arc::clone(&facts.services),
+        uid,
+    }
+}
+
+/// The name of a Service's balancer.
+pub(crate) fn effective_name(service: &Service) -> String {
+    facts::annotation(service, keys::NAME.key).map_or_else(
+        || names::balancer(service.metadata.uid.as_deref().unwrap_or_default()),
+        ToOwned::to_owned,
+    )
+}
+
+fn annotated(service: &Service) -> Option<LoadBalancerId> {
+    facts::annotation(service, keys::UUID.key)
+        .and_then(provider_id::parse_uuid)
+        .map(LoadBalancerId)
+}
+
+fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) -> Wanted {
+    let service = &*facts.service;
+    let mut notes = Vec::new();
+    let (cluster_name, note) = cluster_name::cluster_name(
+        &facts.cluster,
+        facts.nodes.iter().map(|node| &**node),
+        context.cluster_name_annotation,
+    );
+    notes.extend(note);
+    let identity = Identity {
+        annotated: annotated(service),
+        ..identity(facts, cluster_name)
+    };
+    let uuid = reader.text(&keys::UUID);
+    if !uuid.is_empty() && identity.annotated.is_none() {
+        reader.problem(format!("not a UUID: {uuid} ({})", keys::UUID.key));
+    }
+    if identity.name.is_empty() {
+        reader.problem(format!(
+            "unable to get load balancer for {}: no load balancer with empty name found ({})",
+            identity.service,
+            keys::NAME.key
+        ));
+    }
+    let version = reader.text(&keys::CONFIG_VERSION);
+    if version != CONFIG_VERSION {
+        reader.problem(format!(
+            "unsupported config version '{version}', must be '{CONFIG_VERSION}' ({})",
+            keys::CONFIG_VERSION.key
+        ));
+    }
+    let floating_ips = floating_ips(reader);
+    let others = facts.services.services();
+    let conflict = floating_ips::conflict(service, &floating_ips, others.iter().map(|other| &**other));
+    let nodes = nodes(facts, reader, &mut notes);
+    let ports = ports(service, reader);
+    let monitor = monitor(service, reader, &mut notes);
+    warn_of_udp(service, reader, &monitor, &mut notes);
+    notes.extend(ignored_fields(service));
+    let unknown = reader.unknown_keys();
+    if !unknown.is_empty() {
+        notes.push(UNKNOWN_ANNOTATIONS.note(format!(
+            "unknown annotations have no effect: {}",
+            unknown.join(", ")
+        )));
+    }
+    let written = [keys::UUID.key, keys::CONFIG_VERSION.key, keys::ZONE.key]
+        .into_iter()
+        .filter_map(|key| Some((key, facts::annotation(service, key)?.to_owned())))
+        .collect();
+    Wanted {
+        flavor: reader.text(&keys::FLAVOR).to_owned(),
+        zone: Some(reader.text(&keys::ZONE).to_owned()).filter(|zone| !zone.is_empty()),
+        vips: vips(reader),
+        listener: listener(reader),
+        allowed_subnets: reader.list(&keys::LISTENER_ALLOWED_SUBNETS),
+        tags: tags(&identity),
+        publish: publish(facts, reader),
+        identity,
+        floating_ips,
+        conflict,
+        ports,
+        monitor,
+        nodes,
+        written,
+        notes,
+    }
+}
+
+fn tags(identity: &Identity) -> Tags {
+    let uid =
+        Some((names::TAG_SERVICE_UID.to_owned(), identity.uid.clone())).filter(|(_, uid)| !uid.is_empty());
+    let cluster = identity
+        .cluster_name
+        .clone()
+        .map(|name| (names::TAG_CLUSTER_NAME.to_owned(), name));
+    uid.into_iter().chain(cluster).collect()
+}
+
+fn floating_ips(reader: &mut Reader<'_>) -> Vec<FloatingAddress> {
+    let parsed = keys::parse_list(reader.text(&keys::FLOATING_IPS))
+        .map_err(|error| error.to_string())
+        .and_then(|texts| floating_ips::parse(&texts));
+    parsed.unwrap_or_else(|error| {
+        reader.problem(format!("could not parse {}: {error}", keys::FLOATING_IPS.key));
+        Vec::new()
+    })
+}
+
+fn nodes(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Vec<Arc<Node>> {
+    let text = reader.text(&keys::NODE_SELECTOR);
+    let selector = Selector::parse(text).unwrap_or_else(|error| {
+        reader.problem(format!(
+            "unable to parse selector: {error} ({})",
+            keys::NODE_SELECTOR.key
+        ));
+        Selector::default()
+    });
+    let nodes: Vec<Arc<Node>> = facts
+        .nodes
+        .iter()
+        .filter(|node| selector.matches(&node.labels))
+        .cloned()
+        .collect();
+    if nodes.is_empty() {
+        notes.push(NO_VALID_NODES.note(if selector.is_empty() {
+            "No valid nodes for service found: the cluster has no node that may be balanced over".to_owned()
+        } else {
+            format!(
+                "No valid nodes for service found, double-check node-selector annotation: {}: {text}",
+                keys::NODE_SELECTOR.key
+            )
+        }));
+    }
+    nodes
+}
+
+#[derive(Deserialize)]
+struct VipJson {
+    #[serde(default)]
+    subnet: Option<String>,
+    #[serde(default)]
+    address: Option<String>,
+}
+
+fn vips(reader: &mut Reader<'_>) -> Vec<VipWish> {
+    let listed: Option<Option<Vec<VipJson>>> = reader.json(&keys::VIP_ADDRESSES, "failed to parse");
+    let mut vips = Vec::new();
+    for VipJson { subnet, address } in listed.flatten().unwrap_or_default() {
+        let address = address.filter(|text| !text.is_empty()).and_then(|text| {
+            let parsed = text.parse::<IpAddr>();
+            if parsed.is_err() {
+                reader.problem(format!(
+                    "failed to parse {}: `{text}` is not an address",
+                    keys::VIP_ADDRESSES.key
+                ));
+            }
+            parsed.ok()
+        });
+        vips.push(VipWish {
+            subnet: subnet.filter(|text| !text.is_empty()),
+            address,
+        });
+    }
+    vips
+}
+
+fn listener(reader: &mut Reader<'_>) -> ListenerSettings {
+    let allowed_cidrs = reader.list(&keys::LISTENER_ALLOWED_CIDRS);
+    for cidr in &allowed_cidrs {
+        if cidr.parse::<IpNet>().is_err() {
+            reader.problem(format!(
+                "`{cidr}` is not a network in CIDR notation ({})",
+                keys::LISTENER_ALLOWED_CIDRS.key
+            ));
+        }
+    }
+    ListenerSettings {
+        allowed_cidrs,
+        timeout_client_data_ms: reader.int(&keys::TIMEOUT_CLIENT_DATA),
+        timeout_member_connect_ms: reader.int(&keys::TIMEOUT_MEMBER_CONNECT),
+        timeout_member_data_ms: reader.int(&keys::TIMEOUT_MEMBER_DATA),
+    }
+}
+
+fn ports(service: &Service, reader: &mut Reader<'_>) -> Vec<Port> {
+    let algorithm = reader.word(
+        &keys::POOL_ALGORITHM,
+        &["round_robin", "least_connections", "source_ip"],
+    );
+    let pool_protocol = reader.word(&keys::POOL_PROTOCOL, &["tcp", "proxy", "proxyv2"]);
+    let listener_protocol = reader.word(&keys::LISTENER_PROTOCOL, &["tcp"]);
+    let health_check = facts::health_check_node_port(service);
+    let mut ports = Vec::new();
+    for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
+        let name = service.metadata.name.as_deref().unwrap_or_default();
+        let protocol = port.protocol.as_deref().unwrap_or("TCP");
+        let (pool_protocol, listener_protocol) = match protocol {
+            "TCP" => (pool_protocol, listener_protocol),
+            "UDP" => ("udp", "udp"),
+            other => {
+                reader.problem(format!(
+                    "service {name}: cannot use {other} for {}, only TCP and UDP are supported",
+                    port.port
+                ));
+                continue;
+            }
+        };
+        let (Some(number), Some(node_port)) = (valid_port(port.port), node_port(port)) else {
+            reader.problem(format!(
+                "service {name}: unknown port: {}",
+                port.node_port.unwrap_or_default()
+            ));
+            continue;
+        };
+        ports.push(Port {
+            pool_name: names::pool(protocol, port.name.as_deref().unwrap_or_default()),
+            algorithm: algorithm.into(),
+            pool_protocol: pool_protocol.into(),
+            listener_name: names::listener(listener_protocol, number),
+            listener_protocol: listener_protocol.into(),
+            port: number,
+            node_port,
+            monitor_port: health_check.unwrap_or(node_port),
+        });
+    }
+    ports
+}
+
+fn valid_port(port: i32) -> Option<u16> {
+    u16::try_from(port).ok().filter(|port| *port != 0)
+}
+
+fn node_port(port: &ServicePort) -> Option<u16> {
+    port.node_port.and_then(valid_port)
+}
+
+/// The HTTP part as people write it; keys arrive in lower case.
+#[derive(Deserialize)]
+struct HttpJson {
+    #[serde(default)]
+    expected_codes: Option<Vec<String>>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(default)]
+    url_path: Option<String>,
+    #[serde(default)]
+    version: Option<String>,
+    #[serde(default)]
+    host: Option<String>,
+}
+
+fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> MonitorSettings {
+    let is_local = facts::is_local_traffic_only(service);
+    let types = ["ping", "tcp", "http", "https", "tls-hello", "udp-connect"];
+    let kind = MonitorType::from(reader.word(&keys::MONITOR_TYPE, &types));
+    let kind = if is_local { MonitorType::Http } else { kind };
+    // Upstream compares the text: `{ }` already counts as something.
+    let asked = if reader.text(&keys::MONITOR_HTTP) == keys::MONITOR_HTTP.default {
+        None
+    } else {
+        reader.json::<HttpJson>(&keys::MONITOR_HTTP, "invalid json in")
+    };
+    if is_local && asked.is_some() {
+        notes.push(LOCAL_POLICY_HTTP.note(format!(
+            "externalTrafficPolicy is Local and {} is set: members are checked as the annotation says",
+            keys::MONITOR_HTTP.key
+        )));
+    }
+    let http = match (kind == MonitorType::Http || kind == MonitorType::Https, asked) {
+        (false, _) => HttpWish::None,
+        (true, Some(asked)) => HttpWish::Exactly(filled(asked)),
+        (true, None) if is_local => HttpWish::Exactly(kube_proxy_check()),
+        (true, None) => HttpWish::Defaults,
+    };
+    MonitorSettings {
+        kind,
+        delay_s: reader.int(&keys::MONITOR_DELAY),
+        timeout_s: reader.int(&keys::MONITOR_TIMEOUT),
+        up_threshold: reader.int(&keys::MONITOR_UP_THRESHOLD),
+        down_threshold: reader.int(&keys::MONITOR_DOWN_THRESHOLD),
+        http,
+    }
+}
+
+fn filled(asked: HttpJson) -> MonitorHttp {
+    let or = |text: Option<String>, default: &str| {
+        Some(text.filter(|text| !text.is_empty()).unwrap_or(default.into()))
+    };
+    MonitorHttp {
+        expected_codes: asked
+            .expected_codes
+            .filter(|codes| !codes.is_empty())
+            .unwrap_or_else(|| vec!["200".into()]),
+        method: or(asked.method, "GET"),
+        url_path: or(asked.url_path, "/"),
+        version: or(asked.version, super::DEFAULT_HTTP_VERSION),
+        host: asked.host.filter(|host| !host.is_empty()),
+    }
+}
+
+/// Asks kube-proxy, or what stands in for it, whether the node has endpoints of the Service.
+fn kube_proxy_check() -> MonitorHttp {
+    MonitorHttp {
+        expected_codes: vec!["200".into()],
+        method: Some("GET".into()),
+        url_path: Some("/livez".into()),
+        version: Some("1.0".into()),
+        host: None,
+    }
+}
+
+fn warn_of_udp(service: &Service, reader: &Reader<'_>, monitor: &MonitorSettings, notes: &mut Vec<Note>) {
+    if monitor.kind != MonitorType::Tcp || reader.has(&keys::MONITOR_TYPE) {
+        return;
+    }
+    let ports: Vec<&ServicePort> = service
+        .spec
+        .iter()
+        .flat_map(|spec| spec.ports.iter().flatten())
+        .collect();
+    let is = |port: &ServicePort, protocol: &str| port.protocol.as_deref().unwrap_or("TCP") == protocol;
+    let lonely: Vec<String> = ports
+        .iter()
+        .filter(|udp| is(udp, "UDP"))
+        .filter(|udp| {
+            !ports
+                .iter()
+                .any(|tcp| is(tcp, "TCP") && tcp.node_port == udp.node_port)
+        })
+        .map(|udp| udp.port.to_string())
+        .collect();
+    if !lonely.is_empty() {
+        notes.push(UDP_MONITOR.note(format!(
+            "UDP ports without a TCP port of the same number are checked by TCP and may count as down: {}; set {} to udp-connect",
+            lonely.join(", "),
+            keys::MONITOR_TYPE.key
+        )));
+    }
+}
+
+fn ignored_fields(service: &Service) -> Option<Note> {
+    let spec = service.spec.as_ref()?;
+    let mut fields = Vec::new();
+    let has_ranges = spec
+        .load_balancer_source_ranges
+        .as_ref()
+        .is_some_and(|ranges| !ranges.is_empty());
+    if has_ranges {
+        fields.push(format!(
+            "loadBalancerSourceRanges (use {})",
+            keys::LISTENER_ALLOWED_CIDRS.key
+        ));
+    }
+    if spec.load_balancer_ip.as_deref().is_some_and(|ip| !ip.is_empty()) {
+        fields.push(format!(
+            "loadBalancerIP (use {} or {})",
+            keys::VIP_ADDRESSES.key,
+            keys::FLOATING_IPS.key
+        ));
+    }
+    if spec.session_affinity.as_deref() == Some("ClientIP") {
+        fields.push(format!(
+            "sessionAffinity (use {}: source_ip)",
+            keys::POOL_ALGORITHM.key
+        ));
+    }
+    (!fields.is_empty()).then(|| {
+        IGNORED_FIELDS.note(format!(
+            "fields without effect on the load balancer: {}",
+            fields.join(", ")
+        ))
+    })
+}
+
+fn publish(facts: &ServiceFacts, reader: &mut Reader<'_>) -> Publish {
+    let hostname = reader.text(&keys::FORCE_HOSTNAME);
+    if !hostname.is_empty() {
+        return Publish::Hostname(hostname.to_owned());
+    }
+    let mode = match reader.text(&keys::IP_MODE) {
+        "Proxy" => IpMode::Proxy,
+        "VIP" => IpMode::Vip,
+        other => {
+            reader.problem(format!(
+                "unsupported IP mode: '{other}', must be 'Proxy' or 'VIP' ({})",
+                keys::IP_MODE.key
+            ));
+            IpMode::Proxy
+        }
+    };
+    // A version that could not be read is taken for a new one: all supported API servers know the field.
+    let has_mode = facts
+        .cluster
+        .server_version
+        .is_none_or(|version| version >= IP_MODE_SINCE);
+    Publish::Addresses(has_mode.then_some(mode))
+}

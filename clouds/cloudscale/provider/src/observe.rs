@@ -1,0 +1,203 @@
+//! What the cloud says about one Service's balancer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bowline_cloudscale_client::{
+    FloatingIp, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member, Monitor, Pool, PoolId,
+    ServerId,
+};
+
+use crate::floating_ips::FloatingAddress;
+use crate::intent::{Identity, Intent};
+use crate::ownership::{self, Found};
+use crate::servers::ServerIndex;
+
+pub(crate) mod reads;
+
+/// One observation.
+pub(crate) struct Observed {
+    /// The balancers that the Service could mean, whomever they belong to.
+    pub(crate) balancers: Vec<LoadBalancer>,
+    /// Balancers that were asked for by UUID or deleted here, and are not there.
+    pub(crate) gone: Vec<LoadBalancerId>,
+    /// Balancers whose deletion was asked for and is not confirmed yet.
+    pub(crate) deleting: Vec<LoadBalancerId>,
+    /// The pools of the Service's balancer with all that hangs on them, oldest first.
+    pub(crate) pools: Vec<ObservedPool>,
+    /// The balancer that the pools are of.
+    pub(crate) pools_of: Option<LoadBalancerId>,
+    /// The servers of the project.
+    pub(crate) servers: Arc<ServerIndex>,
+    /// Servers that are not in the list and were proved absent one by one.
+    pub(crate) absent_servers: Vec<ServerId>,
+    /// The floating IPs that were looked for.
+    pub(crate) floating_asked: Vec<FloatingAddress>,
+    /// Those of them that exist.
+    pub(crate) floating_ips: Vec<FloatingIp>,
+    /// Names of pools that the API did not want beside an old one of the same name.
+    pub(crate) crowded_pools: Vec<String>,
+    /// The polls so far, and how long they took in all.
+    pub(crate) polls: u32,
+    pub(crate) waited: Duration,
+    pub(crate) busy: Busy,
+    /// Numbers for made-up ids.
+    pub(crate) made_up: u128,
+}
+
+/// A pool and what hangs on it, each group oldest first.
+#[derive(Debug, Clone)]
+pub(crate) struct ObservedPool {
+    pub(crate) pool: Pool,
+    pub(crate) members: Vec<Member>,
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) monitors: Vec<Monitor>,
+}
+
+/// Whether the API said that the balancer is busy.
+#[derive(Debug, Default)]
+pub(crate) struct Busy {
+    /// It said so just now. Set while steps are applied, so that the other steps of the wave are not even tried.
+    now: AtomicBool,
+    /// It said so once: from then on one write is made at a time, and the balancer looked at before the next one.
+    once: AtomicBool,
+}
+
+impl Busy {
+    pub(crate) fn is_now(&self) -> bool {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn was_once(&self) -> bool {
+        self.once.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set(&self) {
+        self.now.store(true, Ordering::Relaxed);
+        self.once.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn clear(&self) {
+        self.now.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Observed {
+    /// The Service's balancer, if exactly one was found.
+    pub(crate) fn balancer(&self, identity: &Identity) -> Option<&LoadBalancer> {
+        match ownership::resolve(identity, &self.balancers) {
+            Found::One { balancer, .. } => Some(balancer),
+            _ => None,
+        }
+    }
+
+    /// Whether the observation answers what the intent needs. Not if the intent is newer and asks for more: then it takes
+    /// a full read.
+    pub(crate) fn covers(&self, intent: &Intent) -> bool {
+        let identity = intent.identity();
+        let names_something_known = identity.annotated.is_none_or(|id| {
+            self.gone.contains(&id) || self.balancers.iter().any(|balancer| balancer.uuid == id)
+        });
+        let Intent::Wanted(wanted) = intent else {
+            return names_something_known;
+        };
+        let pools_are_known = self.balancer(identity).map(|balancer| balancer.uuid) == self.pools_of;
+        let nodes_are_known = wanted
+            .nodes
+            .iter()
+            .all(|node| self.servers.unproven(node, &self.absent_servers).is_none());
+        let ips_are_known = wanted
+            .floating_ips
+            .iter()
+            .all(|ip| self.floating_asked.contains(ip));
+        names_something_known && pools_are_known && nodes_are_known && ips_are_known
+    }
+
+    /// How long to wait before the next look: about a second at first, five in the end.
+    pub(crate) fn next_poll(&self) -> Duration {
+        Duration::from_secs(match self.polls {
+            0 | 1 => 1,
+            2 => 2,
+            3 => 3,
+            _ => 5,
+        })
+    }
+
+    /// How long to wait before the first look whether something deleted is gone: usually it is at once.
+    pub(crate) fn next_confirmation(&self) -> Duration {
+        if self.polls == 0 {
+            Duration::from_millis(100)
+        } else {
+            self.next_poll()
+        }
+    }
+
+    /// An id that no object has.
+    pub(crate) fn made_up_id(&mut self) -> uuid::Uuid {
+        self.made_up += 1;
+        uuid::Uuid::from_u128(self.made_up)
+    }
+
+    pub(crate) fn pool(&self, id: PoolId) -> Option<&ObservedPool> {
+        self.pools.iter().find(|pool| pool.pool.uuid == id)
+    }
+
+    pub(crate) fn pool_mut(&mut self, id: PoolId) -> Option<&mut ObservedPool> {
+        self.pools.iter_mut().find(|pool| pool.pool.uuid == id)
+    }
+}
+
+/// Whether the API is at work on a balancer, so that nothing may be written to it.
+pub(crate) fn is_changing(balancer: &LoadBalancer) -> bool {
+    balancer.status == LoadBalancerStatus::Changing
+}
+
+/// Puts listeners and monitors to their pools, everything oldest first.
+pub(crate) fn assemble(
+    balancer: LoadBalancerId,
+    pools: &[Pool],
+    listeners: &[Listener],
+    monitors: &[Monitor],
+) -> Vec<ObservedPool> {
+    let mut assembled: Vec<ObservedPool> = pools
+        .iter()
+        .filter(|pool| pool.load_balancer.uuid == balancer)
+        .map(|pool| ObservedPool {
+            pool: pool.clone(),
+            members: Vec::new(),
+            listeners: Vec::new(),
+            monitors: Vec::new(),
+        })
+        .collect();
+    assembled.sort_by_cached_key(|pool| ownership::by_age(pool.pool.created_at.as_deref(), pool.pool.uuid));
+    let position: BTreeMap<PoolId, usize> = assembled
+        .iter()
+        .enumerate()
+        .map(|(index, pool)| (pool.pool.uuid, index))
+        .collect();
+    // A listener without a pool belongs to nobody here and is left alone.
+    for listener in listeners {
+        if let Some(index) = listener.pool.as_ref().and_then(|pool| position.get(&pool.uuid)) {
+            assembled[*index].listeners.push(listener.clone());
+        }
+    }
+    for monitor in monitors {
+        if let Some(index) = position.get(&monitor.pool.uuid) {
+            assembled[*index].monitors.push(monitor.clone());
+        }
+    }
+    for pool in &mut assembled {
+        pool.listeners
+            .sort_by_cached_key(|part| ownership::by_age(part.created_at.as_deref(), part.uuid));
+        pool.monitors
+            .sort_by_cached_key(|part| ownership::by_age(part.created_at.as_deref(), part.uuid));
+    }
+    assembled
+}
+
+/// Members oldest first.
+pub(crate) fn sort_members(members: &mut [Member]) {
+    members.sort_by_cached_key(|member| ownership::by_age(member.created_at.as_deref(), member.uuid));
+}

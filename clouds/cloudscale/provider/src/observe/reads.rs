@@ -1,0 +1,438 @@
+//! The reads. Lists of the whole project are read once for all who ask together.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_http::SharedRead;
+use bowline_cloud_provider::CloudError;
+use bowline_cloudscale_client::{
+    ApiError, Client, FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, Pool, PoolId,
+    Server, ServerId,
+};
+use futures::future::{join_all, try_join_all};
+use futures::try_join;
+
+use super::{Busy, Observed, ObservedPool, assemble, sort_members};
+use crate::error::cloud_error;
+use crate::intent::{Identity, Intent, Wanted};
+use crate::ownership;
+use crate::servers::ServerIndex;
+
+/// How long a deletion may take to show before the reconcile fails and is tried again by the schedule.
+const DELETION_LIMIT: Duration = Duration::from_secs(120);
+
+/// A list of the project.
+type Listing<T> = SharedRead<Result<Arc<T>, CloudError>>;
+
+/// Reads from the API.
+pub(crate) struct Reads {
+    client: Client,
+    servers: Listing<ServerIndex>,
+    balancers: Listing<Vec<LoadBalancer>>,
+    pools: Listing<Vec<Pool>>,
+    listeners: Listing<Vec<Listener>>,
+    monitors: Listing<Vec<Monitor>>,
+    floating_ips: Listing<Vec<FloatingIp>>,
+}
+
+fn listing<T, A, R>(client: &Client, read: fn(Client) -> R, arrange: fn(Vec<T>) -> A) -> Listing<A>
+where
+    T: 'static,
+    A: Send + Sync + 'static,
+    R: Future<Output = Result<Vec<T>, ApiError>> + Send + 'static,
+{
+    let client = client.clone();
+    SharedRead::new(Listing::<A>::INTERVAL, move || {
+        let answer = read(client.clone());
+        async move {
+            answer
+                .await
+                .map(|items| Arc::new(arrange(items)))
+                .map_err(|error| cloud_error(&error))
+        }
+    })
+}
+
+impl Reads {
+    pub(crate) fn new(client: &Client) -> Self {
+        Self {
+            servers: listing(
+                client,
+                |client| async move { client.servers().await },
+                ServerIndex::new,
+            ),
+            balancers: listing(
+                client,
+                |client| async move { client.load_balancers().await },
+                |list| list,
+            ),
+            pools: listing(client, |client| async move { client.pools().await }, |list| list),
+            listeners: listing(
+                client,
+                |client| async move { client.listeners().await },
+                |list| list,
+            ),
+            monitors: listing(
+                client,
+                |client| async move { client.monitors().await },
+                |list| list,
+            ),
+            floating_ips: listing(
+                client,
+                |client| async move { client.floating_ips().await },
+                |list| list,
+            ),
+            client: client.clone(),
+        }
+    }
+
+    /// All servers of the project.
+    pub(crate) async fn servers(&self) -> Result<Arc<ServerIndex>, CloudError> {
+        self.servers.ask().await
+    }
+
+    /// One server; none if the API says that there is no such one.
+    pub(crate) async fn server(&self, id: ServerId) -> Result<Option<Server>, CloudError> {
+        match self.client.server(id).await {
+            Ok(server) => Ok(Some(server)),
+            Err(error) if error.proves_absence() => Ok(None),
+            Err(error) => Err(cloud_error(&error)),
+        }
+    }
+
+    /// One balancer; none if the API says that there is no such one.
+    async fn balancer(&self, id: LoadBalancerId) -> Result<Option<LoadBalancer>, CloudError> {
+        match self.client.load_balancer(id).await {
+            Ok(balancer) => Ok(Some(balancer)),
+            Err(error) if error.proves_absence() => Ok(None),
+            Err(error) => Err(cloud_error(&error)),
+        }
+    }
+
+    /// Everything that the plan needs.
+    pub(crate) async fn all(&self, intent: &Intent) -> Result<Observed, CloudError> {
+        let identity = intent.identity();
+        let Intent::Wanted(wanted) = intent else {
+            let (balancers, gone) = self.candidates(identity).await?;
+            return Ok(Observed {
+                balancers,
+                gone,
+                ..Observed::nothing()
+            });
+        };
+        let (mut observed, parts) = try_join!(
+            async {
+                let ((balancers, gone), (servers, absent_servers), floating_ips) = try_join!(
+                    self.candidates(identity),
+                    self.servers_of(wanted),
+                    self.floating_ips_of(wanted)
+                )?;
+                Ok::<_, CloudError>(Observed {
+                    balancers,
+                    gone,
+                    servers,
+                    absent_servers,
+                    floating_ips,
+                    floating_asked: wanted.floating_ips.clone(),
+                    ..Observed::nothing()
+                })
+            },
+            // Most likely there is a balancer if the Service names one, and most likely there is none if not.
+            async {
+                if identity.annotated.is_some() {
+                    self.parts().await.map(Some)
+                } else {
+                    Ok(None)
+                }
+            },
+        )?;
+        let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) else {
+            return Ok(observed);
+        };
+        let parts = match parts {
+            Some(parts) => parts,
+            None => self.parts().await?,
+        };
+        observed.pools = self.with_members(parts.assemble(balancer), &[]).await?;
+        observed.pools_of = Some(balancer);
+        Ok(observed)
+    }
+
+    /// What may be in doubt after writes that all were answered: the lists of the project. Members that were read before
+    /// or come from answers are not read again, nor are servers.
+    pub(crate) async fn after_writes(
+        &self,
+        intent: &Intent,
+        seen: &Observed,
+    ) -> Result<Observed, CloudError> {
+        let identity = intent.identity();
+        let Intent::Wanted(wanted) = intent else {
+            return self.all(intent).await;
+        };
+        if seen.pools_of.is_none() || !seen.covers(intent) {
+            return self.all(intent).await;
+        }
+        let ((mut balancers, mut gone), parts, floating_ips) = try_join!(
+            self.candidates(identity),
+            self.parts(),
+            self.floating_ips_of(wanted)
+        )?;
+        // A duplicate whose deletion was accepted may still show for a moment.
+        balancers.retain(|balancer| !seen.gone.contains(&balancer.uuid));
+        gone.extend(&seen.gone);
+        let mut observed = Observed {
+            balancers,
+            gone,
+            servers: Arc::clone(&seen.servers),
+            absent_servers: seen.absent_servers.clone(),
+            floating_ips,
+            floating_asked: wanted.floating_ips.clone(),
+            ..Observed::nothing()
+        };
+        if let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) {
+            observed.pools = self.with_members(parts.assemble(balancer), &seen.pools).await?;
+            observed.pools_of = Some(balancer);
+        }
+        Ok(observed)
+    }
+
+    /// Looks again at what is being waited for: balancers that change or go.
+    pub(crate) async fn poll(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+        let identity = intent.identity();
+        let waits_for: Vec<LoadBalancerId> = if seen.deleting.is_empty() {
+            seen.balancers
+                .iter()
+                .filter(|balancer| self.is_waited_for(identity, balancer, seen))
+                .map(|b| b.uuid)
+                .collect()
+        } else {
+            seen.deleting.clone()
+        };
+        if waits_for.is_empty() || !seen.covers(intent) {
+            return self.all(intent).await;
+        }
+        let waited = seen.waited
+            + if seen.deleting.is_empty() {
+                seen.next_poll()
+            } else {
+                seen.next_confirmation()
+            };
+        let mut observed = seen.again();
+        observed.polls += 1;
+        observed.waited = waited;
+        let answers = join_all(waits_for.iter().map(|id| self.balancer(*id))).await;
+        for (id, answer) in waits_for.into_iter().zip(answers) {
+            match answer? {
+                Some(balancer) => {
+                    if let Some(known) = observed.balancers.iter_mut().find(|known| known.uuid == id) {
+                        *known = balancer;
+                    }
+                }
+                None if seen.deleting.contains(&id) => observed.is_gone(id),
+                // It went away while it was waited for: nothing that was seen of it counts.
+                None => return self.all(intent).await,
+            }
+        }
+        if let Some(id) = observed.deleting.first().filter(|_| waited >= DELETION_LIMIT) {
+            return Err(CloudError::transient(format!(
+                "load balancer {id} is still there {} s after its deletion",
+                waited.as_secs()
+            )));
+        }
+        Ok(observed)
+    }
+
+    fn is_waited_for(&self, identity: &Identity, balancer: &LoadBalancer, seen: &Observed) -> bool {
+        ownership::is_candidate(identity, balancer) && (super::is_changing(balancer) || seen.busy.is_now())
+    }
+
+    /// The balancers that the Service could mean, and the one it names if that does not exist.
+    async fn candidates(
+        &self,
+        identity: &Identity,
+    ) -> Result<(Vec<LoadBalancer>, Vec<LoadBalancerId>), CloudError> {
+        let all = self.balancers.ask().await?;
+        let mut candidates: Vec<LoadBalancer> = all
+            .iter()
+            .filter(|balancer| ownership::is_candidate(identity, balancer))
+            .cloned()
+            .collect();
+        let mut gone = Vec::new();
+        if let Some(id) = identity
+            .annotated
+            .filter(|id| candidates.iter().all(|balancer| balancer.uuid != *id))
+        {
+            match self.balancer(id).await? {
+                Some(balancer) => candidates.push(balancer),
+                None => gone.push(id),
+            }
+        }
+        Ok((candidates, gone))
+    }
+
+    /// The listing of servers, and those of the nodes' servers that are proved not to exist.
+    async fn servers_of(&self, wanted: &Wanted) -> Result<(Arc<ServerIndex>, Vec<ServerId>), CloudError> {
+        let index = self.servers().await?;
+        let unproven: Vec<ServerId> = wanted
+            .nodes
+            .iter()
+            .filter_map(|node| index.unproven(node, &[]))
+            .collect();
+        if unproven.is_empty() {
+            return Ok((index, Vec::new()));
+        }
+        // A miss in a listing is no proof, and a member is removed on this word.
+        let answers = try_join_all(unproven.iter().map(|id| self.server(*id))).await?;
+        let absent = unproven
+            .iter()
+            .zip(&answers)
+            .filter(|(_, answer)| answer.is_none())
+            .map(|(id, _)| *id)
+            .collect();
+        let found: Vec<Server> = answers.into_iter().flatten().collect();
+        let index = if found.is_empty() {
+            index
+        } else {
+            Arc::new(index.with(found))
+        };
+        Ok((index, absent))
+    }
+
+    /// Those of the wanted floating IPs that exist. No call if none is wanted.
+    async fn floating_ips_of(&self, wanted: &Wanted) -> Result<Vec<FloatingIp>, CloudError> {
+        if wanted.floating_ips.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all = self.floating_ips.ask().await?;
+        Ok(all
+            .iter()
+            .filter(|there| wanted.floating_ips.iter().any(|wish| wish.is(there)))
+            .cloned()
+            .collect())
+    }
+
+    async fn parts(&self) -> Result<Parts, CloudError> {
+        let (pools, listeners, monitors) = try_join!(
+            async {
+                self.pools
+                    .ask()
+                    .await
+                    .map_err(|error| error.context("lb state: failed to load pools"))
+            },
+            async {
+                self.listeners
+                    .ask()
+                    .await
+                    .map_err(|error| error.context("lb state: failed to load listeners"))
+            },
+            async {
+                self.monitors
+                    .ask()
+                    .await
+                    .map_err(|error| error.context("lb state: failed to load monitors"))
+            },
+        )?;
+        Ok(Parts {
+            pools,
+            listeners,
+            monitors,
+        })
+    }
+
+    /// Reads the members of all pools but those that are known, side by side.
+    async fn with_members(
+        &self,
+        pools: Vec<ObservedPool>,
+        known: &[ObservedPool],
+    ) -> Result<Vec<ObservedPool>, CloudError> {
+        try_join_all(pools.into_iter().map(|mut pool| async {
+            let id = pool.pool.uuid;
+            pool.members = match known.iter().find(|known| known.pool.uuid == id) {
+                Some(known) => known.members.clone(),
+                None => self.members(id).await?,
+            };
+            Ok(pool)
+        }))
+        .await
+    }
+
+    async fn members(&self, pool: PoolId) -> Result<Vec<Member>, CloudError> {
+        let mut members = self.client.members(pool).await.map_err(|error| {
+            cloud_error(&error).context(format!("lb state: failed to load members for {pool}"))
+        })?;
+        sort_members(&mut members);
+        Ok(members)
+    }
+}
+
+/// The lists that hold the parts of all balancers.
+struct Parts {
+    pools: Arc<Vec<Pool>>,
+    listeners: Arc<Vec<Listener>>,
+    monitors: Arc<Vec<Monitor>>,
+}
+
+impl Parts {
+    fn assemble(&self, balancer: LoadBalancerId) -> Vec<ObservedPool> {
+        assemble(balancer, &self.pools, &self.listeners, &self.monitors)
+    }
+}
+
+impl Observed {
+    /// An observation of an empty project.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            balancers: Vec::new(),
+            gone: Vec::new(),
+            deleting: Vec::new(),
+            pools: Vec::new(),
+            pools_of: None,
+            servers: Arc::default(),
+            absent_servers: Vec::new(),
+            floating_asked: Vec::new(),
+            floating_ips: Vec::new(),
+            crowded_pools: Vec::new(),
+            polls: 0,
+            waited: Duration::ZERO,
+            busy: Busy::default(),
+            made_up: 0,
+        }
+    }
+
+    /// The same observation for another look; what the API said of being busy is to be seen anew.
+    fn again(&self) -> Self {
+        let busy = Busy::default();
+        if self.busy.was_once() {
+            busy.set();
+            busy.clear();
+        }
+        Self {
+            balancers: self.balancers.clone(),
+            gone: self.gone.clone(),
+            deleting: self.deleting.clone(),
+            pools: self.pools.clone(),
+            pools_of: self.pools_of,
+            servers: Arc::clone(&self.servers),
+            absent_servers: self.absent_servers.clone(),
+            floating_asked: self.floating_asked.clone(),
+            floating_ips: self.floating_ips.clone(),
+            crowded_pools: self.crowded_pools.clone(),
+            polls: self.polls,
+            waited: self.waited,
+            busy,
+            made_up: self.made_up,
+        }
+    }
+
+    /// A balancer is gone.
+    pub(crate) fn is_gone(&mut self, id: LoadBalancerId) {
+        self.balancers.retain(|balancer| balancer.uuid != id);
+        self.deleting.retain(|deleting| *deleting != id);
+        self.gone.push(id);
+        if self.pools_of == Some(id) {
+            self.pools_of = None;
+            self.pools.clear();
+        }
+    }
+}

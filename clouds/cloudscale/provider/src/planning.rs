@@ -1,0 +1,277 @@
+//! Decides what comes next. Pure.
+//!
+//! The order of waves is the order in which traffic suffers least: a balancer that is ready, pools, members (missing ones
+//! before surplus ones go), listeners, monitors, pools that nobody leads to any more, attributes, floating IPs, and last
+//! what is written to the Service. A wave is planned only when nothing is left to do in the waves before it, so a member
+//! is never removed while another one that shall take over could not be created.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_cloudscale_client::{LoadBalancer, NewLoadBalancer, NewVipAddress};
+use bowline_plan::{Answer, Note, Plan, Refusal};
+
+use crate::annotations as keys;
+use crate::desired::Desired;
+use crate::events::{DUPLICATE_REMOVED, NO_MEMBERS, NODES_LEFT_OUT, STILL_CHANGING};
+use crate::intent::{Identity, Intent, Wanted};
+use crate::observe::{Observed, is_changing};
+use crate::ownership::{self, Found};
+use crate::status;
+use crate::step::CloudStep;
+
+mod absent;
+mod attributes;
+mod floating;
+mod guards;
+mod hrefs;
+mod parts;
+
+pub(crate) use hrefs::Hrefs;
+
+/// How long a balancer may be changing before somebody is told.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
+
+/// Decides what comes next.
+pub(crate) fn plan(hrefs: &Hrefs, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+    if !observed.covers(intent) {
+        // The Service or the nodes changed meanwhile: the next look reads everything.
+        return Plan::new(wait(Duration::ZERO, "the Service changed".to_owned()));
+    }
+    match intent {
+        Intent::Wanted(wanted) => wanted_plan(hrefs, wanted, observed),
+        Intent::Absent(identity) => absent::plan(hrefs, identity, observed),
+    }
+}
+
+fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+    let identity = &wanted.identity;
+    let desired = Desired::new(wanted, observed);
+    let mut notes = notes(wanted, &desired);
+    let answer = match ownership::resolve(identity, &observed.balancers) {
+        Found::Several => Answer::Refused(
+            Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(format!(
+                "keep one of the load balancers {}, or name it in {}",
+                ownership::ids(&observed.balancers.iter().collect::<Vec<_>>()),
+                keys::UUID.key
+            )),
+        ),
+        Found::Foreign(balancer) => Answer::Refused(
+            Refusal::new(failed_to_find(
+                identity,
+                &format!(
+                    "load balancer {} ({}) belongs to another service or cluster",
+                    balancer.name, balancer.uuid
+                ),
+            ))
+            .with_remedy(format!(
+                "choose another name ({}) or remove {}",
+                keys::NAME.key,
+                keys::UUID.key
+            )),
+        ),
+        Found::None => creation(wanted, &desired, observed),
+        Found::One { balancer, surplus } => {
+            if !surplus.is_empty() {
+                notes.push(DUPLICATE_REMOVED.note(format!(
+                    "load balancer {} is kept, its duplicates are removed: {}",
+                    balancer.uuid,
+                    ownership::ids(&surplus)
+                )));
+            }
+            existing(hrefs, wanted, &desired, observed, balancer, &surplus, &mut notes)
+        }
+    };
+    Plan::new(answer).with_notes(notes)
+}
+
+fn failed_to_find(identity: &Identity, why: &str) -> String {
+    format!("unable to get load balancer for {}: {why}", identity.service)
+}
+
+/// What holds as long as the intent and the servers are as they are.
+fn notes(wanted: &Wanted, desired: &Desired<'_>) -> Vec<Note> {
+    let mut notes = wanted.notes.clone();
+    if !desired.left_out.is_empty() {
+        notes.push(NODES_LEFT_OUT.note(format!(
+            "nodes are not balanced over: {}",
+            desired.left_out.join(", ")
+        )));
+    }
+    if !wanted.nodes.is_empty() && !wanted.ports.is_empty() && !desired.has_members() {
+        notes.push(NO_MEMBERS.note(if wanted.allowed_subnets.is_empty() {
+            "no node has a private address with a subnet, so the load balancer has no members".to_owned()
+        } else {
+            format!(
+                "no node has a private address in the subnets of {}, so the load balancer has no members",
+                keys::LISTENER_ALLOWED_SUBNETS.key
+            )
+        }));
+    }
+    notes
+}
+
+/// There is no balancer yet.
+fn creation(wanted: &Wanted, desired: &Desired<'_>, observed: &Observed) -> Next {
+    if let Some(refusal) = guards::before_creation(wanted, observed) {
+        return Answer::Refused(refusal);
+    }
+    let zone = match guards::zone(wanted, desired) {
+        Err(refusal) => return Answer::Refused(refusal),
+        Ok(Some(zone)) => zone,
+        Ok(None) => {
+            return Answer::Refused(
+                Refusal::new("no loadbalancer zone set and no nodes to take it from").with_remedy(format!(
+                    "set {}, or see why no node is balanced over",
+                    keys::ZONE.key
+                )),
+            );
+        }
+    };
+    let new = NewLoadBalancer {
+        name: wanted.identity.name.clone(),
+        flavor: wanted.flavor.clone(),
+        vip_addresses: wanted
+            .vips
+            .iter()
+            .map(|vip| NewVipAddress {
+                address: vip.address.map(|address| address.to_string()),
+                subnet: vip.subnet.clone(),
+            })
+            .collect(),
+        zone: Some(zone),
+        tags: wanted.tags.clone(),
+    };
+    apply(vec![CloudStep::CreateBalancer { new }])
+}
+
+/// The balancer is there.
+fn existing(
+    hrefs: &Hrefs,
+    wanted: &Wanted,
+    desired: &Desired<'_>,
+    observed: &Observed,
+    balancer: &LoadBalancer,
+    surplus: &[&LoadBalancer],
+    notes: &mut Vec<Note>,
+) -> Next {
+    if observed.busy.is_now() {
+        return wait_for(balancer, observed, notes);
+    }
+    let parts = parts::Parts::new(hrefs, wanted, desired, balancer.uuid, observed);
+    let refusal = guards::before_change(
+        wanted,
+        desired,
+        balancer,
+        observed,
+        &hrefs.balancer(balancer.uuid),
+    );
+    let steps = if refusal.is_some() {
+        // What is refused must not keep traffic on nodes that are gone.
+        parts.members()
+    } else {
+        next_steps(hrefs, wanted, observed, balancer, surplus, &parts, notes)
+    };
+    if !steps.is_empty() {
+        if is_changing(balancer) {
+            return wait_for(balancer, observed, notes);
+        }
+        return if observed.busy.was_once() {
+            apply(steps.into_iter().take(1).collect())
+        } else {
+            apply(steps)
+        };
+    }
+    if let Some(refusal) = refusal {
+        return Answer::Refused(refusal);
+    }
+    match annotations(wanted, balancer) {
+        Some(write) => Answer::apply_or(vec![LoadBalancerStep::Kube(write)], || {
+            Answer::Settled(LoadBalancerStatus::empty())
+        }),
+        None => Answer::Settled(status::status(&wanted.publish, balancer)),
+    }
+}
+
+/// The steps of the first wave that has any.
+fn next_steps(
+    hrefs: &Hrefs,
+    wanted: &Wanted,
+    observed: &Observed,
+    balancer: &LoadBalancer,
+    surplus: &[&LoadBalancer],
+    parts: &parts::Parts<'_>,
+    notes: &mut Vec<Note>,
+) -> Vec<CloudStep> {
+    let mut steps: Vec<CloudStep> = surplus
+        .iter()
+        .map(|duplicate| absent::delete(hrefs, duplicate, false))
+        .collect();
+    if balancer.name != wanted.identity.name {
+        steps.push(CloudStep::RenameBalancer {
+            balancer: balancer.uuid,
+            name: wanted.identity.name.clone(),
+        });
+    }
+    steps.extend(parts.missing_pools());
+    let waves: [&dyn Fn() -> Vec<CloudStep>; 5] = [
+        &|| parts.members(),
+        &|| parts.listeners(),
+        &|| parts.monitors(),
+        &|| parts.surplus_pools(),
+        &|| parts.attributes(),
+    ];
+    for wave in waves {
+        if !steps.is_empty() {
+            return steps;
+        }
+        steps = wave();
+    }
+    if steps.is_empty() {
+        steps = floating::assignments(wanted, observed, balancer, notes);
+    }
+    steps
+}
+
+/// The annotations that differ, in upstream's order.
+fn annotations(wanted: &Wanted, balancer: &LoadBalancer) -> Option<KubeWrite> {
+    let values = [
+        (keys::UUID.key, balancer.uuid.to_string()),
+        (keys::CONFIG_VERSION.key, keys::CONFIG_VERSION.default.to_owned()),
+        (keys::ZONE.key, balancer.zone.slug.clone()),
+    ];
+    let differing: Vec<(String, Option<String>)> = values
+        .into_iter()
+        .filter(|(key, value)| wanted.written.get(key) != Some(value))
+        .map(|(key, value)| (key.to_owned(), Some(value)))
+        .collect();
+    (!differing.is_empty()).then_some(KubeWrite::AnnotateService(differing))
+}
+
+fn apply(steps: Vec<CloudStep>) -> Next {
+    let steps = steps.into_iter().map(LoadBalancerStep::Cloud).collect();
+    Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
+}
+
+fn wait(after: Duration, reason: String) -> Next {
+    Answer::Wait { after, reason }
+}
+
+/// The API is at work on the balancer.
+fn wait_for(balancer: &LoadBalancer, observed: &Observed, notes: &mut Vec<Note>) -> Next {
+    if observed.waited >= PATIENCE {
+        notes.push(STILL_CHANGING.note(format!(
+            "load balancer {} ({}) has been {} for more than {} minutes",
+            balancer.name,
+            balancer.uuid,
+            balancer.status,
+            PATIENCE.as_secs() / 60
+        )));
+    }
+    wait(
+        observed.next_poll(),
+        format!("await-lb({} is {})", balancer.name, balancer.status),
+    )
+}

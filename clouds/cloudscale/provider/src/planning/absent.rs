@@ -1,0 +1,66 @@
+//! Removes a balancer.
+
+use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus};
+use bowline_cloudscale_client::LoadBalancer;
+use bowline_plan::{Answer, Plan, Refusal};
+
+use super::{Hrefs, apply, failed_to_find, wait, wait_for};
+use crate::events::FOREIGN_KEPT;
+use crate::intent::Identity;
+use crate::observe::{Observed, is_changing};
+use crate::ownership;
+use crate::step::CloudStep;
+
+/// Decides how the removal goes on. Floating IPs stay in the project, leading nowhere.
+pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+    let doomed = ownership::doomed(identity, &observed.balancers);
+    let mut notes = Vec::new();
+    if !doomed.foreign.is_empty() {
+        notes.push(FOREIGN_KEPT.note(format!(
+            "load balancers of another service or cluster are not deleted: {}",
+            ownership::ids(&doomed.foreign)
+        )));
+    }
+    let next: Vec<&LoadBalancer> = doomed
+        .own
+        .iter()
+        .copied()
+        .filter(|balancer| !observed.deleting.contains(&balancer.uuid))
+        .collect();
+    let answer = if doomed.is_ambiguous {
+        Answer::Refused(
+            Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(
+                "delete the right one by hand, or name it in the UUID annotation and rename the other",
+            ),
+        )
+    } else if let Some(busy) = next
+        .iter()
+        .find(|balancer| is_changing(balancer) || observed.busy.is_now())
+    {
+        wait_for(busy, observed, &mut notes)
+    } else if !next.is_empty() {
+        apply(
+            next.into_iter()
+                .map(|balancer| delete(hrefs, balancer, true))
+                .collect(),
+        )
+    } else if let Some(going) = doomed.own.first() {
+        wait(
+            observed.next_confirmation(),
+            format!("load balancer {} ({}) is being deleted", going.name, going.uuid),
+        )
+    } else {
+        Answer::Settled(LoadBalancerStatus::empty())
+    };
+    Plan::new(answer).with_notes(notes)
+}
+
+/// Deletes a balancer with all its parts.
+pub(super) fn delete(hrefs: &Hrefs, balancer: &LoadBalancer, is_live: bool) -> CloudStep {
+    CloudStep::DeleteBalancer {
+        balancer: balancer.uuid,
+        name: balancer.name.clone(),
+        href: hrefs.balancer(balancer.uuid),
+        is_live,
+    }
+}

@@ -1,0 +1,150 @@
+//! What is refused. A refusal stops everything but the members, which follow the nodes all the same.
+
+use std::net::IpAddr;
+
+use bowline_cloudscale_client::{LoadBalancer, VipAddress};
+use bowline_plan::Refusal;
+
+use crate::annotations as keys;
+use crate::desired::Desired;
+use crate::intent::{VipWish, Wanted};
+use crate::observe::Observed;
+
+/// What forbids creating the balancer.
+pub(super) fn before_creation(wanted: &Wanted, observed: &Observed) -> Option<Refusal> {
+    floating_ips(wanted, observed)
+}
+
+/// What forbids changing the balancer, in upstream's order.
+pub(super) fn before_change(
+    wanted: &Wanted,
+    desired: &Desired<'_>,
+    balancer: &LoadBalancer,
+    observed: &Observed,
+    href: &str,
+) -> Option<Refusal> {
+    floating_ips(wanted, observed)
+        .or_else(|| (!vips_fit(&wanted.vips, &balancer.vip_addresses)).then(|| refused_vips(href)))
+        .or_else(|| {
+            (balancer.flavor.slug != wanted.flavor).then(|| {
+                Refusal::new(format!(
+                    "flavor for {href} changed, please configure the previous flavor or contact support"
+                ))
+                .with_remedy(format!("the previous flavor is {}", balancer.flavor.slug))
+            })
+        })
+        .or_else(|| match zone(wanted, desired) {
+            Err(refusal) => Some(refusal),
+            // Nothing says where the balancer shall stand: it stands well.
+            Ok(None) => None,
+            Ok(Some(zone)) => (zone != balancer.zone.slug).then(|| {
+                Refusal::new(format!(
+                    "zone for {href} changed, please configure the previous zone or contact support"
+                ))
+                .with_remedy(format!("the previous zone is {}", balancer.zone.slug))
+            }),
+        })
+}
+
+fn refused_vips(href: &str) -> Refusal {
+    Refusal::new(format!(
+        "VIP addresses for {href} changed, please re-create the service"
+    ))
+}
+
+/// Where the balancer shall stand: as annotated, else where all servers stand; none if neither says anything.
+pub(super) fn zone(wanted: &Wanted, desired: &Desired<'_>) -> Result<Option<String>, Refusal> {
+    if let Some(zone) = &wanted.zone {
+        return Ok(Some(zone.clone()));
+    }
+    let mut zones = desired.zones.iter();
+    match (zones.next(), zones.next()) {
+        (_, Some(_)) => Err(
+            Refusal::new("no loadbalancer zone set and nodes in multiple zones")
+                .with_remedy(format!("set {}", keys::ZONE.key)),
+        ),
+        (zone, None) => Ok(zone.map(|zone| (*zone).to_owned())),
+    }
+}
+
+/// Compares what is given, position by position. Nothing given is no wish, and so no change.
+fn vips_fit(wishes: &[VipWish], vips: &[VipAddress]) -> bool {
+    wishes.is_empty()
+        || wishes.len() == vips.len()
+            && wishes.iter().zip(vips).all(|(wish, vip)| {
+                let subnet = vip.subnet.as_ref().map_or("", |subnet| subnet.uuid.as_str());
+                let subnet_fits = wish
+                    .subnet
+                    .as_ref()
+                    .is_none_or(|wanted| wanted.eq_ignore_ascii_case(subnet));
+                let address_fits = wish.address.is_none_or(|wanted| {
+                    // Of an address that is not known yet, nothing can be said.
+                    vip.address.is_empty()
+                        || vip
+                            .address
+                            .parse::<IpAddr>()
+                            .is_ok_and(|address| address == wanted)
+                });
+                subnet_fits && address_fits
+            })
+}
+
+fn floating_ips(wanted: &Wanted, observed: &Observed) -> Option<Refusal> {
+    if let Some(conflict) = &wanted.conflict {
+        return Some(Refusal::new(conflict.clone()).with_remedy(format!(
+            "take the floating IP off {} of one of the services",
+            keys::FLOATING_IPS.key
+        )));
+    }
+    let missing: Vec<String> = wanted
+        .floating_ips
+        .iter()
+        .filter(|wish| !observed.floating_ips.iter().any(|found| wish.is(found)))
+        .map(ToString::to_string)
+        .collect();
+    (!missing.is_empty()).then(|| {
+        Refusal::new(format!(
+            "floating IPs do not exist in this project: {}",
+            missing.join(", ")
+        ))
+        .with_remedy(format!("create them, or correct {}", keys::FLOATING_IPS.key))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_cloudscale_client::SubnetStub;
+
+    use super::*;
+
+    fn vip(subnet: &str, address: &str) -> VipAddress {
+        let subnet = SubnetStub {
+            uuid: subnet.into(),
+            cidr: None,
+        };
+        VipAddress {
+            address: address.into(),
+            version: None,
+            subnet: Some(subnet),
+        }
+    }
+
+    fn wish(subnet: Option<&str>, address: Option<&str>) -> VipWish {
+        VipWish {
+            subnet: subnet.map(Into::into),
+            address: address.map(|text| text.parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn only_what_is_given_is_compared() {
+        let there = [vip("s1", "10.0.0.1"), vip("s2", "fd00::1")];
+        let fits = |wishes: &[VipWish]| vips_fit(wishes, &there);
+        assert!(fits(&[]));
+        assert!(fits(&[wish(Some("s1"), None), wish(None, Some("fd00:0::1"))]));
+        assert!(fits(&[wish(Some("S1"), Some("10.0.0.1")), wish(None, None)]));
+        assert!(!fits(&[wish(Some("s1"), None)]));
+        assert!(!fits(&[wish(Some("s2"), None), wish(Some("s1"), None)]));
+        assert!(!fits(&[wish(None, Some("10.0.0.2")), wish(None, None)]));
+    }
+}

@@ -1,0 +1,350 @@
+//! The writes to the cloud, as data.
+
+use bowline_cloudscale_client::{
+    ListenerChange, ListenerId, LoadBalancerId, MemberId, MonitorChange, MonitorId, NewListener,
+    NewLoadBalancer, NewMember, NewMonitor, NewPool, PoolId,
+};
+use bowline_plan::{Impact, Lane, Step};
+
+use crate::floating_ips::FloatingAddress;
+
+/// One write to the cloud. A replacement is one step, so that nothing comes between its two halves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CloudStep {
+    /// Creates the balancer.
+    CreateBalancer {
+        /// What is created.
+        new: NewLoadBalancer,
+    },
+    /// Renames the balancer.
+    RenameBalancer {
+        /// Which one.
+        balancer: LoadBalancerId,
+        /// Its new name.
+        name: String,
+    },
+    /// Deletes a balancer with all its parts.
+    DeleteBalancer {
+        /// Which one.
+        balancer: LoadBalancerId,
+        /// Its name.
+        name: String,
+        /// Its address in the API, for messages.
+        href: String,
+        /// Whether traffic may flow through it; not if it is a duplicate that nobody was told of.
+        is_live: bool,
+    },
+    /// A write to a part of a balancer.
+    Part {
+        /// The balancer.
+        balancer: LoadBalancerId,
+        /// What is written.
+        change: PartChange,
+    },
+    /// Leads a floating IP to the balancer.
+    AssignFloatingIp {
+        /// The floating IP.
+        address: IpText,
+        /// The balancer.
+        balancer: LoadBalancerId,
+        /// The balancer that it led to.
+        from: Option<LoadBalancerId>,
+    },
+}
+
+/// A floating IP, written with its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IpText(pub(crate) FloatingAddress);
+
+/// Something of a balancer that goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Old<Id> {
+    /// Its id.
+    pub id: Id,
+    /// Its name, or for a monitor its type.
+    pub name: String,
+    /// Its address in the API, for messages.
+    pub href: String,
+}
+
+/// A write to a part of a balancer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PartChange {
+    /// Creates a pool; in place of another one, if the API wants no two of one name.
+    Pool {
+        /// What is created.
+        new: NewPool,
+        /// The pool that goes first.
+        old: Option<Old<PoolId>>,
+    },
+    /// Deletes a pool with all that hangs on it.
+    DeletePool {
+        /// Which one.
+        old: Old<PoolId>,
+        /// Whether a listener leads to it.
+        is_live: bool,
+    },
+    /// Creates a member; in place of another one with the same address and port, if there is one.
+    Member {
+        /// The pool.
+        pool: PoolId,
+        /// What is created.
+        new: NewMember,
+        /// The member that goes.
+        old: Option<Old<MemberId>>,
+        /// Whether the pool has no other member.
+        is_only: bool,
+    },
+    /// Deletes a member.
+    DeleteMember {
+        /// The pool.
+        pool: PoolId,
+        /// Which one.
+        old: Old<MemberId>,
+    },
+    /// Creates a listener; in place of another one on the same port, if there is one.
+    Listener {
+        /// What is created.
+        new: NewListener,
+        /// The pool's name.
+        pool_name: String,
+        /// The listener that goes.
+        old: Option<Old<ListenerId>>,
+        /// Whether the port's traffic goes to another pool from now on.
+        changes_pool: bool,
+    },
+    /// Deletes a listener.
+    DeleteListener {
+        /// Which one.
+        old: Old<ListenerId>,
+    },
+    /// Changes an attribute of a listener.
+    UpdateListener {
+        /// Which one.
+        id: ListenerId,
+        /// Its name.
+        name: String,
+        /// The attribute.
+        change: ListenerChange,
+    },
+    /// Creates a monitor; in place of another one of the same pool, if there is one.
+    Monitor {
+        /// What is created.
+        new: NewMonitor,
+        /// The pool's name.
+        pool_name: String,
+        /// The monitor that goes.
+        old: Option<Old<MonitorId>>,
+    },
+    /// Deletes a monitor.
+    DeleteMonitor {
+        /// The pool's name.
+        pool_name: String,
+        /// Which one.
+        old: Old<MonitorId>,
+    },
+    /// Changes an attribute of a monitor.
+    UpdateMonitor {
+        /// Which one.
+        id: MonitorId,
+        /// The pool's name.
+        pool_name: String,
+        /// The attribute.
+        change: MonitorChange,
+    },
+}
+
+impl CloudStep {
+    /// The balancer that the step writes to; none if it does not exist yet.
+    pub(crate) fn balancer(&self) -> Option<LoadBalancerId> {
+        match self {
+            Self::CreateBalancer { .. } => None,
+            Self::RenameBalancer { balancer, .. }
+            | Self::DeleteBalancer { balancer, .. }
+            | Self::Part { balancer, .. }
+            | Self::AssignFloatingIp { balancer, .. } => Some(*balancer),
+        }
+    }
+}
+
+impl Step for CloudStep {
+    fn label(&self) -> String {
+        match self {
+            Self::CreateBalancer { new } => format!("create-lb({})", new.name),
+            Self::RenameBalancer { balancer, name } => format!("rename-lb({balancer} -> {name})"),
+            Self::DeleteBalancer { href, .. } => delete(href),
+            Self::Part { change, balancer } => change.label(*balancer),
+            Self::AssignFloatingIp {
+                address, balancer, ..
+            } => {
+                format!("assign-floating-ip({} -> {balancer})", address.0)
+            }
+        }
+    }
+
+    fn object(&self) -> String {
+        match self {
+            Self::CreateBalancer { new } => format!("load balancer {}", new.name),
+            Self::RenameBalancer { name, .. } | Self::DeleteBalancer { name, .. } => {
+                format!("load balancer {name}")
+            }
+            Self::Part { change, .. } => change.object(),
+            Self::AssignFloatingIp { address, .. } => format!("floating IP {}", address.0),
+        }
+    }
+
+    fn impact(&self) -> Impact {
+        match self {
+            Self::CreateBalancer { .. } | Self::RenameBalancer { .. } => Impact::None,
+            Self::DeleteBalancer { is_live, .. } => {
+                if *is_live {
+                    Impact::Major
+                } else {
+                    Impact::None
+                }
+            }
+            Self::Part { change, .. } => change.impact(),
+            Self::AssignFloatingIp { .. } => Impact::Minimal,
+        }
+    }
+
+    fn lanes(&self) -> Vec<Lane> {
+        let lane = |id: &LoadBalancerId| Lane::new(format!("cloudscale/load-balancer/{id}"));
+        match self {
+            Self::CreateBalancer { new } => {
+                vec![Lane::new(format!("cloudscale/load-balancer-name/{}", new.name))]
+            }
+            Self::RenameBalancer { balancer, .. }
+            | Self::DeleteBalancer { balancer, .. }
+            | Self::Part { balancer, .. } => vec![lane(balancer)],
+            Self::AssignFloatingIp { balancer, from, .. } => {
+                [Some(balancer), from.as_ref().filter(|from| *from != balancer)]
+                    .into_iter()
+                    .flatten()
+                    .map(lane)
+                    .collect()
+            }
+        }
+    }
+}
+
+fn delete(href: &str) -> String {
+    format!("delete-resource({href})")
+}
+
+/// `<verb>-<kind>(<place>)`, or, if something goes for it, `replace-<kind>(<href> -> <place>)`.
+fn create<Id>(kind: &str, old: Option<&Old<Id>>, place: &str) -> String {
+    match old {
+        None => format!("create-{kind}({place})"),
+        Some(old) => format!("replace-{kind}({} -> {place})", old.href),
+    }
+}
+
+impl PartChange {
+    fn label(&self, balancer: LoadBalancerId) -> String {
+        match self {
+            Self::Pool { new, old } => create("pool", old.as_ref(), &format!("{balancer}/{}", new.name)),
+            Self::Member { pool, new, old, .. } => {
+                create("pool-member", old.as_ref(), &format!("{pool}/{}", new.name))
+            }
+            Self::Listener { new, old, .. } => {
+                create("listener", old.as_ref(), &format!("{}/{}", new.pool, new.name))
+            }
+            Self::Monitor { new, old, .. } => {
+                create("monitor", old.as_ref(), &format!("{}/{}", new.pool, new.kind))
+            }
+            Self::DeletePool { old, .. } => delete(&old.href),
+            Self::DeleteMember { old, .. } => delete(&old.href),
+            Self::DeleteListener { old } => delete(&old.href),
+            Self::DeleteMonitor { old, .. } => delete(&old.href),
+            Self::UpdateListener { id, change, .. } => match change {
+                ListenerChange::AllowedCidrs(cidrs) => format!("update-cidrs({id}/{})", cidrs.join(",")),
+                ListenerChange::TimeoutClientDataMs(ms) => timeout("client-data-ms", *id, *ms),
+                ListenerChange::TimeoutMemberConnectMs(ms) => timeout("member-connect-ms", *id, *ms),
+                ListenerChange::TimeoutMemberDataMs(ms) => timeout("member-data-ms", *id, *ms),
+            },
+            Self::UpdateMonitor { id, change, .. } => match change {
+                MonitorChange::DelayS(n) => format!("update-monitor-delay-s({id}: {n})"),
+                MonitorChange::TimeoutS(n) => format!("update-monitor-timeout-s({id}: {n})"),
+                MonitorChange::UpThreshold(n) => format!("update-monitor-up-threshold({id}: {n})"),
+                MonitorChange::DownThreshold(n) => format!("update-monitor-down-threshold({id}: {n})"),
+                MonitorChange::HttpMethod(text) => format!("update-monitor-http-method({id}: {text})"),
+                MonitorChange::HttpPath(text) => format!("update-monitor-http-path({id}: {text})"),
+                MonitorChange::HttpHost(text) => {
+                    format!(
+                        "update-monitor-http-host({id}: {})",
+                        text.as_deref().unwrap_or_default()
+                    )
+                }
+                MonitorChange::HttpExpectedCodes(codes) => {
+                    format!("update-monitor-http-expected-codes({id}: {})", codes.join(","))
+                }
+            },
+        }
+    }
+
+    fn object(&self) -> String {
+        match self {
+            Self::Pool { new, .. } => format!("pool {}", new.name),
+            Self::DeletePool { old, .. } => format!("pool {}", old.name),
+            Self::Member { new, .. } => format!("member {}", new.name),
+            Self::DeleteMember { old, .. } => format!("member {}", old.name),
+            Self::Listener { new, .. } => format!("listener {}", new.name),
+            Self::DeleteListener { old } => format!("listener {}", old.name),
+            Self::UpdateListener { name, .. } => format!("listener {name}"),
+            Self::Monitor { pool_name, .. }
+            | Self::DeleteMonitor { pool_name, .. }
+            | Self::UpdateMonitor { pool_name, .. } => format!("health monitor of pool {pool_name}"),
+        }
+    }
+
+    fn impact(&self) -> Impact {
+        match self {
+            Self::Pool { old, .. } => {
+                if old.is_some() {
+                    Impact::Considerable
+                } else {
+                    Impact::None
+                }
+            }
+            Self::DeletePool { is_live, .. } => {
+                if *is_live {
+                    Impact::Considerable
+                } else {
+                    Impact::None
+                }
+            }
+            Self::Member { old, is_only, .. } => match (old, is_only) {
+                (None, _) => Impact::None,
+                (Some(_), false) => Impact::Minimal,
+                (Some(_), true) => Impact::Considerable,
+            },
+            Self::Listener {
+                old, changes_pool, ..
+            } => match (old, changes_pool) {
+                (None, _) => Impact::None,
+                (Some(_), false) => Impact::Minimal,
+                (Some(_), true) => Impact::Considerable,
+            },
+            Self::Monitor { old, .. } => {
+                if old.is_some() {
+                    Impact::Minimal
+                } else {
+                    Impact::None
+                }
+            }
+            Self::UpdateListener { change, .. } => match change {
+                ListenerChange::AllowedCidrs(_) => Impact::Minimal,
+                _ => Impact::None,
+            },
+            Self::DeleteMember { .. }
+            | Self::DeleteListener { .. }
+            | Self::DeleteMonitor { .. }
+            | Self::UpdateMonitor { .. } => Impact::Minimal,
+        }
+    }
+}
+
+fn timeout(which: &str, id: ListenerId, ms: i64) -> String {
+    format!("update-listener-timeout-{which}({id}: {ms}ms)")
+}
