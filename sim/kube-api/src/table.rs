@@ -88,10 +88,10 @@ pub(crate) fn table(
             row
         })
         .collect();
-    let columns: Vec<Value> = if headed {
+    let columns: Value = if headed {
         kind.strategy.columns().iter().map(Column::definition).collect()
     } else {
-        Vec::new()
+        Value::Null
     };
     json!({
         "kind": "Table",

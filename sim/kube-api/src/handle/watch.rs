@@ -29,6 +29,9 @@ const MIN_TIMEOUT: Duration = Duration::from_secs(1800);
 /// How often a watch that wants bookmarks gets one.
 const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
 
+/// How long before its end a watch gets its last bookmark.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// One running watch.
@@ -95,7 +98,11 @@ pub(super) fn answer(core: &Arc<Core>, kind: &'static Kind, request: &Request) -
         committed: state.store.subscribe(),
         closed: core.closed.subscribe(),
         deadline: now + timeout,
-        next_bookmark: bookmarks.then(|| now + BOOKMARK_PERIOD),
+        next_bookmark: if bookmarks {
+            bookmark_after(now, now + timeout)
+        } else {
+            None
+        },
         headed: false,
         pending: VecDeque::new(),
         ended: false,
@@ -233,7 +240,11 @@ impl Watch {
         }
         let object = match self.form {
             Form::Plain => {
-                json!({"kind": self.kind.kind, "apiVersion": self.kind.api_version(), "metadata": metadata})
+                let api_version = self.kind.api_version();
+                let mut object =
+                    json!({"kind": self.kind.kind, "apiVersion": api_version, "metadata": metadata});
+                self.kind.strategy.finish(&mut object);
+                object
             }
             Form::Partial => {
                 json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
@@ -241,7 +252,9 @@ impl Watch {
             Form::Table => table::table(self.kind, &[], metadata, self.include, false, self.core.now()),
         };
         self.line(&json!({"type": "BOOKMARK", "object": object}));
-        self.next_bookmark = self.next_bookmark.map(|_| Instant::now() + BOOKMARK_PERIOD);
+        if !initial {
+            self.next_bookmark = bookmark_after(Instant::now(), self.deadline);
+        }
     }
 
     fn fail(&mut self, status: &Status) {
@@ -252,6 +265,11 @@ impl Watch {
     fn line(&mut self, event: &Value) {
         self.pending.push_back(Bytes::from(format!("{event}\n")));
     }
+}
+
+fn bookmark_after(now: Instant, deadline: Instant) -> Option<Instant> {
+    let last = deadline.checked_sub(LAST_BOOKMARK).filter(|last| *last > now)?;
+    Some(last.min(now + BOOKMARK_PERIOD))
 }
 
 fn check_options(request: &Request) -> Result<(), Status> {
