@@ -22,21 +22,53 @@ pub(super) const ARROWS: &[Row] = &[
     ),
     (
         "crates/manager",
-        &["crates/controllers", "crates/kube-io", "crates/cloud-provider"],
+        &[
+            "crates/controllers",
+            "crates/kube-io",
+            "crates/cloud-provider",
+            "crates/plan",
+        ],
     ),
     ("clouds/*/client", &["crates/cloud-http"]),
+    // The HTTP stack too: one listing is shared by all who ask, and the settings of the stack are a cloud's own.
     (
         "clouds/*/provider",
-        &["clouds/*/client", "crates/cloud-provider", "crates/plan"],
+        &[
+            "clouds/*/client",
+            "crates/cloud-http",
+            "crates/cloud-provider",
+            "crates/plan",
+        ],
     ),
     // Never its client: one mistake in shared wire types would be made twice and cancel out.
     ("clouds/*/sim", &["sim/cloud-kit"]),
     ("sim/cloud-kit", &[]),
     ("sim/kube-api", &["sim/cloud-kit"]),
-    ("crates/bowline", &["crates/manager", "clouds/*/provider"]),
+    // The binary puts the parts together: transport and gate for the cloud, client and gate for the API server.
+    (
+        "crates/bowline",
+        &[
+            "crates/manager",
+            "crates/cloud-http",
+            "crates/cloud-provider",
+            "crates/kube-io",
+            "crates/plan",
+            "clouds/*/provider",
+        ],
+    ),
+    // The demo runs the manager as the binary does, beside the simulators.
     (
         "crates/bowline-demo",
-        &["crates/manager", "clouds/*/provider", "clouds/*/sim", "sim/*"],
+        &[
+            "crates/bowline",
+            "crates/cloud-provider",
+            "crates/kube-io",
+            "crates/manager",
+            "crates/plan",
+            "clouds/*/provider",
+            "clouds/*/sim",
+            "sim/*",
+        ],
     ),
     ("testing/*", &[ANYTHING]),
     ("xtask", &[ANYTHING]),
