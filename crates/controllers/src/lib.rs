@@ -7,6 +7,7 @@
 //!   keeps addresses and labels true afterwards.
 //! - [`node_lifecycle`]: deletes the Node of an instance that is proved gone, taints the Node of one that is shut
 //!   down.
+//! - [`service`]: keeps the load balancer of each Service as its plan says.
 //! - [`node_set`]: which Nodes are balanced over, and when a change of a Node concerns the balancers.
 //! - [`queue`]: the ordered work queue all of them take their keys from.
 //! - [`events`]: every event that may be recorded, as a table.
@@ -18,3 +19,4 @@ pub mod node;
 pub mod node_lifecycle;
 pub mod node_set;
 pub mod queue;
+pub mod service;

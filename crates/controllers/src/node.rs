@@ -98,14 +98,19 @@ pub struct NodeController {
     queue: Arc<WorkQueue<NodeName>>,
     jitter: Jitter,
     heartbeat: Arc<Heartbeat>,
+    /// Most Nodes are as usual and have no entry.
     told: Mutex<BTreeMap<NodeName, Told>>,
 }
 
-/// The last text of each kind that was recorded on a Node, so that only news are.
+/// What is remembered of a Node while it is not as usual.
 #[derive(Default)]
 struct Told {
+    /// The last failure that was recorded, so that only news are.
     failure: Option<String>,
+    /// The other provider ID that was recorded last.
     other_id: Option<String>,
+    /// The version that this loop wrote last, until the watch has brought it: what the cache shows is older.
+    written: Option<u64>,
 }
 
 impl NodeController {
@@ -174,7 +179,8 @@ impl NodeController {
     fn on_node(&self, change: &Change<Node>) {
         let node = match change {
             Change::Added(node) => node,
-            Change::Updated { old, new } if matters(old, new) => new,
+            // Changes that came while the cache was behind were left out.
+            Change::Updated { old, new } if self.has_caught_up(new) || matters(old, new) => new,
             Change::Updated { .. } => return,
             Change::Deleted(node) => {
                 self.queue.remove(&node.name);
@@ -194,6 +200,8 @@ impl NodeController {
         let mut disagreeing = Vec::new();
         for key in keys {
             match self.nodes.get(&key) {
+                // It was initialised a moment ago: the watch has not brought it yet.
+                Some(node) if self.is_behind(&node) => self.finish(&key),
                 Some(node) if node.is_uninitialized() => queries.push(InstanceQuery {
                     node,
                     purpose: Purpose::Metadata,
@@ -340,6 +348,42 @@ impl NodeController {
         }
     }
 
+    /// Remembers the version that was written, so that an older one from the cache is not taken for a new Node.
+    fn remember_written(&self, written: &Node) {
+        let version = version(written);
+        let cached = self.nodes.get(&written.name);
+        let is_behind = cached.is_some_and(|node| node.uid == written.uid && version_before(&node, version));
+        let mut told = self.told();
+        if is_behind {
+            let entry = Told {
+                written: version,
+                ..Told::default()
+            };
+            told.insert(written.name.clone(), entry);
+        } else {
+            told.remove(&written.name);
+        }
+    }
+
+    /// Whether the cache shows a Node as it was before this loop wrote to it.
+    fn is_behind(&self, node: &Node) -> bool {
+        let told = self.told();
+        told.get(&node.name)
+            .is_some_and(|told| version_before(node, told.written))
+    }
+
+    /// Whether the watch has now brought what this loop wrote, or more.
+    fn has_caught_up(&self, node: &Node) -> bool {
+        let mut told = self.told();
+        match told.get_mut(&node.name) {
+            Some(told) if told.written.is_some() && !version_before(node, told.written) => {
+                told.written = None;
+                true
+            }
+            _ => false,
+        }
+    }
+
     fn told(&self) -> std::sync::MutexGuard<'_, BTreeMap<NodeName, Told>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -357,6 +401,16 @@ async fn running(future: &mut Option<BoxFuture<'_, ()>>) {
         Some(future) => future.await,
         None => future::pending().await,
     }
+}
+
+/// The resource version as a number, which may be compared within one kind of objects. None if it is not one: then
+/// nothing counts as older.
+fn version(node: &Node) -> Option<u64> {
+    node.resource_version.parse().ok()
+}
+
+fn version_before(node: &Node, other: Option<u64>) -> bool {
+    matches!((version(node), other), (Some(version), Some(other)) if version < other)
 }
 
 /// Whether a change can alter what the cloud answers or what is written.

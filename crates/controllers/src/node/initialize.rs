@@ -99,7 +99,10 @@ impl NodeController {
                 return Ok(Initialized::NotNeeded);
             }
             match self.write(&node, metadata).await {
-                Ok(()) => break,
+                Ok(written) => {
+                    self.remember_written(&written);
+                    break;
+                }
                 Err(Failure::Write(_, KubeError::NotFound(_))) => return Ok(Initialized::NotNeeded),
                 Err(Failure::Write(_, KubeError::Conflict(_))) if attempt < MAX_TRIES => {
                     tokio::time::sleep(self.jitter.between(PAUSE.0, PAUSE.1)).await;
@@ -112,7 +115,6 @@ impl NodeController {
                 Err(failure) => return Err(failure),
             }
         }
-        self.told().remove(&asked.name);
         self.recorder.record(
             &ObjectRef::from(asked),
             NoteKind::Normal,
@@ -125,8 +127,8 @@ impl NodeController {
         Ok(Initialized::Done)
     }
 
-    /// The two writes.
-    async fn write(&self, node: &Node, metadata: &InstanceMetadata) -> Result<(), Failure> {
+    /// The two writes. Answers with the Node as it is after them.
+    async fn write(&self, node: &Node, metadata: &InstanceMetadata) -> Result<Node, Failure> {
         let mut update = intent::initialize(node, metadata)?;
         let mut with_addresses = None;
         if let Some(addresses) = update.addresses.take() {
@@ -140,8 +142,8 @@ impl NodeController {
             with_addresses = Some(written);
         }
         let node = with_addresses.as_ref().unwrap_or(node);
-        let provider_id = update.provider_id.clone();
-        self.kube
+        let written = self
+            .kube
             .patch_node(node, &update.into_patch())
             .await
             .map_err(Failure::write("the taints"))?;
@@ -151,10 +153,10 @@ impl NodeController {
         tracing::info!(
             controller = NAME,
             node = %node.name,
-            provider_id = provider_id.as_deref().or(node.provider_id.as_deref()),
+            provider_id = written.provider_id.as_deref(),
             "node initialized"
         );
-        Ok(())
+        Ok(written)
     }
 
     /// Seconds since a Node was created, by the wall clock of this machine.

@@ -1,1 +1,7 @@
 //! The loops in memory, under a stopped clock.
+
+mod cluster;
+mod machines;
+mod node;
+mod node_lifecycle;
+mod service;

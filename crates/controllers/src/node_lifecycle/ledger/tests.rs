@@ -1,1 +1,511 @@
+use bowline_cloud_provider::{Taint, TaintEffect};
+use proptest::prelude::*;
 
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A ledger and a clock that the test moves.
+struct World {
+    ledger: Ledger,
+    start: Instant,
+    passed: Duration,
+}
+
+impl World {
+    fn new(settings: &NodeLifecycleSettings) -> Self {
+        let start = Instant::now();
+        Self {
+            ledger: Ledger::new(settings, start),
+            start,
+            passed: Duration::ZERO,
+        }
+    }
+
+    fn now(&self) -> Moment {
+        Moment {
+            instant: self.start + self.passed,
+            wall: Timestamp::UNIX_EPOCH + self.passed,
+        }
+    }
+
+    fn watch(&mut self, node: &Node) -> bool {
+        let now = self.now().instant;
+        self.ledger.watch(node, now)
+    }
+
+    /// Goes on to the next question and gives the answer at once.
+    fn answer(&mut self, node: &Node, seen: Seen) -> Verdict {
+        self.go_to_next();
+        let now = self.now();
+        assert_eq!(
+            self.ledger.take_due(now.instant),
+            std::slice::from_ref(&node.name)
+        );
+        self.ledger.judge(node, now.instant, now, seen)
+    }
+
+    fn go_to_next(&mut self) {
+        let due = self.ledger.next_due().expect("nothing is due");
+        self.passed = self.passed.max(due - self.start);
+    }
+
+    fn rule(&mut self, node: &Arc<Node>, sighting: Sighting) -> Ruling {
+        let now = self.now().instant;
+        let all = [Arc::clone(node)];
+        let mut rulings = self.ledger.rule(&all, sighting, &all, now);
+        assert_eq!(rulings.len(), 1);
+        rulings.remove(0).1
+    }
+
+    /// Whole seconds from now to the next question.
+    fn seconds_left(&self) -> u64 {
+        (self.ledger.next_due().unwrap() - self.now().instant).as_secs()
+    }
+}
+
+fn world() -> World {
+    World::new(&NodeLifecycleSettings::default())
+}
+
+/// A Node that is initialised, as old as the clock, and not ready.
+fn lost(name: &str) -> Node {
+    Node {
+        uid: format!("uid-{name}").into(),
+        provider_id: Some(format!("fake://{name}").into()),
+        readiness: Readiness::Unknown,
+        ..Node::named(name)
+    }
+}
+
+fn ready(node: &Node) -> Node {
+    Node {
+        readiness: Readiness::Ready,
+        ..node.clone()
+    }
+}
+
+#[test]
+fn a_node_goes_after_two_proofs_five_seconds_apart() {
+    let mut world = world();
+    world.passed = MINUTE;
+    let node = Arc::new(lost("a"));
+    assert!(world.watch(&node));
+    assert_eq!(world.seconds_left(), 0, "asked for at once");
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
+    assert_eq!(world.seconds_left(), 5);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+    assert_eq!(
+        world.rule(&node, Sighting::Seen),
+        Ruling::Delete { is_news: true }
+    );
+    world.ledger.deleted(&node);
+    assert_eq!(
+        world.ledger.next_due(),
+        None,
+        "a finalizer may hold it; nobody asks again"
+    );
+    assert!(!world.watch(&node));
+}
+
+#[test]
+fn the_distance_counts_from_the_first_answer_to_the_second_question() {
+    let mut world = world();
+    let node = lost("a");
+    world.watch(&node);
+    world.ledger.take_due(world.now().instant);
+    let asked = world.now().instant;
+    world.passed = SECOND * 20;
+    let answered = world.now();
+    assert_eq!(
+        world.ledger.judge(&node, asked, answered, Seen::Absent),
+        Verdict::Nothing
+    );
+    assert_eq!(
+        world.ledger.next_due(),
+        Some(answered.instant + SECOND * 5),
+        "a slow answer proves the time it came, not the time it was asked for"
+    );
+}
+
+#[test]
+fn one_proof_is_enough_without_a_confirmation_time() {
+    let mut world = World::new(&NodeLifecycleSettings {
+        node_deletion_confirmation: Duration::ZERO,
+        ..NodeLifecycleSettings::default()
+    });
+    let node = lost("a");
+    world.watch(&node);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+}
+
+#[test]
+fn a_machine_that_is_seen_again_takes_the_proof_away() {
+    for seen in [Seen::Running, Seen::Off, Seen::Foreign] {
+        let mut world = world();
+        let node = lost("a");
+        world.watch(&node);
+        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
+        world.answer(&node, seen);
+        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing, "{seen:?}");
+        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete, "{seen:?}");
+    }
+}
+
+#[test]
+fn an_error_is_no_proof_and_takes_none_away() {
+    let mut world = world();
+    let node = lost("a");
+    world.watch(&node);
+    for _ in 0..20 {
+        assert_eq!(
+            world.answer(&node, Seen::Unknown { after: None }),
+            Verdict::Nothing
+        );
+    }
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
+    assert_eq!(
+        world.answer(&node, Seen::Unknown { after: None }),
+        Verdict::Nothing
+    );
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+}
+
+#[test]
+fn power_decides_about_the_taint() {
+    let mut world = world();
+    let node = lost("a");
+    world.watch(&node);
+    assert_eq!(world.answer(&node, Seen::Off), Verdict::SetTaint(true));
+    assert_eq!(
+        world.answer(&node, Seen::Running),
+        Verdict::SetTaint(false),
+        "it runs, ready or not"
+    );
+    assert_eq!(world.answer(&node, Seen::Foreign), Verdict::Nothing);
+}
+
+#[test]
+fn a_node_that_is_new_to_its_cloud_is_not_deleted_before_it_is_five_minutes_old() {
+    let uninitialized = Node {
+        taints: vec![Taint {
+            key: keys::TAINT_UNINITIALIZED.into(),
+            value: None,
+            effect: TaintEffect::NoSchedule,
+            time_added: None,
+        }],
+        ..lost("a")
+    };
+    let nameless = Node {
+        provider_id: None,
+        ..lost("a")
+    };
+    for node in [uninitialized, nameless] {
+        let mut world = world();
+        world.passed = SECOND * 7;
+        world.watch(&node);
+        let mut verdict = Verdict::Nothing;
+        let mut questions = 0;
+        while verdict == Verdict::Nothing {
+            verdict = world.answer(&node, Seen::Absent);
+            questions += 1;
+        }
+        assert_eq!(verdict, Verdict::Delete);
+        assert_eq!(world.passed, GRACE, "neither earlier nor later");
+        assert!(questions < 12, "{questions}");
+    }
+}
+
+#[test]
+fn questions_grow_apart_while_the_answer_is_the_same() {
+    let mut world = world();
+    let node = lost("a");
+    world.watch(&node);
+    let mut distances = Vec::new();
+    for _ in 0..7 {
+        world.answer(&node, Seen::Running);
+        distances.push(world.seconds_left());
+    }
+    assert_eq!(distances, [5, 10, 20, 40, 60, 60, 60]);
+    world.answer(&node, Seen::Off);
+    assert_eq!(world.seconds_left(), 5, "another answer");
+}
+
+#[test]
+fn questions_in_no_hurry_fall_on_one_tick() {
+    let mut world = world();
+    for (second, name) in [(1, "a"), (2, "b"), (4, "c")] {
+        world.passed = SECOND * second;
+        let node = lost(name);
+        world.watch(&node);
+        world.answer(&node, Seen::Running);
+    }
+    world.passed = SECOND * 10;
+    assert_eq!(world.ledger.take_due(world.now().instant).len(), 3);
+}
+
+#[test]
+fn the_delay_that_a_cloud_states_is_kept() {
+    let mut world = world();
+    let node = lost("a");
+    world.watch(&node);
+    let after = Some(SECOND * 90);
+    world.answer(&node, Seen::Unknown { after });
+    assert_eq!(world.seconds_left(), 90);
+}
+
+#[test]
+fn a_node_that_comes_back_is_forgotten_and_late_answers_count_for_nothing() {
+    let mut world = world();
+    let node = lost("a");
+    world.watch(&node);
+    world.answer(&node, Seen::Absent);
+    world.go_to_next();
+    let now = world.now();
+    assert_eq!(world.ledger.take_due(now.instant).len(), 1);
+    assert!(!world.watch(&ready(&node)));
+    assert_eq!(
+        world.ledger.judge(&node, now.instant, now, Seen::Absent),
+        Verdict::Nothing
+    );
+    assert_eq!(world.ledger.next_due(), None);
+
+    assert!(world.watch(&node), "lost again: from the beginning");
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
+}
+
+#[test]
+fn a_new_node_under_the_same_name_begins_anew() {
+    let mut world = world();
+    let old = lost("a");
+    let new = Node {
+        uid: "another".into(),
+        ..old.clone()
+    };
+    world.watch(&old);
+    world.answer(&old, Seen::Absent);
+    assert!(world.watch(&new));
+    world.ledger.forget(&old);
+    let now = world.now();
+    assert_eq!(
+        world.ledger.judge(&old, now.instant, now, Seen::Absent),
+        Verdict::Nothing
+    );
+    assert_eq!(world.answer(&new, Seen::Absent), Verdict::Nothing);
+    assert_eq!(world.answer(&new, Seen::Absent), Verdict::Delete);
+}
+
+#[test]
+fn nobody_asks_for_a_node_under_deletion() {
+    let mut world = world();
+    let node = lost("a");
+    world.watch(&node);
+    assert!(!world.watch(&Node {
+        deleting: true,
+        ..node
+    }));
+    assert_eq!(world.ledger.next_due(), None);
+}
+
+#[test]
+fn a_ready_node_is_looked_at_only_while_it_carries_the_shutdown_taint() {
+    let mut world = world();
+    let node = ready(&lost("a"));
+    assert!(!world.watch(&node));
+    let tainted = Node {
+        taints: vec![Taint::shutdown()],
+        ..node.clone()
+    };
+    assert!(world.watch(&tainted));
+    assert_eq!(world.ledger.take_due(world.now().instant).len(), 1);
+    world.ledger.rest(&tainted, world.now().instant);
+    assert_eq!(world.seconds_left(), 5, "looked at again if the write failed");
+    assert!(!world.watch(&node));
+    assert_eq!(world.ledger.next_due(), None);
+}
+
+#[test]
+fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
+    let mut world = world();
+    let node = Arc::new(lost("a"));
+    world.watch(&node);
+    world.answer(&node, Seen::Absent);
+    for is_news in [true, false, false] {
+        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+        let ruling = world.rule(&node, Sighting::Blind { ready: 3 });
+        assert_eq!(ruling, Ruling::Frozen { ready: 3, is_news });
+        assert_eq!(
+            world.ledger.held(),
+            Held {
+                frozen: 1,
+                throttled: 0
+            }
+        );
+    }
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+    assert_eq!(world.rule(&node, Sighting::Unclear), Ruling::Wait);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+    assert_eq!(
+        world.rule(&node, Sighting::NoWitness),
+        Ruling::Delete { is_news: true }
+    );
+    assert_eq!(world.ledger.held(), Held::default());
+}
+
+#[test]
+fn a_frozen_node_whose_machine_is_seen_again_is_no_longer_held() {
+    let mut world = world();
+    let node = Arc::new(lost("a"));
+    world.watch(&node);
+    world.answer(&node, Seen::Absent);
+    world.answer(&node, Seen::Absent);
+    world.rule(&node, Sighting::Blind { ready: 1 });
+    world.answer(&node, Seen::Running);
+    assert_eq!(world.ledger.held(), Held::default());
+}
+
+#[test]
+fn a_failed_deletion_is_tried_again_and_told_once_per_text() {
+    let mut world = world();
+    let node = Arc::new(lost("a"));
+    world.watch(&node);
+    world.answer(&node, Seen::Absent);
+    for (is_first, text, is_news) in [
+        (true, "forbidden", true),
+        (false, "forbidden", false),
+        (false, "busy", true),
+    ] {
+        assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+        assert_eq!(
+            world.rule(&node, Sighting::Seen),
+            Ruling::Delete { is_news: is_first }
+        );
+        let now = world.now().instant;
+        assert_eq!(world.ledger.deletion_failed(&node, text, now), is_news, "{text}");
+        assert_eq!(world.ledger.throttle.recent(), 0, "its turn is given back");
+    }
+}
+
+/// What the throttle makes of 50 Nodes that are all gone at once: (minutes since the start, Nodes left).
+#[test]
+fn a_fifth_goes_in_ten_minutes_and_all_go_in_the_end() {
+    let mut world = world();
+    let mut all: Vec<Arc<Node>> = (0..50).map(|n| Arc::new(lost(&format!("n{n:02}")))).collect();
+    for node in &all {
+        world.watch(node);
+    }
+    let mut history = Vec::new();
+    let mut told = 0;
+    while !all.is_empty() {
+        world.go_to_next();
+        let now = world.now();
+        let due = world.ledger.take_due(now.instant);
+        let asked: Vec<Arc<Node>> = all
+            .iter()
+            .filter(|node| due.contains(&node.name))
+            .cloned()
+            .collect();
+        let doomed: Vec<Arc<Node>> = asked
+            .into_iter()
+            .filter(|node| world.ledger.judge(node, now.instant, now, Seen::Absent) == Verdict::Delete)
+            .collect();
+        let before = all.len();
+        for (node, ruling) in world.ledger.rule(&doomed, Sighting::NoWitness, &all, now.instant) {
+            match ruling {
+                Ruling::Delete { .. } => {
+                    assert_eq!(node.name, all[0].name, "the oldest proof first, then by name");
+                    world.ledger.deleted(&node);
+                    world.ledger.forget(&node);
+                    all.retain(|other| other.name != node.name);
+                }
+                Ruling::Throttled { is_news, .. } => told += usize::from(is_news),
+                other => panic!("{other:?}"),
+            }
+        }
+        if all.len() < before {
+            history.push((world.passed.as_secs() / 60, all.len()));
+        }
+        assert_eq!(
+            world.ledger.held().throttled,
+            if world.passed < SECOND * 5 { 0 } else { all.len() }
+        );
+    }
+    assert_eq!(history[..3], [(0, 40), (10, 32), (20, 26)]);
+    assert_eq!(history.last().map(|(_, left)| *left), Some(0));
+    assert_eq!(told, 40, "once each");
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Answer(Seen),
+    Back,
+    Wait(u64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => Just(Event::Answer(Seen::Absent)),
+        1 => Just(Event::Answer(Seen::Running)),
+        1 => Just(Event::Answer(Seen::Off)),
+        1 => Just(Event::Answer(Seen::Foreign)),
+        2 => Just(Event::Answer(Seen::Unknown { after: None })),
+        1 => Just(Event::Answer(Seen::Unknown { after: Some(SECOND) })),
+        1 => Just(Event::Back),
+        2 => (0..40_u64).prop_map(Event::Wait),
+    ]
+}
+
+proptest! {
+    /// Whatever the cloud says and however Ready flaps: a Node only goes if its last two answers that said anything
+    /// were proofs, far enough apart, with Ready lost all the while, and it is old enough.
+    #[test]
+    fn deletion_is_earned(
+        events in proptest::collection::vec(event(), 1..60),
+        is_named: bool,
+        confirmation in 0..12_u64,
+    ) {
+        let confirmation = SECOND * u32::try_from(confirmation).unwrap();
+        let mut world = World::new(&NodeLifecycleSettings {
+            node_deletion_confirmation: confirmation,
+            ..NodeLifecycleSettings::default()
+        });
+        let node = Arc::new(Node { provider_id: is_named.then(|| "fake://a".into()), ..lost("a") });
+        world.watch(&node);
+        let mut first_proof = None;
+        for event in events {
+            match event {
+                Event::Wait(seconds) => world.passed += Duration::from_secs(seconds),
+                Event::Back => {
+                    world.watch(&ready(&node));
+                    world.watch(&node);
+                    first_proof = None;
+                }
+                Event::Answer(seen) => {
+                    let verdict = world.answer(&node, seen);
+                    let now = world.passed;
+                    match seen {
+                        Seen::Absent => {
+                            let first = *first_proof.get_or_insert(now);
+                            let is_earned = now >= first + confirmation && (is_named || now >= GRACE);
+                            prop_assert_eq!(verdict == Verdict::Delete, is_earned);
+                        }
+                        Seen::Unknown { .. } => prop_assert_eq!(verdict, Verdict::Nothing),
+                        _ => {
+                            prop_assert_ne!(verdict, Verdict::Delete);
+                            first_proof = None;
+                        }
+                    }
+                    if verdict == Verdict::Delete {
+                        // The API server refuses, so that the history goes on.
+                        world.rule(&node, Sighting::Seen);
+                        let now = world.now().instant;
+                        world.ledger.deletion_failed(&node, "no", now);
+                    }
+                }
+            }
+            let left = world.ledger.next_due().map(|due| due.saturating_duration_since(world.now().instant));
+            prop_assert!(left.is_some_and(|left| left <= MINUTE + SECOND * 5), "forgotten: {:?}", left);
+        }
+    }
+}

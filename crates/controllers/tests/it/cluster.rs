@@ -1,0 +1,236 @@
+//! An API server in memory with the node loops running against it.
+
+#![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_controllers::metrics::ControllerMetrics;
+use bowline_controllers::node::{self, NodeContext, NodeController, NodeSettings};
+use bowline_controllers::node_lifecycle::{
+    self, NodeLifecycleContext, NodeLifecycleController, NodeLifecycleSettings,
+};
+use bowline_controllers::queue::QueueMetrics;
+use bowline_kube_api::{Exchange, KubeApi};
+use bowline_kube_io::{EventSink, Kube, KubeOptions, NodeCache, TokioClock, watch_nodes};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::machines::Machines;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+pub(crate) const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+
+/// A cluster. Everything in it stops when it is dropped.
+pub(crate) struct Cluster {
+    pub(crate) api: KubeApi,
+    pub(crate) machines: Machines,
+    pub(crate) metrics: ControllerMetrics,
+    pub(crate) nodes: Arc<NodeCache>,
+    kube: Kube,
+    events: EventSink,
+    tasks: JoinSet<()>,
+}
+
+impl Cluster {
+    /// A cluster without loops.
+    pub(crate) fn new() -> Self {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let api = KubeApi::builder().start_time(start).build();
+        let options = KubeOptions {
+            clock: Arc::new(TokioClock::starting_at(start)),
+            ..KubeOptions::new("test")
+        };
+        let kube = Kube::with_service(api.service(), options);
+        let (events, writer) = EventSink::channel(kube.clone(), "");
+        let nodes = Arc::new(NodeCache::new());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(watch_nodes(kube.clone(), Arc::clone(&nodes)));
+        tasks.spawn(writer.run());
+        Self {
+            api,
+            machines: Machines::default(),
+            metrics: ControllerMetrics::default(),
+            nodes,
+            kube,
+            events,
+            tasks,
+        }
+    }
+
+    /// Starts the cloud-node loop.
+    pub(crate) fn with_node_loop(mut self, settings: NodeSettings) -> Self {
+        let controller = NodeController::new(NodeContext {
+            kube: self.kube.clone(),
+            nodes: Arc::clone(&self.nodes),
+            instances: Arc::new(self.machines.clone()),
+            recorder: self.events.recorder(node::NAME),
+            metrics: self.metrics.clone(),
+            queue_metrics: QueueMetrics::default(),
+            settings,
+            seed: 1,
+        });
+        self.tasks.spawn(controller.run());
+        self
+    }
+
+    /// Starts the cloud-node-lifecycle loop.
+    pub(crate) fn with_lifecycle_loop(mut self, settings: NodeLifecycleSettings) -> Self {
+        let controller = NodeLifecycleController::new(NodeLifecycleContext {
+            kube: self.kube.clone(),
+            nodes: Arc::clone(&self.nodes),
+            instances: Arc::new(self.machines.clone()),
+            recorder: self.events.recorder(node_lifecycle::NAME),
+            metrics: self.metrics.clone(),
+            settings,
+            seed: 1,
+        });
+        self.tasks.spawn(controller.run());
+        self
+    }
+
+    /// Creates a Node, or replaces it.
+    pub(crate) fn put(&self, node: Value) {
+        self.api.apply_json(node).unwrap();
+    }
+
+    /// Changes a Node as somebody else would.
+    pub(crate) fn edit(&self, name: &str, change: impl FnOnce(&mut Value)) {
+        let mut node = self.node(name);
+        change(&mut node);
+        self.put(node);
+    }
+
+    /// A Node as it is now.
+    pub(crate) fn node(&self, name: &str) -> Value {
+        self.api
+            .object("Node", "", name)
+            .unwrap_or_else(|| panic!("no node {name}"))
+    }
+
+    pub(crate) fn exists(&self, name: &str) -> bool {
+        self.api.object("Node", "", name).is_some()
+    }
+
+    pub(crate) fn label(&self, name: &str, key: &str) -> Option<String> {
+        self.node(name)["metadata"]["labels"][key]
+            .as_str()
+            .map(str::to_owned)
+    }
+
+    /// `Type address` of each address in order.
+    pub(crate) fn addresses(&self, name: &str) -> Vec<String> {
+        let node = self.node(name);
+        let addresses = node["status"]["addresses"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        addresses
+            .iter()
+            .map(|address| format!("{} {}", text(&address["type"]), text(&address["address"])))
+            .collect()
+    }
+
+    /// The keys of a Node's taints in order.
+    pub(crate) fn taints(&self, name: &str) -> Vec<String> {
+        let node = self.node(name);
+        let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+        taints.iter().map(|taint| text(&taint["key"])).collect()
+    }
+
+    pub(crate) fn is_initialized(&self, name: &str) -> bool {
+        !self.taints(name).iter().any(|key| key == UNINITIALIZED)
+    }
+
+    /// `Type Reason: message` of each event on a Node, and who recorded it.
+    pub(crate) fn events(&self, node: &str) -> Vec<(String, String)> {
+        self.api
+            .objects("Event")
+            .into_iter()
+            .filter(|event| event["involvedObject"]["name"] == node)
+            .map(|event| {
+                assert_eq!(event["metadata"]["namespace"], "default");
+                (
+                    format!(
+                        "{} {}: {}",
+                        text(&event["type"]),
+                        text(&event["reason"]),
+                        text(&event["message"])
+                    ),
+                    text(&event["source"]["component"]),
+                )
+            })
+            .collect()
+    }
+
+    /// How many events with this reason are there, for all Nodes, with their counts.
+    pub(crate) fn count_events(&self, reason: &str) -> u64 {
+        let events = self.api.objects("Event");
+        let of_reason = events.iter().filter(|event| event["reason"] == reason);
+        of_reason.map(|event| event["count"].as_u64().unwrap_or(1)).sum()
+    }
+
+    /// The writes to Nodes so far.
+    pub(crate) fn node_writes(&self) -> Vec<Exchange> {
+        self.api
+            .journal()
+            .matching(|exchange| exchange.is_write() && exchange.resource == "nodes")
+    }
+
+    /// Lets time pass.
+    pub(crate) async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    /// Waits for something, for as long as a user would: 3 s. Gives the time it took.
+    pub(crate) async fn soon(&self, what: &str, is_so: impl Fn(&Self) -> bool) -> Duration {
+        self.within(SECOND * 3, what, is_so).await
+    }
+
+    /// Waits for something. Gives the time it took, to a thousandth of the limit.
+    pub(crate) async fn within(
+        &self,
+        limit: Duration,
+        what: &str,
+        is_so: impl Fn(&Self) -> bool,
+    ) -> Duration {
+        let begin = Instant::now();
+        let step = (limit / 1000).max(Duration::from_millis(5));
+        while !is_so(self) {
+            assert!(begin.elapsed() <= limit, "not within {limit:?}: {what}");
+            tokio::time::sleep(step).await;
+        }
+        begin.elapsed()
+    }
+}
+
+/// A Node that just registered: tainted, ready.
+pub(crate) fn new_node(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"taints": [{"key": UNINITIALIZED, "value": "true", "effect": "NoSchedule"}]},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    })
+}
+
+/// A Node that is initialised and has this `Ready` status; none: it has no such condition.
+pub(crate) fn node_of(name: &str, ready: Option<&str>) -> Value {
+    let conditions: Vec<Value> = ready
+        .map(|status| json!({"type": "Ready", "status": status}))
+        .into_iter()
+        .collect();
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"providerID": format!("fake://{name}")},
+        "status": {"conditions": conditions},
+    })
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,531 @@
+//! The cloud-node loop against an API server and a cloud in memory. The names in front are the acceptance scenarios of
+//! the framework specification.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, ErrorKind, InstanceAnswer, InstanceMetadata, Purpose};
+use bowline_controllers::node::NodeSettings;
+use bowline_kube_api::{Effect, Fault, Status};
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, SECOND, new_node, node_of};
+use crate::machines::metadata;
+
+const PROVIDED: &str = "alpha.kubernetes.io/provided-node-ip";
+const TYPE: &str = "node.kubernetes.io/instance-type";
+const TYPE_BETA: &str = "beta.kubernetes.io/instance-type";
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+fn cluster() -> Cluster {
+    Cluster::new().with_node_loop(NodeSettings::default())
+}
+
+/// A cluster whose periodic pass comes this often.
+fn cluster_with_pass_every(period: Duration) -> Cluster {
+    Cluster::new().with_node_loop(NodeSettings {
+        node_status_update_frequency: period,
+        ..NodeSettings::default()
+    })
+}
+
+fn with(mut node: Value, change: impl FnOnce(&mut Value)) -> Value {
+    change(&mut node);
+    node
+}
+
+fn provided(node: Value, ips: &str) -> Value {
+    with(node, |node| {
+        node["metadata"]["annotations"][PROVIDED] = json!(ips)
+    })
+}
+
+async fn initialized(cluster: &Cluster, name: &str) {
+    cluster.soon("initialized", |c| c.is_initialized(name)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn n01_a_new_node_gets_everything_with_one_question() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    assert_eq!(cluster.node("n1")["spec"]["providerID"], "fake://1");
+    for (key, value) in [
+        (TYPE, "flex-4"),
+        (TYPE_BETA, "flex-4"),
+        (ZONE, "z1"),
+        ("failure-domain.beta.kubernetes.io/zone", "z1"),
+        ("topology.kubernetes.io/region", "r1"),
+        ("failure-domain.beta.kubernetes.io/region", "r1"),
+    ] {
+        assert_eq!(cluster.label("n1", key).as_deref(), Some(value), "{key}");
+    }
+    assert_eq!(cluster.addresses("n1"), ["InternalIP 10.1.0.1"]);
+    cluster.soon("the event", |c| !c.events("n1").is_empty()).await;
+    assert_eq!(
+        cluster.events("n1"),
+        [(
+            "Normal Synced: Node synced successfully".to_owned(),
+            "cloud-node-controller".to_owned()
+        )]
+    );
+    cluster.pass(SECOND * 10).await;
+    assert_eq!(cluster.machines.calls().len(), 1);
+    assert_eq!(cluster.node_writes().len(), 2, "the addresses and the rest");
+}
+
+#[tokio::test(start_paused = true)]
+async fn n02_n03_every_uninitialized_taint_goes_and_no_other() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(with(new_node("n1"), |node| {
+        node["spec"]["taints"] = json!([
+            {"key": "other", "value": "x", "effect": "NoSchedule"},
+            {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "foo", "effect": "NoExecute"},
+        ]);
+    }));
+    initialized(&cluster, "n1").await;
+    assert_eq!(cluster.taints("n1"), ["other"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn n04_n05_the_ips_given_to_the_kubelet_come_first_and_hide_others_of_their_type() {
+    let cluster = cluster();
+    for (name, ips) in [("both", "10.1.0.1,fd00::1"), ("one", "10.1.0.1")] {
+        cluster
+            .machines
+            .run(name, metadata(&["10.1.0.1", "203.0.113.1", "fd00::1"]));
+        cluster.put(provided(new_node(name), ips));
+        initialized(&cluster, name).await;
+    }
+    assert_eq!(
+        cluster.addresses("both"),
+        [
+            "InternalIP 10.1.0.1",
+            "InternalIP fd00::1",
+            "ExternalIP 203.0.113.1"
+        ]
+    );
+    assert_eq!(
+        cluster.addresses("one"),
+        ["InternalIP 10.1.0.1", "ExternalIP 203.0.113.1"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn n06_n07_n08_a_wrong_provided_ip_keeps_the_taint_until_it_is_corrected() {
+    let cluster = cluster();
+    for (name, ips) in [("unknown", "10.9.9.9"), ("blank", "10.1.0.1, fd00::1")] {
+        cluster.machines.run(name, metadata(&["10.1.0.1", "fd00::1"]));
+        cluster.put(provided(new_node(name), ips));
+    }
+    cluster.pass(SECOND * 3).await;
+    for name in ["unknown", "blank"] {
+        assert!(!cluster.is_initialized(name));
+        assert_eq!(cluster.node(name)["spec"]["providerID"], Value::Null);
+        assert!(cluster.addresses(name).is_empty());
+        let events = cluster.events(name);
+        assert_eq!(
+            events.len(),
+            1,
+            "one event while the text is the same: {events:?}"
+        );
+        assert!(
+            events[0].0.starts_with(&format!(
+                "Warning NodeInitFailed: failed to get node modifiers from cloud provider: provided node ip for node \
+                 \"{name}\" is not valid: "
+            )),
+            "{events:?}"
+        );
+    }
+    cluster.pass(SECOND * 100).await; // the back-off is long by now
+    cluster.edit("unknown", |node| {
+        node["metadata"]["annotations"][PROVIDED] = json!("10.1.0.1");
+    });
+    initialized(&cluster, "unknown").await;
+    assert!(!cluster.is_initialized("blank"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn n09_further_labels_never_take_the_place_of_others() {
+    let cluster = cluster();
+    let labels = [
+        ("example.com/rack", "a1"),
+        ("node.kubernetes.io/bad", "x"),
+        ("foo.k8s.io/y", "z"),
+        ("existing", "cloud"),
+    ];
+    cluster.machines.run(
+        "n1",
+        InstanceMetadata {
+            additional_labels: labels
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+            ..metadata(&["10.1.0.1"])
+        },
+    );
+    cluster.put(with(new_node("n1"), |node| {
+        node["metadata"]["labels"]["existing"] = json!("kubelet");
+    }));
+    initialized(&cluster, "n1").await;
+    assert_eq!(cluster.label("n1", "example.com/rack").as_deref(), Some("a1"));
+    assert_eq!(cluster.label("n1", "existing").as_deref(), Some("kubelet"));
+    assert_eq!(cluster.label("n1", "node.kubernetes.io/bad"), None);
+    assert_eq!(cluster.label("n1", "foo.k8s.io/y"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn n10_n11_a_provider_id_comes_from_the_cloud_or_is_there_already() {
+    let cluster = cluster();
+    let without = InstanceMetadata {
+        provider_id: None,
+        ..metadata(&["10.1.0.1"])
+    };
+    cluster.machines.run("bare", without.clone());
+    cluster.machines.run("named", without);
+    cluster.put(new_node("bare"));
+    cluster.put(with(new_node("named"), |node| {
+        node["spec"]["providerID"] = json!("fake://x")
+    }));
+    initialized(&cluster, "named").await;
+    assert_eq!(cluster.node("named")["spec"]["providerID"], "fake://x");
+    cluster.pass(SECOND * 10).await;
+    assert!(!cluster.is_initialized("bare"));
+    assert!(
+        cluster.machines.asked("bare", Purpose::Metadata).len() > 2,
+        "tried again"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn n12_another_provider_id_is_left_and_told_once() {
+    let cluster = cluster_with_pass_every(SECOND * 5);
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(with(new_node("n1"), |node| {
+        node["spec"]["providerID"] = json!("fake://old")
+    }));
+    initialized(&cluster, "n1").await;
+    cluster.pass(SECOND * 30).await;
+    assert_eq!(cluster.node("n1")["spec"]["providerID"], "fake://old");
+    assert_eq!(cluster.count_events("ProviderIDMismatch"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn n13_a_foreign_node_is_asked_for_once_until_it_changes() {
+    let cluster = cluster();
+    cluster.machines.set("n1", Ok(InstanceAnswer::Foreign));
+    cluster.put(new_node("n1"));
+    cluster.pass(SECOND * 60).await;
+    for second in 0..5 {
+        cluster.edit("n1", |node| {
+            node["status"]["conditions"][0]["lastHeartbeatTime"] =
+                json!(format!("2026-01-01T00:00:0{second}Z"));
+        });
+        cluster.pass(SECOND).await;
+    }
+    assert_eq!(cluster.machines.calls().len(), 1);
+    assert!(cluster.node_writes().is_empty());
+    assert!(cluster.events("n1").is_empty());
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.edit("n1", |node| node["metadata"]["labels"]["owner"] = json!("us"));
+    initialized(&cluster, "n1").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn n14_a_cloud_that_is_down_delays_an_initialisation_and_nothing_is_written_before() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster
+        .machines
+        .outage(Some(CloudError::transient("bad gateway")));
+    cluster.put(new_node("n1"));
+    cluster
+        .within(SECOND * 10, "three tries", |c| c.machines.calls().len() == 3)
+        .await;
+    assert!(cluster.node_writes().is_empty());
+    cluster.machines.outage(None);
+    cluster
+        .within(SECOND * 5, "initialized", |c| c.is_initialized("n1"))
+        .await;
+    cluster.soon("both events", |c| c.events("n1").len() == 2).await;
+    assert_eq!(
+        cluster.events("n1")[0].0,
+        "Warning NodeInitFailed: failed to get instance metadata for node n1: bad gateway"
+    );
+    assert_eq!(cluster.count_events("NodeInitFailed"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w08_tries_are_a_second_to_a_minute_apart_whatever_the_kubelet_posts() {
+    let cluster = cluster();
+    cluster
+        .machines
+        .outage(Some(CloudError::transient("bad gateway")));
+    cluster.put(new_node("n1"));
+    for _ in 0..100 {
+        cluster.pass(SECOND * 10).await;
+        cluster.edit("n1", |node| {
+            node["status"]["conditions"][0]["reason"] = json!(format!("{:?}", tokio::time::Instant::now()));
+        });
+    }
+    let asked = cluster.machines.asked("n1", Purpose::Metadata);
+    for pair in asked.windows(2) {
+        let distance = pair[1] - pair[0];
+        assert!(distance >= SECOND && distance <= SECOND * 61, "{distance:?}");
+    }
+    assert!((18..45).contains(&asked.len()), "{}", asked.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_delay_that_a_cloud_states_is_kept() {
+    let cluster = cluster();
+    let after = SECOND * 33;
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.machines.outage(Some(CloudError::new(
+        ErrorKind::Throttled { after },
+        "too many requests",
+    )));
+    cluster.put(new_node("n1"));
+    cluster.soon("asked", |c| !c.machines.calls().is_empty()).await;
+    cluster.machines.outage(None);
+    cluster
+        .within(after + SECOND, "initialized", |c| c.is_initialized("n1"))
+        .await;
+    let asked = cluster.machines.asked("n1", Purpose::Metadata);
+    assert_eq!(asked.len(), 2);
+    assert!(asked[1] - asked[0] >= after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn n15_n16_n17_the_periodic_pass_keeps_addresses_true() {
+    let cluster = cluster_with_pass_every(SECOND * 2);
+    cluster.machines.run("n1", metadata(&["10.1.0.1", "203.0.113.1"]));
+    cluster.put(provided(
+        with(new_node("n1"), |node| {
+            node["status"]["addresses"] = json!([{"type": "Hostname", "address": "h1"}]);
+        }),
+        "10.1.0.1",
+    ));
+    initialized(&cluster, "n1").await;
+    assert_eq!(
+        cluster.addresses("n1"),
+        ["InternalIP 10.1.0.1", "ExternalIP 203.0.113.1", "Hostname h1"]
+    );
+    cluster.machines.run("n1", metadata(&["10.1.0.1", "203.0.113.9"]));
+    cluster
+        .within(SECOND * 5, "the new address", |c| {
+            c.addresses("n1") == ["InternalIP 10.1.0.1", "ExternalIP 203.0.113.9", "Hostname h1"]
+        })
+        .await;
+    cluster.machines.run("n1", metadata(&[]));
+    cluster.pass(SECOND * 5).await;
+    assert_eq!(
+        cluster.addresses("n1").len(),
+        3,
+        "no address named: nothing said about addresses"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn n18_type_and_zone_follow_the_cloud() {
+    let cluster = cluster_with_pass_every(SECOND * 2);
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    cluster.machines.run(
+        "n1",
+        InstanceMetadata {
+            instance_type: "flex-8".into(),
+            zone: "z2".into(),
+            ..metadata(&["10.1.0.1"])
+        },
+    );
+    cluster
+        .within(SECOND * 5, "the new type and zone", |c| {
+            c.label("n1", TYPE).as_deref() == Some("flex-8")
+                && c.label("n1", TYPE_BETA).as_deref() == Some("flex-8")
+                && c.label("n1", ZONE).as_deref() == Some("z2")
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn n19_both_label_families_agree_again_and_the_present_one_is_the_master() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!("mine"));
+    cluster
+        .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
+        .await;
+    cluster.edit("n1", |node| {
+        node["metadata"]["labels"][TYPE_BETA] = json!("wrong")
+    });
+    cluster
+        .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
+        .await;
+    assert_eq!(cluster.machines.calls().len(), 1, "no question is needed for it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn n20_the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
+    let cluster = cluster_with_pass_every(SECOND);
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(provided(new_node("n1"), "10.9.9.9"));
+    cluster.pass(SECOND * 300).await;
+    let asked = cluster.machines.asked("n1", Purpose::Metadata).len();
+    assert!(asked < 15, "{asked} questions, as many as the back-off allows");
+}
+
+#[tokio::test(start_paused = true)]
+async fn n21_nothing_is_written_when_nothing_changes() {
+    let cluster = cluster_with_pass_every(SECOND);
+    cluster
+        .machines
+        .run("n1", metadata(&["10.1.0.1", "fd00::1", "203.0.113.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    let written = cluster.node_writes().len();
+    cluster.pass(SECOND * 10).await;
+    assert_eq!(cluster.node_writes().len(), written);
+    assert!(cluster.machines.calls().len() >= 10, "it was looked at");
+}
+
+#[tokio::test(start_paused = true)]
+async fn n22_a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
+    let cluster = cluster_with_pass_every(SECOND);
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    let before = cluster.node("n1");
+    for answer in [
+        Ok(InstanceAnswer::Foreign),
+        Err(CloudError::transient("bad gateway")),
+    ] {
+        cluster.machines.set("n1", answer);
+        cluster.pass(SECOND * 3).await;
+    }
+    cluster.machines.remove("n1");
+    cluster.pass(SECOND * 3).await;
+    assert_eq!(cluster.node("n1"), before);
+    cluster.machines.run("n2", metadata(&["10.1.0.2"]));
+    cluster.put(new_node("n2"));
+    initialized(&cluster, "n2").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn n23_one_pass_over_many_nodes_is_one_question() {
+    let cluster = Cluster::new();
+    for n in 0..200 {
+        let name = format!("n{n}");
+        cluster.machines.run(&name, metadata(&["10.1.0.1"]));
+        cluster.put(node_of(&name, Some("True")));
+    }
+    let cluster = cluster.with_node_loop(NodeSettings::default());
+    cluster
+        .soon("all addresses", |c| {
+            (0..200).all(|n| !c.addresses(&format!("n{n}")).is_empty())
+        })
+        .await;
+    assert_eq!(cluster.machines.calls().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn n24_a_node_without_its_addresses_keeps_the_taint() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.api.faults().inject(
+        Fault::new(Effect::Answer(Status::new(
+            403,
+            "Forbidden",
+            "admission webhook denied the request",
+        )))
+        .verb("patch")
+        .resource("nodes")
+        .subresource("status")
+        .times(3),
+    );
+    cluster.put(new_node("n1"));
+    cluster
+        .within(SECOND * 10, "three tries", |c| c.node_writes().len() == 3)
+        .await;
+    assert!(!cluster.is_initialized("n1"));
+    assert_eq!(cluster.node("n1")["spec"]["providerID"], Value::Null);
+    cluster
+        .within(SECOND * 10, "initialized", |c| c.is_initialized("n1"))
+        .await;
+    assert_eq!(cluster.count_events("NodeInitFailed"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w09_a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_change() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.machines.latency(SECOND);
+    cluster.api.faults().inject(
+        // The taint patch is late, and somebody adds a taint before it arrives.
+        Fault::new(Effect::Delay(SECOND))
+            .verb("patch")
+            .resource("nodes")
+            .subresource("")
+            .times(1),
+    );
+    cluster.put(new_node("n1"));
+    cluster
+        .soon("the addresses", |c| !c.addresses("n1").is_empty())
+        .await;
+    cluster.edit("n1", |node| {
+        let taints = node["spec"]["taints"].as_array_mut().unwrap();
+        taints.push(json!({"key": "late", "effect": "NoExecute"}));
+    });
+    initialized(&cluster, "n1").await;
+    assert_eq!(cluster.taints("n1"), ["late"]);
+    let conflicts = cluster
+        .node_writes()
+        .iter()
+        .filter(|write| write.status == 409)
+        .count();
+    assert_eq!(conflicts, 1);
+    assert_eq!(
+        cluster.machines.asked("n1", Purpose::Metadata).len(),
+        1,
+        "no second question"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_comes_anew_under_the_same_name_is_not_written_to_by_the_old_answer() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.machines.latency(SECOND);
+    cluster.put(new_node("n1"));
+    cluster.soon("asked", |c| c.machines.calls().len() == 1).await;
+    cluster.api.delete("Node", "", "n1");
+    cluster.put(new_node("n1"));
+    cluster.pass(SECOND).await;
+    assert!(cluster.node_writes().is_empty());
+    initialized(&cluster, "n1").await;
+    assert_eq!(cluster.machines.asked("n1", Purpose::Metadata).len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_new_nodes_share_a_few_questions() {
+    let cluster = Cluster::new();
+    cluster.machines.latency(Duration::from_millis(20));
+    for n in 0..1000 {
+        let name = format!("n{n}");
+        cluster.machines.run(&name, metadata(&["10.1.0.1"]));
+        cluster.put(new_node(&name));
+    }
+    let cluster = cluster.with_node_loop(NodeSettings::default());
+    cluster
+        .within(SECOND * 10, "all initialized", |c| {
+            let nodes = c.nodes.all();
+            nodes.len() == 1000 && nodes.iter().all(|node| !node.is_uninitialized())
+        })
+        .await;
+    let calls = cluster.machines.calls();
+    assert!(calls.len() <= 10, "{} questions", calls.len());
+    assert_eq!(cluster.node_writes().len(), 2000, "two writes per node");
+}

@@ -1,0 +1,356 @@
+//! The cloud-node-lifecycle loop against an API server and a cloud in memory. The names in front are the acceptance
+//! scenarios of the framework specification.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, InstanceMetadata, PowerState, Purpose};
+use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
+use bowline_kube_api::{Effect, Fault, Status};
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, SECOND, SHUTDOWN, new_node, node_of};
+use crate::machines::present;
+
+fn cluster() -> Cluster {
+    Cluster::new().with_lifecycle_loop(NodeLifecycleSettings::default())
+}
+
+fn set_ready(cluster: &Cluster, name: &str, status: &str) {
+    cluster.edit(name, |node| {
+        node["status"]["conditions"][0]["status"] = json!(status)
+    });
+}
+
+fn running(cluster: &Cluster, name: &str) {
+    cluster.machines.run(name, InstanceMetadata::default());
+}
+
+fn powered_off(cluster: &Cluster, name: &str) {
+    cluster
+        .machines
+        .set(name, present(InstanceMetadata::default(), PowerState::Off));
+}
+
+fn questions(cluster: &Cluster, name: &str) -> usize {
+    cluster.machines.asked(name, Purpose::Existence).len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn l01_nobody_asks_for_a_ready_node() {
+    let cluster = cluster();
+    cluster.machines.remove("n1");
+    cluster.put(node_of("n1", Some("True")));
+    cluster.pass(SECOND * 12).await;
+    assert!(cluster.exists("n1"));
+    assert!(cluster.machines.calls().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn l02_l03_a_node_whose_machine_is_gone_is_deleted_within_six_seconds() {
+    for ready in [Some("Unknown"), Some("False"), None] {
+        let cluster = cluster();
+        cluster.machines.remove("n1");
+        cluster.put(node_of("n1", ready));
+        let uid = cluster.node("n1")["metadata"]["uid"].clone();
+        let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+        assert!(took >= SECOND * 5, "proved twice, five seconds apart: {took:?}");
+        cluster.soon("the event", |c| !c.events("n1").is_empty()).await;
+        assert_eq!(
+            cluster.events("n1"),
+            [(
+                "Normal DeletingNode: Deleting node n1 because it does not exist in the cloud provider"
+                    .to_owned(),
+                "cloud-node-lifecycle-controller".to_owned()
+            )]
+        );
+        let deletion = &cluster.node_writes()[0];
+        assert_eq!(deletion.body.as_ref().unwrap()["preconditions"]["uid"], uid);
+        assert_eq!(questions(&cluster, "n1"), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn w11_a_lost_node_is_asked_for_at_once() {
+    let cluster = cluster();
+    cluster.machines.remove("n1");
+    running(&cluster, "n2");
+    for name in ["n1", "n2"] {
+        cluster.put(node_of(name, Some("True")));
+    }
+    cluster.pass(SECOND * 7).await;
+    set_ready(&cluster, "n1", "Unknown");
+    let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+    assert!(took >= SECOND * 5, "{took:?}");
+    assert!(cluster.exists("n2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn upstreams_behaviour_is_one_proof_and_no_limit() {
+    let cluster = Cluster::new().with_lifecycle_loop(NodeLifecycleSettings {
+        node_deletion_confirmation: Duration::ZERO,
+        node_deletion_share: 0.0,
+        ..NodeLifecycleSettings::default()
+    });
+    for n in 0..20 {
+        cluster.machines.remove(&format!("n{n}"));
+        cluster.put(node_of(&format!("n{n}"), Some("Unknown")));
+    }
+    cluster
+        .soon("all gone", |c| c.api.objects("Node").is_empty())
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn l04_l08_an_error_deletes_and_taints_nothing() {
+    let cluster = cluster();
+    cluster
+        .machines
+        .set("n1", Err(CloudError::not_found("server not found")));
+    cluster
+        .machines
+        .set("n2", Err(CloudError::transient("bad gateway")));
+    for name in ["n1", "n2"] {
+        cluster.put(node_of(name, Some("False")));
+    }
+    cluster.pass(SECOND * 600).await;
+    assert!(cluster.exists("n1") && cluster.exists("n2"));
+    assert!(cluster.node_writes().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn l05_l06_power_decides_about_the_taint_and_ready_takes_it_away_without_a_question() {
+    let cluster = cluster();
+    powered_off(&cluster, "n1");
+    cluster.put(node_of("n1", Some("False")));
+    cluster.edit("n1", |node| {
+        node["spec"]["taints"] = json!([{"key": "other", "effect": "NoSchedule"}]);
+    });
+    cluster
+        .within(SECOND * 6, "tainted", |c| c.taints("n1") == ["other", SHUTDOWN])
+        .await;
+    let taint = &cluster.node("n1")["spec"]["taints"][1];
+    assert_eq!(taint["effect"], "NoSchedule");
+    assert_eq!(taint.get("value").and_then(Value::as_str).unwrap_or_default(), "");
+    cluster.pass(SECOND * 30).await;
+    assert_eq!(cluster.node_writes().len(), 1, "written once");
+    let reads = cluster.api.journal().of("get", "nodes").len();
+    assert_eq!(reads, 0, "the cached taint is enough");
+    let asked = questions(&cluster, "n1");
+    set_ready(&cluster, "n1", "True");
+    cluster.soon("freed", |c| c.taints("n1") == ["other"]).await;
+    assert_eq!(questions(&cluster, "n1"), asked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn w11_the_taint_goes_when_the_machine_runs_though_the_node_is_not_ready() {
+    let cluster = cluster();
+    powered_off(&cluster, "n1");
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster.soon("tainted", |c| c.taints("n1") == [SHUTDOWN]).await;
+    running(&cluster, "n1");
+    cluster
+        .within(SECOND * 6, "freed", |c| c.taints("n1").is_empty())
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn l07_w02_a_running_node_that_is_not_ready_is_asked_for_less_and_less() {
+    let cluster = cluster();
+    running(&cluster, "n1");
+    cluster.put(node_of("n1", Some("False")));
+    cluster.pass(SECOND * 3600).await;
+    let asked = cluster.machines.asked("n1", Purpose::Existence);
+    assert!((60..70).contains(&asked.len()), "{}", asked.len());
+    assert!(asked[1] - asked[0] <= SECOND * 5);
+    assert!(cluster.node_writes().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn l09_a_refused_deletion_is_told() {
+    let cluster = cluster();
+    cluster.machines.remove("n1");
+    cluster.api.faults().inject(
+        Fault::new(Effect::Answer(Status::new(
+            403,
+            "Forbidden",
+            "nodes \"n1\" is forbidden",
+        )))
+        .verb("delete")
+        .resource("nodes"),
+    );
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster.pass(SECOND * 120).await;
+    let texts: Vec<String> = cluster.events("n1").into_iter().map(|(text, _)| text).collect();
+    assert!(
+        texts.contains(
+            &"Warning DeletingNodeFailed: Failed deleting node n1: nodes \"n1\" is forbidden".to_owned()
+        ),
+        "{texts:?}"
+    );
+    assert_eq!(cluster.count_events("DeletingNodeFailed"), 1);
+    assert_eq!(cluster.count_events("DeletingNode"), 1, "once per node");
+    assert!(cluster.node_writes().len() > 2, "tried again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn w11_a_finalizer_that_holds_a_node_makes_no_noise() {
+    let cluster = cluster();
+    cluster.machines.remove("n1");
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster.edit("n1", |node| {
+        node["metadata"]["finalizers"] = json!(["example.com/hold"])
+    });
+    cluster
+        .within(SECOND * 6, "marked", |c| {
+            !c.node("n1")["metadata"]["deletionTimestamp"].is_null()
+        })
+        .await;
+    cluster.pass(SECOND * 120).await;
+    assert_eq!(cluster.node_writes().len(), 1);
+    assert_eq!(cluster.count_events("DeletingNode"), 1);
+    assert_eq!(questions(&cluster, "n1"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn l10_a_node_whose_machine_appears_late_is_not_deleted() {
+    let cluster = cluster();
+    cluster.machines.remove("n1");
+    cluster.put(new_node("n1"));
+    set_ready(&cluster, "n1", "False");
+    cluster.pass(SECOND * 10).await;
+    running(&cluster, "n1");
+    cluster.pass(SECOND * 600).await;
+    assert!(cluster.exists("n1"));
+    assert_eq!(cluster.count_events("DeletingNode"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_never_got_a_machine_goes_when_it_is_five_minutes_old() {
+    let cluster = cluster();
+    cluster.machines.remove("n1");
+    cluster.put(new_node("n1"));
+    set_ready(&cluster, "n1", "Unknown");
+    cluster.pass(SECOND * 298).await;
+    assert!(cluster.exists("n1"));
+    cluster.within(SECOND * 5, "gone", |c| !c.exists("n1")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn l11_no_more_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
+    let cluster = cluster();
+    for n in 0..50 {
+        let name = format!("n{n:02}");
+        cluster.machines.remove(&name);
+        cluster.put(node_of(&name, Some("Unknown")));
+    }
+    cluster.pass(SECOND * 30).await;
+    assert_eq!(cluster.api.objects("Node").len(), 40);
+    assert_eq!(
+        cluster.count_events("NodeDeletionThrottled"),
+        40,
+        "one on each that waits"
+    );
+    assert_eq!(cluster.metrics.node_deletions_throttled.get(), 40);
+    cluster.pass(SECOND * 600).await;
+    assert_eq!(cluster.api.objects("Node").len(), 32);
+    cluster
+        .within(SECOND * 3 * 3600, "all gone", |c| {
+            c.api.objects("Node").is_empty()
+        })
+        .await;
+    assert_eq!(cluster.count_events("NodeDeletionThrottled"), 40);
+    assert_eq!(cluster.metrics.node_deletions_throttled.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_goes_while_the_credentials_see_no_machine_of_a_ready_node() {
+    let cluster = cluster();
+    for n in 0..5 {
+        let name = format!("n{n}");
+        cluster.machines.remove(&name); // another project: everything is absent
+        cluster.put(node_of(&name, Some(if n < 3 { "True" } else { "Unknown" })));
+    }
+    cluster.pass(SECOND * 300).await;
+    assert_eq!(cluster.api.objects("Node").len(), 5);
+    assert_eq!(cluster.metrics.node_deletions_frozen.get(), 2);
+    assert_eq!(cluster.count_events("NodeDeletionFrozen"), 2, "one on each");
+    assert_eq!(
+        cluster.events("n4")[0].0,
+        "Warning NodeDeletionFrozen: Not deleting node n4: the cloud shows the machine of none of the 3 ready nodes \
+         either, so the credentials or the project may be wrong"
+    );
+    running(&cluster, "n0"); // the right token again, though two more machines are gone
+    cluster
+        .within(SECOND * 61, "the lost ones are gone", |c| {
+            c.api.objects("Node").len() == 3
+        })
+        .await;
+    assert_eq!(cluster.metrics.node_deletions_frozen.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_ready_again_when_the_answer_comes_stays() {
+    let cluster = cluster();
+    cluster.machines.remove("n1");
+    cluster.machines.latency(SECOND * 2);
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster
+        .within(SECOND * 10, "asked twice", |c| questions(c, "n1") == 2)
+        .await;
+    set_ready(&cluster, "n1", "True");
+    cluster.pass(SECOND * 60).await;
+    assert!(cluster.exists("n1"));
+    assert_eq!(cluster.count_events("DeletingNode"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taint_that_somebody_adds_meanwhile_is_kept() {
+    let cluster = cluster();
+    powered_off(&cluster, "n1");
+    cluster.api.faults().inject(
+        Fault::new(Effect::Delay(SECOND))
+            .verb("patch")
+            .resource("nodes")
+            .times(1),
+    );
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster.soon("asked", |c| questions(c, "n1") == 1).await;
+    cluster.edit("n1", |node| {
+        node["spec"]["taints"] = json!([{"key": "late", "effect": "NoExecute"}]);
+    });
+    cluster
+        .soon("tainted", |c| c.taints("n1") == ["late", SHUTDOWN])
+        .await;
+    assert_eq!(
+        cluster
+            .node_writes()
+            .iter()
+            .filter(|write| write.status == 409)
+            .count(),
+        1
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn l12_five_hundred_lost_nodes_are_one_question() {
+    let cluster = cluster();
+    cluster.machines.latency(Duration::from_millis(100));
+    for n in 0..500 {
+        let name = format!("n{n}");
+        running(&cluster, &name);
+        cluster.put(node_of(&name, Some("True")));
+    }
+    cluster.soon("known", |c| c.nodes.len() == 500).await;
+    for n in 0..500 {
+        set_ready(&cluster, &format!("n{n}"), "Unknown");
+    }
+    cluster
+        .within(SECOND * 10, "all asked for", |c| {
+            let asked: usize = c.machines.calls().iter().map(|call| call.asked.len()).sum();
+            asked >= 500
+        })
+        .await;
+    cluster.pass(SECOND * 60).await;
+    let calls = cluster.machines.calls().len();
+    assert!(calls <= 20, "{calls} questions for 500 nodes in a minute");
+}
