@@ -29,8 +29,7 @@ pub(crate) enum Rank {
     Watch,
 }
 
-/// A request to be sent.
-#[derive(Debug)]
+/// A request to be sent. It cannot be printed: the body of a token review is a secret.
 pub(crate) struct Call {
     method: Method,
     path: String,
