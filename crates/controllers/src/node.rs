@@ -109,6 +109,8 @@ struct Told {
     failure: Option<String>,
     /// The other provider ID that was recorded last.
     other_id: Option<String>,
+    /// Why its addresses were left as they are, as logged last.
+    problem: Option<String>,
     /// The version that this loop wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
 }
@@ -415,16 +417,15 @@ fn version_before(node: &Node, other: Option<u64>) -> bool {
 
 /// Whether a change can alter what the cloud answers or what is written.
 fn matters(old: &Node, new: &Node) -> bool {
-    let provided_ip = |node: &Node| {
-        node.annotations
-            .value(keys::ANNOTATION_PROVIDED_NODE_IP)
-            .map(str::to_owned)
-    };
     old.uid != new.uid
         || old.provider_id != new.provider_id
         || old.taints != new.taints
         || old.labels != new.labels
-        || provided_ip(old) != provided_ip(new)
+        || provided_ips(old) != provided_ips(new)
+}
+
+fn provided_ips(node: &Node) -> Option<&str> {
+    node.annotations.value(keys::ANNOTATION_PROVIDED_NODE_IP)
 }
 
 #[cfg(test)]

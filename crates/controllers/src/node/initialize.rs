@@ -94,8 +94,15 @@ impl NodeController {
         let Some(mut node) = self.nodes.get(&asked.name) else {
             return Ok(Initialized::NotNeeded);
         };
+        let mut is_sent = false;
         for attempt in 1.. {
-            if node.uid != asked.uid || !node.is_uninitialized() {
+            if node.uid != asked.uid {
+                return Ok(Initialized::NotNeeded);
+            }
+            if !node.is_uninitialized() {
+                if is_sent {
+                    break; // only the answer was lost
+                }
                 return Ok(Initialized::NotNeeded);
             }
             match self.write(&node, metadata).await {
@@ -104,7 +111,8 @@ impl NodeController {
                     break;
                 }
                 Err(Failure::Write(_, KubeError::NotFound(_))) => return Ok(Initialized::NotNeeded),
-                Err(Failure::Write(_, KubeError::Conflict(_))) if attempt < MAX_TRIES => {
+                Err(Failure::Write(_, error)) if attempt < MAX_TRIES && is_worth_a_look(&error) => {
+                    is_sent |= !matches!(error, KubeError::Conflict(_));
                     tokio::time::sleep(self.jitter.between(PAUSE.0, PAUSE.1)).await;
                     node = match self.kube.node(&asked.name).await {
                         Ok(node) => Arc::new(node),
@@ -142,6 +150,9 @@ impl NodeController {
             with_addresses = Some(written);
         }
         let node = with_addresses.as_ref().unwrap_or(node);
+        for label in std::mem::take(&mut update.skipped) {
+            tracing::warn!(controller = NAME, node = %node.name, "{label}; left out");
+        }
         let written = self
             .kube
             .patch_node(node, &update.into_patch())
@@ -164,4 +175,12 @@ impl NodeController {
         let age = self.kube.clock().now().duration_since(node.created);
         age.as_secs_f64().max(0.0)
     }
+}
+
+/// Whether the Node has changed, or may have been written although no answer came.
+fn is_worth_a_look(error: &KubeError) -> bool {
+    matches!(
+        error,
+        KubeError::Conflict(_) | KubeError::Timeout | KubeError::Transport(_)
+    )
 }

@@ -17,6 +17,8 @@ pub struct NodeUpdate {
     pub labels: labels::Changes,
     /// All of `spec.taints`, if they change.
     pub taints: Option<Vec<Taint>>,
+    /// Labels of the cloud that are left out, for the log.
+    pub skipped: Vec<labels::Skipped>,
 }
 
 /// Why nothing can be written to a Node.
@@ -84,11 +86,13 @@ pub fn initialize(node: &Node, metadata: &InstanceMetadata) -> Result<NodeUpdate
             .filter(|taint| taint.key != keys::TAINT_UNINITIALIZED);
         others.cloned().collect()
     });
+    let (labels, skipped) = labels::initial(node, metadata);
     Ok(NodeUpdate {
         addresses: wished.filter(|wished| *wished != node.addresses),
         provider_id,
-        labels: labels::initial(node, metadata),
+        labels,
         taints,
+        skipped,
     })
 }
 

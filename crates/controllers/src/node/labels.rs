@@ -32,11 +32,30 @@ const PAIRS: [Pair; 3] = [
 /// Labels to set.
 pub type Changes = BTreeMap<String, String>;
 
+/// A label of the cloud that a Node does not get.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Skipped {
+    /// Its prefix is, or ends in, one that belongs to Kubernetes.
+    #[error("label {0}: its prefix belongs to Kubernetes")]
+    Reserved(String),
+    /// The Node has the key already, with another value.
+    #[error("label {key}={value}: the node has the value {present}")]
+    Present {
+        /// The key.
+        key: String,
+        /// The cloud's value.
+        value: String,
+        /// The Node's value.
+        present: String,
+    },
+}
+
 /// What a new Node lacks: type, zone and region under both names, and the cloud's further labels where the Node does
-/// not have the key.
+/// not have the key. Beside it what the Node does not get.
 #[must_use]
-pub fn initial(node: &Node, metadata: &InstanceMetadata) -> Changes {
+pub fn initial(node: &Node, metadata: &InstanceMetadata) -> (Changes, Vec<Skipped>) {
     let mut changes = Changes::new();
+    let mut skipped = Vec::new();
     for pair in &PAIRS {
         let value = (pair.value)(metadata);
         if !value.is_empty() {
@@ -46,20 +65,22 @@ pub fn initial(node: &Node, metadata: &InstanceMetadata) -> Changes {
     }
     for (key, value) in &metadata.additional_labels {
         if is_reserved(key) {
-            tracing::warn!(node = %node.name, label = key, "label of the cloud left out: its prefix belongs to Kubernetes");
+            skipped.push(Skipped::Reserved(key.clone()));
             continue;
         }
         match node.labels.value(key) {
             None => {
                 changes.insert(key.clone(), value.clone());
             }
-            Some(present) if present != value => {
-                tracing::warn!(node = %node.name, label = key, present, value, "label of the cloud left out: the node has another value");
-            }
+            Some(present) if present != value => skipped.push(Skipped::Present {
+                key: key.clone(),
+                value: value.clone(),
+                present: present.to_owned(),
+            }),
             Some(_) => {}
         }
     }
-    changes
+    (changes, skipped)
 }
 
 /// What has changed in the cloud since: type, zone and region. A beta label that somebody took off stays off.
@@ -145,7 +166,7 @@ mod tests {
     #[test]
     fn a_new_node_gets_both_names_and_an_empty_value_touches_nothing() {
         assert_eq!(
-            initial(&node(&[(keys::LABEL_ZONE, "old")]), &metadata("flex-4", "z1", "")),
+            initial(&node(&[(keys::LABEL_ZONE, "old")]), &metadata("flex-4", "z1", "")).0,
             changes(&[
                 (keys::LABEL_INSTANCE_TYPE, "flex-4"),
                 (keys::LABEL_INSTANCE_TYPE_BETA, "flex-4"),
@@ -168,9 +189,20 @@ mod tests {
             ]),
             ..InstanceMetadata::default()
         };
+        let (set, skipped) = initial(&node(&[("existing", "kubelet")]), &metadata);
         assert_eq!(
-            initial(&node(&[("existing", "kubelet")]), &metadata),
+            set,
             changes(&[("example.com/rack", "a1"), ("notkubernetes.io/fine", "x")])
+        );
+        let skipped: Vec<String> = skipped.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            skipped,
+            [
+                "label existing=cloud: the node has the value kubelet",
+                "label foo.k8s.io/y: its prefix belongs to Kubernetes",
+                "label kubernetes.io/bad: its prefix belongs to Kubernetes",
+                "label node.kubernetes.io/bad: its prefix belongs to Kubernetes",
+            ]
         );
     }
 
@@ -221,7 +253,7 @@ mod tests {
             let before: BTreeMap<String, String> =
                 labels.into_iter().map(|(name, n)| (names[name].to_owned(), value(n))).collect();
             let rules: [&dyn Fn(&Node) -> Changes; 3] =
-                [&|node| initial(node, &metadata), &|node| refreshed(node, &metadata), &|node| agreed(node)];
+                [&|node| initial(node, &metadata).0, &|node| refreshed(node, &metadata), &|node| agreed(node)];
             for rule in rules {
                 let mut labels = before.clone();
                 let shown = |labels: &BTreeMap<String, String>| Node {

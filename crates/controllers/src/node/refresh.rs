@@ -68,9 +68,7 @@ impl NodeController {
         }
         self.tell_other_id(&node, metadata);
         let (mut update, problem) = intent::refresh(&node, metadata);
-        if let Some(problem) = problem {
-            tracing::warn!(controller = NAME, node = %node.name, err = %problem, "addresses of a node left as they are");
-        }
+        self.log_problem(&node, problem.map(|problem| problem.to_string()));
         if let Some(addresses) = update.addresses.take() {
             match self.kube.patch_node_addresses(&node, &addresses).await {
                 Ok(_) => tracing::info!(controller = NAME, node = %node.name, "addresses of a node changed"),
@@ -82,6 +80,22 @@ impl NodeController {
                 Ok(_) => tracing::info!(controller = NAME, node = %node.name, "labels of a node changed"),
                 Err(error) => warn_unless_gone(&node, &error),
             }
+        }
+    }
+
+    /// Logs why the addresses of a Node stay as they are, once.
+    fn log_problem(&self, node: &Node, problem: Option<String>) {
+        let mut told = self.told();
+        let Some(problem) = problem else {
+            if let Some(told) = told.get_mut(&node.name) {
+                told.problem = None;
+            }
+            return;
+        };
+        let last = &mut told.entry(node.name.clone()).or_default().problem;
+        if last.as_ref() != Some(&problem) {
+            tracing::warn!(controller = NAME, node = %node.name, err = %problem, "addresses of a node left as they are");
+            *last = Some(problem);
         }
     }
 }

@@ -10,7 +10,7 @@ use bowline_controllers::node::{self, NodeContext, NodeController, NodeSettings}
 use bowline_controllers::node_lifecycle::{
     self, NodeLifecycleContext, NodeLifecycleController, NodeLifecycleSettings,
 };
-use bowline_controllers::queue::QueueMetrics;
+use bowline_controllers::queue::{Heartbeat, QueueMetrics};
 use bowline_kube_api::{Exchange, KubeApi};
 use bowline_kube_io::{EventSink, Kube, KubeOptions, NodeCache, TokioClock, watch_nodes};
 use jiff::Timestamp;
@@ -32,6 +32,7 @@ pub(crate) struct Cluster {
     pub(crate) nodes: Arc<NodeCache>,
     kube: Kube,
     events: EventSink,
+    heartbeats: Vec<Arc<Heartbeat>>,
     tasks: JoinSet<()>,
 }
 
@@ -39,9 +40,17 @@ impl Cluster {
     /// A cluster without loops.
     pub(crate) fn new() -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        let api = KubeApi::builder().start_time(start).build();
+        Self::of(KubeApi::builder().start_time(start).build(), Machines::default())
+    }
+
+    /// The same cluster and cloud after the manager was killed: without loops, caches and memory.
+    pub(crate) fn after_a_crash(self) -> Self {
+        Self::of(self.api.clone(), self.machines.clone())
+    }
+
+    fn of(api: KubeApi, machines: Machines) -> Self {
         let options = KubeOptions {
-            clock: Arc::new(TokioClock::starting_at(start)),
+            clock: Arc::new(TokioClock::starting_at(api.now())),
             ..KubeOptions::new("test")
         };
         let kube = Kube::with_service(api.service(), options);
@@ -52,11 +61,12 @@ impl Cluster {
         tasks.spawn(writer.run());
         Self {
             api,
-            machines: Machines::default(),
+            machines,
             metrics: ControllerMetrics::default(),
             nodes,
             kube,
             events,
+            heartbeats: Vec::new(),
             tasks,
         }
     }
@@ -73,6 +83,7 @@ impl Cluster {
             settings,
             seed: 1,
         });
+        self.heartbeats.push(Arc::clone(controller.heartbeat()));
         self.tasks.spawn(controller.run());
         self
     }
@@ -88,6 +99,7 @@ impl Cluster {
             settings,
             seed: 1,
         });
+        self.heartbeats.push(Arc::clone(controller.heartbeat()));
         self.tasks.spawn(controller.run());
         self
     }
@@ -171,6 +183,15 @@ impl Cluster {
         let events = self.api.objects("Event");
         let of_reason = events.iter().filter(|event| event["reason"] == reason);
         of_reason.map(|event| event["count"].as_u64().unwrap_or(1)).sum()
+    }
+
+    /// The loops that do not get on with their work.
+    pub(crate) fn stalled(&self) -> Vec<&'static str> {
+        let checks = self.heartbeats.iter().map(|heartbeat| heartbeat.check());
+        checks
+            .filter_map(Result::err)
+            .map(|stalled| stalled.name)
+            .collect()
     }
 
     /// The writes to Nodes so far.

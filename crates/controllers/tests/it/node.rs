@@ -510,6 +510,68 @@ async fn a_node_that_comes_anew_under_the_same_name_is_not_written_to_by_the_old
 }
 
 #[tokio::test(start_paused = true)]
+async fn stopped_between_its_two_writes_the_next_run_finishes_and_repeats_none() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.api.faults().inject(
+        Fault::new(Effect::Delay(SECOND))
+            .verb("patch")
+            .resource("nodes")
+            .subresource("")
+            .times(1),
+    );
+    cluster.put(new_node("n1"));
+    cluster
+        .soon("the addresses", |c| !c.addresses("n1").is_empty())
+        .await;
+    let cluster = cluster.after_a_crash();
+    cluster.pass(SECOND * 2).await;
+    assert!(!cluster.is_initialized("n1"), "the second write was never made");
+    let cluster = cluster.with_node_loop(NodeSettings::default());
+    initialized(&cluster, "n1").await;
+    let of_addresses = cluster
+        .api
+        .journal()
+        .matching(|e| e.verb == "patch" && e.subresource == "status");
+    assert_eq!(of_addresses.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_lost_is_no_failure() {
+    for subresource in ["status", ""] {
+        let cluster = cluster();
+        cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+        cluster.api.faults().inject(
+            Fault::new(Effect::DropAfter)
+                .verb("patch")
+                .resource("nodes")
+                .subresource(subresource)
+                .times(1),
+        );
+        cluster.put(new_node("n1"));
+        initialized(&cluster, "n1").await;
+        cluster.soon("the event", |c| c.count_events("Synced") == 1).await;
+        cluster.pass(SECOND * 10).await;
+        assert_eq!(cluster.count_events("NodeInitFailed"), 0);
+        assert_eq!(cluster.machines.calls().len(), 1, "{subresource:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_writes_nothing_when_nothing_changed() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    let cluster = cluster.after_a_crash();
+    cluster.api.journal().clear();
+    let cluster = cluster.with_node_loop(NodeSettings::default());
+    cluster.pass(SECOND * 900).await;
+    assert!(cluster.api.journal().writes().is_empty());
+    assert!(cluster.machines.calls().len() > 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_thousand_new_nodes_share_a_few_questions() {
     let cluster = Cluster::new();
     cluster.machines.latency(Duration::from_millis(20));

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, InstanceMetadata, PowerState, Purpose};
+use bowline_controllers::node::NodeSettings;
 use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
@@ -353,4 +354,36 @@ async fn l12_five_hundred_lost_nodes_are_one_question() {
     cluster.pass(SECOND * 60).await;
     let calls = cluster.machines.calls().len();
     assert!(calls <= 20, "{calls} questions for 500 nodes in a minute");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_begins_without_a_proof() {
+    let cluster = cluster();
+    cluster.machines.remove("n1");
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster.pass(SECOND * 4).await;
+    assert_eq!(questions(&cluster, "n1"), 1);
+    let cluster = cluster
+        .after_a_crash()
+        .with_lifecycle_loop(NodeLifecycleSettings::default());
+    let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
+    assert!(took >= SECOND * 5, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a30_a_loop_that_is_blocked_for_ten_minutes_is_named() {
+    let cluster = cluster().with_node_loop(NodeSettings::default());
+    cluster.put(new_node("n1"));
+    set_ready(&cluster, "n1", "Unknown");
+    cluster.pass(SECOND * 600).await;
+    assert!(
+        cluster.stalled().is_empty(),
+        "a cloud that fails is no blocked loop"
+    );
+    cluster.machines.latency(SECOND * 3600);
+    cluster.pass(SECOND * 660).await;
+    assert_eq!(
+        cluster.stalled(),
+        ["cloud-node-lifecycle-controller", "cloud-node-controller"]
+    );
 }
