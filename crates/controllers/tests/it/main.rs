@@ -4,4 +4,5 @@ mod cluster;
 mod machines;
 mod node;
 mod node_lifecycle;
+mod node_refresh;
 mod service;

@@ -8,7 +8,7 @@ use bowline_controllers::node::NodeSettings;
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, SECOND, new_node, node_of};
+use crate::cluster::{Cluster, SECOND, new_node};
 use crate::machines::metadata;
 
 const PROVIDED: &str = "alpha.kubernetes.io/provided-node-ip";
@@ -16,30 +16,30 @@ const TYPE: &str = "node.kubernetes.io/instance-type";
 const TYPE_BETA: &str = "beta.kubernetes.io/instance-type";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-fn cluster() -> Cluster {
+pub(crate) fn cluster() -> Cluster {
     Cluster::new().with_node_loop(NodeSettings::default())
 }
 
 /// A cluster whose periodic pass comes this often.
-fn cluster_with_pass_every(period: Duration) -> Cluster {
+pub(crate) fn cluster_with_pass_every(period: Duration) -> Cluster {
     Cluster::new().with_node_loop(NodeSettings {
         node_status_update_frequency: period,
         ..NodeSettings::default()
     })
 }
 
-fn with(mut node: Value, change: impl FnOnce(&mut Value)) -> Value {
+pub(crate) fn with(mut node: Value, change: impl FnOnce(&mut Value)) -> Value {
     change(&mut node);
     node
 }
 
-fn provided(node: Value, ips: &str) -> Value {
+pub(crate) fn provided(node: Value, ips: &str) -> Value {
     with(node, |node| {
         node["metadata"]["annotations"][PROVIDED] = json!(ips)
     })
 }
 
-async fn initialized(cluster: &Cluster, name: &str) {
+pub(crate) async fn initialized(cluster: &Cluster, name: &str) {
     cluster.soon("initialized", |c| c.is_initialized(name)).await;
 }
 
@@ -297,78 +297,6 @@ async fn the_delay_that_a_cloud_states_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n15_n16_n17_the_periodic_pass_keeps_addresses_true() {
-    let cluster = cluster_with_pass_every(SECOND * 2);
-    cluster.machines.run("n1", metadata(&["10.1.0.1", "203.0.113.1"]));
-    cluster.put(provided(
-        with(new_node("n1"), |node| {
-            node["status"]["addresses"] = json!([{"type": "Hostname", "address": "h1"}]);
-        }),
-        "10.1.0.1",
-    ));
-    initialized(&cluster, "n1").await;
-    assert_eq!(
-        cluster.addresses("n1"),
-        ["InternalIP 10.1.0.1", "ExternalIP 203.0.113.1", "Hostname h1"]
-    );
-    cluster.machines.run("n1", metadata(&["10.1.0.1", "203.0.113.9"]));
-    cluster
-        .within(SECOND * 5, "the new address", |c| {
-            c.addresses("n1") == ["InternalIP 10.1.0.1", "ExternalIP 203.0.113.9", "Hostname h1"]
-        })
-        .await;
-    cluster.machines.run("n1", metadata(&[]));
-    cluster.pass(SECOND * 5).await;
-    assert_eq!(
-        cluster.addresses("n1").len(),
-        3,
-        "no address named: nothing said about addresses"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn n18_type_and_zone_follow_the_cloud() {
-    let cluster = cluster_with_pass_every(SECOND * 2);
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
-    cluster.machines.run(
-        "n1",
-        InstanceMetadata {
-            instance_type: "flex-8".into(),
-            zone: "z2".into(),
-            ..metadata(&["10.1.0.1"])
-        },
-    );
-    cluster
-        .within(SECOND * 5, "the new type and zone", |c| {
-            c.label("n1", TYPE).as_deref() == Some("flex-8")
-                && c.label("n1", TYPE_BETA).as_deref() == Some("flex-8")
-                && c.label("n1", ZONE).as_deref() == Some("z2")
-        })
-        .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn n19_both_label_families_agree_again_and_the_present_one_is_the_master() {
-    let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
-    cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!("mine"));
-    cluster
-        .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
-        .await;
-    cluster.edit("n1", |node| {
-        node["metadata"]["labels"][TYPE_BETA] = json!("wrong")
-    });
-    cluster
-        .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
-        .await;
-    assert_eq!(cluster.machines.calls().len(), 1, "no question is needed for it");
-}
-
-#[tokio::test(start_paused = true)]
 async fn n20_the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
     let cluster = cluster_with_pass_every(SECOND);
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
@@ -376,59 +304,6 @@ async fn n20_the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
     cluster.pass(SECOND * 300).await;
     let asked = cluster.machines.asked("n1", Purpose::Metadata).len();
     assert!(asked < 15, "{asked} questions, as many as the back-off allows");
-}
-
-#[tokio::test(start_paused = true)]
-async fn n21_nothing_is_written_when_nothing_changes() {
-    let cluster = cluster_with_pass_every(SECOND);
-    cluster
-        .machines
-        .run("n1", metadata(&["10.1.0.1", "fd00::1", "203.0.113.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
-    let written = cluster.node_writes().len();
-    cluster.pass(SECOND * 10).await;
-    assert_eq!(cluster.node_writes().len(), written);
-    assert!(cluster.machines.calls().len() >= 10, "it was looked at");
-}
-
-#[tokio::test(start_paused = true)]
-async fn n22_a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
-    let cluster = cluster_with_pass_every(SECOND);
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
-    let before = cluster.node("n1");
-    for answer in [
-        Ok(InstanceAnswer::Foreign),
-        Err(CloudError::transient("bad gateway")),
-    ] {
-        cluster.machines.set("n1", answer);
-        cluster.pass(SECOND * 3).await;
-    }
-    cluster.machines.remove("n1");
-    cluster.pass(SECOND * 3).await;
-    assert_eq!(cluster.node("n1"), before);
-    cluster.machines.run("n2", metadata(&["10.1.0.2"]));
-    cluster.put(new_node("n2"));
-    initialized(&cluster, "n2").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn n23_one_pass_over_many_nodes_is_one_question() {
-    let cluster = Cluster::new();
-    for n in 0..200 {
-        let name = format!("n{n}");
-        cluster.machines.run(&name, metadata(&["10.1.0.1"]));
-        cluster.put(node_of(&name, Some("True")));
-    }
-    let cluster = cluster.with_node_loop(NodeSettings::default());
-    cluster
-        .soon("all addresses", |c| {
-            (0..200).all(|n| !c.addresses(&format!("n{n}")).is_empty())
-        })
-        .await;
-    assert_eq!(cluster.machines.calls().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -555,20 +430,6 @@ async fn an_answer_that_is_lost_is_no_failure() {
         assert_eq!(cluster.count_events("NodeInitFailed"), 0);
         assert_eq!(cluster.machines.calls().len(), 1, "{subresource:?}");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_new_leader_writes_nothing_when_nothing_changed() {
-    let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
-    cluster.put(new_node("n1"));
-    initialized(&cluster, "n1").await;
-    let cluster = cluster.after_a_crash();
-    cluster.api.journal().clear();
-    let cluster = cluster.with_node_loop(NodeSettings::default());
-    cluster.pass(SECOND * 900).await;
-    assert!(cluster.api.journal().writes().is_empty());
-    assert!(cluster.machines.calls().len() > 3);
 }
 
 #[tokio::test(start_paused = true)]
