@@ -1,1 +1,26 @@
-//! Process life: queues, leadership, health, metrics and shutdown.
+//! Process life: leadership, fencing, health, metrics and shutdown.
+//!
+//! The manager puts the loops, the API server and a provider together and keeps them running while this process
+//! leads. It knows no cloud and no command line; everything it needs is an argument, also the signal to stop, so that it
+//! runs in memory under a stopped clock as it does in a cluster.
+
+pub mod config;
+mod fencing;
+pub mod health;
+mod leadership;
+pub mod loops;
+mod manager;
+pub mod metrics;
+pub mod plan;
+mod reviews;
+pub mod serving;
+mod start;
+mod tasks;
+
+pub use fencing::FencingGate;
+pub use leadership::Leadership;
+pub use manager::{End, Identity, Manager};
+pub use reviews::KubeReviews;
+
+/// The target of log lines about HTTP requests to the secure port: shown from verbosity 3 on.
+pub const HTTP_LOG: &str = "bowline_manager::http";

@@ -1,0 +1,188 @@
+//! What a manager is told at its start: plain values, checked by whoever reads the command line.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::loops::LoopSelection;
+
+/// Everything a [`Manager`](crate::Manager) has to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The lease that decides who leads; none: the loops start at once and the write gate is always open.
+    pub election: Option<ElectionConfig>,
+    /// Which loops run.
+    pub loops: LoopSelection,
+    /// The cluster's name, for names and marks in the cloud.
+    pub cluster_name: String,
+    /// How the loops run.
+    pub settings: LoopSettings,
+    /// How long running writes may take to end after the signal to stop. The budget of the whole shutdown is 10 s.
+    pub drain: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            election: Some(ElectionConfig::default()),
+            loops: LoopSelection::all(),
+            cluster_name: "kubernetes".to_owned(),
+            settings: LoopSettings::default(),
+            drain: Duration::from_secs(5),
+        }
+    }
+}
+
+/// The lease and its timings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ElectionConfig {
+    /// The namespace of the lease.
+    pub namespace: String,
+    /// The name of the lease.
+    pub name: String,
+    /// How long a follower waits after the last change of the record before it takes over.
+    pub lease_duration: Duration,
+    /// How long the leader tries to renew before it gives up.
+    pub renew_deadline: Duration,
+    /// Time between two tries.
+    pub retry_period: Duration,
+}
+
+impl Default for ElectionConfig {
+    fn default() -> Self {
+        Self {
+            namespace: "kube-system".to_owned(),
+            name: "cloud-controller-manager".to_owned(),
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+        }
+    }
+}
+
+/// How the loops run. The defaults are those of the framework, and our own for the deletion of Nodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoopSettings {
+    /// Workers that decide about Nodes.
+    pub node_workers: usize,
+    /// Workers of the pass over node addresses.
+    pub address_workers: usize,
+    /// The period of the pass over node addresses.
+    pub address_period: Duration,
+    /// The period of the node lifecycle loop.
+    pub monitor_period: Duration,
+    /// When a Node may be deleted.
+    pub deletion: DeletionSettings,
+    /// Workers that decide about Services.
+    pub service_workers: usize,
+}
+
+impl Default for LoopSettings {
+    fn default() -> Self {
+        Self {
+            node_workers: 1,
+            address_workers: 1,
+            address_period: Duration::from_secs(300),
+            monitor_period: Duration::from_secs(5),
+            deletion: DeletionSettings::default(),
+            service_workers: 1,
+        }
+    }
+}
+
+/// When a Node may be deleted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DeletionSettings {
+    /// The least time between the two proofs that the instance is gone; zero: one proof is enough.
+    pub confirmation: Duration,
+    /// The share of all Nodes that may be deleted in one window; zero is no limit.
+    pub share: f64,
+    /// The window that the share is counted over.
+    pub window: Duration,
+}
+
+impl Default for DeletionSettings {
+    fn default() -> Self {
+        Self {
+            confirmation: Duration::from_secs(5),
+            share: 0.2,
+            window: Duration::from_secs(600),
+        }
+    }
+}
+
+/// The secure port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServingConfig {
+    /// The address to listen on.
+    pub address: IpAddr,
+    /// The port; zero lets the system choose one.
+    pub port: u16,
+    /// Whether several processes may listen on the port (`SO_REUSEPORT`).
+    pub shares_port: bool,
+    /// Where the certificate comes from.
+    pub certificate: CertificateSource,
+    /// Whether only TLS 1.3 is spoken.
+    pub requires_tls13: bool,
+    /// Whether HTTP/2 is offered.
+    pub http2: bool,
+    /// Requests under way on one HTTP/2 connection; none for the default.
+    pub http2_streams: Option<u32>,
+    /// Who may read what.
+    pub access: AccessConfig,
+}
+
+impl Default for ServingConfig {
+    fn default() -> Self {
+        Self {
+            address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            port: 10258,
+            shares_port: false,
+            certificate: CertificateSource::Memory,
+            requires_tls13: false,
+            http2: true,
+            http2_streams: None,
+            access: AccessConfig::default(),
+        }
+    }
+}
+
+/// Where the serving certificate comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CertificateSource {
+    /// Made at start, signed by itself, kept in memory.
+    Memory,
+    /// Read from these files.
+    Files {
+        /// The certificate and its chain, as PEM.
+        certificate: PathBuf,
+        /// The private key, as PEM.
+        key: PathBuf,
+    },
+    /// `cloud-controller-manager.crt` and `.key` in this directory, made if they cannot be read.
+    Directory(PathBuf),
+}
+
+/// Who may read what on the secure port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessConfig {
+    /// Paths that everybody may read; a prefix if it ends in `*`.
+    pub always_allowed: Vec<String>,
+    /// How long the answer about a token is remembered.
+    pub token_ttl: Duration,
+    /// How long a granted access is remembered.
+    pub granted_ttl: Duration,
+    /// How long a refused access is remembered.
+    pub refused_ttl: Duration,
+}
+
+impl Default for AccessConfig {
+    fn default() -> Self {
+        Self {
+            always_allowed: ["/healthz", "/readyz", "/livez"].map(str::to_owned).to_vec(),
+            token_ttl: Duration::from_secs(10),
+            granted_ttl: Duration::from_secs(10),
+            refused_ttl: Duration::from_secs(10),
+        }
+    }
+}

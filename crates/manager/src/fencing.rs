@@ -1,0 +1,113 @@
+//! The write gate: writes begin only while nobody else can hold the lease.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_kube_io::WriteGate;
+use tokio::time::Instant;
+
+/// How long before the end of the lease writes stop to begin: what a request may need to reach the other side.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// Open while this process surely leads.
+///
+/// It is the innermost layer of every client that writes, asked after queues, budgets and retries. Between two renewals
+/// it closes by itself: a process that was stopped for a minute finds it closed at its first write, before it has
+/// noticed anything. Reads and the lease itself do not pass here.
+#[derive(Debug)]
+pub struct FencingGate {
+    bound: Mutex<Bound>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    /// There is no election.
+    Open,
+    /// We do not lead, or not any more.
+    Closed,
+    /// Until this moment.
+    Until(Instant),
+}
+
+impl FencingGate {
+    /// A gate that is always open: there is no election.
+    #[must_use]
+    pub fn open() -> Self {
+        Self {
+            bound: Mutex::new(Bound::Open),
+        }
+    }
+
+    /// A gate that is closed until the lease is ours.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self {
+            bound: Mutex::new(Bound::Closed),
+        }
+    }
+
+    /// Whether a write may begin at this moment.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        match *self.lock() {
+            Bound::Open => true,
+            Bound::Closed => false,
+            Bound::Until(end) => Instant::now() < end,
+        }
+    }
+
+    /// The lease was taken or renewed by a request that was sent at `sent`.
+    pub(crate) fn renewed(&self, sent: Instant, lease_duration: Duration) {
+        // A lease so short that the margin would swallow it keeps three quarters of itself.
+        let margin = MARGIN.min(lease_duration / 4);
+        *self.lock() = Bound::Until(sent + lease_duration - margin);
+    }
+
+    /// The lease is lost or about to be given up.
+    pub(crate) fn close(&self) {
+        *self.lock() = Bound::Closed;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Bound> {
+        self.bound.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WriteGate for FencingGate {
+    fn is_open(&self) -> bool {
+        self.is_open()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_stop_two_seconds_before_the_lease_ends() {
+        let gate = FencingGate::closed();
+        assert!(!gate.is_open());
+        gate.renewed(Instant::now(), Duration::from_secs(15));
+        assert!(gate.is_open());
+        tokio::time::advance(Duration::from_millis(12_999)).await;
+        assert!(gate.is_open());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(!gate.is_open(), "nothing happened but that time went by");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_counts_is_when_the_renewal_was_sent() {
+        let gate = FencingGate::closed();
+        let sent = Instant::now();
+        tokio::time::advance(Duration::from_secs(14)).await;
+        gate.renewed(sent, Duration::from_secs(15));
+        assert!(!gate.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_an_election_it_is_always_open() {
+        let gate = FencingGate::open();
+        tokio::time::advance(Duration::from_secs(1_000_000)).await;
+        assert!(gate.is_open());
+    }
+}

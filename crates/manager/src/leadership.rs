@@ -1,0 +1,315 @@
+//! Leader election: one of several replicas leads, and all of them know when it may have ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::plan::NoteKind;
+use bowline_controllers::queue::Jitter;
+use bowline_kube_io::{
+    Decision, Election, Kube, KubeError, LeaseLock, LeaseRecord, LeaseTimings, OpenGate, Recorder,
+};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::ElectionConfig;
+use crate::fencing::FencingGate;
+use crate::metrics::Series;
+
+/// A candidate tries every 1 to 2.2 retry periods, so that several do not always try together.
+const LONGEST_PAUSE: f64 = 2.2;
+
+/// How long beyond the lease duration a leader that no longer renews is still called healthy.
+const TOLERANCE: Duration = Duration::from_secs(20);
+
+/// How long giving the lease up may take; who waits for it waits for the lease's end otherwise.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Where this process stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Leadership {
+    /// Somebody else leads, or nobody yet.
+    Follower,
+    /// This process leads.
+    Leading {
+        /// When the last renewal was sent.
+        renewed: Instant,
+    },
+    /// This process led and does so no more. It does not stand again.
+    Lost,
+}
+
+impl Leadership {
+    /// Whether this process leads.
+    #[must_use]
+    pub fn is_leading(self) -> bool {
+        matches!(self, Self::Leading { .. })
+    }
+
+    /// The health check `leaderElection`: a process that believes to lead must have renewed lately.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not healthy.
+    pub fn check(self, now: Instant, lease_duration: Duration) -> Result<(), String> {
+        match self {
+            Self::Leading { renewed } if now > renewed + lease_duration + TOLERANCE => Err(format!(
+                "the lease was renewed {} s ago for the last time",
+                (now - renewed).as_secs()
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How standing for election ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It was told to stop; the lease was given up if it was held.
+    Stopped,
+    /// The lease was lost.
+    Lost,
+}
+
+/// Takes the lease and keeps it.
+pub(crate) struct Elector {
+    lock: LeaseLock,
+    lease: String,
+    election: Election,
+    timings: LeaseTimings,
+    kube: Kube,
+    gate: Arc<FencingGate>,
+    state: watch::Sender<Leadership>,
+    series: Series,
+    recorder: Recorder,
+    jitter: Jitter,
+}
+
+/// One attempt's result.
+enum Attempt {
+    /// The lease is ours.
+    Held,
+    /// Somebody else's, until this moment by our clock.
+    Foreign { until: Instant },
+    /// The API server did not answer as hoped.
+    Failed,
+}
+
+impl Elector {
+    pub(crate) fn new(
+        config: &ElectionConfig,
+        identity: &str,
+        kube: &Kube,
+        gate: Arc<FencingGate>,
+        series: Series,
+        recorder: Recorder,
+        seed: u64,
+    ) -> Self {
+        let timings = LeaseTimings {
+            lease_duration: config.lease_duration,
+            renew_deadline: config.renew_deadline,
+            retry_period: config.retry_period,
+        };
+        // A request that takes longer must not use up the time for a second try.
+        let timeout = (config.renew_deadline / 2).max(Duration::from_secs(1));
+        let kube = kube.with_gate(Arc::new(OpenGate)).with_timeout(timeout);
+        series.set_leading(&config.name, false);
+        Self {
+            lock: LeaseLock::new(kube.clone(), &config.namespace, &config.name, identity),
+            lease: config.name.clone(),
+            election: Election::new(identity, timings),
+            timings,
+            kube,
+            gate,
+            state: watch::Sender::new(Leadership::Follower),
+            series,
+            recorder,
+            jitter: Jitter::seeded(seed),
+        }
+    }
+
+    /// Where this process stands, now and later.
+    pub(crate) fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.state.subscribe()
+    }
+
+    /// Stands for election until the lease is lost or `stop`; then gives the lease up, if it is held.
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Ended {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ended::Stopped,
+            () = self.acquire() => {}
+        }
+        let reason = tokio::select! {
+            biased;
+            () = stop.cancelled() => {
+                self.release().await;
+                return Ended::Stopped;
+            }
+            reason = self.renew() => reason,
+        };
+        self.gate.close();
+        self.state.send_replace(Leadership::Lost);
+        self.series.set_leading(&self.lease, false);
+        tracing::error!(lease = self.lease, reason, "Leadership lost");
+        let note = format!("{} stopped leading", self.lock.identity());
+        self.record(note);
+        Ended::Lost
+    }
+
+    async fn acquire(&mut self) {
+        tracing::info!(
+            lease = self.lease,
+            identity = self.lock.identity(),
+            "Waiting to become leader"
+        );
+        let mut told: Option<String> = None;
+        loop {
+            let attempt = self.attempt().await;
+            if matches!(attempt, Attempt::Held) {
+                break;
+            }
+            let holder = self.election.record().map(|record| record.holder.clone());
+            if let Some(holder) = holder.filter(|holder| !holder.is_empty() && told.as_ref() != Some(holder))
+            {
+                tracing::info!(lease = self.lease, holder, "Another process leads");
+                told = Some(holder);
+            }
+            let pause = self
+                .timings
+                .retry_period
+                .mul_f64(LONGEST_PAUSE * self.jitter.share(1.0 / LONGEST_PAUSE));
+            let mut wake = Instant::now() + pause;
+            if let Attempt::Foreign { until } = attempt {
+                // Not before the lease can be over, but then at once.
+                wake = wake.min(until.max(Instant::now() + Duration::from_millis(1)));
+            }
+            tokio::time::sleep_until(wake).await;
+        }
+        tracing::info!(
+            lease = self.lease,
+            identity = self.lock.identity(),
+            "Became leader"
+        );
+        self.record(format!("{} became leader", self.lock.identity()));
+        self.series.set_leading(&self.lease, true);
+    }
+
+    /// Renews until that fails for too long; gives the reason.
+    async fn renew(&mut self) -> String {
+        loop {
+            tokio::time::sleep(self.timings.retry_period).await;
+            let deadline = Instant::now() + self.timings.renew_deadline;
+            loop {
+                match tokio::time::timeout_at(deadline, self.attempt()).await {
+                    Ok(Attempt::Held) => break,
+                    Ok(Attempt::Foreign { .. }) => {
+                        let holder = self.election.record().map_or("nobody", |record| &record.holder);
+                        return format!("{holder} holds the lease");
+                    }
+                    Ok(Attempt::Failed) => {
+                        let next = Instant::now() + self.timings.retry_period;
+                        if next >= deadline {
+                            tokio::time::sleep_until(deadline).await;
+                            return self.too_late();
+                        }
+                        tokio::time::sleep_until(next).await;
+                    }
+                    Err(_) => return self.too_late(),
+                }
+            }
+        }
+    }
+
+    fn too_late(&self) -> String {
+        format!(
+            "the lease could not be renewed for {} s",
+            self.timings.renew_deadline.as_secs_f64()
+        )
+    }
+
+    /// Reads the lease unless it is known to be ours, decides, and writes.
+    async fn attempt(&mut self) -> Attempt {
+        let knows_ours = self.election.is_holder();
+        if knows_ours {
+            // The usual case: our own last write is still the newest.
+            match self.write().await {
+                Ok(attempt) => return attempt,
+                Err(error) if error.is_conflict() || error.is_not_found() => {
+                    self.series.count_slow_renewal(&self.lease);
+                    tracing::debug!(lease = self.lease, %error, "The lease has changed");
+                }
+                Err(error) => return self.failed(&error),
+            }
+        }
+        match self.lock.get().await {
+            Ok(record) => self.election.observe(Some(record), Instant::now()),
+            Err(KubeError::NotFound(_)) => self.election.observe(None, Instant::now()),
+            Err(error) => return self.failed(&error),
+        }
+        match self.write().await {
+            Ok(attempt) => attempt,
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    async fn write(&mut self) -> Result<Attempt, KubeError> {
+        let sent = Instant::now();
+        let written: LeaseRecord = match self.election.decide(sent, self.kube.clock().now()) {
+            Decision::Create(record) => self.lock.create(&record).await?,
+            Decision::Update(record) => self.lock.update(&record).await?,
+            Decision::Wait { until, .. } => return Ok(Attempt::Foreign { until }),
+        };
+        self.election.observe(Some(written), sent);
+        self.gate.renewed(sent, self.timings.lease_duration);
+        self.state.send_replace(Leadership::Leading { renewed: sent });
+        Ok(Attempt::Held)
+    }
+
+    fn failed(&self, error: &KubeError) -> Attempt {
+        if error.is_conflict() {
+            // Another candidate was faster, which is how an election goes.
+            tracing::debug!(lease = self.lease, %error, "The lease could not be written");
+        } else {
+            tracing::warn!(lease = self.lease, err = %error, "The lease could not be read or written, will retry");
+        }
+        Attempt::Failed
+    }
+
+    /// Gives the lease up, so that the next leader need not wait for its end. Nothing is written any more by now.
+    async fn release(&mut self) {
+        self.gate.close();
+        self.series.set_leading(&self.lease, false);
+        match tokio::time::timeout(RELEASE_TIMEOUT, self.give_up()).await {
+            Ok(Ok(())) => tracing::info!(lease = self.lease, "Lease released"),
+            Ok(Err(error)) => {
+                tracing::warn!(lease = self.lease, err = %error, "The lease could not be released")
+            }
+            Err(_) => tracing::warn!(lease = self.lease, "The lease could not be released in time"),
+        }
+    }
+
+    async fn give_up(&mut self) -> Result<(), KubeError> {
+        let Some(record) = self.election.release(self.kube.clock().now()) else {
+            return Ok(());
+        };
+        match self.lock.update(&record).await {
+            // A renewal was cut off by the stop, and had been made all the same: the record has another version now.
+            Err(error) if error.is_conflict() => {
+                let newest = self.lock.get().await?;
+                self.election.observe(Some(newest), Instant::now());
+                match self.election.release(self.kube.clock().now()) {
+                    Some(record) => self.lock.update(&record).await.map(drop),
+                    None => Ok(()),
+                }
+            }
+            result => result.map(drop),
+        }
+    }
+
+    fn record(&self, note: String) {
+        let object = self.lock.object(self.election.record());
+        self.recorder
+            .record(&object, NoteKind::Normal, "LeaderElection", note);
+    }
+}

@@ -1,0 +1,161 @@
+//! The loops by name, and which of them are to run.
+
+use std::fmt;
+
+/// A loop of the framework.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Loop {
+    /// Initialises Nodes and keeps their addresses in step.
+    Node,
+    /// Taints and deletes Nodes whose instances are shut down or gone.
+    NodeLifecycle,
+    /// Keeps load balancers.
+    Service,
+    /// Keeps routes to pod networks.
+    Route,
+}
+
+impl Loop {
+    /// All of them, in the order in which they are started.
+    pub const ALL: [Self; 4] = [Self::Node, Self::NodeLifecycle, Self::Service, Self::Route];
+
+    /// The name in health checks, events and logs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Node => "cloud-node-controller",
+            Self::NodeLifecycle => "cloud-node-lifecycle-controller",
+            Self::Service => "service-lb-controller",
+            Self::Route => "node-route-controller",
+        }
+    }
+
+    /// The short name, which `--controllers` also takes and `running_managed_controllers` carries.
+    #[must_use]
+    pub fn alias(self) -> &'static str {
+        match self {
+            Self::Node => "cloud-node",
+            Self::NodeLifecycle => "cloud-node-lifecycle",
+            Self::Service => "service",
+            Self::Route => "route",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|one| one.name() == name || one.alias() == name)
+    }
+}
+
+impl fmt::Display for Loop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which loops run, as `--controllers` says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopSelection {
+    /// In the order given: the first entry that matches decides.
+    entries: Vec<(Loop, bool)>,
+    /// Whether the others run.
+    others: bool,
+}
+
+impl LoopSelection {
+    /// All loops.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            entries: Vec::new(),
+            others: true,
+        }
+    }
+
+    /// Reads the entries `*`, `NAME` and `-NAME`.
+    ///
+    /// # Errors
+    ///
+    /// A text for each name that no loop has.
+    pub fn parse<'a>(list: impl IntoIterator<Item = &'a str>) -> Result<Self, Vec<String>> {
+        let mut selection = Self {
+            entries: Vec::new(),
+            others: false,
+        };
+        let mut errors = Vec::new();
+        for entry in list {
+            if entry == "*" {
+                selection.others = true;
+                continue;
+            }
+            let (name, runs) = entry
+                .strip_prefix('-')
+                .map_or((entry, true), |name| (name, false));
+            match Loop::named(name) {
+                Some(one) => selection.entries.push((one, runs)),
+                None => errors.push(format!("{name:?} is not in the list of known controllers")),
+            }
+        }
+        if errors.is_empty() {
+            Ok(selection)
+        } else {
+            Err(errors)
+        }
+    }
+
+    /// Whether a loop is to run.
+    #[must_use]
+    pub fn includes(&self, wanted: Loop) -> bool {
+        self.entries
+            .iter()
+            .find(|(one, _)| *one == wanted)
+            .map_or(self.others, |(_, runs)| *runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(list: &[&str]) -> Vec<&'static str> {
+        let selection = LoopSelection::parse(list.iter().copied()).unwrap();
+        Loop::ALL
+            .into_iter()
+            .filter(|one| selection.includes(*one))
+            .map(Loop::alias)
+            .collect()
+    }
+
+    #[test]
+    fn the_first_entry_that_matches_decides() {
+        assert_eq!(
+            running(&["*"]),
+            ["cloud-node", "cloud-node-lifecycle", "service", "route"]
+        );
+        assert_eq!(
+            running(&["*", "-route"]),
+            ["cloud-node", "cloud-node-lifecycle", "service"]
+        );
+        assert_eq!(
+            running(&["cloud-node", "service-lb-controller"]),
+            ["cloud-node", "service"]
+        );
+        assert_eq!(
+            running(&["-service", "service", "*"]),
+            ["cloud-node", "cloud-node-lifecycle", "route"]
+        );
+        assert_eq!(running(&[]), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn unknown_names_are_all_named() {
+        assert_eq!(
+            LoopSelection::parse(["nonsense", "*", "-nothing"]).unwrap_err(),
+            [
+                r#""nonsense" is not in the list of known controllers"#,
+                r#""nothing" is not in the list of known controllers"#
+            ]
+        );
+    }
+}

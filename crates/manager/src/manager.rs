@@ -1,0 +1,365 @@
+//! One process from its start to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudProvider, ClusterFacts};
+use bowline_kube_io::{EventSink, Kube, NodeCache, ServiceCache, watch_nodes, watch_services};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::fencing::FencingGate;
+use crate::health::Health;
+use crate::leadership::{Elector, Leadership};
+use crate::loops::Loop;
+use crate::metrics::Metrics;
+use crate::serving::Server;
+use crate::start::{self, Shared, Started};
+use crate::tasks::{Finished, Tasks};
+
+/// Where events about the lease come from.
+const COMPONENT: &str = "cloud-controller-manager";
+
+const ELECTION: &str = "leader election";
+const SERVING: &str = "secure serving";
+const EVENTS: &str = "events";
+
+/// How long queued events may take to be written at the end.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// How long the API server's version may take before the loops start without it.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Everything a process consists of.
+pub struct Manager {
+    /// What it was told.
+    pub config: Config,
+    /// The API server, with [`gate`](Self::gate) as its write gate.
+    pub kube: Kube,
+    /// The cloud, with the same gate.
+    pub provider: Arc<dyn CloudProvider>,
+    /// Open while this process leads.
+    pub gate: Arc<FencingGate>,
+    /// Who this process is.
+    pub identity: Identity,
+    /// The checks of the secure port.
+    pub health: Arc<Health>,
+    /// The series.
+    pub metrics: Arc<Metrics>,
+    /// Where jitter comes from: the same seed gives the same history.
+    pub seed: u64,
+}
+
+/// Who a process is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The machine's name; events carry it.
+    pub host: String,
+    /// The holder in the lease, `host_uuid`: different for every process.
+    pub holder: String,
+}
+
+impl Identity {
+    /// The identity of a process on this host, made different by a random text.
+    #[must_use]
+    pub fn new(host: impl Into<String>, random: &str) -> Self {
+        let host = host.into();
+        let holder = format!("{host}_{random}");
+        Self { host, holder }
+    }
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// It was told to stop and did.
+    Stopped,
+    /// The lease was lost.
+    LeadershipLost,
+    /// A part that never ends has ended.
+    Failed {
+        /// The part.
+        task: &'static str,
+        /// Whether it panicked.
+        panicked: bool,
+    },
+}
+
+impl Manager {
+    /// Runs until `shutdown`, or until something ends that must not.
+    ///
+    /// The secure port answers first. The caches are read at once, also on a follower, so that a new leader begins
+    /// without a delay. The cloud is called only while this process leads.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping it ends everything where it is; the lease is not given up.
+    pub async fn run(self, server: Option<Server>, shutdown: CancellationToken) -> End {
+        let mut process = Process::start(self, server);
+        let end = process.live(&shutdown).await;
+        if end == End::Stopped {
+            process.drain().await;
+        }
+        process.tasks.abort().await;
+        end
+    }
+}
+
+/// A process that has started.
+struct Process {
+    manager: Manager,
+    tasks: Tasks,
+    nodes: Arc<NodeCache>,
+    services: Arc<ServiceCache>,
+    events: EventSink,
+    leadership: watch::Receiver<Leadership>,
+    /// Ends the election and gives the lease up.
+    stop_election: CancellationToken,
+    loops: Vec<Running>,
+}
+
+/// A loop that runs.
+struct Running {
+    which: Loop,
+    stop: Option<Box<dyn Fn() + Send + Sync>>,
+    has_ended: bool,
+}
+
+impl Process {
+    fn start(manager: Manager, server: Option<Server>) -> Self {
+        let mut tasks = Tasks::default();
+        if let Some(server) = server {
+            tasks.spawn(SERVING, server.run(CancellationToken::new()));
+        }
+        let (nodes, services) = (Arc::new(NodeCache::new()), Arc::new(ServiceCache::new()));
+        tasks.spawn(
+            "node watch",
+            watch_nodes(manager.kube.clone(), Arc::clone(&nodes)),
+        );
+        tasks.spawn(
+            "service watch",
+            watch_services(manager.kube.clone(), Arc::clone(&services)),
+        );
+
+        let (events, writer) = EventSink::channel(manager.kube.clone(), manager.identity.host.as_str());
+        tasks.spawn(EVENTS, writer.run());
+
+        let stop_election = CancellationToken::new();
+        let leadership = match &manager.config.election {
+            Some(config) => {
+                let elector = Elector::new(
+                    config,
+                    &manager.identity.holder,
+                    &manager.kube,
+                    Arc::clone(&manager.gate),
+                    manager.metrics.series().clone(),
+                    events.recorder(COMPONENT),
+                    manager.seed,
+                );
+                let leadership = elector.leadership();
+                let (state, lease_duration) = (leadership.clone(), config.lease_duration);
+                manager.health.add("leaderElection", move || {
+                    state.borrow().check(Instant::now(), lease_duration)
+                });
+                let stop = stop_election.clone();
+                tasks.spawn(ELECTION, async move {
+                    elector.run(stop).await;
+                });
+                leadership
+            }
+            None => watch::Sender::new(Leadership::Leading {
+                renewed: Instant::now(),
+            })
+            .subscribe(),
+        };
+
+        let state = leadership.clone();
+        let (of_nodes, of_services) = (Arc::clone(&nodes), Arc::clone(&services));
+        manager.health.add_readiness("caches", move || {
+            if !state.borrow().is_leading() || (of_nodes.is_synced() && of_services.is_synced()) {
+                return Ok(());
+            }
+            Err("Nodes or Services have not been read yet".to_owned())
+        });
+        Self {
+            manager,
+            tasks,
+            nodes,
+            services,
+            events,
+            leadership,
+            stop_election,
+            loops: Vec::new(),
+        }
+    }
+
+    /// Lives until it is told to stop, or until something ends.
+    async fn live(&mut self, shutdown: &CancellationToken) -> End {
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return End::Stopped,
+            end = self.until_leading() => if let Some(end) = end { return end },
+        }
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return End::Stopped,
+            () = self.start_loops() => {}
+        }
+        let synced = {
+            let (nodes, services) = (Arc::clone(&self.nodes), Arc::clone(&self.services));
+            async move {
+                nodes.synced().await;
+                services.synced().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => return End::Stopped,
+            end = self.until_end() => return end,
+            () = synced => {}
+        }
+        for one in &self.loops {
+            self.manager.metrics.series().set_ready(one.which, true);
+        }
+        tokio::select! {
+            biased;
+            () = shutdown.cancelled() => End::Stopped,
+            end = self.until_end() => end,
+        }
+    }
+
+    async fn until_leading(&mut self) -> Option<End> {
+        let mut leadership = self.leadership.clone();
+        tokio::select! {
+            biased;
+            end = self.until_end() => Some(end),
+            // An error means that the sender is gone, and its task's end is what the other branch sees.
+            Ok(_) = leadership.wait_for(|state| state.is_leading()) => None,
+        }
+    }
+
+    /// The next end of a task; none of them ends by itself.
+    async fn until_end(&mut self) -> End {
+        match self.tasks.next().await {
+            Some(finished) => self.judge(finished),
+            None => End::Failed {
+                task: EVENTS,
+                panicked: false,
+            },
+        }
+    }
+
+    fn judge(&self, Finished { name, panicked }: Finished) -> End {
+        if name == ELECTION && !panicked && *self.leadership.borrow() == Leadership::Lost {
+            return End::LeadershipLost;
+        }
+        tracing::error!(task = name, panicked, "A task has ended that should not");
+        End::Failed { task: name, panicked }
+    }
+
+    async fn start_loops(&mut self) {
+        let version = tokio::time::timeout(VERSION_TIMEOUT, self.manager.kube.server_version()).await;
+        let server_version = match version {
+            Ok(Ok(version)) => Some(version),
+            Ok(Err(error)) => {
+                tracing::warn!(err = %error, "The API server's version could not be read");
+                None
+            }
+            Err(_) => {
+                tracing::warn!("The API server's version could not be read in time");
+                None
+            }
+        };
+        let cluster = Arc::new(ClusterFacts {
+            name: self.manager.config.cluster_name.clone(),
+            uid: None,
+            server_version,
+            holder: self.manager.identity.holder.clone(),
+        });
+        let shared = Shared {
+            config: &self.manager.config,
+            kube: &self.manager.kube,
+            provider: &*self.manager.provider,
+            nodes: &self.nodes,
+            services: &self.services,
+            cluster: &cluster,
+            events: &self.events,
+            metrics: &self.manager.metrics,
+            seed: self.manager.seed,
+        };
+        for Started {
+            which,
+            heartbeat,
+            run,
+            stop,
+        } in start::loops(&shared)
+        {
+            self.tasks.spawn(which.name(), run);
+            self.manager.health.add(which.name(), move || {
+                heartbeat.check().map_err(|stalled| stalled.to_string())
+            });
+            self.manager.metrics.series().set_running(which);
+            self.manager.metrics.series().set_ready(which, false);
+            self.loops.push(Running {
+                which,
+                stop,
+                has_ended: false,
+            });
+            tracing::info!(controller = which.name(), "Loop started");
+        }
+    }
+
+    /// Ends in order: no new work, running writes to their end, events out, lease given up. Each of them has its time;
+    /// all together stay below ten seconds.
+    async fn drain(&mut self) {
+        tracing::info!("Stopping");
+        for stop in self.loops.iter().filter_map(|one| one.stop.as_ref()) {
+            stop();
+        }
+        let drained = tokio::time::timeout(self.manager.config.drain, self.until_loops_stopped()).await;
+        if drained.is_err() {
+            let left: Vec<&str> = self.unfinished().map(Loop::name).collect();
+            tracing::warn!(
+                controllers = left.join(","),
+                "Work did not end in time, the next leader finishes it"
+            );
+        }
+        let left = self.events.drain(FLUSH).await;
+        if left > 0 {
+            tracing::warn!(events = left, "Events could not be written in time");
+        }
+        if self.manager.config.election.is_some() {
+            self.stop_election.cancel();
+            while let Some(finished) = self.tasks.next().await {
+                if finished.name == ELECTION {
+                    break;
+                }
+            }
+        }
+    }
+
+    async fn until_loops_stopped(&mut self) {
+        while self.unfinished().next().is_some() {
+            let Some(finished) = self.tasks.next().await else {
+                return;
+            };
+            if let Some(one) = self
+                .loops
+                .iter_mut()
+                .find(|one| one.which.name() == finished.name)
+            {
+                one.has_ended = true;
+            }
+        }
+    }
+
+    /// Loops that were asked to stop and have not yet.
+    fn unfinished(&self) -> impl Iterator<Item = Loop> {
+        self.loops
+            .iter()
+            .filter(|one| one.stop.is_some() && !one.has_ended)
+            .map(|one| one.which)
+    }
+}

@@ -1,0 +1,176 @@
+//! The series of the process and of the election, and the page that shows all series.
+
+pub mod process;
+
+use std::sync::atomic::AtomicI64;
+
+use bowline_controllers::metrics::ControllerMetrics;
+use bowline_controllers::queue::QueueMetrics;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::loops::Loop;
+
+/// The form of the page: OpenMetrics text.
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Labels = Vec<(&'static str, String)>;
+type Gauges = Family<Labels, Gauge<i64, AtomicI64>>;
+
+/// The series of the process, and the registry that all others are in.
+pub struct Metrics {
+    registry: Registry,
+    series: Series,
+    controllers: ControllerMetrics,
+    queues: QueueMetrics,
+}
+
+/// The series that the manager itself keeps. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    leading: Gauges,
+    slow_renewals: Family<Labels, Counter>,
+    running: Gauges,
+    ready: Gauges,
+}
+
+/// What `kubernetes_build_info` shows.
+#[derive(Debug, Clone, Default)]
+pub struct BuildInfo {
+    /// The labels with their values, such as `git_version`.
+    pub labels: Vec<(&'static str, String)>,
+}
+
+impl Metrics {
+    /// Adds the series of the manager, the loops and their queues to a registry that holds those of the parts.
+    #[must_use]
+    pub fn new(mut registry: Registry, build: &BuildInfo) -> Self {
+        let series = Series::default();
+        registry.register(
+            "leader_election_master_status",
+            "[ALPHA] Whether this process leads, by the name of the lease",
+            series.leading.clone(),
+        );
+        registry.register(
+            "leader_election_slowpath",
+            "[ALPHA] Renewals of a lease that needed a read first, by the name of the lease",
+            series.slow_renewals.clone(),
+        );
+        registry.register(
+            "running_managed_controllers",
+            "[BETA] Whether a loop runs in this process",
+            series.running.clone(),
+        );
+        registry.register(
+            "controller_ready",
+            "Whether a loop runs and has read what it works from",
+            series.ready.clone(),
+        );
+        let info = Gauges::default();
+        info.get_or_create(&build.labels).set(1);
+        registry.register("kubernetes_build_info", "[BETA] The build, as labels", info);
+        let (controllers, queues) = (ControllerMetrics::default(), QueueMetrics::default());
+        controllers.register(&mut registry);
+        queues.register(&mut registry);
+        Self {
+            registry,
+            series,
+            controllers,
+            queues,
+        }
+    }
+
+    /// The series of the loops.
+    #[must_use]
+    pub fn controllers(&self) -> &ControllerMetrics {
+        &self.controllers
+    }
+
+    /// The series of the work queues.
+    #[must_use]
+    pub fn queues(&self) -> &QueueMetrics {
+        &self.queues
+    }
+
+    /// The manager's own series.
+    #[must_use]
+    pub fn series(&self) -> &Series {
+        &self.series
+    }
+
+    /// All series as text.
+    ///
+    /// # Errors
+    ///
+    /// A series that cannot be written.
+    pub fn render(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+impl Series {
+    /// Says whether this process leads.
+    pub fn set_leading(&self, lease: &str, leads: bool) {
+        self.leading
+            .get_or_create(&vec![("name", lease.to_owned())])
+            .set(i64::from(leads));
+    }
+
+    /// Counts a renewal that needed a read first.
+    pub fn count_slow_renewal(&self, lease: &str) {
+        self.slow_renewals
+            .get_or_create(&vec![("name", lease.to_owned())])
+            .inc();
+    }
+
+    /// Says that a loop was started.
+    pub fn set_running(&self, one: Loop) {
+        self.running
+            .get_or_create(&vec![
+                ("name", one.alias().to_owned()),
+                ("manager", "cloud-controller-manager".to_owned()),
+            ])
+            .set(1);
+    }
+
+    /// Says whether a loop has read what it works from.
+    pub fn set_ready(&self, one: Loop, is_ready: bool) {
+        self.ready
+            .get_or_create(&vec![("name", one.name().to_owned())])
+            .set(i64::from(is_ready));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_labels_are_those_of_the_framework() {
+        let build = BuildInfo {
+            labels: vec![("major", "1".to_owned()), ("minor", "36".to_owned())],
+        };
+        let metrics = Metrics::new(Registry::default(), &build);
+        metrics.series().set_leading("cloud-controller-manager", true);
+        metrics.series().set_running(Loop::NodeLifecycle);
+        metrics.series().set_ready(Loop::Service, false);
+        metrics.series().count_slow_renewal("cloud-controller-manager");
+        let text = metrics.render().unwrap();
+        for line in [
+            r#"leader_election_master_status{name="cloud-controller-manager"} 1"#,
+            r#"leader_election_slowpath_total{name="cloud-controller-manager"} 1"#,
+            r#"running_managed_controllers{name="cloud-node-lifecycle",manager="cloud-controller-manager"} 1"#,
+            r#"controller_ready{name="service-lb-controller"} 0"#,
+            r#"kubernetes_build_info{major="1",minor="36"} 1"#,
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is missing in\n{text}"
+            );
+        }
+    }
+}

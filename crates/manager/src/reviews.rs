@@ -1,0 +1,83 @@
+//! Reviews by the API server, with the tries and the time limit of the framework.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_kube_io::{Kube, KubeError, OpenGate, UserInfo};
+use futures::future::BoxFuture;
+
+use crate::serving::Reviews;
+
+/// The time for one review, all tries included.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A review is tried this often, with these pauses.
+const TRIES: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const FACTOR: f64 = 1.5;
+
+/// Asks one API server for token reviews and one, usually the same, for access reviews.
+pub struct KubeReviews {
+    tokens: Kube,
+    access: Kube,
+}
+
+impl KubeReviews {
+    /// Reviews by these API servers. Reviews change nothing, so the write gate does not hold them: a follower is asked for
+    /// its metrics, too.
+    #[must_use]
+    pub fn new(tokens: &Kube, access: &Kube) -> Self {
+        let open = |kube: &Kube| kube.with_gate(Arc::new(OpenGate)).with_timeout(TIMEOUT);
+        Self {
+            tokens: open(tokens),
+            access: open(access),
+        }
+    }
+}
+
+impl Reviews for KubeReviews {
+    fn token<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<UserInfo>, String>> {
+        Box::pin(persistently(move || self.tokens.review_token(token)))
+    }
+
+    fn access<'a>(
+        &'a self,
+        user: &'a UserInfo,
+        verb: &'a str,
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<bool, String>> {
+        Box::pin(persistently(move || self.access.review_access(user, verb, path)))
+    }
+}
+
+async fn persistently<T, F>(ask: impl Fn() -> F) -> Result<T, String>
+where
+    F: Future<Output = Result<T, KubeError>>,
+{
+    let tries = async {
+        let mut pause = FIRST_PAUSE;
+        let mut tries = 1;
+        loop {
+            match ask().await {
+                Err(error) if tries < TRIES && is_transient(&error) => {
+                    tokio::time::sleep(error.retry_after().unwrap_or(pause)).await;
+                    pause = pause.mul_f64(FACTOR);
+                    tries += 1;
+                }
+                result => return result,
+            }
+        }
+    };
+    match tokio::time::timeout(TIMEOUT, tries).await {
+        Ok(result) => result.map_err(|error| error.to_string()),
+        Err(_) => Err(KubeError::Timeout.to_string()),
+    }
+}
+
+fn is_transient(error: &KubeError) -> bool {
+    match error {
+        KubeError::Throttled { .. } | KubeError::Timeout | KubeError::Transport(_) => true,
+        KubeError::Server { code, .. } => *code >= 500,
+        _ => false,
+    }
+}

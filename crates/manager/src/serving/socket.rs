@@ -1,0 +1,47 @@
+//! The listening socket.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use tokio::net::{TcpListener, TcpSocket};
+
+use super::ServingError;
+use crate::config::ServingConfig;
+
+/// Waiting connections that the system keeps, as Go's listeners have it on Linux by default.
+const BACKLOG: u32 = 4096;
+
+/// Listens on the configured address. An unspecified address means all interfaces of both families, where the machine
+/// has IPv6.
+pub(super) fn listen(config: &ServingConfig) -> Result<TcpListener, ServingError> {
+    let address = SocketAddr::new(config.address, config.port);
+    if config.address.is_unspecified() {
+        let both = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), config.port);
+        match open(config, both) {
+            Ok(listener) => return Ok(listener),
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                return Err(ServingError::Listen {
+                    address,
+                    source: error,
+                });
+            }
+            // No IPv6 on this machine.
+            Err(_) => {}
+        }
+    }
+    open(config, address).map_err(|source| ServingError::Listen { address, source })
+}
+
+fn open(config: &ServingConfig, address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()
+    } else {
+        TcpSocket::new_v6()
+    }?;
+    // Go's listeners always do; without it a restart would wait for old connections to linger out.
+    socket.set_reuseaddr(true)?;
+    if config.shares_port {
+        socket.set_reuseport(true)?;
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}

@@ -1,0 +1,162 @@
+//! The loops as this provider and this configuration have them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudProvider, ClusterFacts};
+use bowline_controllers::node::{self, NodeContext, NodeController, NodeSettings};
+use bowline_controllers::node_lifecycle::{
+    self, NodeLifecycleContext, NodeLifecycleController, NodeLifecycleSettings,
+};
+use bowline_controllers::queue::{Backoff, Heartbeat, Pulse, WorkQueue};
+use bowline_controllers::service::{self, ServiceContext, ServiceController, ServiceSettings};
+use bowline_kube_io::{EventSink, Kube, NodeCache, ServiceCache};
+
+use crate::config::{Config, LoopSettings};
+use crate::loops::Loop;
+use crate::metrics::Metrics;
+
+/// Age of the oldest work at which the service loop counts as stuck. Waiting for a cloud that is busy is no work.
+const SERVICE_STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
+
+/// What the loops share.
+pub(crate) struct Shared<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) kube: &'a Kube,
+    pub(crate) provider: &'a dyn CloudProvider,
+    pub(crate) nodes: &'a Arc<NodeCache>,
+    pub(crate) services: &'a Arc<ServiceCache>,
+    pub(crate) cluster: &'a Arc<ClusterFacts>,
+    pub(crate) events: &'a EventSink,
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) seed: u64,
+}
+
+/// A loop, ready to be run.
+pub(crate) struct Started {
+    pub(crate) which: Loop,
+    pub(crate) heartbeat: Arc<Heartbeat>,
+    pub(crate) run: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Lets the loop come to its end; a loop without it may be dropped at any time.
+    pub(crate) stop: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+/// Builds the loops that are selected and that the provider supports, in their fixed order.
+pub(crate) fn loops(shared: &Shared<'_>) -> Vec<Started> {
+    let mut started = Vec::new();
+    for which in Loop::ALL {
+        if !shared.config.loops.includes(which) {
+            tracing::info!(controller = which.name(), "Loop is disabled");
+            continue;
+        }
+        match build(shared, which) {
+            Some(one) => started.push(one),
+            None => tracing::info!(
+                controller = which.name(),
+                provider = shared.provider.name(),
+                "Loop is not started, the provider does not support it"
+            ),
+        }
+    }
+    started
+}
+
+fn build(shared: &Shared<'_>, which: Loop) -> Option<Started> {
+    match which {
+        Loop::Node => node_loop(shared),
+        Loop::NodeLifecycle => node_lifecycle_loop(shared),
+        Loop::Service => service_loop(shared),
+        // No provider built in so far has routes.
+        Loop::Route => None,
+    }
+}
+
+fn node_loop(shared: &Shared<'_>) -> Option<Started> {
+    let LoopSettings {
+        node_workers,
+        address_workers,
+        address_period,
+        ..
+    } = shared.config.settings;
+    let controller = NodeController::new(NodeContext {
+        kube: shared.kube.clone(),
+        nodes: Arc::clone(shared.nodes),
+        instances: shared.provider.instances()?,
+        recorder: shared.events.recorder(node::NAME),
+        metrics: shared.metrics.controllers().clone(),
+        queue_metrics: shared.metrics.queues().clone(),
+        settings: NodeSettings {
+            concurrent_node_syncs: bounded(node_workers),
+            concurrent_node_status_updates: bounded(address_workers),
+            node_status_update_frequency: address_period,
+        },
+        seed: shared.seed,
+    });
+    Some(Started {
+        which: Loop::Node,
+        heartbeat: Arc::clone(controller.heartbeat()),
+        run: Box::pin(controller.run()),
+        stop: None,
+    })
+}
+
+fn node_lifecycle_loop(shared: &Shared<'_>) -> Option<Started> {
+    let LoopSettings {
+        monitor_period,
+        deletion,
+        ..
+    } = shared.config.settings;
+    let controller = NodeLifecycleController::new(NodeLifecycleContext {
+        kube: shared.kube.clone(),
+        nodes: Arc::clone(shared.nodes),
+        instances: shared.provider.instances()?,
+        recorder: shared.events.recorder(node_lifecycle::NAME),
+        metrics: shared.metrics.controllers().clone(),
+        settings: NodeLifecycleSettings {
+            node_monitor_period: monitor_period,
+            node_deletion_confirmation: deletion.confirmation,
+            node_deletion_share: deletion.share,
+            node_deletion_window: deletion.window,
+        },
+        // Another sequence than the node loop's, from the same seed.
+        seed: shared.seed.wrapping_add(1),
+    });
+    Some(Started {
+        which: Loop::NodeLifecycle,
+        heartbeat: Arc::clone(controller.heartbeat()),
+        run: Box::pin(controller.run()),
+        stop: None,
+    })
+}
+
+fn service_loop(shared: &Shared<'_>) -> Option<Started> {
+    let load_balancer = shared.provider.load_balancer()?;
+    let queue = WorkQueue::new("service", Backoff::service(), shared.metrics.queues());
+    let heartbeat = Heartbeat::new(service::NAME, SERVICE_STUCK_AFTER);
+    heartbeat.watch(Arc::clone(&queue) as Arc<dyn Pulse>);
+    let controller = ServiceController::new(ServiceContext {
+        kube: shared.kube.clone(),
+        services: Arc::clone(shared.services),
+        nodes: Arc::clone(shared.nodes),
+        load_balancer,
+        background: shared.provider.background_work(),
+        cluster: Arc::clone(shared.cluster),
+        recorder: shared.events.recorder(service::COMPONENT),
+        metrics: shared.metrics.controllers().clone(),
+        queue,
+        settings: ServiceSettings::default(),
+    });
+    let stopped = Arc::clone(&controller);
+    Some(Started {
+        which: Loop::Service,
+        heartbeat,
+        run: Box::pin(controller.run()),
+        stop: Some(Box::new(move || stopped.stop())),
+    })
+}
+
+fn bounded(workers: usize) -> u32 {
+    u32::try_from(workers).unwrap_or(u32::MAX)
+}
