@@ -1,0 +1,290 @@
+//! Flags resolved into what the parts of the program are told, once.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bowline_manager::config::{
+    AccessConfig, CertificateSource, Config, DeletionSettings, ElectionConfig, LoopSettings, ServingConfig,
+};
+use bowline_manager::loops::LoopSelection;
+
+use super::features;
+use super::parse::Flags;
+use super::validate::Checks;
+use crate::version::Version;
+
+/// Everything the command line decides.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The program's name: in the user agent, and as the component of events about the lease.
+    pub program: String,
+    /// The version to report.
+    pub version: Version,
+    /// The cloud.
+    pub provider: ProviderOptions,
+    /// The API server.
+    pub kube: ApiServerOptions,
+    /// The manager.
+    pub manager: Config,
+    /// The secure port; none: nothing is served.
+    pub serving: Option<ServingConfig>,
+    /// The log.
+    pub logging: LoggingOptions,
+    /// Feature gates that were set and have no effect here.
+    pub idle_gates: Vec<String>,
+    /// Each flag with its value, for the log.
+    pub flags: Vec<(&'static str, String)>,
+}
+
+/// Which cloud, and its configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderOptions {
+    /// The provider's name.
+    pub name: String,
+    /// The file of `--cloud-config`.
+    pub config: Option<PathBuf>,
+    /// Whether a provider without cluster ID is fine.
+    pub allows_untagged: bool,
+}
+
+/// How to reach the API server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiServerOptions {
+    /// The kubeconfig file.
+    pub kubeconfig: Option<PathBuf>,
+    /// The server's address.
+    pub master: Option<String>,
+    /// The pace of requests, if one was asked for.
+    pub pace: Option<Pace>,
+    /// The kubeconfig of the cluster that reviews tokens, if it is another one.
+    pub authentication: Option<PathBuf>,
+    /// The kubeconfig of the cluster that answers access reviews, if it is another one.
+    pub authorization: Option<PathBuf>,
+}
+
+/// A steady rate with a burst.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pace {
+    /// Requests per second.
+    pub qps: f64,
+    /// Requests that may begin at once.
+    pub burst: u32,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggingOptions {
+    /// The form of lines.
+    pub format: LoggingFormat,
+    /// The verbosity.
+    pub verbosity: u8,
+    /// The verbosity of source files whose name without ending matches a pattern, the first match first.
+    pub modules: Vec<(String, u8)>,
+}
+
+/// The form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoggingFormat {
+    /// klog's.
+    Text,
+    /// One JSON object each.
+    Json,
+}
+
+/// Resolves all flags. What is wrong with them goes to `errors`; the result counts only if there is none.
+pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &mut Vec<String>) -> Options {
+    let mut checks = Checks::new(flags, errors);
+    checks.accepted_flags();
+    let gates = flags.gates("feature-gates");
+    Options {
+        program: program.to_owned(),
+        version,
+        provider: provider(flags, &mut checks),
+        kube: kube(flags, &mut checks),
+        manager: Config {
+            election: election(flags, &mut checks),
+            loops: loops(flags, &mut checks),
+            cluster_name: flags.text("cluster-name"),
+            settings: settings(&mut checks),
+            ..Config::default()
+        },
+        serving: serving(flags, &mut checks),
+        logging: logging(flags, &mut checks),
+        idle_gates: gates
+            .iter()
+            .map(|(name, _)| name)
+            .filter(|name| !features::has_effect(name))
+            .cloned()
+            .collect(),
+        flags: flags.all().collect(),
+    }
+}
+
+fn provider(flags: &Flags, checks: &mut Checks<'_>) -> ProviderOptions {
+    let name = flags.text("cloud-provider");
+    if name.is_empty() {
+        checks.fault("--cloud-provider cannot be empty");
+    }
+    ProviderOptions {
+        name,
+        config: path(flags, "cloud-config"),
+        allows_untagged: flags.switch("allow-untagged-cloud"),
+    }
+}
+
+fn kube(flags: &Flags, checks: &mut Checks<'_>) -> ApiServerOptions {
+    let is_paced = flags.is_given("kube-api-qps") || flags.is_given("kube-api-burst");
+    let pace = is_paced.then(|| Pace {
+        qps: checks.positive("kube-api-qps"),
+        burst: u32::try_from(checks.at_least("kube-api-burst", 1)).unwrap_or(u32::MAX),
+    });
+    ApiServerOptions {
+        kubeconfig: path(flags, "kubeconfig"),
+        master: Some(flags.text("master")).filter(|text| !text.is_empty()),
+        pace,
+        authentication: path(flags, "authentication-kubeconfig"),
+        authorization: path(flags, "authorization-kubeconfig"),
+    }
+}
+
+fn election(flags: &Flags, checks: &mut Checks<'_>) -> Option<ElectionConfig> {
+    if !flags.switch("leader-elect") {
+        return None;
+    }
+    if flags.text("leader-elect-resource-lock") != "leases" {
+        checks.fault("resourceLock value must be \"leases\"");
+    }
+    for name in ["leader-elect-resource-name", "leader-elect-resource-namespace"] {
+        if flags.text(name).is_empty() {
+            checks.fault(format!("--{name} cannot be empty"));
+        }
+    }
+    let config = ElectionConfig {
+        namespace: flags.text("leader-elect-resource-namespace"),
+        name: flags.text("leader-elect-resource-name"),
+        lease_duration: checks.period("leader-elect-lease-duration"),
+        renew_deadline: checks.period("leader-elect-renew-deadline"),
+        retry_period: checks.period("leader-elect-retry-period"),
+    };
+    if config.lease_duration <= config.renew_deadline {
+        checks.fault("--leader-elect-lease-duration must be greater than --leader-elect-renew-deadline");
+    }
+    if config.renew_deadline <= config.retry_period.mul_f64(1.2) {
+        checks.fault(
+            "--leader-elect-renew-deadline must be greater than 1.2 times --leader-elect-retry-period",
+        );
+    }
+    if config.lease_duration < Duration::from_secs(1) {
+        checks.fault("--leader-elect-lease-duration must be at least 1s: the lease counts whole seconds");
+    }
+    Some(config)
+}
+
+fn loops(flags: &Flags, checks: &mut Checks<'_>) -> LoopSelection {
+    let list = flags.list("controllers");
+    LoopSelection::parse(list.iter().map(String::as_str)).unwrap_or_else(|faults| {
+        for fault in faults {
+            checks.fault(fault);
+        }
+        LoopSelection::all()
+    })
+}
+
+fn settings(checks: &mut Checks<'_>) -> LoopSettings {
+    let node_workers = checks.workers("concurrent-node-syncs", 1);
+    let address_workers = match checks.workers("concurrent-node-status-updates", 0) {
+        0 => node_workers,
+        workers => workers,
+    };
+    // These belong to loops and passes that are not run yet, but a bad value is bad in any case.
+    checks.period("route-reconciliation-period");
+    LoopSettings {
+        node_workers,
+        address_workers,
+        address_period: checks.period("node-status-update-frequency"),
+        monitor_period: checks.period("node-monitor-period"),
+        deletion: DeletionSettings {
+            confirmation: checks.pause("node-deletion-confirmation"),
+            share: checks.share("node-deletion-share"),
+            window: checks.period("node-deletion-window"),
+        },
+        service_workers: checks.workers("concurrent-service-syncs", 1),
+    }
+}
+
+fn serving(flags: &Flags, checks: &mut Checks<'_>) -> Option<ServingConfig> {
+    let port = checks.port("secure-port");
+    let webhook_port = checks.port("webhook-secure-port");
+    if port != 0 && port == webhook_port {
+        checks.fault(format!(
+            "--secure-port and --webhook-secure-port must differ, both are {port}"
+        ));
+    }
+    let certificate = match (path(flags, "tls-cert-file"), path(flags, "tls-private-key-file")) {
+        (Some(certificate), Some(key)) => CertificateSource::Files { certificate, key },
+        (None, None) => {
+            path(flags, "cert-dir").map_or(CertificateSource::Memory, CertificateSource::Directory)
+        }
+        _ => {
+            checks.fault("--tls-cert-file and --tls-private-key-file must be given together");
+            CertificateSource::Memory
+        }
+    };
+    let streams = checks.at_least("http2-max-streams-per-connection", 0);
+    let access = AccessConfig {
+        always_allowed: flags.list("authorization-always-allow-paths"),
+        token_ttl: checks.pause("authentication-token-webhook-cache-ttl"),
+        granted_ttl: checks.pause("authorization-webhook-cache-authorized-ttl"),
+        refused_ttl: checks.pause("authorization-webhook-cache-unauthorized-ttl"),
+    };
+    let requires_tls13 = checks.tls_version("tls-min-version");
+    checks.request_headers();
+    (port != 0).then(|| ServingConfig {
+        address: flags.ip("bind-address"),
+        port,
+        shares_port: flags.switch("permit-port-sharing"),
+        certificate,
+        requires_tls13,
+        http2: !flags.switch("disable-http2-serving"),
+        http2_streams: u32::try_from(streams).ok().filter(|streams| *streams > 0),
+        access,
+    })
+}
+
+fn logging(flags: &Flags, checks: &mut Checks<'_>) -> LoggingOptions {
+    let gates = flags.gates("feature-gates");
+    let format = match flags.text("logging-format").as_str() {
+        "text" => LoggingFormat::Text,
+        "json" if !features::is_on(&gates, "LoggingBetaOptions") => {
+            checks.fault("--logging-format=json needs the feature gate LoggingBetaOptions");
+            LoggingFormat::Json
+        }
+        "json" => LoggingFormat::Json,
+        other => {
+            checks.fault(format!("--logging-format must be text or json, got {other:?}"));
+            LoggingFormat::Text
+        }
+    };
+    checks.period("log-flush-frequency");
+    let modules = checks.modules("vmodule");
+    if format == LoggingFormat::Json && !modules.is_empty() {
+        checks.fault("--vmodule is only supported for the text log format");
+    }
+    let alpha = ["log-text-split-stream", "log-json-split-stream"];
+    for name in alpha.into_iter().filter(|name| flags.switch(name)) {
+        if !features::is_on(&gates, "LoggingAlphaOptions") {
+            checks.fault(format!("--{name} needs the feature gate LoggingAlphaOptions"));
+        }
+    }
+    LoggingOptions {
+        format,
+        verbosity: u8::try_from(checks.at_least("v", 0)).unwrap_or(u8::MAX),
+        modules,
+    }
+}
+
+fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
+    Some(flags.text(name))
+        .filter(|text| !text.is_empty())
+        .map(PathBuf::from)
+}

@@ -1,0 +1,160 @@
+//! Flags of the loops, the client and the process.
+
+use super::super::flag::Flag;
+use super::super::value::Kind;
+
+pub(super) static GENERIC: &[Flag] = &[
+    Flag::new("allocate-node-cidrs", Kind::Bool, "false", "Whether pod networks are given to Nodes here. Node IPAM runs in kube-controller-manager.").later(),
+    Flag::new("allow-untagged-cloud", Kind::Bool, "false", "Run with a provider that does not mark what belongs to a cluster. This warns; without the flag it is fatal.").deprecated().hidden(),
+    Flag::new("cidr-allocator-type", Kind::Text, "RangeAllocator", "Which allocator gives pod networks to Nodes.").later(),
+    Flag::new("cloud-config", Kind::Text, "", "The provider's configuration file. Empty for none."),
+    Flag::new("cloud-provider", Kind::Text, "", "The provider. Required."),
+    Flag::new("cluster-cidr", Kind::Text, "", "The pod network or networks of the cluster, for the route loop.").later(),
+    Flag::new("cluster-name", Kind::Text, "kubernetes", "The cluster's name, for the names and marks of what is made in the cloud. Two clusters in one project need different names."),
+    Flag::new("configure-cloud-routes", Kind::Bool, "true", "Whether routes to pod networks are kept in the cloud.").later(),
+    Flag::new("controller-start-interval", Kind::Duration, "0s", "A pause of once to twice this between the starts of two loops.").accepted(),
+    Flag::new("controllers", Kind::List, "*", "The loops to run: '*' all, 'NAME' this one, '-NAME' not this one; the first entry that matches decides. Names: cloud-node-controller (cloud-node), cloud-node-lifecycle-controller (cloud-node-lifecycle), service-lb-controller (service), node-route-controller (route)."),
+    Flag::new("external-cloud-volume-plugin", Kind::Text, "", "Belongs to kube-controller-manager.").accepted(),
+    Flag::new("feature-gates", Kind::Gates, "", "Switches for features in the making, as Name=true or Name=false."),
+    Flag::new("kube-api-burst", Kind::Int, "30", "Requests to the API server that may begin at once after a pause. Paces only when this or --kube-api-qps is given; else requests in flight are bounded and the server's own limits are obeyed."),
+    Flag::new("kube-api-content-type", Kind::Text, "application/vnd.kubernetes.protobuf", "The content type of requests to the API server. JSON is used whatever it says.").accepted(),
+    Flag::new("kube-api-qps", Kind::Float, "20", "Requests to the API server per second. Paces only when this or --kube-api-burst is given."),
+    Flag::new("leader-elect", Kind::Bool, "true", "Take a lease before the loops run, so that one of several replicas leads. Without it, run one replica only."),
+    Flag::new("leader-elect-lease-duration", Kind::Duration, "15s", "How long others wait after the leader's last renewal before they take over."),
+    Flag::new("leader-elect-renew-deadline", Kind::Duration, "10s", "How long the leader tries to renew before it gives up. Shorter than the lease duration."),
+    Flag::new("leader-elect-resource-lock", Kind::Text, "leases", "The kind of the lock. Only leases are supported."),
+    Flag::new("leader-elect-resource-name", Kind::Text, "cloud-controller-manager", "The name of the lease."),
+    Flag::new("leader-elect-resource-namespace", Kind::Text, "kube-system", "The namespace of the lease."),
+    Flag::new("leader-elect-retry-period", Kind::Duration, "2s", "The time between two tries to take or renew the lease."),
+    Flag::new("min-resync-period", Kind::Duration, "12h0m0s", "Time between two full walks over the caches. The caches here need none.").accepted(),
+    Flag::new("node-monitor-period", Kind::Duration, "5s", "The period of the node lifecycle loop: how often Nodes that are not ready are looked for in the cloud."),
+    Flag::new("node-sync-period", Kind::Duration, "0s", "Does nothing, as in the framework.").accepted().hidden(),
+    Flag::new("route-reconciliation-period", Kind::Duration, "10s", "The period of the route loop.").later(),
+    Flag::new("use-service-account-credentials", Kind::Bool, "false", "Use a service account of its own for each loop.").later(),
+];
+
+pub(super) static LOOPS: &[Flag] = &[
+    Flag::new(
+        "concurrent-node-status-updates",
+        Kind::Int,
+        "0",
+        "Workers of the periodic pass over node addresses. 0 takes --concurrent-node-syncs.",
+    ),
+    Flag::new(
+        "concurrent-node-syncs",
+        Kind::Int,
+        "1",
+        "Workers that decide about Nodes. Waiting for the cloud occupies none of them.",
+    ),
+    Flag::new(
+        "concurrent-service-syncs",
+        Kind::Int,
+        "1",
+        "Workers that decide about Services. Waiting for the cloud occupies none of them.",
+    ),
+    Flag::new(
+        "node-status-update-frequency",
+        Kind::Duration,
+        "5m0s",
+        "The period of the pass that keeps node addresses in step with the cloud.",
+    ),
+];
+
+pub(super) static NODE_DELETION: &[Flag] = &[
+    Flag::new(
+        "node-deletion-confirmation",
+        Kind::Duration,
+        "5s",
+        "The least time between the two proofs that a Node's instance is gone. 0s deletes at the first one.",
+    ),
+    Flag::new(
+        "node-deletion-share",
+        Kind::Float,
+        "0.2",
+        "The share of all Nodes, and at least three of them, that may be deleted within --node-deletion-window. 0 is no limit.",
+    ),
+    Flag::new(
+        "node-deletion-window",
+        Kind::Duration,
+        "10m0s",
+        "The time that --node-deletion-share is counted over.",
+    ),
+];
+
+pub(super) static CLIENT: &[Flag] = &[
+    Flag::new(
+        "kubeconfig",
+        Kind::Text,
+        "",
+        "The kubeconfig file. Empty for the service account of the pod.",
+    ),
+    Flag::new(
+        "master",
+        Kind::Text,
+        "",
+        "The address of the API server; overrides the one in the kubeconfig.",
+    ),
+];
+
+pub(super) static LEADER_MIGRATION: &[Flag] = &[
+    Flag::new(
+        "enable-leader-migration",
+        Kind::Bool,
+        "false",
+        "Take over single loops from kube-controller-manager under a second lease.",
+    )
+    .later(),
+    Flag::new(
+        "leader-migration-config",
+        Kind::Text,
+        "",
+        "The file that says which loops move. Empty for the built-in list.",
+    )
+    .later(),
+];
+
+pub(super) static DEBUGGING: &[Flag] = &[
+    Flag::new(
+        "contention-profiling",
+        Kind::Bool,
+        "false",
+        "Offer profiles of lock contention, if profiling is on.",
+    )
+    .later(),
+    Flag::new(
+        "profiling",
+        Kind::Bool,
+        "true",
+        "Offer profiles on the secure port under /debug/pprof/.",
+    )
+    .later(),
+];
+
+pub(super) static GLOBAL: &[Flag] = &[
+    Flag::new("help", Kind::Bool, "false", "Show this text.").short('h'),
+    Flag::new("log-flush-frequency", Kind::Duration, "5s", "The longest time between two flushes of the log. Each line is written at once here.").accepted(),
+    Flag::new("log-json-info-buffer-size", Kind::Text, "0", "The size of the buffer for info lines in JSON format, with a split stream.").accepted(),
+    Flag::new("log-json-split-stream", Kind::Bool, "false", "Info lines to stdout and error lines to stderr, in JSON format.").later(),
+    Flag::new("log-text-info-buffer-size", Kind::Text, "0", "The size of the buffer for info lines in text format, with a split stream.").accepted(),
+    Flag::new("log-text-split-stream", Kind::Bool, "false", "Info lines to stdout and error lines to stderr, in text format.").later(),
+    Flag::new("logging-format", Kind::Text, "text", "The form of log lines: text or json."),
+    Flag::new("v", Kind::Int, "0", "How much is logged: from 4 on why things are done, from 6 on what is sent and received, secrets left out.").short('v'),
+    Flag::new("version", Kind::Version, "", "Show the version. --version=raw shows all that is known of the build; --version=vX.Y.Z changes the reported version."),
+    Flag::new("vmodule", Kind::List, "", "Verbosity of single source files, as pattern=N. In text format only."),
+];
+
+pub(super) static PLAN: &[Flag] = &[
+    Flag::new(
+        "output",
+        Kind::Text,
+        "text",
+        "The form of the plan: text or json.",
+    )
+    .short('o'),
+    Flag::new(
+        "service",
+        Kind::List,
+        "",
+        "Plan only for these Services, as namespace/name. Empty for all that ask for a load balancer.",
+    ),
+];

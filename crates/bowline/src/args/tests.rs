@@ -1,0 +1,330 @@
+use std::time::Duration;
+
+use bowline_manager::config::{CertificateSource, Config, ServingConfig};
+use bowline_manager::loops::Loop;
+
+use super::*;
+
+fn line(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
+}
+
+fn resolved(words: &[&str]) -> Options {
+    let mut all = vec!["cloud-controller-manager", "--cloud-provider=cloudscale"];
+    all.extend(words);
+    match read(&line(&all)) {
+        Invocation::Run(options) => *options,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn wrong(words: &[&str]) -> Vec<String> {
+    let mut all = vec!["cloud-controller-manager", "--cloud-provider=cloudscale"];
+    all.extend(words);
+    match read(&line(&all)) {
+        Invocation::Wrong { errors, .. } => errors,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn printed(words: &[&str]) -> String {
+    match read(&line(words)) {
+        Invocation::Print(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn without_flags_the_framework_s_defaults_hold() {
+    let options = resolved(&[]);
+    assert_eq!(options.manager, Config::default());
+    assert_eq!(options.serving, Some(ServingConfig::default()));
+    assert_eq!(options.kube.pace, None);
+    assert_eq!(options.logging.verbosity, 0);
+    assert!(!options.provider.allows_untagged);
+}
+
+#[test]
+fn the_deployed_manifest_s_command_line_is_understood() {
+    let words = [
+        "/bin/cloudscale-cloud-controller-manager",
+        "--allow-untagged-cloud",
+        "--v=3",
+        "--concurrent-service-syncs=2",
+    ];
+    let Invocation::Run(options) = read(&line(&words)) else {
+        panic!("not understood");
+    };
+    assert_eq!(options.provider.name, "cloudscale");
+    assert_eq!(options.program, "cloudscale-cloud-controller-manager");
+    assert!(options.provider.allows_untagged);
+    assert_eq!(options.logging.verbosity, 3);
+    assert_eq!(options.manager.settings.service_workers, 2);
+}
+
+#[test]
+fn the_name_of_the_binary_yields_to_the_flag() {
+    let words = ["cloudscale-cloud-controller-manager", "--cloud-provider=other"];
+    let Invocation::Run(options) = read(&line(&words)) else {
+        panic!("not understood");
+    };
+    assert_eq!(options.provider.name, "other");
+}
+
+#[test]
+fn values_come_after_an_equals_sign_or_a_space_and_the_last_one_counts() {
+    let options = resolved(&[
+        "--secure-port",
+        "1",
+        "--secure-port=2",
+        "--cluster-name",
+        "--odd",
+        "-v",
+        "4",
+    ]);
+    assert_eq!(options.serving.unwrap().port, 2);
+    assert_eq!(options.manager.cluster_name, "--odd");
+    assert_eq!(options.logging.verbosity, 4);
+    assert_eq!(resolved(&["-v=5"]).logging.verbosity, 5);
+    assert_eq!(resolved(&["-v5"]).logging.verbosity, 5);
+    assert_eq!(resolved(&["--v", "6"]).logging.verbosity, 6);
+}
+
+#[test]
+fn underscores_in_names_are_dashes_and_in_values_stay() {
+    let options = resolved(&[
+        "--cluster_name=my_cluster",
+        "--leader_elect_resource_name",
+        "--my_lease",
+    ]);
+    assert_eq!(options.manager.cluster_name, "my_cluster");
+    assert_eq!(options.manager.election.unwrap().name, "--my_lease");
+}
+
+#[test]
+fn a_switch_takes_its_value_only_after_an_equals_sign() {
+    assert!(resolved(&["--leader-elect=false"]).manager.election.is_none());
+    assert!(resolved(&["--leader-elect=0"]).manager.election.is_none());
+    assert!(resolved(&["--leader-elect"]).manager.election.is_some());
+    assert_eq!(
+        wrong(&["--leader-elect", "false"]),
+        ["unknown command or argument: \"false\""]
+    );
+    assert_eq!(
+        wrong(&["--leader-elect=maybe"]),
+        ["invalid argument \"maybe\" for \"--leader-elect\" flag: \"maybe\" is neither true nor false"]
+    );
+}
+
+#[test]
+fn lists_are_split_at_commas_and_add_up() {
+    let options = resolved(&["--controllers=*,-route", "--controllers", "-cloud-node"]);
+    let running: Vec<_> = Loop::ALL
+        .into_iter()
+        .filter(|one| options.manager.loops.includes(*one))
+        .collect();
+    assert_eq!(running, [Loop::NodeLifecycle, Loop::Service]);
+}
+
+#[test]
+fn unknown_flags_and_words_are_refused_by_name() {
+    assert_eq!(wrong(&["--bogus"]), ["unknown flag: --bogus"]);
+    assert_eq!(wrong(&["--bogus=1"]), ["unknown flag: --bogus"]);
+    assert_eq!(wrong(&["--bogus_flag=1"]), ["unknown flag: --bogus-flag"]);
+    assert_eq!(wrong(&["-x"]), ["unknown shorthand flag: -x"]);
+    assert_eq!(wrong(&["doctor"]), ["unknown command or argument: \"doctor\""]);
+    assert_eq!(
+        wrong(&["--cluster-name"]),
+        ["flag needs an argument: --cluster-name"]
+    );
+    assert_eq!(wrong(&["-v"]), ["flag needs an argument: --v"]);
+}
+
+#[test]
+fn a_pace_is_kept_only_when_it_is_asked_for() {
+    let pace = resolved(&["--kube-api-qps=50"]).kube.pace.unwrap();
+    assert_eq!((pace.qps, pace.burst), (50.0, 30));
+}
+
+#[test]
+fn durations_have_go_s_form() {
+    let options = resolved(&["--node-monitor-period=1m30s", "--node-deletion-confirmation=0"]);
+    assert_eq!(options.manager.settings.monitor_period, Duration::from_secs(90));
+    assert_eq!(options.manager.settings.deletion.confirmation, Duration::ZERO);
+    assert_eq!(
+        wrong(&["--node-monitor-period=5"]),
+        ["invalid argument \"5\" for \"--node-monitor-period\" flag: time: missing unit in duration \"5\""]
+    );
+}
+
+#[test]
+fn all_faults_are_shown_together_and_name_their_flags() {
+    let words = [
+        "cloud-controller-manager",
+        "--controllers=nonsense",
+        "--leader-elect-resource-lock=endpoints",
+        "--leader-elect-lease-duration=5s",
+        "--concurrent-node-syncs=0",
+        "--concurrent-service-syncs=-1",
+        "--node-monitor-period=0",
+        "--node-status-update-frequency=-1s",
+        "--node-deletion-share=2",
+        "--secure-port=70000",
+        "--tls-cert-file=/tls.crt",
+        "--tls-min-version=SSL3",
+        "--logging-format=xml",
+        "--vmodule=a",
+        "--requestheader-client-ca-file=/ca.crt",
+        "--requestheader-group-headers=",
+    ];
+    let Invocation::Wrong { errors, usage } = read(&line(&words)) else {
+        panic!("accepted");
+    };
+    assert_eq!(usage, "");
+    insta::assert_snapshot!(errors.join("\n"), @r#"
+    --cloud-provider cannot be empty
+    resourceLock value must be "leases"
+    --leader-elect-lease-duration must be greater than --leader-elect-renew-deadline
+    "nonsense" is not in the list of known controllers
+    --concurrent-node-syncs must be at least 1, got 0
+    --node-status-update-frequency must be greater than zero, got -1s
+    --node-monitor-period must be greater than zero, got 0s
+    --node-deletion-share must be between 0 and 1, got 2
+    --concurrent-service-syncs must be at least 1, got -1
+    --secure-port 70000 must be between 0 and 65535, inclusive. 0 for turning off secure port
+    --tls-cert-file and --tls-private-key-file must be given together
+    --tls-min-version "SSL3" is not a known TLS version
+    --requestheader-group-headers must not be empty with --requestheader-client-ca-file
+    --logging-format must be text or json, got "xml"
+    --vmodule: "a" is not of the form pattern=N
+    "#);
+}
+
+#[test]
+fn one_port_cannot_serve_two_things() {
+    assert_eq!(
+        wrong(&["--secure-port=10260"]),
+        ["--secure-port and --webhook-secure-port must differ, both are 10260"]
+    );
+    assert_eq!(resolved(&["--secure-port=0"]).serving, None);
+}
+
+#[test]
+fn feature_gates_are_known_or_refused() {
+    assert_eq!(
+        wrong(&["--feature-gates=Nope=true"]),
+        ["invalid argument \"Nope=true\" for \"--feature-gates\" flag: unrecognized feature gate: Nope"]
+    );
+    assert_eq!(
+        resolved(&["--feature-gates=WatchList=true,AllAlpha=false"]).idle_gates,
+        ["WatchList"]
+    );
+    assert_eq!(
+        wrong(&[
+            "--feature-gates=LoggingBetaOptions=false",
+            "--logging-format=json"
+        ]),
+        ["--logging-format=json needs the feature gate LoggingBetaOptions"]
+    );
+}
+
+#[test]
+fn a_certificate_comes_from_files_before_a_directory() {
+    let files = ["--tls-cert-file=/a", "--tls-private-key-file=/b", "--cert-dir=/c"];
+    assert_eq!(
+        resolved(&files).serving.unwrap().certificate,
+        CertificateSource::Files {
+            certificate: "/a".into(),
+            key: "/b".into()
+        }
+    );
+    assert_eq!(
+        resolved(&["--cert-dir=/c"]).serving.unwrap().certificate,
+        CertificateSource::Directory("/c".into())
+    );
+}
+
+#[test]
+fn an_empty_provider_is_refused() {
+    let Invocation::Wrong { errors, .. } = read(&line(&["cloud-controller-manager"])) else {
+        panic!("accepted");
+    };
+    assert_eq!(errors, ["--cloud-provider cannot be empty"]);
+}
+
+#[test]
+fn a_plan_takes_the_manager_s_flags_and_its_own() {
+    let words = [
+        "ccm",
+        "plan",
+        "--cloud-provider=cloudscale",
+        "--v=3",
+        "--service=default/web,a/b",
+        "-o",
+        "json",
+    ];
+    let Invocation::Plan(options, plan) = read(&line(&words)) else {
+        panic!("not understood");
+    };
+    assert_eq!(options.logging.verbosity, 3);
+    assert_eq!(
+        plan.services,
+        [ServiceKey::new("default", "web"), ServiceKey::new("a", "b")]
+    );
+    assert_eq!(plan.output, PlanOutput::Json);
+
+    let words = [
+        "ccm",
+        "plan",
+        "--cloud-provider=cloudscale",
+        "--service=web",
+        "--output=xml",
+    ];
+    let Invocation::Wrong { errors, .. } = read(&line(&words)) else {
+        panic!("accepted");
+    };
+    assert_eq!(
+        errors,
+        [
+            "--service must be namespace/name, got \"web\"",
+            "--output must be text or json, got \"xml\""
+        ]
+    );
+}
+
+#[test]
+fn a_plan_s_flags_are_unknown_to_the_manager() {
+    assert_eq!(wrong(&["--service=default/web"]).len(), 1);
+}
+
+#[test]
+fn the_version_is_one_line() {
+    let text = printed(&["ccm", "--version"]);
+    assert!(text.starts_with("Kubernetes v1.36."), "{text}");
+    assert_eq!(text.lines().count(), 1);
+    assert!(printed(&["ccm", "--version=raw"]).contains("GitVersion:"));
+    assert_eq!(resolved(&["--version=v1.35.1"]).version.git_version, "v1.35.1");
+    assert_eq!(resolved(&["--version=false"]).version, Version::current());
+    assert_eq!(wrong(&["--version=latest"]).len(), 1);
+}
+
+#[test]
+fn help_shows_every_flag_that_is_not_hidden() {
+    let text = printed(&["ccm", "-h"]);
+    assert_eq!(text, printed(&["ccm", "--help"]));
+    for flag in flag_table().iter().flat_map(|group| group.flags) {
+        let is_shown =
+            text.contains(&format!("--{} ", flag.name)) || text.contains(&format!("--{}\n", flag.name));
+        assert_eq!(is_shown, !flag.is_hidden, "--{}", flag.name);
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    insta::assert_snapshot!("help", text);
+    insta::assert_snapshot!(
+        "help_plan",
+        printed(&["ccm", "plan", "--help"])
+            .lines()
+            .take(24)
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+}

@@ -1,0 +1,83 @@
+//! The commands: one function each, from plain options to an exit status.
+
+mod connect;
+mod plan;
+mod run;
+
+use std::io::Write as _;
+
+use bowline_cloud_provider::Environment;
+use bowline_manager::Identity;
+
+pub use plan::{plan, plan_reports};
+pub use run::{run, run_until};
+
+/// Exit statuses, which scripts and supervisors go by.
+pub mod exit {
+    /// All went well.
+    pub const SUCCESS: u8 = 0;
+    /// A wrong command line or kubeconfig, a port in use, a lost lease, a second signal; a plan that cannot be made.
+    pub const FAILURE: u8 = 1;
+    /// A part of the program panicked. Also: a plan that has changes.
+    pub const PANIC: u8 = 2;
+    /// A plan has changes.
+    pub const CHANGES: u8 = 2;
+    /// The provider cannot be built, or a loop ended.
+    pub const FATAL: u8 = 255;
+}
+
+/// What the process is surrounded by: read once, at its edge.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The environment variables.
+    pub environment: Environment,
+    /// Who this process is.
+    pub identity: Identity,
+    /// A number that differs from process to process.
+    pub seed: u64,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        let variables = std::env::vars_os().map(|(name, value)| {
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned(),
+            )
+        });
+        let random = uuid::Uuid::new_v4();
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Self {
+            environment: variables.collect(),
+            identity: Identity::new(host, &random.to_string()),
+            seed: random.as_u64_pair().0,
+        }
+    }
+}
+
+/// Prints a text on stdout.
+#[must_use]
+pub fn print(text: &str) -> u8 {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => exit::SUCCESS,
+        // Whoever asked went away, as `head` does.
+        Err(_) => exit::FAILURE,
+    }
+}
+
+/// Says on stderr what is wrong with the command line.
+#[must_use]
+pub fn complain(errors: &[String], usage: &str) -> u8 {
+    let mut text = String::new();
+    for error in errors {
+        text.push_str("Error: ");
+        text.push_str(error);
+        text.push('\n');
+    }
+    text.push_str(usage);
+    // Nobody is left to tell if stderr is gone.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    exit::FAILURE
+}

@@ -1,0 +1,245 @@
+//! `cloud-controller-manager`: run the manager until it is told to stop.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bowline_cloud_http::CancellationToken;
+use bowline_kube_io::{Kube, KubeMetrics};
+use bowline_manager::health::Health;
+use bowline_manager::metrics::process::ProcessCollector;
+use bowline_manager::metrics::{BuildInfo, Metrics};
+use bowline_manager::serving::{Server, Site};
+use bowline_manager::{End, FencingGate, KubeReviews, Manager};
+use jiff::Timestamp;
+use prometheus_client::registry::Registry;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::{Surroundings, connect, exit};
+use crate::args::Options;
+use crate::version::Version;
+use crate::{logging, providers};
+
+/// Why the manager could not be started.
+struct Fatal {
+    text: String,
+    code: u8,
+}
+
+fn fatal(code: u8) -> impl Fn(String) -> Fatal {
+    move |text| Fatal { text, code }
+}
+
+/// Runs the manager; gives the exit status.
+#[must_use]
+pub fn run(options: Options, surroundings: Surroundings) -> u8 {
+    logging::start(options.logging.clone());
+    tracing::info!(version = options.version.git_version, "Version");
+    logging::flags(options.logging.verbosity, &options.flags);
+    for gate in &options.idle_gates {
+        tracing::warn!(gate, "Feature gate has no effect here");
+    }
+    // One thread: the work is waiting, and a small manager is a cheap one.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            return die(&Fatal {
+                text: format!("could not start the runtime: {error}"),
+                code: exit::FATAL,
+            });
+        }
+    };
+    let code = runtime.block_on(async {
+        match Signals::listen() {
+            Ok(signals) => until_signalled(signals, |stop| start(options, surroundings, stop)).await,
+            Err(error) => Err(Fatal {
+                text: format!("could not listen to signals: {error}"),
+                code: exit::FATAL,
+            }),
+        }
+    });
+    // What still blocks in the background must not hold up the end.
+    runtime.shutdown_background();
+    code.unwrap_or_else(|error| die(&error))
+}
+
+/// Runs the manager in the caller's runtime until `stop`; gives the exit status.
+///
+/// For a program that holds a manager, such as the demo: it takes no signals, and the log is the caller's.
+pub async fn run_until(options: Options, surroundings: Surroundings, stop: CancellationToken) -> u8 {
+    start(options, surroundings, stop)
+        .await
+        .unwrap_or_else(|error| die(&error))
+}
+
+fn die(error: &Fatal) -> u8 {
+    tracing::error!(target: logging::FATAL, "{}", error.text);
+    error.code
+}
+
+/// The signals that end the process.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// Runs the work; the first signal asks it to stop, the second one does not wait for that.
+async fn until_signalled<F>(
+    mut signals: Signals,
+    work: impl FnOnce(CancellationToken) -> F,
+) -> Result<u8, Fatal>
+where
+    F: Future<Output = Result<u8, Fatal>>,
+{
+    let stop = CancellationToken::new();
+    let mut work = Box::pin(work(stop.clone()));
+    tokio::select! {
+        biased;
+        result = &mut work => return result,
+        name = signals.next() => {
+            tracing::info!(signal = name, "Asked to stop");
+            stop.cancel();
+        }
+    }
+    tokio::select! {
+        biased;
+        result = work => result,
+        name = signals.next() => {
+            tracing::warn!(signal = name, "Asked to stop at once");
+            Ok(exit::FAILURE)
+        }
+    }
+}
+
+async fn start(options: Options, surroundings: Surroundings, stop: CancellationToken) -> Result<u8, Fatal> {
+    let gate = Arc::new(if options.manager.election.is_some() {
+        FencingGate::closed()
+    } else {
+        FencingGate::open()
+    });
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(ProcessCollector::default()));
+    let of_clouds = bowline_cloud_http::Metrics::default();
+    of_clouds.register(&mut registry);
+    let of_kube = KubeMetrics::register(&mut registry);
+    let metrics = Arc::new(Metrics::new(registry, &build_info(&options.version)));
+
+    // Reads and waits for the cloud go on while the loops drain, and end with the process.
+    let site = providers::Site {
+        environment: surroundings.environment.clone(),
+        gate: Arc::clone(&gate),
+        metrics: of_clouds,
+        shutdown: CancellationToken::new(),
+        user_agent: options.version.user_agent(&options.program),
+        seed: surroundings.seed,
+    };
+    let provider = providers::build(&options.provider, &site)
+        .map_err(|error| format!("Cloud provider could not be initialized: {error}"))
+        .map_err(fatal(exit::FATAL))?;
+
+    let kube = connect::api_server(&options, &surroundings, Arc::clone(&gate) as Arc<_>, of_kube)
+        .await
+        .map_err(|error| error.to_string())
+        .map_err(fatal(exit::FAILURE))?;
+
+    let health = Arc::new(Health::default());
+    let server = serve(&options, &surroundings, &kube, &health, &metrics)
+        .await
+        .map_err(fatal(exit::FAILURE))?;
+    let manager = Manager {
+        config: options.manager,
+        kube,
+        provider,
+        gate,
+        identity: surroundings.identity,
+        health,
+        metrics,
+        seed: surroundings.seed,
+    };
+    Ok(match manager.run(server, stop).await {
+        End::Stopped => {
+            tracing::info!("Stopped");
+            exit::SUCCESS
+        }
+        End::LeadershipLost => die(&Fatal {
+            text: "leaderelection lost".to_owned(),
+            code: exit::FAILURE,
+        }),
+        End::Failed { task, panicked } => {
+            let (how, code) = if panicked {
+                ("panicked", exit::PANIC)
+            } else {
+                ("ended", exit::FATAL)
+            };
+            die(&Fatal {
+                text: format!("{task} {how}"),
+                code,
+            })
+        }
+    })
+}
+
+async fn serve(
+    options: &Options,
+    surroundings: &Surroundings,
+    kube: &Kube,
+    health: &Arc<Health>,
+    metrics: &Arc<Metrics>,
+) -> Result<Option<Server>, String> {
+    let Some(config) = &options.serving else {
+        return Ok(None);
+    };
+    let reviewer = |path| connect::reviewer(options, surroundings, path, kube);
+    let tokens = reviewer(options.kube.authentication.as_deref())
+        .await
+        .map_err(|error| error.to_string())?;
+    let access = reviewer(options.kube.authorization.as_deref())
+        .await
+        .map_err(|error| error.to_string())?;
+    let reviews = Arc::new(KubeReviews::new(&tokens, &access));
+    let site = Site::new(
+        &config.access,
+        Arc::clone(health),
+        Arc::clone(metrics),
+        Some(reviews),
+    );
+    let server = Server::bind(config, site, Timestamp::now()).map_err(|error| error.to_string())?;
+    if let Ok(address) = server.local_address() {
+        tracing::info!(%address, "Serving securely");
+    }
+    Ok(Some(server))
+}
+
+fn build_info(version: &Version) -> BuildInfo {
+    let labels = [
+        ("major", version.major.as_str()),
+        ("minor", version.minor.as_str()),
+        ("git_version", version.git_version.as_str()),
+        ("git_commit", version.git_commit),
+        ("git_tree_state", version.git_tree_state),
+        ("build_date", version.build_date),
+        // The label is part of the series that dashboards know; there is no Go here.
+        ("go_version", ""),
+        ("compiler", version.compiler),
+        ("platform", version.platform.as_str()),
+    ];
+    BuildInfo {
+        labels: labels.map(|(name, value)| (name, value.to_owned())).to_vec(),
+    }
+}

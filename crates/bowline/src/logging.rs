@@ -1,0 +1,190 @@
+//! The log: klog's lines or JSON objects, on stderr, one write each.
+
+mod fields;
+mod json;
+mod klog;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use tracing::subscriber::Interest;
+use tracing::{Event, Level, Metadata, Subscriber, span};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::{LookupSpan, Registry};
+
+use crate::args::{LoggingFormat, LoggingOptions};
+use fields::Fields;
+
+/// Where lines go. A test hands in memory.
+pub type Sink = Arc<Mutex<dyn std::io::Write + Send>>;
+
+/// Starts logging to stderr for the whole process. A second call changes nothing.
+pub fn start(options: LoggingOptions) {
+    let log = log(options, Arc::new(Mutex::new(std::io::stderr())), Timestamp::now);
+    // The only error is that somebody logs already: then that one goes on.
+    let _ = tracing::subscriber::set_global_default(log);
+}
+
+/// A log that writes to `sink` and tells the time by `now`.
+pub fn log(options: LoggingOptions, sink: Sink, now: fn() -> Timestamp) -> impl Subscriber + Send + Sync {
+    Registry::default().with(Log {
+        options,
+        sink,
+        now,
+        process: std::process::id(),
+    })
+}
+
+struct Log {
+    options: LoggingOptions,
+    sink: Sink,
+    now: fn() -> Timestamp,
+    process: u32,
+}
+
+/// The crates whose lines follow the verbosity. Lines of others are about their own insides.
+const OURS: &[&str] = &["bowline", "cloud_controller_manager"];
+
+/// From this verbosity on, other crates are shown as ours are.
+const ALL_CRATES: u8 = 8;
+
+impl Log {
+    /// The most talkative level that is shown of a place in the code.
+    fn level(&self, metadata: &Metadata<'_>) -> Level {
+        let verbosity = self.verbosity(metadata);
+        let is_ours = OURS.iter().any(|prefix| metadata.target().starts_with(prefix));
+        if !is_ours && verbosity < ALL_CRATES {
+            return Level::WARN;
+        }
+        match verbosity {
+            3 if metadata.target() == bowline_manager::HTTP_LOG => Level::DEBUG,
+            0..=3 => Level::INFO,
+            4..=5 => Level::DEBUG,
+            _ => Level::TRACE,
+        }
+    }
+
+    fn verbosity(&self, metadata: &Metadata<'_>) -> u8 {
+        let stem = metadata
+            .file()
+            .map(file_name)
+            .and_then(|file| file.split('.').next());
+        self.options
+            .modules
+            .iter()
+            .find(|(pattern, _)| stem.is_some_and(|stem| matches(pattern, stem)))
+            .map_or(self.options.verbosity, |(_, level)| *level)
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        // Spans are always kept: their fields belong to every line inside of them.
+        if metadata.is_span() || *metadata.level() <= self.level(metadata) {
+            Interest::always()
+        } else {
+            Interest::never()
+        }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        metadata.is_span() || *metadata.level() <= self.level(metadata)
+    }
+
+    fn on_new_span(&self, attributes: &span::Attributes<'_>, id: &span::Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        if let Some(span) = context.span(id) {
+            span.extensions_mut().insert(fields);
+        }
+    }
+
+    fn on_record(&self, id: &span::Id, values: &span::Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(fields) = span.extensions_mut().get_mut::<Fields>()
+        {
+            values.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let scope = context
+            .event_scope(event)
+            .into_iter()
+            .flat_map(|scope| scope.from_root());
+        let mut inherited = Fields::default();
+        for span in scope {
+            if let Some(of_span) = span.extensions().get::<Fields>() {
+                inherited.extend(of_span);
+            }
+        }
+        let line = Line {
+            time: (self.now)(),
+            process: self.process,
+            level: *event.metadata().level(),
+            is_fatal: event.metadata().target() == FATAL,
+            file: event.metadata().file().map_or("unknown", file_name),
+            line: event.metadata().line().unwrap_or(0),
+            fields: fields.after(inherited),
+        };
+        let text = match self.options.format {
+            LoggingFormat::Text => klog::format(&line),
+            LoggingFormat::Json => json::format(&line),
+        };
+        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody is left to tell if stderr is gone.
+        let _ = sink.write_all(text.as_bytes());
+    }
+}
+
+/// What a line is made from.
+struct Line<'a> {
+    time: Timestamp,
+    process: u32,
+    level: Level,
+    is_fatal: bool,
+    file: &'a str,
+    line: u32,
+    fields: Fields,
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether a pattern with `*` and `?` matches the whole text.
+fn matches(pattern: &str, text: &str) -> bool {
+    match (pattern.chars().next(), text.chars().next()) {
+        (None, None) => true,
+        (Some('*'), _) => {
+            let rest = &pattern[1..];
+            matches(rest, text)
+                || text
+                    .chars()
+                    .next()
+                    .is_some_and(|c| matches(pattern, &text[c.len_utf8()..]))
+        }
+        (Some(p), Some(t)) if p == '?' || p == t => matches(&pattern[p.len_utf8()..], &text[t.len_utf8()..]),
+        _ => false,
+    }
+}
+
+/// The target of the last line before a process gives up: a line of its own kind, as klog's fatal ones.
+pub const FATAL: &str = "bowline::fatal";
+
+/// Logs each flag with its value, as the Go managers do from verbosity 1 on.
+pub fn flags(verbosity: u8, flags: &[(&'static str, String)]) {
+    if verbosity < 1 {
+        return;
+    }
+    let sorted: BTreeMap<_, _> = flags.iter().map(|(name, value)| (*name, value)).collect();
+    for (name, value) in sorted {
+        tracing::info!("FLAG: --{name}={value:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+use super::*;
+
+fn noon() -> Timestamp {
+    "2026-11-21T12:00:00.123456Z".parse().unwrap()
+}
+
+fn logged(options: LoggingOptions, work: impl FnOnce()) -> String {
+    let sink = Arc::new(Mutex::new(Vec::new()));
+    tracing::subscriber::with_default(log(options, sink.clone(), noon), work);
+    let bytes = sink.lock().unwrap().clone();
+    // Process and line numbers differ from build to build.
+    String::from_utf8(bytes)
+        .unwrap()
+        .replace(&format!("{:>7}", std::process::id()), "    PID")
+}
+
+fn options(format: LoggingFormat, verbosity: u8) -> LoggingOptions {
+    LoggingOptions {
+        format,
+        verbosity,
+        modules: Vec::new(),
+    }
+}
+
+fn talk() {
+    let span = tracing::info_span!("reconcile", service = "default/web", attempt = 2);
+    let _guard = span.enter();
+    tracing::info!(step = "create-pool(tcp/web)", took = 1.5, "Applied");
+    tracing::debug!("Why");
+    tracing::trace!("Payload");
+    tracing::warn!(err = %"no \"route\"", attempt = 3, "Will retry");
+}
+
+#[test]
+fn text_lines_have_klog_s_form() {
+    let text = logged(options(LoggingFormat::Text, 0), talk);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(
+        lines[0].starts_with("I1121 12:00:00.123456     PID tests.rs:"),
+        "{text}"
+    );
+    assert!(
+        lines[0]
+            .ends_with(r#"] "Applied" service="default/web" attempt=2 step="create-pool(tcp/web)" took=1.5"#),
+        "{text}"
+    );
+    assert!(lines[1].starts_with('W'), "{text}");
+    assert!(
+        lines[1].ends_with(r#"] "Will retry" service="default/web" attempt=3 err="no \"route\"""#),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_lines_are_objects_with_the_usual_keys() {
+    let text = logged(options(LoggingFormat::Json, 6), talk);
+    let objects: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(objects.len(), 4, "{text}");
+    assert_eq!(objects[0]["ts"], 1_795_262_400_123.456);
+    assert_eq!(objects[0]["msg"], "Applied");
+    assert_eq!(objects[0]["v"], 0);
+    assert_eq!(objects[0]["service"]["namespace"], "default");
+    assert_eq!(objects[2]["v"], 6);
+    assert!(objects[0]["caller"].as_str().unwrap().starts_with("tests.rs:"));
+}
+
+#[test]
+fn verbosity_opens_debug_at_four_and_trace_at_six() {
+    let lines = |verbosity| {
+        logged(options(LoggingFormat::Text, verbosity), talk)
+            .lines()
+            .count()
+    };
+    assert_eq!([0, 3, 4, 5, 6].map(lines), [2, 2, 3, 3, 4]);
+}
+
+#[test]
+fn requests_to_the_secure_port_are_shown_from_three_on() {
+    let lines = |verbosity| {
+        let request = || tracing::debug!(target: bowline_manager::HTTP_LOG, "HTTP");
+        logged(options(LoggingFormat::Text, verbosity), request)
+            .lines()
+            .count()
+    };
+    assert_eq!([2, 3].map(lines), [0, 1]);
+}
+
+#[test]
+fn other_crates_stay_quiet_below_eight() {
+    let lines = |verbosity| {
+        let talk = || tracing::debug!(target: "hyper::proto", "parsed");
+        logged(options(LoggingFormat::Text, verbosity), talk)
+            .lines()
+            .count()
+    };
+    assert_eq!([7, 8].map(lines), [0, 1]);
+}
+
+#[test]
+fn a_module_pattern_raises_single_files() {
+    let mut options = options(LoggingFormat::Text, 0);
+    options.modules = vec![("te*s".to_owned(), 4)];
+    assert_eq!(logged(options.clone(), talk).lines().count(), 3);
+    options.modules = vec![("te?".to_owned(), 4)];
+    assert_eq!(logged(options, talk).lines().count(), 2);
+}

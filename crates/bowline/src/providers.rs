@@ -1,0 +1,240 @@
+//! The providers that are built in, by the name that `--cloud-provider` takes.
+//!
+//! Each is a cargo feature. To add one: a line in [`registry`] and a constructor below it.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use bowline_cloud_http::{CancellationToken, CloudHttpConfig, GateClosed, Metrics, WriteGate};
+use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
+use bowline_manager::FencingGate;
+
+use crate::args::ProviderOptions;
+
+/// What a provider is built from.
+pub struct Site {
+    /// The environment of the process.
+    pub environment: Environment,
+    /// Closed while this process does not lead.
+    pub gate: Arc<FencingGate>,
+    /// The series of calls to clouds.
+    pub metrics: Metrics,
+    /// Ends reads and waits at the end of the process.
+    pub shutdown: CancellationToken,
+    /// The `User-Agent` of requests to the cloud.
+    pub user_agent: String,
+    /// Where jitter comes from.
+    pub seed: u64,
+}
+
+type Cause = Box<dyn Error + Send + Sync>;
+type Constructor = fn(&Site, &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause>;
+
+/// Why there is no provider.
+#[derive(Debug)]
+pub enum ProviderError {
+    /// No provider of this name is built in.
+    Unknown(String),
+    /// The file of `--cloud-config` cannot be read.
+    Config {
+        /// The path.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The provider cannot be built.
+    Init {
+        /// The provider's name.
+        name: String,
+        /// Why.
+        source: Cause,
+    },
+    /// The provider does not mark what belongs to a cluster, and that was not allowed.
+    NoClusterId(String),
+}
+
+impl std::fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                let known: Vec<&str> = names().collect();
+                write!(
+                    f,
+                    "unknown cloud provider {name:?}; built in: {}",
+                    known.join(", ")
+                )
+            }
+            Self::Config { path, source } => {
+                write!(f, "couldn't open cloud provider configuration {path}: {source}")
+            }
+            Self::Init { name, source } => write!(f, "could not init cloud provider {name:?}: {source}"),
+            Self::NoClusterId(name) => write!(
+                f,
+                "no ClusterID found: cloud provider {name:?} does not mark what belongs to a cluster; \
+                 --allow-untagged-cloud runs it all the same"
+            ),
+        }
+    }
+}
+
+impl Error for ProviderError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Config { source, .. } => Some(source),
+            Self::Init { source, .. } => Some(&**source),
+            Self::Unknown(_) | Self::NoClusterId(_) => None,
+        }
+    }
+}
+
+fn registry() -> &'static [(&'static str, Constructor)] {
+    &[
+        #[cfg(feature = "cloudscale")]
+        ("cloudscale", cloudscale),
+    ]
+}
+
+/// The names of the providers that are built in.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    registry().iter().map(|(name, _)| *name)
+}
+
+/// Builds a provider. It makes no change in the cloud, and no call unless the cloud's specification asks for one.
+///
+/// # Errors
+///
+/// There is no such provider, or it cannot be built as it is configured.
+pub fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn CloudProvider>, ProviderError> {
+    let (name, constructor) = registry()
+        .iter()
+        .find(|(name, _)| *name == options.name)
+        .ok_or_else(|| ProviderError::Unknown(options.name.clone()))?;
+    let config = match &options.config {
+        None => CloudConfig::Absent,
+        Some(path) => {
+            let shown = path.display().to_string();
+            let contents = std::fs::read(path).map_err(|source| ProviderError::Config {
+                path: shown.clone(),
+                source,
+            })?;
+            CloudConfig::Given {
+                path: shown,
+                contents,
+            }
+        }
+    };
+    let provider = constructor(site, &config).map_err(|source| ProviderError::Init {
+        name: (*name).to_owned(),
+        source,
+    })?;
+    if !provider.has_cluster_id() {
+        if !options.allows_untagged {
+            return Err(ProviderError::NoClusterId((*name).to_owned()));
+        }
+        tracing::warn!(
+            provider = name,
+            "The provider has no ClusterID, what belongs to the cluster is not marked with one"
+        );
+    }
+    Ok(provider)
+}
+
+impl Site {
+    /// The HTTP stack's settings for a provider, with all that is the same for every one.
+    fn http(&self, provider: &'static str) -> CloudHttpConfig {
+        let mut config = CloudHttpConfig::new(provider, self.user_agent.as_str());
+        config.gate = gate(Arc::clone(&self.gate));
+        config.metrics = self.metrics.clone();
+        config.shutdown = self.shutdown.clone();
+        config.seed = self.seed;
+        config
+    }
+}
+
+/// The manager's gate in the form that the HTTP stack of clouds asks for.
+fn gate(gate: Arc<FencingGate>) -> Arc<dyn WriteGate> {
+    Arc::new(move || {
+        if gate.is_open() {
+            Ok(())
+        } else {
+            Err(GateClosed::new(
+                "this process does not hold the lease, or may have lost it",
+            ))
+        }
+    })
+}
+
+#[cfg(feature = "cloudscale")]
+fn cloudscale(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause> {
+    use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
+    use bowline_cloudscale::{Cloudscale, PROVIDER_NAME};
+
+    let provider = Cloudscale::from_environment::<Cause>(&site.environment, config, |settings| {
+        let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
+        let mut http = site.http(PROVIDER_NAME);
+        settings.configure(&mut http);
+        Ok(CloudHttp::new(http, Transport::sockets(&sockets)?))
+    })?;
+    tracing::info!("cloudscale-cloud-controller-manager initialized");
+    Ok(Arc::new(provider))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(variables: &[(&str, &str)]) -> Site {
+        Site {
+            environment: variables.iter().copied().collect(),
+            gate: Arc::new(FencingGate::closed()),
+            metrics: Metrics::default(),
+            shutdown: CancellationToken::new(),
+            user_agent: "test".to_owned(),
+            seed: 0,
+        }
+    }
+
+    fn options(name: &str, allows_untagged: bool) -> ProviderOptions {
+        ProviderOptions {
+            name: name.to_owned(),
+            config: None,
+            allows_untagged,
+        }
+    }
+
+    fn error(options: &ProviderOptions, site: &Site) -> String {
+        build(options, site).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_known_ones() {
+        let text = error(&options("nimbus", true), &site(&[]));
+        assert!(text.starts_with("unknown cloud provider \"nimbus\""), "{text}");
+    }
+
+    #[cfg(feature = "cloudscale")]
+    #[tokio::test]
+    async fn cloudscale_needs_a_token_and_the_word_that_no_cluster_id_is_fine() {
+        assert_eq!(
+            error(&options("cloudscale", true), &site(&[])),
+            "could not init cloud provider \"cloudscale\": no CLOUDSCALE_ACCESS_TOKEN configured"
+        );
+        let site = site(&[("CLOUDSCALE_ACCESS_TOKEN", "secret")]);
+        assert!(error(&options("cloudscale", false), &site).starts_with("no ClusterID found"));
+        assert_eq!(
+            build(&options("cloudscale", true), &site).unwrap().name(),
+            "cloudscale"
+        );
+    }
+
+    #[test]
+    fn a_config_file_that_cannot_be_read_is_named() {
+        let mut options = options(names().next().unwrap(), true);
+        options.config = Some("/nonexistent/cloud.conf".into());
+        let text = error(&options, &site(&[]));
+        assert!(
+            text.starts_with("couldn't open cloud provider configuration /nonexistent/cloud.conf: "),
+            "{text}"
+        );
+    }
+}
