@@ -370,6 +370,27 @@ async fn w09_a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_ch
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_taint_that_somebody_adds_before_the_addresses_arrive_is_kept() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.api.faults().inject(
+        Fault::new(Effect::Delay(SECOND))
+            .verb("patch")
+            .resource("nodes")
+            .subresource("status")
+            .times(1),
+    );
+    cluster.put(new_node("n1"));
+    cluster.soon("asked", |c| !c.machines.calls().is_empty()).await;
+    cluster.edit("n1", |node| {
+        let taints = node["spec"]["taints"].as_array_mut().unwrap();
+        taints.push(json!({"key": "late", "effect": "NoExecute"}));
+    });
+    initialized(&cluster, "n1").await;
+    assert_eq!(cluster.taints("n1"), ["late"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_node_that_comes_anew_under_the_same_name_is_not_written_to_by_the_old_answer() {
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
