@@ -327,3 +327,6 @@ fn monitor(new: &NewMonitor, id: MonitorId) -> Monitor {
         tags: new.tags.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

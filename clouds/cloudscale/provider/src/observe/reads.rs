@@ -114,7 +114,7 @@ impl Reads {
     pub(crate) async fn all(&self, intent: &Intent) -> Result<Observed, CloudError> {
         let identity = intent.identity();
         let Intent::Wanted(wanted) = intent else {
-            let (balancers, gone) = self.candidates(identity).await?;
+            let (balancers, gone) = self.candidates(identity, &[]).await?;
             return Ok(Observed {
                 balancers,
                 gone,
@@ -124,7 +124,7 @@ impl Reads {
         let (mut observed, parts) = try_join!(
             async {
                 let ((balancers, gone), (servers, absent_servers), floating_ips) = try_join!(
-                    self.candidates(identity),
+                    self.candidates(identity, &[]),
                     self.servers_of(wanted),
                     self.floating_ips_of(wanted)
                 )?;
@@ -168,19 +168,23 @@ impl Reads {
     ) -> Result<Observed, CloudError> {
         let identity = intent.identity();
         let Intent::Wanted(wanted) = intent else {
-            return self.all(intent).await;
+            let (balancers, gone) = self.candidates(identity, &seen.gone).await?;
+            return Ok(Observed {
+                balancers,
+                gone,
+                ..Observed::nothing()
+            });
         };
         if seen.pools_of.is_none() || !seen.covers(intent) {
             return self.all(intent).await;
         }
-        let ((mut balancers, mut gone), parts, floating_ips) = try_join!(
-            self.candidates(identity),
+        let ((mut balancers, gone), parts, floating_ips) = try_join!(
+            self.candidates(identity, &seen.gone),
             self.parts(),
             self.floating_ips_of(wanted)
         )?;
         // A duplicate whose deletion was accepted may still show for a moment.
         balancers.retain(|balancer| !seen.gone.contains(&balancer.uuid));
-        gone.extend(&seen.gone);
         let mut observed = Observed {
             balancers,
             gone,
@@ -247,10 +251,11 @@ impl Reads {
         ownership::is_candidate(identity, balancer) && (super::is_changing(balancer) || seen.busy.is_now())
     }
 
-    /// The balancers that the Service could mean, and the one it names if that does not exist.
+    /// The balancers that the Service could mean, and those that are known not to exist.
     async fn candidates(
         &self,
         identity: &Identity,
+        known_gone: &[LoadBalancerId],
     ) -> Result<(Vec<LoadBalancer>, Vec<LoadBalancerId>), CloudError> {
         let all = self.balancers.ask().await?;
         let mut candidates: Vec<LoadBalancer> = all
@@ -258,11 +263,11 @@ impl Reads {
             .filter(|balancer| ownership::is_candidate(identity, balancer))
             .cloned()
             .collect();
-        let mut gone = Vec::new();
-        if let Some(id) = identity
-            .annotated
-            .filter(|id| candidates.iter().all(|balancer| balancer.uuid != *id))
-        {
+        let mut gone = known_gone.to_vec();
+        let is_unknown = |id: &LoadBalancerId| {
+            !known_gone.contains(id) && candidates.iter().all(|balancer| balancer.uuid != *id)
+        };
+        if let Some(id) = identity.annotated.filter(is_unknown) {
             match self.balancer(id).await? {
                 Some(balancer) => candidates.push(balancer),
                 None => gone.push(id),

@@ -339,41 +339,6 @@ impl World {
         self.edit(name, |service| write.predict(service));
     }
 
-    /// The waves that would be applied, and the status in the end, without any write.
-    pub(crate) async fn foretell(&self, name: &str) -> (Vec<Vec<String>>, Outcome) {
-        let mut facts = self.facts(name);
-        let mut session = match self.cloud.load_balancer().unwrap().begin(facts.clone()) {
-            Ok(session) => session,
-            Err(refusal) => return (Vec::new(), Outcome::Refused(refusal.to_string())),
-        };
-        session.observe().await.unwrap();
-        let mut waves = Vec::new();
-        for _ in 0..MAX_ROUNDS {
-            match session.plan().unwrap().answer {
-                Answer::Apply(wave) => {
-                    waves.push(
-                        wave.steps()
-                            .iter()
-                            .map(|step| step.view().label.clone())
-                            .collect(),
-                    );
-                    for step in wave.into_steps() {
-                        if let Some(write) = step.kube_write() {
-                            write.predict(Arc::make_mut(&mut facts.service));
-                            session.refresh(facts.clone()).unwrap();
-                        } else {
-                            session.predict(&step);
-                        }
-                    }
-                }
-                Answer::Settled(status) => return (waves, Outcome::Settled(status)),
-                Answer::Refused(refusal) => return (waves, Outcome::Refused(refusal.to_string())),
-                Answer::Wait { .. } => return (waves, Outcome::Stopped),
-            }
-        }
-        panic!("{name} is never foretold to settle");
-    }
-
     /// The writes that arrived while `work` ran.
     pub(crate) async fn writes_of<T>(&self, work: impl Future<Output = T>) -> (T, Vec<Entry>) {
         let mark = self.sim.journal().mark();

@@ -1,0 +1,583 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloudscale_sim::{Behaviour, CloudscaleSim, ManualPool, OverlapMode, PoolDelete};
+use uuid::Uuid;
+
+use crate::world::{World, in_short, service, service_port};
+
+/// A world whose Service `web` is settled on some nodes.
+async fn settled(nodes: usize) -> World {
+    let world = World::with_nodes(nodes);
+    world.run("web").await.settled();
+    world
+}
+
+/// The ids of everything but members, by kind and name.
+fn ids(sim: &CloudscaleSim) -> BTreeMap<String, Uuid> {
+    let names: BTreeMap<Uuid, String> = sim
+        .pools()
+        .into_iter()
+        .map(|pool| (pool.uuid, pool.name))
+        .collect();
+    let pools = sim
+        .pools()
+        .into_iter()
+        .map(|pool| (format!("pool {}", pool.name), pool.uuid));
+    let listeners = sim
+        .listeners()
+        .into_iter()
+        .map(|it| (format!("listener {}", it.name), it.uuid));
+    let monitors = sim
+        .health_monitors()
+        .into_iter()
+        .map(|it| (format!("monitor {}", names[&it.pool]), it.uuid));
+    pools.chain(listeners).chain(monitors).collect()
+}
+
+fn member_ids(sim: &CloudscaleSim) -> Vec<Uuid> {
+    sim.members().into_iter().map(|member| member.uuid).collect()
+}
+
+fn set_ports(world: &World, ports: &[(&str, &str, i32, i32)]) {
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().ports = Some(ports.iter().map(|port| service_port(*port)).collect());
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_is_one_patch_per_listener() {
+    let world = settled(2).await;
+    let before = ids(&world.sim);
+    world.annotate("web", "timeout-member-data-ms", "120000");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["PATCH listeners"; 2]);
+    assert_eq!(
+        writes[0].body.as_ref().unwrap().to_string(),
+        r#"{"timeout_member_data_ms":120000}"#
+    );
+    assert_eq!(ids(&world.sim), before);
+    // Zero is a number like others, and is sent.
+    world.annotate("web", "timeout-member-data-ms", "0");
+    world.writes_of(world.run("web")).await.0.settled();
+    let (_, writes) = world.writes_of(world.run("web")).await;
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn allowed_networks_come_and_go_by_patches() {
+    let world = settled(1).await;
+    for (value, body) in [
+        (
+            r#"["192.0.2.0/24","2001:DB8::/32"]"#,
+            r#"{"allowed_cidrs":["192.0.2.0/24","2001:DB8::/32"]}"#,
+        ),
+        ("[]", r#"{"allowed_cidrs":[]}"#),
+    ] {
+        world.annotate("web", "listener-allowed-cidrs", value);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        assert_eq!(in_short(&writes), ["PATCH listeners"; 2]);
+        assert_eq!(writes[0].body.as_ref().unwrap().to_string(), body);
+        assert!(world.writes_of(world.run("web")).await.1.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_moves_takes_only_its_listener_along() {
+    let world = settled(2).await;
+    let (before, members) = (ids(&world.sim), member_ids(&world.sim));
+    set_ports(
+        &world,
+        &[("web", "TCP", 8081, 31200), ("admin", "TCP", 9000, 31201)],
+    );
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    // The new one stands beside the old one first: they do not share a port.
+    assert_eq!(in_short(&writes), ["POST listeners", "DELETE listeners"]);
+    let mut after = ids(&world.sim);
+    assert!(after.remove("listener tcp/8081").is_some());
+    let mut kept = before;
+    kept.remove("listener tcp/8080");
+    assert_eq!((after, member_ids(&world.sim)), (kept, members));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ports_that_change_places_are_replaced_back_to_back() {
+    let world = settled(1).await;
+    set_ports(
+        &world,
+        &[("web", "TCP", 9000, 31200), ("admin", "TCP", 8080, 31201)],
+    );
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(run.settled().waves[0].len(), 2);
+    let half = ["POST listeners", "DELETE listeners", "POST listeners"];
+    assert_eq!(in_short(&writes), [half, half].concat());
+    // No call at all between the two halves.
+    for gap in [(1, 2), (4, 5)] {
+        assert_eq!(writes[gap.0].seq + 1, writes[gap.1].seq);
+    }
+    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renamed_port_gets_a_new_pool_before_the_old_one_goes() {
+    let world = settled(2).await;
+    let before = ids(&world.sim);
+    set_ports(
+        &world,
+        &[("www", "TCP", 8080, 31200), ("admin", "TCP", 9000, 31201)],
+    );
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let expected = [
+        "POST pools",
+        "POST members",
+        "POST members",
+        "POST listeners",
+        "DELETE listeners",
+        "POST listeners",
+        "POST health-monitors",
+        "DELETE pools",
+    ];
+    assert_eq!(in_short(&writes), expected);
+    let after = ids(&world.sim);
+    assert!(after.contains_key("pool tcp/www") && !after.contains_key("pool tcp/web"));
+    for part in ["pool tcp/admin", "listener tcp/9000", "monitor tcp/admin"] {
+        assert_eq!(after[part], before[part]);
+    }
+    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_algorithm_makes_all_pools_anew_and_keeps_the_balancer() {
+    let world = settled(2).await;
+    let (balancer, before) = (world.sim.load_balancers()[0].clone(), ids(&world.sim));
+    world.annotate("web", "pool-algorithm", "least_connections");
+    world.run("web").await.settled();
+    let after = ids(&world.sim);
+    assert!(before.iter().all(|(name, id)| after[name] != *id));
+    assert_eq!(world.sim.load_balancers()[0].vips, balancer.vips);
+    assert_eq!((world.sim.pools().len(), world.sim.members().len()), (2, 4));
+    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_that_come_and_go_move_their_members_only() {
+    let mut world = settled(2).await;
+    let before = ids(&world.sim);
+    world.add_node("n3");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["POST members"; 2]);
+    world.remove_node("n1");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["DELETE members"; 2]);
+    assert_eq!(ids(&world.sim), before);
+}
+
+/// The fewest members that any pool that ever had some had after a write.
+fn fewest_members(world: &World, since: usize) -> usize {
+    let mut members: BTreeMap<String, i64> = BTreeMap::new();
+    let mut fewest = i64::MAX;
+    for (index, entry) in world.sim.journal().writes().into_iter().enumerate() {
+        let Some((pool, rest)) = entry
+            .path
+            .strip_prefix("/v1/load-balancers/pools/")
+            .and_then(|it| it.split_once('/'))
+        else {
+            continue;
+        };
+        assert!(rest.starts_with("members"));
+        if entry.handled.is_some_and(|status| status < 300) {
+            let count = members.entry(pool.to_owned()).or_default();
+            *count += if entry.method == http::Method::POST { 1 } else { -1 };
+            if index >= since {
+                fewest = fewest.min(*count);
+            }
+        }
+    }
+    fewest.try_into().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_node_ports_never_leave_a_pool_without_members() {
+    let world = settled(3).await;
+    let (before, writes) = (ids(&world.sim), world.sim.journal().writes().len());
+    set_ports(
+        &world,
+        &[("web", "TCP", 8080, 32200), ("admin", "TCP", 9000, 32201)],
+    );
+    world.run("web").await.settled();
+    assert_eq!(ids(&world.sim), before);
+    assert!(
+        world
+            .sim
+            .members()
+            .iter()
+            .all(|member| member.protocol_port >= 32200)
+    );
+    assert_eq!(fewest_members(&world, writes), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_policy_goes_there_and_back_and_pools_and_listeners_stay() {
+    for (twins, fewest) in [(true, 3), (false, 2)] {
+        let world = settled(3).await;
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.duplicate_members = twins);
+        let (before, state) = (ids(&world.sim), world.sim.snapshot());
+        for (policy, port) in [("Local", Some(32500)), ("Cluster", None)] {
+            let (members, writes) = (member_ids(&world.sim), world.sim.journal().writes().len());
+            world.edit("web", |service| {
+                let spec = service.spec.as_mut().unwrap();
+                (spec.external_traffic_policy, spec.health_check_node_port) = (Some(policy.into()), port);
+            });
+            let run = world.run("web").await.settled();
+            let after = ids(&world.sim);
+            for (name, id) in &before {
+                assert_eq!(
+                    after[name] == *id,
+                    !name.starts_with("monitor") || after == before,
+                    "{name}"
+                );
+            }
+            assert!(member_ids(&world.sim).iter().all(|id| !members.contains(id)));
+            assert!(fewest_members(&world, writes) >= fewest, "{run:?}");
+        }
+        assert_eq!(world.sim.snapshot(), state);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn monitors_are_patched_or_made_anew_alone() {
+    let world = settled(1).await;
+    let members = member_ids(&world.sim);
+    world.annotate("web", "health-monitor-delay-s", "5");
+    assert_eq!(
+        in_short(&world.writes_of(world.run("web")).await.1),
+        ["PATCH health-monitors"; 2]
+    );
+    world.annotate("web", "health-monitor-type", "ping");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let half = [
+        "POST health-monitors",
+        "DELETE health-monitors",
+        "POST health-monitors",
+    ];
+    assert_eq!(in_short(&writes), [half, half].concat());
+    assert_eq!(writes[1].seq + 1, writes[2].seq);
+    assert_eq!(member_ids(&world.sim), members);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_is_set_compared_and_taken_away() {
+    let world = settled(1).await;
+    world.annotate("web", "health-monitor-type", "http");
+    world.annotate(
+        "web",
+        "health-monitor-http",
+        r#"{"host":"x.test","method":"HEAD"}"#,
+    );
+    world.run("web").await.settled();
+    assert!(world.writes_of(world.run("web")).await.1.is_empty());
+    world.remove_annotation("web", "health-monitor-http");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let bodies: Vec<String> = writes
+        .iter()
+        .take(2)
+        .map(|it| it.body.as_ref().unwrap().to_string())
+        .collect();
+    assert_eq!(
+        bodies,
+        [r#"{"http":{"host":null}}"#, r#"{"http":{"method":"GET"}}"#]
+    );
+    assert!(world.writes_of(world.run("web")).await.1.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_name_is_one_patch_and_the_uuid_keeps_finding_it() {
+    let world = settled(1).await;
+    world.annotate("web", "name", "edge-lb");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["PATCH load-balancers"]);
+    assert_eq!(world.sim.load_balancers()[0].name, "edge-lb");
+    assert!(world.writes_of(world.run("web")).await.1.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_change_is_refused_while_members_follow_the_nodes() {
+    let mut world = settled(2).await;
+    let balancer = world.sim.load_balancers()[0].uuid;
+    let href = format!("https://api.cloudscale.ch/v1/load-balancers/{balancer}");
+    let table = [
+        (
+            "flavor",
+            "lb-large",
+            format!("flavor for {href} changed, please configure the previous flavor or contact support"),
+        ),
+        (
+            "zone",
+            "lpg1",
+            format!("zone for {href} changed, please configure the previous zone or contact support"),
+        ),
+        (
+            "vip-addresses",
+            r#"[{"subnet":"00000000-0000-4000-8000-000000000000"}]"#,
+            format!("VIP addresses for {href} changed, please re-create the service"),
+        ),
+    ];
+    for (index, (suffix, value, text)) in table.into_iter().enumerate() {
+        let before = world.annotation("web", suffix);
+        world.annotate("web", suffix, value);
+        world.annotate("web", "timeout-client-data-ms", "777");
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().starts_with(&text), "{}", run.complaint());
+        assert!(writes.is_empty());
+        world.add_node(&format!("late{index}"));
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().starts_with(&text));
+        assert_eq!(in_short(&writes), ["POST members"; 2]);
+        match before {
+            Some(value) => world.annotate("web", suffix, &value),
+            None => world.remove_annotation("web", suffix),
+        }
+        world.annotate("web", "timeout-client-data-ms", "50000");
+        assert!(world.writes_of(world.run("web")).await.1.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_done_by_hand_is_undone() {
+    let world = settled(2).await;
+    let state = world.sim.snapshot();
+    world.sim.set_member_enabled(member_ids(&world.sim)[0], false);
+    world
+        .sim
+        .add_pool(ManualPool::new(world.sim.load_balancers()[0].uuid, "manual"));
+    world.sim.delete_listener(world.sim.listeners()[0].uuid);
+    world.sim.duplicate_member(member_ids(&world.sim)[1]);
+    world.run("web").await.settled();
+    assert_eq!(world.sim.snapshot(), state);
+    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_equal_members_the_oldest_stays() {
+    let world = settled(2).await;
+    let before = member_ids(&world.sim);
+    tokio::time::advance(Duration::from_secs(5)).await;
+    let twin = world.sim.duplicate_member(before[0]).unwrap();
+    world
+        .sim
+        .edit_member(twin, |member| member.created_at.replace_range(..4, "2999"));
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        (in_short(&writes), member_ids(&world.sim)),
+        (vec!["DELETE members".to_owned()], before)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_without_a_pool_is_left_alone() {
+    let world = settled(1).await;
+    let id = world.sim.listeners()[0].uuid;
+    let other = world.sim.pools()[1].uuid;
+    world.sim.detach_listener(id);
+    set_ports(&world, &[("admin", "TCP", 9000, 31201)]);
+    world.run("web").await.settled();
+    assert!(
+        world
+            .sim
+            .listeners()
+            .iter()
+            .any(|it| it.uuid == id && it.pool.is_none())
+    );
+    assert_eq!(
+        world.sim.pools().iter().map(|pool| pool.uuid).collect::<Vec<_>>(),
+        [other]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_selector_chooses_members_down_to_none() {
+    let mut world = settled(4).await;
+    world.label_node("n2", &[("tier", "edge")]);
+    world.label_node("n3", &[("tier", "edge"), ("gpu", "")]);
+    world.annotate("web", "node-selector", "tier in (edge),!gpu");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.members().len(), 2);
+    world.annotate("web", "node-selector", "tier=core");
+    let run = world.run("web").await.settled();
+    assert!(world.sim.members().is_empty());
+    assert!(run.notes.iter().any(|note| note.reason == "NoValidNodes"
+        && note.text
+            == "No valid nodes for service found, double-check node-selector annotation: k8s.cloudscale.ch/loadbalancer-node-selector: tier=core"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_are_changed_although_the_balancer_is_in_error() {
+    let mut world = settled(2).await;
+    world
+        .sim
+        .set_load_balancer_status(world.sim.load_balancers()[0].uuid, Some("error"));
+    world.remove_node("n1");
+    world.add_node("n3");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.members().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_without_a_server_are_left_out_and_told_of() {
+    let mut world = settled(3).await;
+    let gone = world.sim.servers()[0].uuid;
+    world.sim.remove_server(gone);
+    for node in &mut world.nodes {
+        if node.name.as_str() == "n2" {
+            Arc::make_mut(node).provider_id = Some("aws:///eu/i-1".into());
+        }
+    }
+    let run = world.run("web").await.settled();
+    assert_eq!(world.sim.members().len(), 2);
+    let text = &run
+        .notes
+        .iter()
+        .find(|note| note.reason == "NodesLeftOut")
+        .unwrap()
+        .text;
+    assert!(
+        text.contains(&format!("n1 (server {gone} is gone)"))
+            && text.contains("n2 (not a cloudscale providerID"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_way_the_api_may_treat_writes_ends_in_the_same_state() {
+    let busy = |refuse: Option<u16>| Behaviour {
+        lb_create_time: Duration::from_secs(4),
+        lb_change_time: Duration::from_secs(2),
+        refuse_writes_while_changing: refuse,
+        overlap: OverlapMode::Refuse(409),
+        ..Behaviour::default()
+    };
+    let behaviours = [
+        Behaviour::default(),
+        Behaviour {
+            overlap: OverlapMode::Hold,
+            lb_write_time: Duration::from_secs(3),
+            ..Behaviour::default()
+        },
+        busy(None),
+        busy(Some(409)),
+        busy(Some(400)),
+        Behaviour {
+            pool_delete: PoolDelete::RefuseIfUsed,
+            ..Behaviour::default()
+        },
+        Behaviour {
+            duplicate_members: false,
+            one_attribute_per_patch: true,
+            ..Behaviour::default()
+        },
+        Behaviour {
+            one_monitor_per_pool: false,
+            unique_listener_ports: false,
+            ..Behaviour::default()
+        },
+    ];
+    let mut first = None;
+    for behaviour in behaviours {
+        let world = World::with_nodes(2);
+        world.sim.set_behaviour(|it| *it = behaviour.clone());
+        world.run("web").await.settled();
+        set_ports(
+            &world,
+            &[
+                ("web", "TCP", 9000, 31200),
+                ("www", "TCP", 8080, 31299),
+                ("dns", "UDP", 53, 31300),
+            ],
+        );
+        world.edit("web", |service| {
+            let spec = service.spec.as_mut().unwrap();
+            (spec.external_traffic_policy, spec.health_check_node_port) = (Some("Local".into()), Some(32500));
+        });
+        world.annotate("web", "pool-protocol", "proxyv2");
+        world.annotate("web", "timeout-client-data-ms", "9");
+        world.run("web").await.settled();
+        let state = world.sim.snapshot();
+        assert_eq!(
+            world.sim.check_invariants(),
+            Vec::<String>::new(),
+            "{behaviour:?}"
+        );
+        assert_eq!(
+            *first.get_or_insert_with(|| state.clone()),
+            state,
+            "{behaviour:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_to_one_balancer_never_overlap() {
+    let mut world = World::with_nodes(2);
+    world.sim.set_behaviour(|behaviour| {
+        behaviour.overlap = OverlapMode::Refuse(409);
+        behaviour.lb_write_time = Duration::from_secs(1);
+    });
+    world.run("web").await.settled();
+    world.add_node("n3");
+    world.add_node("n4");
+    world.annotate("web", "pool-algorithm", "source_ip");
+    world.run("web").await.settled();
+    assert!(world.sim.journal().overlaps().is_empty());
+    assert!(
+        world
+            .sim
+            .journal()
+            .filter(|entry| entry.status() == Some(409))
+            .is_empty()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_without_effect_are_told_of() {
+    let world = settled(1).await;
+    world.edit("web", |service| {
+        let spec = service.spec.as_mut().unwrap();
+        spec.load_balancer_source_ranges = Some(vec!["192.0.2.0/24".into()]);
+        spec.session_affinity = Some("ClientIP".into());
+    });
+    world.annotate("web", "flavour", "lb-large");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(
+        run.settled().reasons(),
+        ["IgnoredServiceFields", "UnknownAnnotations"]
+    );
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_service_with_nonsense_fails_alone() {
+    let world = settled(1).await;
+    world.put(service("bad", &[("", "TCP", 80, 30080)]));
+    world.annotate("bad", "health-monitor-http", "null");
+    assert!(
+        world
+            .run("bad")
+            .await
+            .complaint()
+            .starts_with("invalid json in k8s.cloudscale.ch/loadbalancer-health-monitor-http")
+    );
+    world.run("web").await.settled();
+}
