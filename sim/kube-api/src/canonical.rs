@@ -51,9 +51,8 @@ pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) -> Result<(), String
             let field = field.replace("[]", "");
             let scope = field.split('.').next_back().unwrap_or_default();
             return Err(match *expected {
-                Type::Time | Type::MicroTime => {
-                    format!("parsing time {found:?} as \"2006-01-02T15:04:05Z07:00\"")
-                }
+                Type::Time => format!("parsing time {found:?} as \"2006-01-02T15:04:05Z07:00\""),
+                Type::MicroTime => format!("parsing time {found:?} as \"2006-01-02T15:04:05.000000Z07:00\""),
                 _ => format!(
                     "json: cannot unmarshal {found} into Go struct field {}.{field} of type {}",
                     go_struct(kind, &field),
@@ -138,6 +137,9 @@ fn fit(value: &mut Value, expected: Type) -> Result<(), String> {
             let Ok(time) = text.parse::<Timestamp>() else {
                 return Err(text.to_owned());
             };
+            if expected == Type::MicroTime && fraction_digits(text) != 6 {
+                return Err(text.to_owned());
+            }
             *value = if expected == Type::Time {
                 seconds(time)
             } else {
@@ -152,6 +154,13 @@ fn fit(value: &mut Value, expected: Type) -> Result<(), String> {
     } else {
         Err(go_kind(value, expected))
     }
+}
+
+/// Digits of the fraction of a second. `metav1.MicroTime` is read with six, neither more nor fewer.
+fn fraction_digits(time: &str) -> usize {
+    time.split_once('.').map_or(0, |(_, fraction)| {
+        fraction.bytes().take_while(u8::is_ascii_digit).count()
+    })
 }
 
 fn go_kind(value: &Value, expected: Type) -> String {
@@ -241,9 +250,17 @@ mod tests {
 
     #[test]
     fn times_get_the_precision_of_their_type() {
-        let mut lease = json!({"spec": {"renewTime": "2026-01-02T03:04:05.123456789Z"}});
+        let mut lease = json!({"spec": {"renewTime": "2026-01-02T05:04:05.123456+02:00"}});
         canonicalize(kind("Lease"), &mut lease).unwrap();
         assert_eq!(lease["spec"]["renewTime"], "2026-01-02T03:04:05.123456Z");
+        for time in [
+            "2026-01-02T03:04:05Z",
+            "2026-01-02T03:04:05.5Z",
+            "2026-01-02T03:04:05.123456789Z",
+        ] {
+            let mut lease = json!({"spec": {"renewTime": time}});
+            canonicalize(kind("Lease"), &mut lease).unwrap_err();
+        }
         let mut node =
             json!({"status": {"conditions": [{"lastHeartbeatTime": "2026-01-02T05:04:05.9+02:00"}]}});
         canonicalize(kind("Node"), &mut node).unwrap();

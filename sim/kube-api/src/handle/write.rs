@@ -159,10 +159,13 @@ fn delete_collection(core: &Core, kind: &'static Kind, request: &Request) -> Res
     ))
 }
 
-/// `DeleteOptions` come in the body; `dryRun` may stand in the query as well. Propagation is somebody else's work.
+/// `DeleteOptions` come in the body or, if there is none, in the query. Propagation is somebody else's work.
 fn delete_options(request: &Request) -> Result<(Value, bool), Status> {
-    let options = request.json()?.unwrap_or_default();
-    let in_body = crate::path::texts(&options, "dryRun").contains(&"All");
-    let dry_run = in_body || request.is_dry_run();
-    Ok((options, dry_run))
+    Ok(match request.json()? {
+        Some(options) => {
+            let dry_run = crate::path::texts(&options, "dryRun").contains(&"All");
+            (options, dry_run)
+        }
+        None => (Value::default(), request.is_dry_run()),
+    })
 }
