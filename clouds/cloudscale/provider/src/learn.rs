@@ -1,5 +1,7 @@
 //! What a write does to the observation: as its answer tells, or as it can be foretold. Both go the same way.
 
+use std::time::Duration;
+
 use bowline_cloudscale_client::{
     FloatingIp, Listener, ListenerChange, LoadBalancer, LoadBalancerStatus, Member, Monitor, MonitorChange,
     MonitorHttp, MonitorId, NewLoadBalancer, NewMonitor, Pool, Slug, Stub, SubnetStub, VipAddress,
@@ -14,9 +16,13 @@ use crate::step::{CloudStep, PartChange};
 pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
     if learned.is_busy {
         observed.busy.set();
-    } else if observed.busy.was_once() && step.balancer().is_some() {
-        // The API has refused to be hurried: look at the balancer before the next write.
-        observed.busy.set();
+    } else {
+        // Progress: whatever is waited for next is a new wait.
+        (observed.polls, observed.waited) = (0, Duration::ZERO);
+        if observed.busy.was_once() && step.balancer().is_some() {
+            // The API has refused to be hurried: look at the balancer before the next write.
+            observed.busy.set();
+        }
     }
     if learned.is_crowded
         && let CloudStep::Part {

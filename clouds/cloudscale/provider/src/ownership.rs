@@ -6,7 +6,7 @@
 use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
 
 use crate::intent::Identity;
-use crate::names::{TAG_CLUSTER_NAME, TAG_SERVICE_UID};
+use crate::names::{self, TAG_CLUSTER_NAME, TAG_SERVICE_UID};
 
 /// What was found for a Service.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) enum Found<'a> {
 pub(crate) fn is_candidate(identity: &Identity, balancer: &LoadBalancer) -> bool {
     identity.annotated == Some(balancer.uuid)
         || is_marked(identity, balancer)
-        || balancer.name == identity.name
+        || !identity.name.is_empty() && balancer.name == identity.name
 }
 
 /// Whether a balancer was made for the Service.
@@ -41,10 +41,15 @@ fn is_foreign(identity: &Identity, balancer: &LoadBalancer) -> bool {
     match balancer.tags.get(TAG_SERVICE_UID) {
         // A restored Service has a new UID but still names its balancer.
         Some(marked) => identity.annotated != Some(balancer.uuid) || identity.services.has_uid(marked),
-        None => {
-            let tagged = balancer.tags.get(TAG_CLUSTER_NAME);
-            matches!((tagged, &identity.cluster_name), (Some(theirs), Some(ours)) if theirs != ours)
-        }
+        None => match (balancer.tags.get(TAG_CLUSTER_NAME), &identity.cluster_name) {
+            (None, _) => false,
+            (Some(theirs), Some(ours)) => theirs != ours,
+            // It is not known which cluster this is. Only the annotation, which is written when a balancer is ready, and
+            // the name that holds the Service's UID tell that the balancer was not chosen by its name alone.
+            (Some(_), None) => {
+                identity.annotated != Some(balancer.uuid) && balancer.name != names::balancer(&identity.uid)
+            }
+        },
     }
 }
 
@@ -131,3 +136,6 @@ pub(crate) fn ids(balancers: &[&LoadBalancer]) -> String {
         .collect();
     ids.join(", ")
 }
+
+#[cfg(test)]
+mod tests;

@@ -348,3 +348,6 @@ impl PartChange {
 fn timeout(which: &str, id: ListenerId, ms: i64) -> String {
     format!("update-listener-timeout-{which}({id}: {ms}ms)")
 }
+
+#[cfg(test)]
+mod tests;

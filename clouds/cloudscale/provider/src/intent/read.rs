@@ -125,7 +125,12 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         ));
     }
     let floating_ips = floating_ips(reader);
-    let others = facts.services.services();
+    // Most Services want no floating IP, and need not look at all others.
+    let others = if floating_ips.is_empty() {
+        Vec::new()
+    } else {
+        facts.services.services()
+    };
     let conflict = floating_ips::conflict(service, &floating_ips, others.iter().map(|other| &**other));
     let nodes = nodes(facts, reader, &mut notes);
     let ports = ports(service, reader);

@@ -257,7 +257,10 @@ impl Reads {
         identity: &Identity,
         known_gone: &[LoadBalancerId],
     ) -> Result<(Vec<LoadBalancer>, Vec<LoadBalancerId>), CloudError> {
-        let all = self.balancers.ask().await?;
+        let unable = |error: CloudError| {
+            error.context(format!("unable to get load balancer for {}", identity.service))
+        };
+        let all = self.balancers.ask().await.map_err(unable)?;
         let mut candidates: Vec<LoadBalancer> = all
             .iter()
             .filter(|balancer| ownership::is_candidate(identity, balancer))
@@ -268,7 +271,7 @@ impl Reads {
             !known_gone.contains(id) && candidates.iter().all(|balancer| balancer.uuid != *id)
         };
         if let Some(id) = identity.annotated.filter(is_unknown) {
-            match self.balancer(id).await? {
+            match self.balancer(id).await.map_err(unable)? {
                 Some(balancer) => candidates.push(balancer),
                 None => gone.push(id),
             }
@@ -309,7 +312,11 @@ impl Reads {
         if wanted.floating_ips.is_empty() {
             return Ok(Vec::new());
         }
-        let all = self.floating_ips.ask().await?;
+        let all = self
+            .floating_ips
+            .ask()
+            .await
+            .map_err(|error| error.context("lbstate: failed to load floating ips"))?;
         Ok(all
             .iter()
             .filter(|there| wanted.floating_ips.iter().any(|wish| wish.is(there)))
@@ -364,7 +371,7 @@ impl Reads {
 
     async fn members(&self, pool: PoolId) -> Result<Vec<Member>, CloudError> {
         let mut members = self.client.members(pool).await.map_err(|error| {
-            cloud_error(&error).context(format!("lb state: failed to load members for {pool}"))
+            cloud_error(&error).context(format!("lbstate: failed to load members for {pool}"))
         })?;
         sort_members(&mut members);
         Ok(members)

@@ -1,0 +1,270 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bowline_cloud_provider::Service;
+use bowline_cloudscale_client::{LoadBalancerStatus, Slug};
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::*;
+
+/// A balancer by number, older ones first.
+fn balancer(number: u8, name: &str, marked: Option<&str>, cluster: Option<&str>) -> LoadBalancer {
+    let tags = [(TAG_SERVICE_UID, marked), (TAG_CLUSTER_NAME, cluster)];
+    LoadBalancer {
+        uuid: Uuid::from_u128(number.into()).into(),
+        name: name.to_owned(),
+        created_at: Some(format!("2026-02-03T08:15:{number:02}.000000Z")),
+        status: LoadBalancerStatus::Running,
+        zone: Slug { slug: "rma1".into() },
+        flavor: Slug {
+            slug: "lb-standard".into(),
+        },
+        vip_addresses: Vec::new(),
+        tags: tags
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned())))
+            .collect(),
+    }
+}
+
+/// The Service `u1`; `u2` exists beside it, `u3` does not.
+fn identity(annotated: Option<u8>, cluster: Option<&str>) -> Identity {
+    let other = |uid: &str| {
+        let mut service = Service::default();
+        service.metadata.uid = Some(uid.to_owned());
+        Arc::new(service)
+    };
+    Identity {
+        service: "web".into(),
+        uid: "u1".into(),
+        annotated: annotated.map(|number| Uuid::from_u128(number.into()).into()),
+        name: "edge".into(),
+        adopts_unmarked: true,
+        cluster_name: cluster.map(Into::into),
+        services: Arc::new(vec![other("u1"), other("u2")]),
+    }
+}
+
+/// The number of the balancer that is kept and of those that are surplus, or a word.
+fn outcome(identity: &Identity, balancers: &[LoadBalancer]) -> String {
+    let candidates: Vec<LoadBalancer> = balancers
+        .iter()
+        .filter(|it| is_candidate(identity, it))
+        .cloned()
+        .collect();
+    match resolve(identity, &candidates) {
+        Found::None => "none".into(),
+        Found::Several => "several".into(),
+        Found::Foreign(it) => format!("foreign {}", it.uuid.0.as_u128()),
+        Found::One { balancer, surplus } => {
+            let numbers: Vec<String> = surplus.iter().map(|it| it.uuid.0.as_u128().to_string()).collect();
+            format!("{} [{}]", balancer.uuid.0.as_u128(), numbers.join(" "))
+        }
+    }
+}
+
+#[test]
+fn the_rules_of_ownership() {
+    let plain = |number, name| balancer(number, name, None, None);
+    let marked = |number, name, uid| balancer(number, name, Some(uid), None);
+    let tagged = |number, name, cluster| balancer(number, name, None, Some(cluster));
+    type Row = (
+        &'static str,
+        Option<u8>,
+        Option<&'static str>,
+        Vec<LoadBalancer>,
+        &'static str,
+    );
+    let table: Vec<Row> = vec![
+        ("nothing there", None, None, vec![plain(1, "x")], "none"),
+        ("annotated and gone", Some(9), None, vec![plain(1, "x")], "none"),
+        ("by name", None, None, vec![plain(1, "edge")], "1 []"),
+        (
+            "by annotation, renamed by hand",
+            Some(1),
+            None,
+            vec![plain(1, "x")],
+            "1 []",
+        ),
+        (
+            "annotated is gone, name is adopted",
+            Some(9),
+            None,
+            vec![plain(1, "edge")],
+            "1 []",
+        ),
+        (
+            "two of one name",
+            None,
+            None,
+            vec![plain(1, "edge"), plain(2, "edge")],
+            "several",
+        ),
+        (
+            "annotation and name disagree",
+            Some(1),
+            None,
+            vec![plain(1, "x"), plain(2, "edge")],
+            "several",
+        ),
+        (
+            "by mark, renamed by hand",
+            None,
+            None,
+            vec![marked(1, "x", "u1")],
+            "1 []",
+        ),
+        (
+            "two marked, oldest stays",
+            None,
+            None,
+            vec![marked(2, "edge", "u1"), marked(1, "edge", "u1")],
+            "1 [2]",
+        ),
+        (
+            "two marked, annotated stays",
+            Some(2),
+            None,
+            vec![marked(1, "edge", "u1"), marked(2, "edge", "u1")],
+            "2 [1]",
+        ),
+        (
+            "marked and another by name",
+            None,
+            None,
+            vec![marked(1, "x", "u1"), plain(2, "edge")],
+            "several",
+        ),
+        (
+            "annotated and unmarked beside a marked one",
+            Some(2),
+            None,
+            vec![marked(1, "x", "u1"), plain(2, "y")],
+            "several",
+        ),
+        (
+            "marked by another, by name",
+            None,
+            None,
+            vec![marked(1, "edge", "u2")],
+            "foreign 1",
+        ),
+        (
+            "marked by nobody here, by name",
+            None,
+            None,
+            vec![marked(1, "edge", "u3")],
+            "foreign 1",
+        ),
+        (
+            "marked by another, annotated",
+            Some(1),
+            None,
+            vec![marked(1, "edge", "u2")],
+            "foreign 1",
+        ),
+        (
+            "marked by nobody here, annotated: a restore",
+            Some(1),
+            None,
+            vec![marked(1, "edge", "u3")],
+            "1 []",
+        ),
+        (
+            "cluster agrees",
+            None,
+            Some("blue"),
+            vec![tagged(1, "edge", "blue")],
+            "1 []",
+        ),
+        (
+            "cluster differs",
+            None,
+            Some("blue"),
+            vec![tagged(1, "edge", "green")],
+            "foreign 1",
+        ),
+        (
+            "cluster differs, annotated",
+            Some(1),
+            Some("blue"),
+            vec![tagged(1, "edge", "green")],
+            "foreign 1",
+        ),
+        (
+            "cluster unknown",
+            None,
+            None,
+            vec![tagged(1, "edge", "green")],
+            "foreign 1",
+        ),
+        (
+            "cluster unknown, annotated",
+            Some(1),
+            None,
+            vec![tagged(1, "edge", "green")],
+            "1 []",
+        ),
+        (
+            "own mark beats the cluster's name",
+            None,
+            Some("blue"),
+            vec![balancer(1, "edge", Some("u1"), Some("old"))],
+            "1 []",
+        ),
+    ];
+    for (case, annotated, cluster, balancers, expected) in table {
+        assert_eq!(
+            outcome(&identity(annotated, cluster), &balancers),
+            expected,
+            "{case}"
+        );
+    }
+}
+
+#[test]
+fn a_service_of_another_class_owns_only_what_bears_its_mark() {
+    let identity = Identity {
+        adopts_unmarked: false,
+        ..identity(Some(1), None)
+    };
+    let there = [
+        balancer(1, "edge", None, None),
+        balancer(2, "x", Some("u1"), None),
+    ];
+    let doomed = doomed(&identity, &there);
+    assert_eq!((doomed.own, doomed.is_ambiguous), (vec![&there[1]], false));
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_bears_the_mark_of_a_living_service_is_kept_or_doomed(
+        annotated in prop::option::of(0u8..6),
+        cluster in prop::option::of(Just("blue")),
+        kinds in prop::collection::vec((0u8..3, 0u8..4, 0u8..3), 0..6),
+    ) {
+        let identity = identity(annotated, cluster);
+        let there: Vec<LoadBalancer> = kinds
+            .iter()
+            .zip(0u8..)
+            .map(|((name, mark, cluster), number)| {
+                let name = ["edge", "x", "k8s-service-u1"][usize::from(*name)];
+                let mark = [None, Some("u1"), Some("u2"), Some("u3")][usize::from(*mark)];
+                balancer(number, name, mark, [None, Some("blue"), Some("green")][usize::from(*cluster)])
+            })
+            .collect();
+        let marks: BTreeMap<LoadBalancerId, Option<&String>> =
+            there.iter().map(|it| (it.uuid, it.tags.get(TAG_SERVICE_UID))).collect();
+        let candidates: Vec<LoadBalancer> = there.iter().filter(|it| is_candidate(&identity, it)).cloned().collect();
+        let mut touched = doomed(&identity, &candidates).own;
+        if let Found::One { balancer, surplus } = resolve(&identity, &candidates) {
+            prop_assert!(surplus.iter().all(|it| marks[&it.uuid].is_some_and(|mark| mark == "u1")));
+            touched.push(balancer);
+        }
+        for it in touched {
+            prop_assert!(marks[&it.uuid].is_none_or(|mark| mark != "u2"));
+            prop_assert!(marks[&it.uuid].is_none_or(|mark| mark == "u1" || identity.annotated == Some(it.uuid)));
+        }
+    }
+}
