@@ -96,7 +96,7 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
         Err(error) => {
             return Invocation::Wrong {
                 errors: vec![error],
-                usage: usage(word, program),
+                usage: hint(word, program),
             };
         }
     };
@@ -167,13 +167,18 @@ fn about(word: Word, program: &str) -> String {
 
 fn usage(word: Word, program: &str) -> String {
     match word {
-        Word::Run => format!(
-            "Usage:\n  {program} [flags]\n  {program} plan [flags]\n\nUse \"{program} --help\" for all flags.\n"
-        ),
-        Word::Plan => {
-            format!("Usage:\n  {program} plan [flags]\n\nUse \"{program} plan --help\" for all flags.\n")
-        }
+        Word::Run => format!("Usage:\n  {program} [flags]\n  {program} plan [flags]\n"),
+        Word::Plan => format!("Usage:\n  {program} plan [flags]\n"),
     }
+}
+
+/// What is said after a fault of the command line.
+fn hint(word: Word, program: &str) -> String {
+    let help = match word {
+        Word::Run => format!("{program} --help"),
+        Word::Plan => format!("{program} plan --help"),
+    };
+    format!("{}\nUse \"{help}\" for all flags.\n", usage(word, program))
 }
 
 #[cfg(test)]

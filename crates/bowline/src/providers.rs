@@ -1,6 +1,6 @@
 //! The providers that are built in, by the name that `--cloud-provider` takes.
 //!
-//! Each is a cargo feature. To add one: a line in [`registry`] and a constructor below it.
+//! Each is a cargo feature. To add one: a line in `registry` and a constructor below it.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -200,6 +200,3 @@ impl Report {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

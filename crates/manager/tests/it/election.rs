@@ -1,0 +1,138 @@
+//! Who leads, and since when.
+
+use std::time::Duration;
+
+use bowline_kube_api::{Effect, Fault};
+use bowline_manager::End;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::process::{Process, SECOND, api_server, lease, until};
+
+#[tokio::test(start_paused = true)]
+async fn the_first_process_leads_at_once_and_says_so() {
+    let api = api_server();
+    let process = Process::start(&api, "a");
+    assert!(until("a leads", || process.leads()).await < SECOND);
+    assert!(process.gate.is_open());
+    let spec = lease(&api);
+    assert_eq!(spec["holderIdentity"], "a_1");
+    assert_eq!(spec["leaseDurationSeconds"], 15);
+    assert_eq!(spec["leaseTransitions"], 0);
+    until("the event is written", || !api.objects("Event").is_empty()).await;
+    let events = api.objects("Event");
+    assert_eq!(events[0]["reason"], "LeaderElection");
+    assert_eq!(events[0]["message"], "a_1 became leader");
+    assert_eq!(events[0]["source"]["component"], "cloud-controller-manager");
+    assert_eq!(events[0]["involvedObject"]["kind"], "Lease");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_stops_hands_the_lease_over() {
+    let api = api_server();
+    let mut first = Process::start(&api, "a");
+    until("a leads", || first.leads()).await;
+    let second = Process::start(&api, "b");
+    tokio::time::sleep(60 * SECOND).await;
+    assert!(!second.leads() && !second.gate.is_open());
+    let begun = Instant::now();
+    assert_eq!(first.stop().await, End::Stopped);
+    assert!(begun.elapsed() < SECOND, "nothing was under way");
+    assert_eq!(lease(&api)["holderIdentity"], "");
+    assert!(!first.leads() && !first.gate.is_open());
+    assert!(until("b leads", || second.leads()).await <= Duration::from_millis(4400));
+    assert_eq!(lease(&api)["holderIdentity"], "b_1");
+    assert_eq!(lease(&api)["leaseTransitions"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_crash_the_lease_is_waited_out_and_no_longer() {
+    let api = api_server();
+    let first = Process::start(&api, "a");
+    let second = Process::start(&api, "b");
+    until("a leads", || first.leads()).await;
+    tokio::time::sleep(31 * SECOND).await;
+    drop(first);
+    let took = until("b leads", || second.leads()).await;
+    assert!(took > 13 * SECOND, "the lease was not waited out: {took:?}");
+    assert!(took <= Duration::from_millis(15_000 + 4_400), "{took:?}");
+    assert_eq!(lease(&api)["leaseTransitions"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_lease_is_overwritten_ends_and_writes_no_more() {
+    let api = api_server();
+    let mut process = Process::start(&api, "a");
+    until("a leads", || process.leads()).await;
+    let mut taken = api
+        .object("Lease", "kube-system", "cloud-controller-manager")
+        .unwrap_or_default();
+    taken["spec"]["holderIdentity"] = json!("thief");
+    taken["spec"]["renewTime"] = json!("2036-01-01T00:00:00.000000Z");
+    api.apply_json(taken).unwrap();
+    let begun = Instant::now();
+    assert_eq!(process.end().await, End::LeadershipLost);
+    assert!(begun.elapsed() < 3 * SECOND);
+    assert!(!process.gate.is_open());
+    assert_eq!(
+        lease(&api)["holderIdentity"],
+        "thief",
+        "it is not released either"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_api_server_writes_stop_before_the_lease_ends_and_then_the_process() {
+    let api = api_server();
+    let mut process = Process::start(&api, "a");
+    until("a leads", || process.leads()).await;
+    tokio::time::sleep(10 * SECOND).await;
+    api.faults().inject(Fault::new(Effect::DropBefore));
+    let begun = Instant::now();
+    let closed = until("the gate closes", || !process.gate.is_open()).await;
+    assert!(closed <= 13 * SECOND, "{closed:?}");
+    assert_eq!(process.end().await, End::LeadershipLost);
+    assert!(begun.elapsed() < 15 * SECOND, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_loss_of_the_api_server_is_survived() {
+    let api = api_server();
+    let process = Process::start(&api, "a");
+    until("a leads", || process.leads()).await;
+    for _ in 0..5 {
+        api.faults()
+            .inject(Fault::new(Effect::DropBefore).resource("leases"));
+        tokio::time::sleep(7 * SECOND).await;
+        api.faults().clear();
+        tokio::time::sleep(5 * SECOND).await;
+    }
+    assert!(process.leads() && process.gate.is_open());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_whose_answer_was_lost_is_found_again() {
+    let api = api_server();
+    let process = Process::start(&api, "a");
+    until("a leads", || process.leads()).await;
+    let lost = Fault::new(Effect::DropAfter)
+        .verb("update")
+        .resource("leases")
+        .times(1);
+    api.faults().inject(lost);
+    tokio::time::sleep(60 * SECOND).await;
+    assert!(process.leads());
+    assert_eq!(lease(&api)["leaseTransitions"], 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_candidates_at_once_make_one_leader() {
+    let api = api_server();
+    let (first, second) = (Process::start(&api, "a"), Process::start(&api, "b"));
+    until("somebody leads", || first.leads() || second.leads()).await;
+    for _ in 0..600 {
+        tokio::time::sleep(SECOND / 10).await;
+        assert!(!(first.gate.is_open() && second.gate.is_open()));
+    }
+    assert!(first.leads() != second.leads());
+}

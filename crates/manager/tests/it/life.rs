@@ -1,0 +1,193 @@
+//! What runs when, and what the secure port says about it.
+
+use bowline_kube_api::{Permit, User};
+use bowline_manager::End;
+use bowline_manager::config::Config;
+use bowline_manager::health::Endpoint;
+use bowline_manager::loops::LoopSelection;
+use serde_json::json;
+
+use crate::clouds::Machines;
+use crate::process::{Process, SECOND, api_server, until};
+
+fn machines() -> Machines {
+    Machines {
+        has_machines: true,
+        ..Machines::default()
+    }
+}
+
+fn new_node(name: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
+        "spec": { "taints": [{
+            "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",
+        }] },
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_runs_its_loops_and_a_standby_calls_no_cloud() {
+    let api = api_server();
+    let leader = Process::with(&api, "a", Config::default(), machines());
+    until("a leads", || leader.leads()).await;
+    let standby = Process::with(&api, "b", Config::default(), machines());
+    api.apply_json(new_node("node-1")).unwrap();
+    tokio::time::sleep(30 * SECOND).await;
+    assert_eq!(
+        leader.healthz(),
+        "[+]leaderElection ok\n[+]cloud-node-controller ok\n[+]cloud-node-lifecycle-controller ok\n\
+         healthz check passed\n"
+    );
+    assert!(leader.cloud_calls() > 0);
+    assert_eq!(standby.healthz(), "[+]leaderElection ok\nhealthz check passed\n");
+    assert_eq!(standby.cloud_calls(), 0);
+    assert!(standby.health.probe(Endpoint::Ready, false, &[]).passed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_selected_loops_are_shown() {
+    let api = api_server();
+    let config = Config {
+        loops: LoopSelection::parse(["cloud-node"]).unwrap(),
+        ..Config::default()
+    };
+    let process = Process::with(&api, "a", config, machines());
+    let running = || process.metrics.render().unwrap();
+    until("the loop runs", || {
+        running().contains("running_managed_controllers{")
+    })
+    .await;
+    assert_eq!(
+        process.healthz(),
+        "[+]leaderElection ok\n[+]cloud-node-controller ok\nhealthz check passed\n"
+    );
+    let series: Vec<String> = running()
+        .lines()
+        .filter(|line| line.starts_with("running_managed_controllers{"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(
+        series,
+        [r#"running_managed_controllers{name="cloud-node",manager="cloud-controller-manager"} 1"#]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_an_election_the_loops_start_at_once_and_there_is_no_lease() {
+    let api = api_server();
+    let config = Config {
+        election: None,
+        ..Config::default()
+    };
+    let mut process = Process::with(&api, "a", config, machines());
+    until("the loops run", || {
+        process.healthz().contains("cloud-node-controller")
+    })
+    .await;
+    assert!(process.gate.is_open());
+    assert!(api.objects("Lease").is_empty());
+    assert!(!process.healthz().contains("leaderElection"));
+    assert_eq!(process.stop().await, End::Stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_is_ready_when_its_caches_are() {
+    let api = api_server();
+    let forbidden = bowline_kube_api::Status::new(403, "Forbidden", "not yet");
+    api.faults().fail_next(5, "list", "nodes", forbidden);
+    let process = Process::start(&api, "a");
+    until("a leads", || process.leads()).await;
+    let is_ready = || process.health.probe(Endpoint::Ready, false, &[]).passed;
+    assert!(!is_ready());
+    until("the caches are read", is_ready).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_gives_the_same_history() {
+    async fn history() -> Vec<String> {
+        let api = api_server();
+        let first = Process::with(&api, "a", Config::default(), machines());
+        let _second = Process::with(&api, "b", Config::default(), machines());
+        api.apply_json(new_node("node-1")).unwrap();
+        tokio::time::sleep(20 * SECOND).await;
+        drop(first);
+        tokio::time::sleep(40 * SECOND).await;
+        let exchanges = api.journal().all();
+        exchanges
+            .iter()
+            .map(|exchange| format!("{} {} {}", exchange.at, exchange.verb, exchange.path))
+            .collect()
+    }
+    let first = history().await;
+    assert!(first.len() > 50);
+    assert_eq!(first, history().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_are_for_those_whom_the_api_server_allows() {
+    let api = api_server();
+    let process = Process::start(&api, "a");
+    api.access()
+        .add_token("good", User::service_account("monitoring", "prometheus", "u-1"));
+    api.access()
+        .add_token("poor", User::service_account("default", "default", "u-2"));
+    // The manager itself comes without a token here.
+    let reviews = [
+        "tokenreviews",
+        "subjectaccessreviews",
+        "nodes",
+        "services",
+        "leases",
+        "events",
+    ];
+    let mut of_manager = Permit::new("system:anonymous", &["*"], "*", &reviews);
+    of_manager.groups = vec!["*".to_owned()];
+    api.access().permit(of_manager);
+    let prometheus = "system:serviceaccount:monitoring:prometheus";
+    api.access()
+        .permit(Permit::new(prometheus, &["get"], "", &["/metrics"]));
+
+    let (code, body) = process.get("/metrics", None).await;
+    let status: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(code, 403);
+    assert_eq!(status["kind"], "Status");
+    assert_eq!(
+        status["message"],
+        "forbidden: User \"system:anonymous\" cannot get path \"/metrics\""
+    );
+    assert_eq!(process.get("/healthz", None).await, (200, "ok".to_owned()));
+    assert_eq!(process.get("/metrics", Some("stolen")).await.0, 401);
+    assert_eq!(process.get("/metrics", Some("poor")).await.0, 403);
+    let reviewed = api.journal().of("create", "subjectaccessreviews").len();
+    assert_eq!(process.get("/metrics", Some("good")).await.0, 200);
+    assert_eq!(process.get("/metrics", Some("good")).await.0, 200);
+    assert_eq!(
+        api.journal().of("create", "subjectaccessreviews").len(),
+        reviewed + 1
+    );
+    assert_eq!(process.get("/healthz/leaderElection", None).await.0, 403);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_paths_and_checks_are_not_found_for_those_who_may_look() {
+    let api = api_server();
+    let process = Process::start(&api, "a");
+    assert_eq!(
+        process.get("/healthz/leaderElection", None).await,
+        (200, "ok".to_owned())
+    );
+    assert_eq!(process.get("/healthz/nope", None).await.0, 404);
+    assert_eq!(
+        process.get("/nope", None).await,
+        (404, "404 page not found\n".to_owned())
+    );
+    let (code, text) = process.get("/metrics", None).await;
+    assert_eq!(code, 200);
+    assert!(text.contains("leader_election_master_status"), "{text}");
+    let (code, body) = process.get("/healthz?verbose&exclude=leaderElection", None).await;
+    assert_eq!(
+        (code, body.as_str()),
+        (200, "[+]leaderElection excluded: ok\nhealthz check passed\n")
+    );
+}

@@ -1,0 +1,8 @@
+//! The manager against an API server in memory, under a stopped clock.
+
+mod clouds;
+mod election;
+mod life;
+mod plan;
+mod process;
+mod serving;

@@ -1,0 +1,159 @@
+//! One manager process after the other, at one API server.
+
+#![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bowline_kube_api::KubeApi;
+use bowline_kube_io::{Kube, KubeOptions, TokioClock};
+use bowline_manager::config::{AccessConfig, Config};
+use bowline_manager::health::{Endpoint, Health};
+use bowline_manager::metrics::{BuildInfo, Metrics};
+use bowline_manager::serving::Site;
+use bowline_manager::{End, FencingGate, Identity, KubeReviews, Manager};
+use http::Request;
+use http_body_util::BodyExt as _;
+use prometheus_client::registry::Registry;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::clouds::Machines;
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+pub(crate) fn api_server() -> KubeApi {
+    KubeApi::builder()
+        .start_time("2026-01-01T00:00:00Z".parse().unwrap())
+        .build()
+}
+
+/// A manager that runs. Dropping it is a crash.
+pub(crate) struct Process {
+    pub(crate) gate: Arc<FencingGate>,
+    pub(crate) health: Arc<Health>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) asked: Arc<AtomicUsize>,
+    pub(crate) site: Site,
+    stop: CancellationToken,
+    run: JoinHandle<End>,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.run.abort();
+    }
+}
+
+impl Process {
+    pub(crate) fn start(api: &KubeApi, name: &str) -> Self {
+        Self::with(api, name, Config::default(), Machines::default())
+    }
+
+    pub(crate) fn with(api: &KubeApi, name: &str, config: Config, cloud: Machines) -> Self {
+        let gate = Arc::new(if config.election.is_some() {
+            FencingGate::closed()
+        } else {
+            FencingGate::open()
+        });
+        let kube = Kube::with_service(
+            api.service(),
+            KubeOptions {
+                gate: Arc::clone(&gate) as Arc<_>,
+                clock: Arc::new(TokioClock::starting_at(api.now())),
+                ..KubeOptions::new("test")
+            },
+        );
+        let metrics = Arc::new(Metrics::new(Registry::default(), &BuildInfo::default()));
+        let health = Arc::new(Health::default());
+        let reviews = Arc::new(KubeReviews::new(&kube, &kube));
+        let site = Site::new(
+            &AccessConfig::default(),
+            Arc::clone(&health),
+            Arc::clone(&metrics),
+            Some(reviews),
+        );
+        let asked = Arc::clone(&cloud.asked);
+        let stop = CancellationToken::new();
+        let manager = Manager {
+            config,
+            kube,
+            provider: Arc::new(cloud),
+            gate: Arc::clone(&gate),
+            identity: Identity::new(name, "1"),
+            health: Arc::clone(&health),
+            metrics: Arc::clone(&metrics),
+            // Two candidates of one seed would always try together.
+            seed: name.bytes().map(u64::from).sum(),
+        };
+        let run = tokio::spawn(manager.run(None, stop.clone()));
+        Self {
+            gate,
+            health,
+            metrics,
+            asked,
+            site,
+            stop,
+            run,
+        }
+    }
+
+    /// Asks it to stop and waits for its end.
+    pub(crate) async fn stop(&mut self) -> End {
+        self.stop.cancel();
+        self.end().await
+    }
+
+    pub(crate) async fn end(&mut self) -> End {
+        tokio::time::timeout(60 * SECOND, &mut self.run)
+            .await
+            .unwrap()
+            .unwrap()
+    }
+
+    pub(crate) fn leads(&self) -> bool {
+        let line = r#"leader_election_master_status{name="cloud-controller-manager"} 1"#;
+        self.metrics.render().unwrap().lines().any(|found| found == line)
+    }
+
+    /// `/healthz?verbose`.
+    pub(crate) fn healthz(&self) -> String {
+        self.health.probe(Endpoint::Health, true, &[]).body
+    }
+
+    pub(crate) fn cloud_calls(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// A GET of the secure port: status and body.
+    pub(crate) async fn get(&self, path: &str, token: Option<&str>) -> (u16, String) {
+        let mut request = Request::get(path);
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let response = self.site.respond(&request.body(()).unwrap()).await;
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+}
+
+/// The lease's spec.
+pub(crate) fn lease(api: &KubeApi) -> Value {
+    api.object("Lease", "kube-system", "cloud-controller-manager")
+        .unwrap_or_else(|| panic!("no lease"))["spec"]
+        .clone()
+}
+
+/// Waits until something holds, and tells how long that took.
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) -> Duration {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < 120 * SECOND, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    begun.elapsed()
+}
