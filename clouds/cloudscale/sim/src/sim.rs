@@ -403,6 +403,12 @@ impl CloudscaleSim {
             .map(|it| it.actual)
     }
 
+    /// Sends what is meant for a server's address and port to another place: for machines whose loopback interface has
+    /// no other address than 127.0.0.1, where servers' addresses cannot be bound.
+    pub fn move_member(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
+        self.write(|state| state.moved.insert((transport, wanted), actual));
+    }
+
     /// The state as it is at this moment of the clock.
     pub(crate) fn read(&self) -> MutexGuard<'_, State> {
         let mut state = self.api.lock();

@@ -1,10 +1,11 @@
 //! Everything a project holds, and the clock-driven changes to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_kit::dataplane::Transport;
 use bowline_cloud_kit::{Clock, Seed};
 use indexmap::IndexMap;
 use ipnet::IpNet;
@@ -44,6 +45,8 @@ pub(crate) struct State {
     pub(crate) lane_locks: BTreeMap<String, Arc<tokio::sync::Mutex<()>>>,
     /// What the data plane listens on.
     pub(crate) bound: Vec<Bound>,
+    /// Where members really are that cannot be bound at their own place.
+    pub(crate) moved: BTreeMap<(Transport, SocketAddr), SocketAddr>,
     taken: BTreeSet<(Uuid, IpAddr)>,
     cursors: BTreeMap<Uuid, u128>,
 }
@@ -90,6 +93,7 @@ impl State {
             home,
             lane_locks: BTreeMap::new(),
             bound: Vec::new(),
+            moved: BTreeMap::new(),
             taken: BTreeSet::new(),
             cursors: BTreeMap::new(),
             options,

@@ -166,17 +166,31 @@ fn pool(state: &State, pool: &Pool) -> PoolConfig {
         },
         members: state
             .members_of(pool.uuid)
-            .map(|it| (it.uuid.to_string(), member(it)))
+            .map(|it| (it.uuid.to_string(), member(state, pool.protocol, it)))
             .collect(),
         monitor: state.monitor_of(pool.uuid).map(monitor),
     }
 }
 
-fn member(member: &Member) -> MemberConfig {
+fn member(state: &State, protocol: PoolProtocol, member: &Member) -> MemberConfig {
+    let transport = match protocol {
+        PoolProtocol::Udp => Transport::Udp,
+        PoolProtocol::Tcp | PoolProtocol::Proxy | PoolProtocol::Proxyv2 => Transport::Tcp,
+    };
+    let place = |transport, port| {
+        let wanted = SocketAddr::new(member.address, port);
+        state.moved.get(&(transport, wanted)).copied().unwrap_or(wanted)
+    };
+    let traffic = place(transport, member.protocol_port);
+    let probed = match member.monitor_port {
+        // A port of its own is one for health checks, which are TCP.
+        Some(port) if port != member.protocol_port => place(Transport::Tcp, port),
+        _ => traffic,
+    };
     MemberConfig {
-        address: member.address,
-        port: member.protocol_port,
-        monitor_port: member.monitor_port.unwrap_or(member.protocol_port),
+        address: traffic.ip(),
+        port: traffic.port(),
+        monitor_port: probed.port(),
         enabled: member.enabled,
     }
 }

@@ -120,6 +120,28 @@ async fn load_balancer_carries_traffic_and_follows_its_members() {
 }
 
 #[tokio::test]
+async fn member_whose_address_cannot_be_bound_is_reached_where_it_was_moved_to() {
+    let outside = "192.0.2.0/24".parse().unwrap();
+    let sim = CloudscaleSim::builder()
+        .data_plane()
+        .private_range(outside)
+        .build();
+    let caller = Caller::new(&sim, "t");
+    let address = private_server(&sim, "n1");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let actual = listener.local_addr().unwrap();
+    let _stand_in = stand_in(listener);
+    sim.move_member(Transport::Tcp, SocketAddr::new(address, 30080), actual);
+    Balancer::with_members(&caller, "lb", &[(address, 30080)]).await;
+    let vip = sim.load_balancers()[0].vips[0].address;
+    let place = eventually("bound", async || sim.bound_address(vip, 80)).await;
+    eventually("the member is reached", async || {
+        (visit(place).await == "127.0.0.1").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn load_balancer_in_creation_carries_nothing() {
     let sim = CloudscaleSim::builder().data_plane().build();
     sim.set_behaviour(|it| it.lb_create_time = Duration::from_millis(300));
