@@ -1,1 +1,62 @@
-//! The demo: manager, simulated cloud and embedded API server in one process.
+//! The demo: a cluster, a simulated cloud and the manager between them, in one process.
+//!
+//! The parts: [`control_plane`] is the API server, [`cloud`] the simulated cloud, [`kubelet`] and [`kube_proxy`] stand in
+//! for what runs on nodes, [`workload`] answers visitors, and [`manager`] is the manager itself, started with the command
+//! line of the deployed manifest. [`stage`] starts and stops them, [`story`] is what happens, [`reporter`] tells it.
+
+mod api;
+mod args;
+mod cloud;
+mod control_plane;
+mod kube_proxy;
+mod kubelet;
+mod loopback;
+mod manager;
+mod narrative;
+mod reporter;
+mod stage;
+mod story;
+mod tour;
+mod visitor;
+mod what_if;
+mod workload;
+
+pub use args::Args;
+pub use cloud::NAMES as CLOUDS;
+pub use control_plane::Kind as ControlPlaneKind;
+pub use narrative::{Narrator, Output};
+pub use tokio_util::sync::CancellationToken;
+
+use stage::Stage;
+
+/// Runs the demo until its story ends (`--once`), or until it is interrupted, which is no error.
+///
+/// # Errors
+///
+/// What could not be started, or the first point of the story that does not hold.
+pub async fn run(args: &Args, narrator: Narrator, interrupt: CancellationToken) -> anyhow::Result<()> {
+    let stage = tokio::select! {
+        biased;
+        () = interrupt.cancelled() => return Ok(()),
+        stage = Stage::start(args, narrator.clone()) => stage?,
+    };
+    let result = tokio::select! {
+        biased;
+        () = interrupt.cancelled() => Ok(()),
+        result = play(args, &stage) => result,
+    };
+    narrator.chapter("The end");
+    stage.stop().await;
+    narrator.tell("everything is stopped, nothing is left behind");
+    result
+}
+
+async fn play(args: &Args, stage: &Stage) -> anyhow::Result<()> {
+    if args.once {
+        return story::whole(stage).await;
+    }
+    let address = story::beginning(stage).await?;
+    tour::print(stage, address);
+    stage.manager().ended().await;
+    anyhow::bail!("the manager has ended; its log (--logs) says why")
+}

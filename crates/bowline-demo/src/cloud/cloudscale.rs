@@ -1,0 +1,318 @@
+//! cloudscale.ch.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloud_kit::{Clock, Entry, Journal, Server as HttpServer};
+use bowline_cloudscale_sim::model::{Interface, Server};
+use bowline_cloudscale_sim::{Access, Behaviour, CloudscaleSim, ServerSpec, ServerStatus, region_of};
+use http::Method;
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+use super::{Cloud, ExpectedNode, Hint, MACHINES, Machine, Power};
+use crate::loopback::Block;
+
+/// The token that the simulator accepts. Not a secret: it opens nothing else.
+const TOKEN: &str = "demo";
+
+/// How long each API call takes; the real API needs some tens of milliseconds.
+const LATENCY: Duration = Duration::from_millis(20);
+
+/// How long a new balancer is `changing`. The real one takes minutes, which nobody wants to watch.
+const BALANCER_TIME: Duration = Duration::from_millis(700);
+
+pub(super) struct Cloudscale {
+    sim: CloudscaleSim,
+    server: HttpServer,
+    _addresses: Block,
+}
+
+impl Cloudscale {
+    pub(super) async fn start(seed: u64) -> anyhow::Result<Self> {
+        let addresses = Block::take()?;
+        let behaviour = Behaviour {
+            lb_create_time: BALANCER_TIME,
+            ..Behaviour::default()
+        };
+        let sim = CloudscaleSim::builder()
+            .seed(seed)
+            .clock(Clock::system())
+            .latency(LATENCY)
+            .token(TOKEN, Access::ReadWrite)
+            .behaviour(behaviour)
+            .data_plane()
+            .private_range(addresses.nodes().parse()?)
+            .vip_range(addresses.balancers().parse()?)
+            .build();
+        for name in MACHINES {
+            sim.add_server(ServerSpec::new(name));
+        }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .context("no port for the simulated cloud")?;
+        let server = sim.serve(listener).context("cannot serve the simulated cloud")?;
+        Ok(Self {
+            sim,
+            server,
+            _addresses: addresses,
+        })
+    }
+
+    fn named(&self, name: &str) -> Option<Server> {
+        self.sim.servers().into_iter().find(|server| server.name == name)
+    }
+}
+
+fn addresses(server: &Server, is_public: bool) -> impl Iterator<Item = IpAddr> {
+    let interfaces = server.interfaces.iter();
+    let fitting = interfaces.filter(move |interface: &&Interface| interface.public == is_public);
+    fitting
+        .flat_map(|interface| &interface.addresses)
+        .map(|it| it.address)
+}
+
+fn private_address(server: &Server) -> IpAddr {
+    addresses(server, false)
+        .next()
+        .unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+}
+
+impl Cloud for Cloudscale {
+    fn title(&self) -> &'static str {
+        "cloudscale.ch"
+    }
+
+    fn manifest(&self) -> &'static str {
+        include_str!("../../../../deploy/cloudscale/config.yml")
+    }
+
+    fn environment(&self) -> Vec<(String, String)> {
+        vec![
+            ("CLOUDSCALE_API_URL".to_owned(), format!("{}/", self.url())),
+            ("CLOUDSCALE_ACCESS_TOKEN".to_owned(), TOKEN.to_owned()),
+        ]
+    }
+
+    fn url(&self) -> String {
+        self.server.url()
+    }
+
+    fn journal(&self) -> &Journal {
+        self.sim.journal()
+    }
+
+    fn describe(&self, change: &Entry) -> String {
+        describe(change)
+    }
+
+    fn machines(&self) -> Vec<Machine> {
+        let servers = self.sim.servers().into_iter();
+        servers
+            .map(|server| Machine {
+                address: private_address(&server),
+                power: match server.status {
+                    ServerStatus::Stopped => Power::Off,
+                    ServerStatus::Running | ServerStatus::Changing => Power::On,
+                },
+                name: server.name,
+            })
+            .collect()
+    }
+
+    fn expected_node(&self, machine: &str) -> Option<ExpectedNode> {
+        let server = self.named(machine)?;
+        let internal = addresses(&server, false).map(|address| ("InternalIP", address.to_string()));
+        let external = addresses(&server, true).map(|address| ("ExternalIP", address.to_string()));
+        let name = ("Hostname", server.name.clone());
+        Some(ExpectedNode {
+            provider_id: format!("cloudscale://{}", server.uuid),
+            addresses: internal.chain(external).chain([name]).collect(),
+            instance_type: server.flavor.clone(),
+            region: region_of(&server.zone).to_owned(),
+            zone: server.zone,
+        })
+    }
+
+    fn set_power(&self, machine: &str, power: Power) {
+        let status = match power {
+            Power::On => ServerStatus::Running,
+            Power::Off => ServerStatus::Stopped,
+        };
+        if let Some(server) = self.named(machine) {
+            self.sim.set_server_status(server.uuid, status);
+        }
+    }
+
+    fn delete_machine(&self, machine: &str) {
+        if let Some(server) = self.named(machine) {
+            self.sim.remove_server(server.uuid);
+        }
+    }
+
+    fn set_outage(&self, on: bool) {
+        self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
+    }
+
+    fn balancers(&self) -> usize {
+        self.sim.load_balancers().len()
+    }
+
+    fn targets(&self) -> Vec<IpAddr> {
+        let members = self.sim.members().into_iter().map(|member| member.address);
+        members.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    fn listener(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
+        self.sim.bound_to(transport, address, port)
+    }
+
+    fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
+        self.sim.move_member(transport, wanted, actual);
+    }
+
+    fn complaints(&self) -> Vec<String> {
+        self.sim.check_invariants()
+    }
+
+    fn hints(&self, machine: &str) -> Vec<Hint> {
+        let url = self.url();
+        let mut hints = Vec::new();
+        if let Some(server) = self.named(machine) {
+            for (word, what) in [
+                (
+                    "stop",
+                    format!("Stop a server: {machine} is tainted, not deleted"),
+                ),
+                ("start", "Start it again".to_owned()),
+            ] {
+                let path = format!("{url}/v1/servers/{}/{word}", server.uuid);
+                hints.push(Hint {
+                    what,
+                    command: format!("curl -X POST -H 'Authorization: Bearer {TOKEN}' {path}"),
+                });
+            }
+            hints.push(Hint {
+                what: "Delete it: the Node goes after two proofs".to_owned(),
+                command: format!(
+                    "curl -X DELETE -H 'Authorization: Bearer {TOKEN}' {url}/v1/servers/{}",
+                    server.uuid
+                ),
+            });
+        }
+        for (is_out, what) in [
+            (true, "Break the cloud's API, then change the Service"),
+            (false, "Mend it"),
+        ] {
+            hints.push(Hint {
+                what: what.to_owned(),
+                command: format!("curl -X PUT -d '{{\"maintenance\": {is_out}}}' {url}/_sim/behaviour"),
+            });
+        }
+        hints
+    }
+}
+
+/// The parts of a balancer by the first word of their path (cloudscale API, load balancers).
+const NOUNS: &[(&str, &str)] = &[
+    ("load-balancers", "load balancer"),
+    ("pools", "pool"),
+    ("members", "member"),
+    ("listeners", "listener"),
+    ("health-monitors", "health monitor"),
+    ("servers", "server"),
+    ("floating-ips", "floating IP"),
+];
+
+fn describe(change: &Entry) -> String {
+    let mut words = change.path.split('/').filter(|word| !word.is_empty());
+    let noun = words
+        .clone()
+        .filter_map(|word| NOUNS.iter().find(|(path, _)| *path == word))
+        .next_back()
+        .or_else(|| NOUNS.iter().find(|(path, _)| change.path.contains(path)))
+        .map_or(change.path.as_str(), |(_, noun)| noun);
+    let last = words.next_back().unwrap_or_default();
+    let verb = match change.method {
+        Method::POST if matches!(last, "stop" | "start" | "reboot") => last,
+        Method::POST => "create",
+        Method::DELETE => "delete",
+        _ => "change",
+    };
+    let details = match &change.body {
+        Some(Value::Object(body)) if change.method == Method::PATCH => {
+            body.keys().map(String::as_str).collect::<Vec<_>>().join(", ")
+        }
+        Some(Value::Object(body)) => detail(body),
+        _ if change.method == Method::DELETE => last.chars().take(8).collect(),
+        _ => String::new(),
+    };
+    if details.is_empty() {
+        format!("{verb} {noun}")
+    } else {
+        format!("{verb} {noun} ({details})")
+    }
+}
+
+/// What tells one from another: its name, else its type.
+fn detail(body: &serde_json::Map<String, Value>) -> String {
+    let text = |field: &str| body.get(field).and_then(Value::as_str);
+    text("name").or(text("type")).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn entry(method: Method, path: &str, body: Option<Value>) -> Entry {
+        Entry {
+            seq: 0,
+            at: Duration::ZERO,
+            method,
+            path: path.to_owned(),
+            operation: String::new(),
+            query: Vec::new(),
+            body,
+            write: true,
+            lanes: Vec::new(),
+            in_flight_with: Vec::new(),
+            outcome: None,
+            handled: None,
+        }
+    }
+
+    #[test]
+    fn changes_are_told_in_the_words_of_the_cloud() {
+        let member = json!({"name": "127.10.0.2:30080", "address": "127.10.0.2", "protocol_port": 30080});
+        for (entry, text) in [
+            (
+                entry(
+                    Method::POST,
+                    "/v1/load-balancers/pools/6d1b/members",
+                    Some(member),
+                ),
+                "create member (127.10.0.2:30080)",
+            ),
+            (
+                entry(Method::DELETE, "/v1/load-balancers/0123456789ab", None),
+                "delete load balancer (01234567)",
+            ),
+            (entry(Method::POST, "/v1/servers/0123/stop", None), "stop server"),
+            (
+                entry(
+                    Method::PATCH,
+                    "/v1/load-balancers/listeners/0123",
+                    Some(json!({"pool": {}})),
+                ),
+                "change listener (pool)",
+            ),
+        ] {
+            assert_eq!(describe(&entry), text);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A stand-in for kube-proxy: on every node that runs, each node port of every Service is open.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bowline_cloud_kit::dataplane::Transport;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::api::{Api, Change, follow};
+use crate::cloud::{Cloud, Machine, Power};
+use crate::narrative::Narrator;
+use crate::workload::{self, Answer, Responder};
+
+/// Something that is to be open on every node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Opening {
+    answer: Answer,
+    port: u16,
+}
+
+/// Plays kube-proxy. Never returns; drop it to stop, which closes everything.
+pub(crate) async fn run(
+    api: Api,
+    cloud: Arc<dyn Cloud>,
+    machines: watch::Receiver<Vec<Machine>>,
+    narrator: Narrator,
+) {
+    let openings = watch::Sender::new(BTreeSet::new());
+    let wanted = openings.subscribe();
+    let mut services = BTreeMap::new();
+    let watching = follow(api, "/api/v1/services", |change: Change<'_>| {
+        note(&mut services, &change);
+        openings.send_replace(services.values().flatten().copied().collect());
+    });
+    tokio::select! {
+        biased;
+        () = open(wanted, machines, &*cloud, &narrator) => {}
+        () = watching => {}
+    }
+}
+
+fn note(services: &mut BTreeMap<String, Vec<Opening>>, change: &Change<'_>) {
+    let uid = |service: &Value| service["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    if let Some(old) = change.old {
+        services.remove(&uid(old));
+    }
+    if let Some(new) = change.new {
+        services.insert(uid(new), openings(new));
+    }
+}
+
+/// What a Service wants to be open on every node.
+fn openings(service: &Value) -> Vec<Opening> {
+    let spec = &service["spec"];
+    if !matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
+        return Vec::new();
+    }
+    let opening = |answer, port: &Value| {
+        let port = port.as_u64().and_then(|port| u16::try_from(port).ok())?;
+        (port != 0).then_some(Opening { answer, port })
+    };
+    let ports = spec["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ports = ports.iter().filter_map(|port| {
+        let answer = match port["protocol"].as_str() {
+            Some("UDP") => Answer::Echo,
+            Some("SCTP") => return None,
+            _ => Answer::Greeting,
+        };
+        opening(answer, &port["nodePort"])
+    });
+    ports
+        .chain(opening(Answer::Health, &spec["healthCheckNodePort"]))
+        .collect()
+}
+
+/// Keeps the openings of all running machines as they should be.
+async fn open(
+    mut wanted: watch::Receiver<BTreeSet<Opening>>,
+    mut machines: watch::Receiver<Vec<Machine>>,
+    cloud: &dyn Cloud,
+    narrator: &Narrator,
+) {
+    let mut open: BTreeMap<(String, SocketAddr, Answer), Responder> = BTreeMap::new();
+    loop {
+        let openings = wanted.borrow_and_update().clone();
+        let running: Vec<Machine> = machines
+            .borrow_and_update()
+            .iter()
+            .filter(|machine| machine.power == Power::On)
+            .cloned()
+            .collect();
+        let places: BTreeSet<_> = running
+            .iter()
+            .flat_map(|machine| {
+                openings.iter().map(|opening| {
+                    let address = SocketAddr::new(machine.address, opening.port);
+                    (machine.name.clone(), address, opening.answer)
+                })
+            })
+            .collect();
+        open.retain(|place, _| places.contains(place));
+        for place in places {
+            if open.contains_key(&place) {
+                continue;
+            }
+            let (node, address, answer) = &place;
+            match workload::start(node, *answer, *address).await {
+                Ok(responder) => {
+                    if responder.address != *address {
+                        let transport = match answer {
+                            Answer::Echo => Transport::Udp,
+                            Answer::Greeting | Answer::Health => Transport::Tcp,
+                        };
+                        cloud.move_target(transport, *address, responder.address);
+                        narrator.tell(format!(
+                            "node    {address} ({answer}) of {node} is at {} on this machine",
+                            responder.address
+                        ));
+                    }
+                    open.insert(place, responder);
+                }
+                Err(error) => narrator.tell(format!("node    {node} cannot listen at {address}: {error}")),
+            }
+        }
+        tokio::select! {
+            biased;
+            changed = wanted.changed() => if changed.is_err() { return },
+            changed = machines.changed() => if changed.is_err() { return },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn node_ports_and_the_health_check_port_are_open() {
+        let mut service = json!({ "spec": {
+            "type": "LoadBalancer",
+            "healthCheckNodePort": 31000,
+            "ports": [
+                { "port": 8080, "protocol": "TCP", "nodePort": 30080 },
+                { "port": 5353, "protocol": "UDP", "nodePort": 30053 },
+                { "port": 99, "protocol": "TCP" },
+            ],
+        }});
+        let opening = |answer, port| Opening { answer, port };
+        assert_eq!(
+            openings(&service),
+            [
+                opening(Answer::Greeting, 30080),
+                opening(Answer::Echo, 30053),
+                opening(Answer::Health, 31000)
+            ]
+        );
+        service["spec"]["type"] = json!("ClusterIP");
+        assert_eq!(openings(&service), []);
+    }
+}

@@ -1,0 +1,226 @@
+//! The manager itself, as its binary would run it: the same words on the command line, the same reading of them, a
+//! runtime of its own. Only the environment and the request to stop are handed in instead of taken from the process.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use bowline::args::{self, Invocation, LoggingOptions};
+use bowline::commands::{self, Surroundings};
+use bowline::logging;
+use bowline_cloud_provider::Environment;
+use bowline_cloud_provider::plan::render_text;
+use bowline_manager::Identity;
+use jiff::Timestamp;
+use serde::Deserialize as _;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::cloud::Cloud;
+
+/// A manager that runs on a thread of its own until it is stopped or dropped.
+pub(crate) struct Manager {
+    /// What the manifest says, the program's name first.
+    manifest: Vec<String>,
+    /// What a local run needs besides.
+    local: Vec<String>,
+    environment: Environment,
+    seed: u64,
+    url: String,
+    log: Option<PathBuf>,
+    stop: CancellationToken,
+    /// The exit status, once there is one.
+    ended: watch::Receiver<Option<u8>>,
+}
+
+/// Where the log goes.
+pub(crate) enum Log {
+    Stderr,
+    File(PathBuf),
+}
+
+impl Manager {
+    pub(crate) fn start(cloud: &dyn Cloud, kubeconfig: &Path, log: Log, seed: u64) -> anyhow::Result<Self> {
+        let manifest = command(cloud.manifest())?;
+        let port = free_port()?;
+        let local = vec![
+            format!("--kubeconfig={}", kubeconfig.display()),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+        ];
+        let environment: Environment = cloud.environment().into_iter().collect();
+        let line: Vec<String> = manifest.iter().chain(&local).cloned().collect();
+        let options = match args::read(&line) {
+            Invocation::Run(options) => options,
+            Invocation::Wrong { errors, .. } => bail!("the manifest's command line: {}", errors.join("; ")),
+            Invocation::Plan(..) | Invocation::Print(_) => bail!("the manifest's command runs no manager"),
+        };
+        let log = start_log(&options.logging, log)?;
+
+        let stop = CancellationToken::new();
+        let (end, ended) = watch::channel(None);
+        let surroundings = surroundings(&environment, seed);
+        let asked = stop.clone();
+        std::thread::Builder::new()
+            .name("manager".to_owned())
+            .spawn(move || {
+                let status = run(*options, surroundings, asked);
+                // Nobody waits any more if the demo is over.
+                let _ = end.send(Some(status));
+            })
+            .context("no thread for the manager")?;
+        Ok(Self {
+            manifest,
+            local,
+            environment,
+            seed,
+            url: format!("https://127.0.0.1:{port}"),
+            log,
+            stop,
+            ended,
+        })
+    }
+
+    /// What it was started with, in lines.
+    pub(crate) fn command_line(&self) -> String {
+        format!("{}\n  {}", self.manifest.join(" "), self.local.join(" "))
+    }
+
+    /// Where health and metrics are served.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The file with the log, if there is one.
+    pub(crate) fn log_file(&self) -> Option<&Path> {
+        self.log.as_deref()
+    }
+
+    /// What the word `plan` prints about a Service of the cluster at this address.
+    pub(crate) async fn plan(&self, master: &str, namespace: &str, name: &str) -> anyhow::Result<String> {
+        let (program, flags) = self.manifest.split_first().context("no command")?;
+        let mut line = vec![program.clone(), "plan".to_owned()];
+        line.extend(flags.iter().cloned());
+        line.push(format!("--master={master}"));
+        line.push(format!("--service={namespace}/{name}"));
+        let (options, plan) = match args::read(&line) {
+            Invocation::Plan(options, plan) => (options, plan),
+            Invocation::Wrong { errors, .. } => bail!("{}", errors.join("; ")),
+            Invocation::Run(_) | Invocation::Print(_) => bail!("`{}` is no plan", line.join(" ")),
+        };
+        let surroundings = surroundings(&self.environment, self.seed);
+        let reports = commands::plan_reports(&options, &plan, surroundings).await;
+        Ok(render_text(&reports.map_err(anyhow::Error::msg)?))
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.borrow().is_some() || self.ended.has_changed().is_err()
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(&self) {
+        // An error is a thread that panicked: that is an end, too.
+        let _ = self.ended.clone().wait_for(Option::is_some).await;
+    }
+
+    /// Asks it to end, and waits so long; whether it has ended.
+    pub(crate) async fn stop(self, deadline: Duration) -> bool {
+        self.stop.cancel();
+        tokio::time::timeout(deadline, self.ended()).await.is_ok()
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+/// As the binary's `main` does, with a token in place of signals.
+fn run(options: args::Options, surroundings: Surroundings, stop: CancellationToken) -> u8 {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(err = %error, "No runtime for the manager");
+            return commands::exit::FATAL;
+        }
+    };
+    let status = runtime.block_on(commands::run_until(options, surroundings, stop));
+    runtime.shutdown_background();
+    status
+}
+
+fn surroundings(environment: &Environment, seed: u64) -> Surroundings {
+    Surroundings {
+        environment: environment.clone(),
+        identity: Identity::new("demo", &Uuid::new_v4().to_string()),
+        seed,
+    }
+}
+
+/// The words of the container's command in a manifest of several documents.
+fn command(manifest: &str) -> anyhow::Result<Vec<String>> {
+    for document in serde_yaml_ng::Deserializer::from_str(manifest) {
+        let object = Value::deserialize(document).context("the manifest is not YAML")?;
+        if let Some(words) = object["spec"]["template"]["spec"]["containers"][0]["command"].as_array() {
+            return Ok(words
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect());
+        }
+    }
+    bail!("the manifest has no command")
+}
+
+/// A port that is free now. Somebody may take it before the manager does, which then says so.
+fn free_port() -> anyhow::Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
+    Ok(listener.local_addr()?.port())
+}
+
+/// Starts the log of the whole process; gives the file it goes to.
+fn start_log(options: &LoggingOptions, log: Log) -> anyhow::Result<Option<PathBuf>> {
+    let (sink, path): (logging::Sink, _) = match log {
+        Log::Stderr => (Arc::new(Mutex::new(std::io::stderr())), None),
+        Log::File(path) => {
+            let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            (Arc::new(Mutex::new(file)), Some(path))
+        }
+    };
+    let log = logging::log(options.clone(), sink, Timestamp::now);
+    // A second demo in one process, as tests run it, logs where the first one does.
+    let _ = tracing::subscriber::set_global_default(log);
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(feature = "cloudscale")]
+    #[test]
+    fn the_deployed_command_line_is_used() {
+        let manifest = include_str!("../../../deploy/cloudscale/config.yml");
+        assert_eq!(
+            command(manifest).unwrap(),
+            [
+                "cloudscale-cloud-controller-manager",
+                "--allow-untagged-cloud",
+                "--v=3",
+                "--concurrent-service-syncs=2"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_manifest_without_a_command_is_refused() {
+        let error = command("kind: Service\n---\nkind: Secret\n").unwrap_err();
+        assert_eq!(error.to_string(), "the manifest has no command");
+    }
+}

@@ -1,0 +1,138 @@
+//! Everything that runs, started in order and stopped in the reverse order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::api::Api;
+use crate::args::Args;
+use crate::cloud::{self, Cloud};
+use crate::control_plane::{ControlPlane, Kind};
+use crate::manager::{Log, Manager};
+use crate::narrative::Narrator;
+use crate::{kube_proxy, kubelet, reporter};
+
+/// How long the manager may take to end, so that all is over 2 s after Ctrl-C.
+const MANAGER_DEADLINE: Duration = Duration::from_millis(1200);
+
+/// A cluster, a cloud, and the manager between them.
+///
+/// # Cancellation
+///
+/// Dropping it, or the future that starts it, stops everything as well, but does not wait for it.
+pub(crate) struct Stage {
+    // Dropped in this order: the manager first, the files last.
+    manager: Manager,
+    actors: Vec<AbortOnDropHandle<()>>,
+    cloud: Arc<dyn Cloud>,
+    control_plane: ControlPlane,
+    narrator: Narrator,
+    directory: TempDir,
+}
+
+impl Stage {
+    pub(crate) async fn start(args: &Args, narrator: Narrator) -> anyhow::Result<Self> {
+        let directory = tempfile::Builder::new()
+            .prefix("bowline-demo-")
+            .tempdir()
+            .context("no temporary directory")?;
+        narrator.chapter("A cluster and a cloud");
+        if args.control_plane == Kind::Real {
+            narrator.tell("a real kube-apiserver starts; the first time it is built, which takes minutes");
+        }
+        let control_plane =
+            ControlPlane::start(args.control_plane, args.listen, args.seed, directory.path()).await?;
+        let api = control_plane.api().clone();
+        narrator.tell(match control_plane.plain_url() {
+            Some(url) => format!("the embedded API server is at {url}"),
+            None => "the real kube-apiserver is ready".to_owned(),
+        });
+        let cloud = cloud::start(&args.cloud, args.seed).await?;
+        narrator.tell(format!(
+            "a simulated {} with {} servers is at {}",
+            cloud.title(),
+            cloud.machines().len(),
+            cloud.url()
+        ));
+
+        let machines = watch::Sender::new(Vec::new());
+        let seen = machines.subscribe();
+        let actors = vec![
+            spawn(reporter::run(api.clone(), Arc::clone(&cloud), narrator.clone())),
+            spawn(kube_proxy::run(
+                api.clone(),
+                Arc::clone(&cloud),
+                seen,
+                narrator.clone(),
+            )),
+            spawn(kubelet::run(api, Arc::clone(&cloud), machines, narrator.clone())),
+        ];
+        let log = if args.logs {
+            Log::Stderr
+        } else {
+            Log::File(directory.path().join("manager.log"))
+        };
+        let manager = Manager::start(&*cloud, control_plane.kubeconfig(), log, args.seed)?;
+        narrator.tell(
+            "the manager starts, with the command line of our own manifest and what a local run needs:",
+        );
+        narrator.quote(&manager.command_line());
+        Ok(Self {
+            manager,
+            actors,
+            cloud,
+            control_plane,
+            narrator,
+            directory,
+        })
+    }
+
+    pub(crate) fn api(&self) -> &Api {
+        self.control_plane.api()
+    }
+
+    pub(crate) fn cloud(&self) -> &dyn Cloud {
+        &*self.cloud
+    }
+
+    pub(crate) fn manager(&self) -> &Manager {
+        &self.manager
+    }
+
+    pub(crate) fn control_plane(&self) -> &ControlPlane {
+        &self.control_plane
+    }
+
+    pub(crate) fn narrator(&self) -> &Narrator {
+        &self.narrator
+    }
+
+    /// Stops everything and waits for it.
+    pub(crate) async fn stop(self) {
+        let Self {
+            manager,
+            actors,
+            cloud,
+            control_plane,
+            narrator,
+            directory,
+        } = self;
+        if !manager.stop(MANAGER_DEADLINE).await {
+            narrator.tell("the manager does not end in time and is left behind to end with this process");
+        }
+        drop(actors);
+        control_plane.stop().await;
+        drop(cloud);
+        if let Err(error) = directory.close() {
+            narrator.tell(format!("temporary files are left: {error}"));
+        }
+    }
+}
+
+fn spawn(actor: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(actor))
+}

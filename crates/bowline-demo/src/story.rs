@@ -1,0 +1,189 @@
+//! The story: nodes, a Service with its balancer, and in the fixed form everything that can happen to them after that.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::api::Patch;
+use crate::reporter;
+use crate::stage::Stage;
+use crate::visitor;
+use crate::what_if::WhatIf;
+
+mod checks;
+mod upheaval;
+
+/// Where the web workload's Service is.
+pub(crate) const NAMESPACE: &str = "default";
+/// Its name.
+pub(crate) const SERVICE: &str = "web";
+/// Its first port. 1024 or above, so that nobody needs a privilege.
+pub(crate) const PORT: u16 = 8080;
+
+const COLLECTION: &str = "/api/v1/namespaces/default/services";
+const PATH: &str = "/api/v1/namespaces/default/services/web";
+
+/// From the first Nodes to pages from all of them; answers with the balancer's address.
+pub(crate) async fn beginning(stage: &Stage) -> anyhow::Result<IpAddr> {
+    nodes_are_initialised(stage).await?;
+    plan_is_shown(stage).await?;
+    let address = service_gets_its_address(stage).await?;
+    all_machines_answer(stage, address, PORT).await?;
+    Ok(address)
+}
+
+/// The whole fixed story.
+pub(crate) async fn whole(stage: &Stage) -> anyhow::Result<()> {
+    let address = beginning(stage).await?;
+    nothing_is_written_without_need(stage).await?;
+    upheaval::port_is_added(stage, address).await?;
+    upheaval::server_is_stopped(stage).await?;
+    upheaval::server_is_deleted(stage, address).await?;
+    upheaval::outage_is_survived(stage, address).await?;
+    upheaval::service_is_deleted(stage, address).await
+}
+
+async fn nodes_are_initialised(stage: &Stage) -> anyhow::Result<()> {
+    stage.narrator().chapter("Nodes get their place in the cloud");
+    for machine in stage.cloud().machines() {
+        let name = &machine.name;
+        let expected = stage
+            .cloud()
+            .expected_node(name)
+            .with_context(|| format!("the cloud has lost {name}"))?;
+        let what = format!("{name} is initialised as its server says");
+        checks::check(stage, &what, async || {
+            let node = stage.api().read(&format!("/api/v1/nodes/{name}")).await?;
+            checks::node_is(&node, &expected)
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// The Service is there without a balancer first, so that the plan can be made before anything happens.
+async fn plan_is_shown(stage: &Stage) -> anyhow::Result<()> {
+    let narrator = stage.narrator();
+    narrator.chapter("A Service, and what it would take to balance it");
+    stage
+        .api()
+        .create(COLLECTION, &service())
+        .await
+        .context("cannot create the Service")?;
+    let view = WhatIf::start(stage.api().clone(), NAMESPACE, SERVICE).await?;
+    let plan = stage
+        .manager()
+        .plan(&view.url(), NAMESPACE, SERVICE)
+        .await
+        .context("no plan")?;
+    narrator.tell("what if its type were LoadBalancer? `cloud-controller-manager plan` says:");
+    narrator.quote(&plan);
+    checks::verdict(
+        stage,
+        "the plan creates a balancer and has not touched the cloud",
+        {
+            let written = stage.cloud().journal().writes().len();
+            match (plan.trim().is_empty(), written) {
+                (true, _) => Err(anyhow::anyhow!("the plan is empty")),
+                (_, 1..) => Err(anyhow::anyhow!("the cloud was written to {written} times")),
+                _ => Ok(()),
+            }
+        },
+    )
+}
+
+fn service() -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": { "name": SERVICE },
+        "spec": {
+            "type": "NodePort",
+            "selector": { "app": SERVICE },
+            "ports": [{ "name": "http", "protocol": "TCP", "port": PORT, "targetPort": PORT }],
+        },
+    })
+}
+
+async fn service_gets_its_address(stage: &Stage) -> anyhow::Result<IpAddr> {
+    stage.narrator().chapter("The Service becomes a LoadBalancer");
+    let change = json!({ "spec": { "type": "LoadBalancer" } });
+    stage
+        .api()
+        .patch(PATH, Patch::Merge, &change)
+        .await
+        .context("cannot change the Service")?;
+    checks::check(stage, "the Service has an address", async || {
+        let service = stage.api().read(PATH).await?;
+        let addresses = reporter::addresses(&service);
+        // Of several the IPv4 one can be reached here: it is in the loopback range.
+        let address = addresses
+            .iter()
+            .filter_map(|text| text.parse().ok())
+            .find(IpAddr::is_ipv4);
+        address.with_context(|| format!("its addresses are {addresses:?}"))
+    })
+    .await
+}
+
+/// Visits until each machine that runs has answered.
+async fn all_machines_answer(stage: &Stage, address: IpAddr, port: u16) -> anyhow::Result<()> {
+    let what = format!("all servers answer at {address}:{port}");
+    let mut answered = BTreeSet::new();
+    checks::check(stage, &what, async || {
+        let page = visitor::visit(stage.cloud(), address, port).await?;
+        let machine = visitor::machine(&page).with_context(|| format!("a strange page: {page}"))?;
+        answered.insert(machine.to_owned());
+        let machines = stage.cloud().machines();
+        let silent: Vec<_> = machines
+            .iter()
+            .filter(|machine| !answered.contains(&machine.name))
+            .map(|machine| machine.name.as_str())
+            .collect();
+        ensure!(silent.is_empty(), "no answer yet from {}", silent.join(", "));
+        Ok(())
+    })
+    .await
+}
+
+/// A change that means nothing to a balancer is looked at, and leads to no write.
+async fn nothing_is_written_without_need(stage: &Stage) -> anyhow::Result<()> {
+    checks::calm(stage).await;
+    stage.narrator().chapter("A change that does not matter");
+    let mark = stage.cloud().journal().mark();
+    let change = json!({ "metadata": { "annotations": { "example.com/note": "nothing to do" } } });
+    let annotated = stage
+        .api()
+        .patch(PATH, Patch::Merge, &change)
+        .await
+        .context("cannot annotate the Service")?;
+    checks::check(stage, "the manager looks at the Service again", async || {
+        let since = stage.cloud().journal().since(mark);
+        ensure!(!since.is_empty(), "the cloud is not asked");
+        Ok(())
+    })
+    .await?;
+    checks::calm(stage).await;
+    let result = async {
+        let since = stage.cloud().journal().since(mark);
+        let written: Vec<_> = since
+            .iter()
+            .filter(|entry| entry.write)
+            .map(|entry| stage.cloud().describe(entry))
+            .collect();
+        if !written.is_empty() {
+            bail!("the cloud was written to: {}", written.join(", "));
+        }
+        let now = stage.api().read(PATH).await?;
+        let version = |service: &Value| service["metadata"]["resourceVersion"].clone();
+        ensure!(version(&now) == version(&annotated), "the Service was written to");
+        Ok(())
+    };
+    checks::verdict(
+        stage,
+        "nothing is written, neither to the cloud nor to the Service",
+        result.await,
+    )
+}

@@ -1,0 +1,197 @@
+//! What happens to the Service and its servers later: changes, losses, an outage, the end.
+
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::{Context as _, ensure};
+use bowline_cloud_kit::dataplane::Transport;
+use serde_json::{Value, json};
+
+use super::{PATH, PORT, checks};
+use crate::api::Patch;
+use crate::cloud::{MACHINES, Power};
+use crate::reporter;
+use crate::stage::Stage;
+use crate::visitor;
+
+/// Added while all is well.
+const SECOND_PORT: u16 = 8081;
+/// Added while the cloud's API is out.
+const THIRD_PORT: u16 = 8082;
+
+/// How many visits in a row must succeed for traffic to count as undisturbed: each server that is left is met.
+const VISITS: usize = 6;
+
+pub(super) async fn port_is_added(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
+    stage.narrator().chapter("A second port");
+    add_port(stage, "alt", SECOND_PORT).await?;
+    checks::check(stage, &format!("port {SECOND_PORT} answers"), async || {
+        visitor::visit(stage.cloud(), address, SECOND_PORT).await
+    })
+    .await?;
+    undisturbed(stage, address, "port 8080 answers as before").await?;
+    checks::calm(stage).await;
+    Ok(())
+}
+
+async fn add_port(stage: &Stage, name: &str, port: u16) -> anyhow::Result<()> {
+    let port = json!({ "name": name, "protocol": "TCP", "port": port, "targetPort": PORT });
+    let patch = json!([{ "op": "add", "path": "/spec/ports/-", "value": port }]);
+    stage
+        .api()
+        .patch(PATH, Patch::Json, &patch)
+        .await
+        .context("cannot add a port")?;
+    Ok(())
+}
+
+async fn undisturbed(stage: &Stage, address: IpAddr, what: &str) -> anyhow::Result<()> {
+    checks::check(stage, what, async || {
+        for _ in 0..VISITS {
+            visitor::visit(stage.cloud(), address, PORT).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+pub(super) async fn server_is_stopped(stage: &Stage) -> anyhow::Result<()> {
+    let [_, machine, _] = MACHINES;
+    stage.narrator().chapter("A server is stopped");
+    stage.cloud().set_power(machine, Power::Off);
+    stage
+        .narrator()
+        .tell(format!("cloud   (by hand) {machine} is powered off"));
+    checks::check(stage, &format!("{machine} is tainted, not deleted"), async || {
+        let node = stage.api().read(&format!("/api/v1/nodes/{machine}")).await?;
+        ensure!(reporter::is_shut_down(&node), "it is not tainted");
+        Ok(())
+    })
+    .await
+}
+
+pub(super) async fn server_is_deleted(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
+    let [_, _, machine] = MACHINES;
+    let machines = stage.cloud().machines();
+    let lost = machines
+        .iter()
+        .find(|one| one.name == machine)
+        .map(|one| one.address)
+        .with_context(|| format!("the cloud has lost {machine}"))?;
+    stage.narrator().chapter("Another server is deleted");
+    stage.cloud().delete_machine(machine);
+    stage
+        .narrator()
+        .tell(format!("cloud   (by hand) {machine} is deleted"));
+    let path = format!("/api/v1/nodes/{machine}");
+    let what = format!("the Node {machine} is deleted, after proof");
+    checks::check(stage, &what, async || {
+        let node = stage.api().find(&path).await?;
+        ensure!(node.is_none(), "it is still there");
+        Ok(())
+    })
+    .await?;
+    checks::check(
+        stage,
+        &format!("no balancer sends traffic to {lost}"),
+        async || {
+            let targets = stage.cloud().targets();
+            ensure!(!targets.contains(&lost), "traffic goes to {targets:?}");
+            Ok(())
+        },
+    )
+    .await?;
+    undisturbed(stage, address, "the server that is left answers every visit").await?;
+    checks::calm(stage).await;
+    Ok(())
+}
+
+pub(super) async fn outage_is_survived(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
+    stage.narrator().chapter("The cloud's API breaks");
+    stage.cloud().set_outage(true);
+    stage
+        .narrator()
+        .tell("cloud   (by hand) every API call fails from now on");
+    add_port(stage, "late", THIRD_PORT).await?;
+    checks::check(
+        stage,
+        "the Service has the event SyncLoadBalancerFailed",
+        async || {
+            let events = stage.api().read("/api/v1/events").await?;
+            ensure!(
+                has_event(&events, "SyncLoadBalancerFailed"),
+                "there is no such event"
+            );
+            Ok(())
+        },
+    )
+    .await?;
+    undisturbed(stage, address, "traffic goes on meanwhile").await?;
+    stage.cloud().set_outage(false);
+    stage.narrator().tell("cloud   (by hand) the API works again");
+    checks::check(stage, &format!("port {THIRD_PORT} answers"), async || {
+        visitor::visit(stage.cloud(), address, THIRD_PORT).await
+    })
+    .await?;
+    checks::calm(stage).await;
+    Ok(())
+}
+
+fn has_event(events: &Value, reason: &str) -> bool {
+    let events = events["items"].as_array().map(Vec::as_slice);
+    events
+        .unwrap_or_default()
+        .iter()
+        .any(|event| event["reason"] == reason && event["involvedObject"]["name"] == super::SERVICE)
+}
+
+pub(super) async fn service_is_deleted(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
+    stage.narrator().chapter("The Service is deleted");
+    let place = stage.cloud().listener(Transport::Tcp, address, PORT);
+    stage
+        .api()
+        .delete(PATH)
+        .await
+        .context("cannot delete the Service")?;
+    checks::check(stage, "the Service is gone, its finalizer removed", async || {
+        let service = stage.api().find(PATH).await?;
+        ensure!(service.is_none(), "it is still there");
+        Ok(())
+    })
+    .await?;
+    checks::check(stage, "the balancer is gone", async || {
+        let left = stage.cloud().balancers();
+        ensure!(left == 0, "{left} are left");
+        Ok(())
+    })
+    .await?;
+    let place = place.unwrap_or(SocketAddr::new(address, PORT));
+    checks::check(stage, &format!("{address}:{PORT} does not answer"), async || {
+        let page = visitor::page(place).await;
+        ensure!(page.is_err(), "it answers: {}", page.unwrap_or_default());
+        Ok(())
+    })
+    .await?;
+    let complaints = stage.cloud().complaints();
+    let result = match complaints.as_slice() {
+        [] => Ok(()),
+        _ => Err(anyhow::anyhow!("{}", complaints.join("; "))),
+    };
+    checks::verdict(stage, "nothing is left over in the cloud", result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_events_of_the_service_count() {
+        let event = |name: &str| {
+            json!({ "items": [
+                { "reason": "SyncLoadBalancerFailed", "involvedObject": { "name": name } }
+            ]})
+        };
+        assert!(has_event(&event("web"), "SyncLoadBalancerFailed"));
+        assert!(!has_event(&event("other"), "SyncLoadBalancerFailed"));
+        assert!(!has_event(&event("web"), "UpdateLoadBalancerFailed"));
+    }
+}
