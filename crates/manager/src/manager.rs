@@ -118,6 +118,8 @@ struct Process {
     /// Ends the election and gives the lease up.
     stop_election: CancellationToken,
     loops: Vec<Running>,
+    /// Whether the election is under way.
+    stands: bool,
 }
 
 /// A loop that runs.
@@ -175,6 +177,7 @@ impl Process {
             .subscribe(),
         };
 
+        let stands = manager.config.election.is_some();
         let state = leadership.clone();
         let (of_nodes, of_services) = (Arc::clone(&nodes), Arc::clone(&services));
         manager.health.add_readiness("caches", move || {
@@ -192,6 +195,7 @@ impl Process {
             leadership,
             stop_election,
             loops: Vec::new(),
+            stands,
         }
     }
 
@@ -326,32 +330,39 @@ impl Process {
                 "Work did not end in time, the next leader finishes it"
             );
         }
+        // The others make single writes that the next leader repeats; none of them may begin one after the release.
+        for one in self.loops.iter().filter(|one| !one.has_ended) {
+            self.tasks.cancel(one.which.name());
+        }
+        while self.loops.iter().any(|one| !one.has_ended) {
+            self.note_next_end().await;
+        }
         let left = self.events.drain(FLUSH).await;
         if left > 0 {
             tracing::warn!(events = left, "Events could not be written in time");
         }
-        if self.manager.config.election.is_some() {
-            self.stop_election.cancel();
-            while let Some(finished) = self.tasks.next().await {
-                if finished.name == ELECTION {
-                    break;
-                }
-            }
+        self.stop_election.cancel();
+        while self.stands {
+            self.note_next_end().await;
         }
     }
 
     async fn until_loops_stopped(&mut self) {
         while self.unfinished().next().is_some() {
-            let Some(finished) = self.tasks.next().await else {
-                return;
-            };
-            if let Some(one) = self
-                .loops
-                .iter_mut()
-                .find(|one| one.which.name() == finished.name)
-            {
-                one.has_ended = true;
-            }
+            self.note_next_end().await;
+        }
+    }
+
+    async fn note_next_end(&mut self) {
+        let Some(finished) = self.tasks.next().await else {
+            // Nothing runs any more, so there is nothing to wait for.
+            self.stands = false;
+            self.loops.clear();
+            return;
+        };
+        self.stands &= finished.name != ELECTION;
+        for one in &mut self.loops {
+            one.has_ended |= one.which.name() == finished.name;
         }
     }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 
-use tokio::task::{Id, JoinSet};
+use tokio::task::{AbortHandle, Id, JoinSet};
 
 /// The tasks of the process.
 #[derive(Default)]
 pub(crate) struct Tasks {
     set: JoinSet<()>,
-    names: BTreeMap<Id, &'static str>,
+    names: BTreeMap<Id, (&'static str, AbortHandle)>,
 }
 
 /// A task that came to its end.
@@ -22,7 +22,7 @@ pub(crate) struct Finished {
 impl Tasks {
     pub(crate) fn spawn(&mut self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
         let handle = self.set.spawn(task);
-        self.names.insert(handle.id(), name);
+        self.names.insert(handle.id(), (name, handle));
     }
 
     /// The next task that ends; none if there is no task.
@@ -35,13 +35,38 @@ impl Tasks {
             Ok((id, ())) => (id, false),
             Err(error) => (error.id(), error.is_panic()),
         };
-        let name = self.names.remove(&id).unwrap_or("task");
+        let name = self.names.remove(&id).map_or("task", |(name, _)| name);
         Some(Finished { name, panicked })
+    }
+
+    /// Ends the tasks of this name where they are; their end is told by [`next`](Self::next).
+    pub(crate) fn cancel(&self, name: &str) {
+        let handles = self.names.values().filter(|(of_task, _)| *of_task == name);
+        handles.for_each(|(_, handle)| handle.abort());
     }
 
     /// Ends all tasks where they are, and waits for that.
     pub(crate) async fn abort(&mut self) {
         self.set.shutdown().await;
         self.names.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_end_is_told_by_name_with_its_kind() {
+        let mut tasks = Tasks::default();
+        tasks.spawn("endless", std::future::pending());
+        tasks.spawn("short", async {});
+        let end = |name, panicked| Some(Finished { name, panicked });
+        assert_eq!(tasks.next().await, end("short", false));
+        tasks.spawn("broken", async { panic!("on purpose") });
+        assert_eq!(tasks.next().await, end("broken", true));
+        tasks.cancel("endless");
+        assert_eq!(tasks.next().await, end("endless", false));
+        assert_eq!(tasks.next().await, None);
     }
 }

@@ -136,3 +136,15 @@ async fn two_candidates_at_once_make_one_leader() {
     }
     assert!(first.leads() != second.leads());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_without_the_api_server_ends_within_ten_seconds() {
+    let api = api_server();
+    let mut process = Process::start(&api, "a");
+    until("a leads", || process.leads()).await;
+    api.faults().inject(Fault::new(Effect::Delay(3600 * SECOND)));
+    let begun = Instant::now();
+    assert_eq!(process.stop().await, End::Stopped);
+    assert!(begun.elapsed() < 10 * SECOND, "{:?}", begun.elapsed());
+    assert!(!process.gate.is_open());
+}
