@@ -65,6 +65,9 @@ impl Learned {
     }
 }
 
+/// How often a conflict without a visible cause is waited for before it counts as a failure: about ten seconds.
+const MAX_UNSEEN_CONFLICTS: u32 = 5;
+
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
@@ -145,7 +148,9 @@ impl Writer<'_> {
             // The refusal says more than the failure to look into it.
             Err(_) => return Err(write_error(error)),
         };
-        let is_busy = is_changing || error.kind == ErrorKind::Conflict;
+        // A 409 from a balancer that is at rest may have come too late to see why; the same one again and again did not.
+        let is_busy =
+            is_changing || error.kind == ErrorKind::Conflict && self.observed.polls < MAX_UNSEEN_CONFLICTS;
         if is_busy {
             self.observed.busy.set();
         }

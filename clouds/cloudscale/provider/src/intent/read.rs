@@ -476,3 +476,6 @@ fn publish(facts: &ServiceFacts, reader: &mut Reader<'_>) -> Publish {
         .is_none_or(|version| version >= IP_MODE_SINCE);
     Publish::Addresses(has_mode.then_some(mode))
 }
+
+#[cfg(test)]
+mod tests;

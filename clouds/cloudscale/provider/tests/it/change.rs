@@ -1,14 +1,13 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloudscale_sim::{Behaviour, CloudscaleSim, ManualPool, OverlapMode, PoolDelete};
+use bowline_cloudscale_sim::{Behaviour, CloudscaleSim, OverlapMode, PoolDelete};
 use uuid::Uuid;
 
-use crate::world::{World, in_short, service, service_port};
+use crate::world::{World, in_short, service_port};
 
 /// A world whose Service `web` is settled on some nodes.
-async fn settled(nodes: usize) -> World {
+pub(crate) async fn settled(nodes: usize) -> World {
     let world = World::with_nodes(nodes);
     world.run("web").await.settled();
     world
@@ -36,11 +35,11 @@ fn ids(sim: &CloudscaleSim) -> BTreeMap<String, Uuid> {
     pools.chain(listeners).chain(monitors).collect()
 }
 
-fn member_ids(sim: &CloudscaleSim) -> Vec<Uuid> {
+pub(crate) fn member_ids(sim: &CloudscaleSim) -> Vec<Uuid> {
     sim.members().into_iter().map(|member| member.uuid).collect()
 }
 
-fn set_ports(world: &World, ports: &[(&str, &str, i32, i32)]) {
+pub(crate) fn set_ports(world: &World, ports: &[(&str, &str, i32, i32)]) {
     world.edit("web", |service| {
         service.spec.as_mut().unwrap().ports = Some(ports.iter().map(|port| service_port(*port)).collect());
     });
@@ -355,112 +354,6 @@ async fn what_cannot_change_is_refused_while_members_follow_the_nodes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_done_by_hand_is_undone() {
-    let world = settled(2).await;
-    let state = world.sim.snapshot();
-    world.sim.set_member_enabled(member_ids(&world.sim)[0], false);
-    world
-        .sim
-        .add_pool(ManualPool::new(world.sim.load_balancers()[0].uuid, "manual"));
-    world.sim.delete_listener(world.sim.listeners()[0].uuid);
-    world.sim.duplicate_member(member_ids(&world.sim)[1]);
-    world.run("web").await.settled();
-    assert_eq!(world.sim.snapshot(), state);
-    assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
-}
-
-#[tokio::test(start_paused = true)]
-async fn of_equal_members_the_oldest_stays() {
-    let world = settled(2).await;
-    let before = member_ids(&world.sim);
-    tokio::time::advance(Duration::from_secs(5)).await;
-    let twin = world.sim.duplicate_member(before[0]).unwrap();
-    world
-        .sim
-        .edit_member(twin, |member| member.created_at.replace_range(..4, "2999"));
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    run.settled();
-    assert_eq!(
-        (in_short(&writes), member_ids(&world.sim)),
-        (vec!["DELETE members".to_owned()], before)
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_listener_without_a_pool_is_left_alone() {
-    let world = settled(1).await;
-    let id = world.sim.listeners()[0].uuid;
-    let other = world.sim.pools()[1].uuid;
-    world.sim.detach_listener(id);
-    set_ports(&world, &[("admin", "TCP", 9000, 31201)]);
-    world.run("web").await.settled();
-    assert!(
-        world
-            .sim
-            .listeners()
-            .iter()
-            .any(|it| it.uuid == id && it.pool.is_none())
-    );
-    assert_eq!(
-        world.sim.pools().iter().map(|pool| pool.uuid).collect::<Vec<_>>(),
-        [other]
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_selector_chooses_members_down_to_none() {
-    let mut world = settled(4).await;
-    world.label_node("n2", &[("tier", "edge")]);
-    world.label_node("n3", &[("tier", "edge"), ("gpu", "")]);
-    world.annotate("web", "node-selector", "tier in (edge),!gpu");
-    world.run("web").await.settled();
-    assert_eq!(world.sim.members().len(), 2);
-    world.annotate("web", "node-selector", "tier=core");
-    let run = world.run("web").await.settled();
-    assert!(world.sim.members().is_empty());
-    assert!(run.notes.iter().any(|note| note.reason == "NoValidNodes"
-        && note.text
-            == "No valid nodes for service found, double-check node-selector annotation: k8s.cloudscale.ch/loadbalancer-node-selector: tier=core"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn members_are_changed_although_the_balancer_is_in_error() {
-    let mut world = settled(2).await;
-    world
-        .sim
-        .set_load_balancer_status(world.sim.load_balancers()[0].uuid, Some("error"));
-    world.remove_node("n1");
-    world.add_node("n3");
-    world.run("web").await.settled();
-    assert_eq!(world.sim.members().len(), 4);
-}
-
-#[tokio::test(start_paused = true)]
-async fn nodes_without_a_server_are_left_out_and_told_of() {
-    let mut world = settled(3).await;
-    let gone = world.sim.servers()[0].uuid;
-    world.sim.remove_server(gone);
-    for node in &mut world.nodes {
-        if node.name.as_str() == "n2" {
-            Arc::make_mut(node).provider_id = Some("aws:///eu/i-1".into());
-        }
-    }
-    let run = world.run("web").await.settled();
-    assert_eq!(world.sim.members().len(), 2);
-    let text = &run
-        .notes
-        .iter()
-        .find(|note| note.reason == "NodesLeftOut")
-        .unwrap()
-        .text;
-    assert!(
-        text.contains(&format!("n1 (server {gone} is gone)"))
-            && text.contains("n2 (not a cloudscale providerID"),
-        "{text}"
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn every_way_the_api_may_treat_writes_ends_in_the_same_state() {
     let busy = |refuse: Option<u16>| Behaviour {
         lb_create_time: Duration::from_secs(4),
@@ -548,36 +441,4 @@ async fn writes_to_one_balancer_never_overlap() {
             .filter(|entry| entry.status() == Some(409))
             .is_empty()
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn fields_without_effect_are_told_of() {
-    let world = settled(1).await;
-    world.edit("web", |service| {
-        let spec = service.spec.as_mut().unwrap();
-        spec.load_balancer_source_ranges = Some(vec!["192.0.2.0/24".into()]);
-        spec.session_affinity = Some("ClientIP".into());
-    });
-    world.annotate("web", "flavour", "lb-large");
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    assert_eq!(
-        run.settled().reasons(),
-        ["IgnoredServiceFields", "UnknownAnnotations"]
-    );
-    assert!(writes.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_service_with_nonsense_fails_alone() {
-    let world = settled(1).await;
-    world.put(service("bad", &[("", "TCP", 80, 30080)]));
-    world.annotate("bad", "health-monitor-http", "null");
-    assert!(
-        world
-            .run("bad")
-            .await
-            .complaint()
-            .starts_with("invalid json in k8s.cloudscale.ch/loadbalancer-health-monitor-http")
-    );
-    world.run("web").await.settled();
 }

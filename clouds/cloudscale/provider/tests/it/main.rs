@@ -5,10 +5,12 @@
 mod calls;
 mod change;
 mod create;
+mod drift;
 mod faults;
 mod floating;
 mod instances;
 mod lookup;
+mod session;
 mod start;
 mod takeover;
 mod world;

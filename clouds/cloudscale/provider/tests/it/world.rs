@@ -302,6 +302,7 @@ impl World {
                     is_unverified = false;
                 }
                 Answer::Refused(refusal) => return Ok(Outcome::Refused(refusal.to_string())),
+                Answer::Wait { .. } if steps_left == 0 => return Ok(Outcome::Stopped),
                 Answer::Wait { after, .. } => {
                     tokio::time::sleep(after).await;
                     run.waited += after;

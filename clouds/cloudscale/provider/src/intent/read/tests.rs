@@ -1,0 +1,163 @@
+use bowline_cloud_provider::ClusterFacts;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ServiceSpec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::annotations::annotation_table;
+
+const CONTEXT: Context<'static> = Context {
+    cluster_name_annotation: "cluster",
+};
+
+fn facts(annotations: &[(&str, &str)], is_wanted: bool) -> ServiceFacts {
+    let mut service = Service::default();
+    service.metadata.name = Some("web".into());
+    service.metadata.uid = Some("u1".into());
+    let pairs = annotations
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    service.metadata.annotations = Some(pairs.collect());
+    let port = ServicePort {
+        port: 80,
+        node_port: Some(30080),
+        ..ServicePort::default()
+    };
+    service.spec = Some(ServiceSpec {
+        type_: Some("LoadBalancer".into()),
+        ports: Some(vec![port]),
+        ..ServiceSpec::default()
+    });
+    ServiceFacts {
+        service: Arc::new(service),
+        is_wanted,
+        nodes: Arc::from([Arc::new(Node::named("n1"))]),
+        services: Arc::new(Vec::<Arc<Service>>::new()),
+        cluster: Arc::new(cluster()),
+        now: Timestamp::UNIX_EPOCH,
+    }
+}
+
+fn cluster() -> ClusterFacts {
+    ClusterFacts {
+        name: "kubernetes".into(),
+        uid: None,
+        server_version: None,
+        holder: String::new(),
+    }
+}
+
+fn wanted_of(annotations: &[(&str, &str)]) -> Wanted {
+    match read(&CONTEXT, &facts(annotations, true)) {
+        Ok(Intent::Wanted(wanted)) => *wanted,
+        Ok(Intent::Absent(_)) => panic!("absent"),
+        Err(refusal) => panic!("{refusal}"),
+    }
+}
+
+#[test]
+fn without_annotations_everything_is_as_live_balancers_have_it() {
+    let wanted = wanted_of(&[]);
+    assert_eq!(
+        (wanted.flavor.as_str(), wanted.zone, wanted.vips.len()),
+        ("lb-standard", None, 0)
+    );
+    let port = &wanted.ports[0];
+    assert_eq!(
+        (
+            port.pool_name.as_str(),
+            port.algorithm.as_str(),
+            port.pool_protocol.as_str()
+        ),
+        ("tcp", "round_robin", "tcp")
+    );
+    assert_eq!(
+        (port.listener_name.as_str(), port.monitor_port),
+        ("tcp/80", 30080)
+    );
+    let listener = wanted.listener;
+    let timeouts = (
+        listener.timeout_client_data_ms,
+        listener.timeout_member_connect_ms,
+        listener.timeout_member_data_ms,
+    );
+    assert_eq!(
+        (timeouts, listener.allowed_cidrs.len()),
+        ((50_000, 5_000, 50_000), 0)
+    );
+    let monitor = wanted.monitor;
+    let numbers = (
+        monitor.delay_s,
+        monitor.timeout_s,
+        monitor.up_threshold,
+        monitor.down_threshold,
+    );
+    assert_eq!(
+        (monitor.kind.as_str(), numbers, monitor.http),
+        ("tcp", (2, 1, 2, 3), HttpWish::None)
+    );
+    assert_eq!(wanted.publish, Publish::Addresses(Some(IpMode::Proxy)));
+    assert!(wanted.notes.is_empty());
+}
+
+#[test]
+fn a_blank_in_the_http_annotation_counts_as_something() {
+    let (kind, http) = (keys::MONITOR_TYPE.key, keys::MONITOR_HTTP.key);
+    assert_eq!(
+        wanted_of(&[(kind, "http"), (http, "{}")]).monitor.http,
+        HttpWish::Defaults
+    );
+    let wish = wanted_of(&[(kind, "http"), (http, "{ }")]).monitor.http;
+    assert_eq!(
+        (wish.resolved(), matches!(wish, HttpWish::Exactly(_))),
+        (HttpWish::Defaults.resolved(), true)
+    );
+    // A check that is not HTTP has no use for it.
+    assert_eq!(
+        wanted_of(&[(http, r#"{"version":"1.0"}"#)]).monitor.http,
+        HttpWish::None
+    );
+}
+
+#[test]
+fn a_null_list_of_addresses_is_empty() {
+    assert!(
+        wanted_of(&[
+            (keys::VIP_ADDRESSES.key, "null"),
+            (keys::FLOATING_IPS.key, "null")
+        ])
+        .vips
+        .is_empty()
+    );
+}
+
+#[test]
+fn an_uninteresting_class_still_counts_as_one() {
+    let mut facts = facts(&[], true);
+    Arc::make_mut(&mut facts.service)
+        .spec
+        .get_or_insert_default()
+        .load_balancer_class = Some(String::new());
+    assert_eq!(
+        read(&CONTEXT, &facts)
+            .err()
+            .map(|refusal| refusal.reason)
+            .as_deref(),
+        Some("not supported LoadBalancerClass: ")
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused_by_its_key_and_never_blocks_a_removal(
+        index in 0usize..24,
+        text in prop_oneof![".{0,12}", r#"[\[\]{}":,a-z0-9./ -]{0,16}"#],
+    ) {
+        let spec = &annotation_table()[index];
+        let annotations = [(spec.key, text.as_str())];
+        prop_assert!(matches!(read(&CONTEXT, &facts(&annotations, false)), Ok(Intent::Absent(_))));
+        if let Err(refusal) = read(&CONTEXT, &facts(&annotations, true)) {
+            prop_assert!(refusal.reason.contains(spec.key), "{}", refusal.reason);
+        }
+    }
+}
