@@ -1,8 +1,8 @@
 //! Process life: leadership, fencing, health, metrics and shutdown.
 //!
 //! The manager puts the loops, the API server and a provider together and keeps them running while this process
-//! leads. It knows no cloud and no command line; everything it needs is an argument, also the signal to stop, so that it
-//! runs in memory under a stopped clock as it does in a cluster.
+//! leads. It knows no cloud and no command line; everything it needs is an argument, also the signal to stop, so that
+//! it runs in memory under a stopped clock as it does in a cluster.
 
 pub mod config;
 mod fencing;

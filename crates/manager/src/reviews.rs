@@ -23,8 +23,8 @@ pub struct KubeReviews {
 }
 
 impl KubeReviews {
-    /// Reviews by these API servers. Reviews change nothing, so the write gate does not hold them: a follower is asked for
-    /// its metrics, too.
+    /// Reviews by these API servers. Reviews change nothing, so the write gate does not hold them: a follower is asked
+    /// for its metrics, too.
     #[must_use]
     pub fn new(tokens: &Kube, access: &Kube) -> Self {
         let open = |kube: &Kube| kube.with_gate(Arc::new(OpenGate)).with_timeout(TIMEOUT);

@@ -15,7 +15,7 @@ use bowline_manager::plan::{PlanInput, plan_services};
 use jiff::Timestamp;
 use serde_json::json;
 
-/// A balancer with a number of parts that are made one after the other, and a name that is written to the Service first.
+/// A balancer of parts that are made one after the other, and a name that is written to the Service first.
 struct Toy;
 
 #[derive(Clone)]
