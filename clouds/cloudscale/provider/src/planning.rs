@@ -28,6 +28,7 @@ mod hrefs;
 mod parts;
 
 pub(crate) use hrefs::Hrefs;
+use parts::{Matching, Parts};
 
 /// How long a balancer may be changing before somebody is told.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -160,7 +161,6 @@ fn existing(
     if observed.busy.is_now() {
         return wait_for(balancer, observed, notes);
     }
-    let parts = parts::Parts::new(hrefs, wanted, desired, balancer.uuid, observed);
     let refusal = guards::before_change(
         wanted,
         desired,
@@ -168,10 +168,12 @@ fn existing(
         observed,
         &hrefs.balancer(balancer.uuid),
     );
+    let parts = |matching| Parts::new(hrefs, wanted, desired, balancer.uuid, observed, matching);
     let steps = if refusal.is_some() {
         // What is refused must not keep traffic on nodes that are gone.
-        parts.members()
+        parts(Matching::ByName).members()
     } else {
+        let parts = parts(Matching::Exactly);
         next_steps(hrefs, wanted, observed, balancer, surplus, &parts, notes)
     };
     if !steps.is_empty() {
@@ -202,7 +204,7 @@ fn next_steps(
     observed: &Observed,
     balancer: &LoadBalancer,
     surplus: &[&LoadBalancer],
-    parts: &parts::Parts<'_>,
+    parts: &Parts<'_>,
     notes: &mut Vec<Note>,
 ) -> Vec<CloudStep> {
     let mut steps: Vec<CloudStep> = surplus

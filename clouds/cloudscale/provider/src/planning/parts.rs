@@ -2,7 +2,9 @@
 
 use std::cell::OnceCell;
 
-use bowline_cloudscale_client::{Listener, LoadBalancerId, Member, Monitor, PoolId};
+use bowline_cloudscale_client::{
+    Listener, ListenerId, LoadBalancerId, Member, MemberId, Monitor, MonitorId, PoolId,
+};
 use bowline_plan::diff;
 
 use super::{Hrefs, attributes};
@@ -23,6 +25,15 @@ pub(super) struct Parts<'a> {
     surplus_listeners: OnceCell<Vec<&'a Listener>>,
 }
 
+/// When a pool that is there is the wished one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Matching {
+    /// Name, algorithm and protocol are equal.
+    Exactly,
+    /// The name is equal: for pools that may not be made anew now, but whose members have to follow the nodes.
+    ByName,
+}
+
 impl<'a> Parts<'a> {
     pub(super) fn new(
         hrefs: &'a Hrefs,
@@ -30,14 +41,24 @@ impl<'a> Parts<'a> {
         desired: &'a Desired<'a>,
         balancer: LoadBalancerId,
         observed: &'a Observed,
+        matching: Matching,
     ) -> Self {
-        let pools = diff(&desired.pools, &observed.pools, DesiredPool::key, |there| {
-            (
-                there.pool.name.as_str(),
-                &there.pool.algorithm,
-                &there.pool.protocol,
-            )
-        });
+        let is_exact = matching == Matching::Exactly;
+        let pools = diff(
+            &desired.pools,
+            &observed.pools,
+            |wish| {
+                let (name, algorithm, protocol) = wish.key();
+                (name, is_exact.then_some((algorithm, protocol)))
+            },
+            |there| {
+                let pool = &there.pool;
+                (
+                    pool.name.as_str(),
+                    is_exact.then_some((&pool.algorithm, &pool.protocol)),
+                )
+            },
+        );
         Self {
             hrefs,
             wanted,
@@ -90,19 +111,26 @@ impl<'a> Parts<'a> {
                 member_key,
             );
             let mut surplus = members.surplus;
+            let mut replacements = Vec::new();
+            let mut is_only = there.members.len() == 1;
             for missing in members.missing {
                 // The API may refuse a second member with this address and port.
                 let twin = surplus.iter().position(|old| {
                     old.address == missing.address && old.protocol_port == missing.protocol_port
                 });
-                let old = twin.map(|index| self.old_member(there.pool.uuid, surplus.remove(index)));
-                creations.push(self.step(PartChange::Member {
-                    pool: there.pool.uuid,
-                    new: missing.create(&self.wanted.tags),
-                    is_only: old.is_some() && there.members.len() == 1,
-                    old,
-                }));
+                match twin {
+                    None => {
+                        is_only = false;
+                        creations.push(self.member(there.pool.uuid, missing, None, false));
+                    }
+                    Some(index) => replacements.push((missing, surplus.remove(index))),
+                }
             }
+            // After the others, so that somebody is there while a member is away.
+            creations.extend(replacements.into_iter().map(|(missing, old)| {
+                let old = self.old_member(there.pool.uuid, old);
+                self.member(there.pool.uuid, missing, Some(old), is_only)
+            }));
             deletions.extend(surplus.into_iter().map(|old| {
                 let old = self.old_member(there.pool.uuid, old);
                 self.step(PartChange::DeleteMember {
@@ -116,6 +144,22 @@ impl<'a> Parts<'a> {
         } else {
             creations
         }
+    }
+
+    fn member(
+        &self,
+        pool: PoolId,
+        missing: &desired::DesiredMember,
+        old: Option<Old<MemberId>>,
+        is_only: bool,
+    ) -> CloudStep {
+        let new = missing.create(&self.wanted.tags);
+        self.step(PartChange::Member {
+            pool,
+            new,
+            old,
+            is_only,
+        })
     }
 
     /// Creates listeners, each in place of the one on its port; when none is missing, deletes surplus ones.
@@ -263,7 +307,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn old_member(&self, pool: PoolId, member: &Member) -> Old<bowline_cloudscale_client::MemberId> {
+    fn old_member(&self, pool: PoolId, member: &Member) -> Old<MemberId> {
         Old {
             id: member.uuid,
             name: member.name.clone(),
@@ -271,7 +315,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn old_listener(&self, listener: &Listener) -> Old<bowline_cloudscale_client::ListenerId> {
+    fn old_listener(&self, listener: &Listener) -> Old<ListenerId> {
         Old {
             id: listener.uuid,
             name: listener.name.clone(),
@@ -279,7 +323,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn old_monitor(&self, monitor: &Monitor) -> Old<bowline_cloudscale_client::MonitorId> {
+    fn old_monitor(&self, monitor: &Monitor) -> Old<MonitorId> {
         Old {
             id: monitor.uuid,
             name: monitor.kind.to_string(),

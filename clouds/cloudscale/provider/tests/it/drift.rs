@@ -145,3 +145,38 @@ async fn one_service_with_nonsense_fails_alone() {
     );
     world.run("web").await.settled();
 }
+
+#[tokio::test(start_paused = true)]
+async fn members_of_a_refused_service_follow_the_nodes_although_its_pools_should_be_others() {
+    let mut world = settled(2).await;
+    world.annotate("web", "flavor", "lb-large");
+    world.annotate("web", "pool-algorithm", "source_ip");
+    world.remove_node("n1");
+    world.add_node("n3");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().starts_with("flavor for "));
+    assert_eq!(
+        in_short(&writes),
+        [["POST members"; 2], ["DELETE members"; 2]].concat()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_is_replaced_after_those_that_can_stand_in_for_it() {
+    let mut world = settled(1).await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.duplicate_members = false);
+    set_ports(&world, &[("web", "TCP", 8080, 31200)]);
+    world.run("web").await.settled();
+    world.sim.set_member_enabled(member_ids(&world.sim)[0], false);
+    world.add_node("n0");
+    world.nodes.sort_by_key(|node| node.name.as_str() == "n0");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let expected = ["POST members", "POST members", "DELETE members", "POST members"];
+    assert_eq!(in_short(&writes), expected);
+    assert_eq!(writes[0].status(), Some(201));
+    assert_eq!(writes[1].status(), Some(400));
+    assert_eq!(writes[2].seq + 1, writes[3].seq);
+}
