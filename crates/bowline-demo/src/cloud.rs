@@ -47,6 +47,16 @@ pub(crate) struct ExpectedNode {
     pub(crate) addresses: Vec<(&'static str, String)>,
 }
 
+/// A place where a balancer listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Listener {
+    pub(crate) transport: Transport,
+    /// Where clients are told to go.
+    pub(crate) wanted: SocketAddr,
+    /// Where it is on this machine.
+    pub(crate) actual: SocketAddr,
+}
+
 /// Something to try, with the command that does it.
 #[derive(Clone, Debug)]
 pub(crate) struct Hint {
@@ -77,6 +87,8 @@ pub(crate) trait Cloud: Send + Sync {
     fn set_power(&self, machine: &str, power: Power);
     /// Deletes a machine.
     fn delete_machine(&self, machine: &str);
+    /// How often the cloud has told the manager that the machine of this provider ID does not exist.
+    fn proofs_of_absence(&self, provider_id: &str) -> usize;
 
     /// Switches an outage of the API on or off. Traffic goes on.
     fn set_outage(&self, on: bool);
@@ -85,8 +97,17 @@ pub(crate) trait Cloud: Send + Sync {
     fn balancers(&self) -> usize;
     /// The addresses that balancers send traffic to, without repetition.
     fn targets(&self) -> Vec<IpAddr>;
+    /// Every place where a balancer listens.
+    fn listeners(&self) -> Vec<Listener>;
     /// Where a balancer's listener really is; none while it does not listen.
-    fn listener(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr>;
+    fn listener(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
+        let wanted = SocketAddr::new(address, port);
+        let listeners = self.listeners().into_iter();
+        listeners
+            .filter(|listener| listener.transport == transport && listener.wanted == wanted)
+            .map(|listener| listener.actual)
+            .next()
+    }
     /// Sends what is meant for a machine's address and port to where it really is.
     fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr);
     /// What is broken inside of the simulated cloud, such as things left over; empty if all is well.

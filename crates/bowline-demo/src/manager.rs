@@ -12,7 +12,7 @@ use bowline::args::{self, Invocation, LoggingOptions};
 use bowline::commands::{self, Surroundings};
 use bowline::logging;
 use bowline_cloud_provider::Environment;
-use bowline_cloud_provider::plan::render_text;
+use bowline_cloud_provider::plan::{PlanReport, render_text};
 use bowline_manager::Identity;
 use jiff::Timestamp;
 use serde::Deserialize as _;
@@ -36,6 +36,23 @@ pub(crate) struct Manager {
     stop: CancellationToken,
     /// The exit status, once there is one.
     ended: watch::Receiver<Option<u8>>,
+}
+
+/// What the word `plan` says.
+pub(crate) struct Plan(Vec<PlanReport>);
+
+impl Plan {
+    /// What it prints.
+    pub(crate) fn text(&self) -> String {
+        render_text(&self.0)
+    }
+
+    /// How many changes it would make in the cloud. The others are annotations of Kubernetes objects.
+    pub(crate) fn cloud_changes(&self) -> usize {
+        let waves = self.0.iter().flat_map(|report| &report.waves);
+        let steps = waves.flat_map(|wave| &wave.steps);
+        steps.filter(|step| !step.label.starts_with("annotate-")).count()
+    }
 }
 
 /// Where the log goes.
@@ -101,8 +118,8 @@ impl Manager {
         self.log.as_deref()
     }
 
-    /// What the word `plan` prints about a Service of the cluster at this address.
-    pub(crate) async fn plan(&self, master: &str, namespace: &str, name: &str) -> anyhow::Result<String> {
+    /// What the word `plan` says about a Service of the cluster at this address.
+    pub(crate) async fn plan(&self, master: &str, namespace: &str, name: &str) -> anyhow::Result<Plan> {
         let (program, flags) = self.manifest.split_first().context("no command")?;
         let mut line = vec![program.clone(), "plan".to_owned()];
         line.extend(flags.iter().cloned());
@@ -115,7 +132,7 @@ impl Manager {
         };
         let surroundings = surroundings(&self.environment, self.seed);
         let reports = commands::plan_reports(&options, &plan, surroundings).await;
-        Ok(render_text(&reports.map_err(anyhow::Error::msg)?))
+        Ok(Plan(reports.map_err(anyhow::Error::msg)?))
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Telling what happens while it happens: in the cluster, and in the cloud.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use bowline_cloud_kit::{Entry, Outcome};
 use serde_json::Value;
 
 use crate::api::{Api, Change, follow};
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, Listener};
 use crate::narrative::Narrator;
 
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -174,6 +175,7 @@ fn event(event: &Value) -> String {
 async fn changes(cloud: &dyn Cloud, narrator: &Narrator) {
     let mut mark = cloud.journal().mark();
     let mut waiting: Vec<u64> = Vec::new();
+    let mut listeners = BTreeSet::new();
     loop {
         let next = cloud.journal().mark();
         let fresh = cloud.journal().since(mark).into_iter();
@@ -191,6 +193,15 @@ async fn changes(cloud: &dyn Cloud, narrator: &Narrator) {
                 }
             }
         }
+        let found: BTreeSet<Listener> = cloud.listeners().into_iter().collect();
+        for Listener { wanted, actual, .. } in found.difference(&listeners) {
+            if wanted != actual {
+                narrator.tell(format!(
+                    "cloud   {wanted} cannot be bound here, it is at {actual}"
+                ));
+            }
+        }
+        listeners = found;
         tokio::time::sleep(PERIOD).await;
     }
 }

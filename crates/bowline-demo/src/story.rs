@@ -28,8 +28,9 @@ const PATH: &str = "/api/v1/namespaces/default/services/web";
 /// From the first Nodes to pages from all of them; answers with the balancer's address.
 pub(crate) async fn beginning(stage: &Stage) -> anyhow::Result<IpAddr> {
     nodes_are_initialised(stage).await?;
-    plan_is_shown(stage).await?;
+    let planned = plan_is_shown(stage).await?;
     let address = service_gets_its_address(stage).await?;
+    plan_was_followed(stage, planned).await?;
     all_machines_answer(stage, address, PORT).await?;
     Ok(address)
 }
@@ -63,8 +64,9 @@ async fn nodes_are_initialised(stage: &Stage) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The Service is there without a balancer first, so that the plan can be made before anything happens.
-async fn plan_is_shown(stage: &Stage) -> anyhow::Result<()> {
+/// The Service is there without a balancer first, so that the plan can be made before anything happens. Answers with the
+/// number of planned changes in the cloud.
+async fn plan_is_shown(stage: &Stage) -> anyhow::Result<usize> {
     let narrator = stage.narrator();
     narrator.chapter("A Service, and what it would take to balance it");
     stage
@@ -79,18 +81,33 @@ async fn plan_is_shown(stage: &Stage) -> anyhow::Result<()> {
         .await
         .context("no plan")?;
     narrator.tell("what if its type were LoadBalancer? `cloud-controller-manager plan` says:");
-    narrator.quote(&plan);
+    narrator.quote(&plan.text());
+    let written = stage.cloud().journal().writes().len();
+    let result = match (plan.cloud_changes(), written) {
+        (0, _) => Err(anyhow::anyhow!("the plan changes nothing")),
+        (_, 1..) => Err(anyhow::anyhow!("the cloud was written to {written} times")),
+        (planned, 0) => Ok(planned),
+    };
     checks::verdict(
         stage,
         "the plan creates a balancer and has not touched the cloud",
-        {
-            let written = stage.cloud().journal().writes().len();
-            match (plan.trim().is_empty(), written) {
-                (true, _) => Err(anyhow::anyhow!("the plan is empty")),
-                (_, 1..) => Err(anyhow::anyhow!("the cloud was written to {written} times")),
-                _ => Ok(()),
-            }
-        },
+        result,
+    )
+}
+
+/// All writes until now were for this Service.
+async fn plan_was_followed(stage: &Stage, planned: usize) -> anyhow::Result<()> {
+    checks::calm(stage).await;
+    let written = stage.cloud().journal().writes().len();
+    let result = if written == planned {
+        Ok(())
+    } else {
+        Err(anyhow::anyhow!("{written} writes, {planned} planned"))
+    };
+    checks::verdict(
+        stage,
+        "the cloud was written to as often as the plan says",
+        result,
     )
 }
 
@@ -150,7 +167,6 @@ async fn all_machines_answer(stage: &Stage, address: IpAddr, port: u16) -> anyho
 
 /// A change that means nothing to a balancer is looked at, and leads to no write.
 async fn nothing_is_written_without_need(stage: &Stage) -> anyhow::Result<()> {
-    checks::calm(stage).await;
     stage.narrator().chapter("A change that does not matter");
     let mark = stage.cloud().journal().mark();
     let change = json!({ "metadata": { "annotations": { "example.com/note": "nothing to do" } } });

@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bowline_cloud_kit::dataplane::Transport;
 use bowline_cloud_kit::{Clock, Entry, Journal, Server as HttpServer};
-use bowline_cloudscale_sim::model::{Interface, Server};
+use bowline_cloudscale_sim::model::{Interface, ListenerProtocol, Server};
 use bowline_cloudscale_sim::{Access, Behaviour, CloudscaleSim, ServerSpec, ServerStatus, region_of};
 use http::Method;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use super::{Cloud, ExpectedNode, Hint, MACHINES, Machine, Power};
+use super::{Cloud, ExpectedNode, Hint, Listener, MACHINES, Machine, Power};
 use crate::loopback::Block;
 
 /// The token that the simulator accepts. Not a secret: it opens nothing else.
@@ -153,6 +153,16 @@ impl Cloud for Cloudscale {
         }
     }
 
+    fn proofs_of_absence(&self, provider_id: &str) -> usize {
+        let uuid = provider_id.trim_start_matches("cloudscale://");
+        let path = format!("/v1/servers/{uuid}");
+        let told = self
+            .sim
+            .journal()
+            .filter(|entry| entry.method == Method::GET && entry.path == path && entry.status() == Some(404));
+        told.len()
+    }
+
     fn set_outage(&self, on: bool) {
         self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
     }
@@ -166,8 +176,32 @@ impl Cloud for Cloudscale {
         members.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn listener(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        self.sim.bound_to(transport, address, port)
+    fn listeners(&self) -> Vec<Listener> {
+        let parts = self.sim.listeners();
+        let balancers = self.sim.load_balancers();
+        let places = parts.iter().flat_map(|part| {
+            let balancer = balancers
+                .iter()
+                .find(|balancer| balancer.uuid == part.load_balancer);
+            let transport = match part.protocol {
+                ListenerProtocol::Tcp => Transport::Tcp,
+                ListenerProtocol::Udp => Transport::Udp,
+            };
+            let vips = balancer
+                .map(|balancer| balancer.vips.as_slice())
+                .unwrap_or_default();
+            vips.iter()
+                .map(move |vip| (transport, vip.address, part.protocol_port))
+        });
+        places
+            .filter_map(|(transport, address, port)| {
+                Some(Listener {
+                    transport,
+                    wanted: SocketAddr::new(address, port),
+                    actual: self.sim.bound_to(transport, address, port)?,
+                })
+            })
+            .collect()
     }
 
     fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {

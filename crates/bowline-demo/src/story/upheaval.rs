@@ -71,6 +71,11 @@ pub(super) async fn server_is_stopped(stage: &Stage) -> anyhow::Result<()> {
 
 pub(super) async fn server_is_deleted(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
     let [_, _, machine] = MACHINES;
+    let provider_id = stage
+        .cloud()
+        .expected_node(machine)
+        .map(|node| node.provider_id)
+        .with_context(|| format!("the cloud has lost {machine}"))?;
     let machines = stage.cloud().machines();
     let lost = machines
         .iter()
@@ -83,13 +88,21 @@ pub(super) async fn server_is_deleted(stage: &Stage, address: IpAddr) -> anyhow:
         .narrator()
         .tell(format!("cloud   (by hand) {machine} is deleted"));
     let path = format!("/api/v1/nodes/{machine}");
-    let what = format!("the Node {machine} is deleted, after proof");
+    let what = format!("the Node {machine} is deleted");
     checks::check(stage, &what, async || {
         let node = stage.api().find(&path).await?;
         ensure!(node.is_none(), "it is still there");
         Ok(())
     })
     .await?;
+    let proofs = stage.cloud().proofs_of_absence(&provider_id);
+    let result = match proofs {
+        2.. => Ok(()),
+        _ => Err(anyhow::anyhow!(
+            "the cloud said {proofs} times that the server is gone"
+        )),
+    };
+    checks::verdict(stage, "the cloud had said twice that the server is gone", result)?;
     checks::check(
         stage,
         &format!("no balancer sends traffic to {lost}"),
