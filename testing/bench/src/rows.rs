@@ -1,0 +1,85 @@
+//! The rows of the table.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::manager::Subject;
+use crate::report::Measured;
+use crate::simulator::Simulator;
+use crate::wait;
+
+mod balancers;
+mod idle;
+mod many;
+mod nodes;
+mod start;
+
+/// What all rows are measured with.
+pub(crate) struct Bench {
+    pub(crate) simulator: PathBuf,
+    pub(crate) binary: Option<PathBuf>,
+    /// Nodes of the rows with many of them.
+    pub(crate) nodes: u32,
+    pub(crate) logs: Option<PathBuf>,
+}
+
+type Done<'a> = Pin<Box<dyn Future<Output = Result<()>> + 'a>>;
+
+/// Things that are measured together.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) floor: for<'a> fn(&'a Bench, &'a mut Measured) -> Done<'a>,
+    pub(crate) measure: for<'a> fn(&'a Bench, &'a Subject, &'a mut Measured) -> Done<'a>,
+}
+
+/// All rows, in the order of the table.
+pub(crate) const ROWS: [Row; 6] = [
+    Row {
+        name: "nodes",
+        floor: |bench, measured| Box::pin(nodes::floor(bench, measured)),
+        measure: |bench, subject, measured| Box::pin(nodes::measure(bench, subject, measured)),
+    },
+    Row {
+        name: "balancers",
+        floor: |bench, measured| Box::pin(balancers::floor(bench, measured)),
+        measure: |bench, subject, measured| Box::pin(balancers::measure(bench, subject, measured)),
+    },
+    Row {
+        name: "many",
+        floor: |bench, measured| Box::pin(many::floor(bench, measured)),
+        measure: |bench, subject, measured| Box::pin(many::measure(bench, subject, measured)),
+    },
+    Row {
+        name: "idle",
+        floor: |_, _| Box::pin(async { Ok(()) }),
+        measure: |bench, subject, measured| Box::pin(idle::measure(bench, subject, measured)),
+    },
+    Row {
+        name: "start",
+        floor: |_, _| Box::pin(async { Ok(()) }),
+        measure: |bench, subject, measured| Box::pin(start::measure(bench, subject, measured)),
+    },
+    Row {
+        name: "binary",
+        floor: |_, _| Box::pin(async { Ok(()) }),
+        measure: |bench, subject, measured| Box::pin(async { start::binary(bench, subject, measured) }),
+    },
+];
+
+/// Waits until the cloud has not been called for a second.
+async fn quiet(cloud: &Simulator) -> Result<()> {
+    let mut last = cloud.mark().await?;
+    wait::until(
+        "the manager leaves the cloud alone",
+        Duration::from_secs(1),
+        async || {
+            let now = cloud.mark().await?;
+            Ok((std::mem::replace(&mut last, now) == now).then_some(()))
+        },
+    )
+    .await
+}

@@ -1,0 +1,95 @@
+//! The simulated cloud, as a process of its own.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::journal::{self, Calls, Entry};
+
+/// The token that the simulator knows. It opens nothing else.
+pub(crate) const TOKEN: &str = "bench";
+
+/// Time that each call takes, in milliseconds: what a cloud close by needs at best.
+const LATENCY_MILLISECONDS: u32 = 20;
+
+/// A running simulator; killed when dropped.
+pub(crate) struct Simulator {
+    _child: Child,
+    url: String,
+    http: Client<HttpConnector, Full<Bytes>>,
+}
+
+impl Simulator {
+    /// Starts one with this many servers, named as the Nodes are. Balancers are ready at once.
+    pub(crate) async fn start(program: &Path, servers: u32) -> Result<Self> {
+        let mut child = Command::new(program)
+            .args([
+                "--listen",
+                "127.0.0.1:0",
+                "--token",
+                TOKEN,
+                "--lb-ready-after",
+                "0",
+            ])
+            .args(["--latency", &LATENCY_MILLISECONDS.to_string()])
+            .args(["--servers", &servers.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let output = child.stdout.take().context("the simulator has no output")?;
+        let url = BufReader::new(output)
+            .lines()
+            .next_line()
+            .await?
+            .context("the simulator ended before it told its address")?;
+        Ok(Self {
+            _child: child,
+            url: url.trim_end_matches('/').to_owned(),
+            http: Client::builder(TokioExecutor::new()).build_http(),
+        })
+    }
+
+    /// Where it listens.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The number of the next call.
+    pub(crate) async fn mark(&self) -> Result<u64> {
+        Ok(journal::next(&self.entries().await?))
+    }
+
+    /// The calls since a mark.
+    pub(crate) async fn calls_since(&self, mark: u64) -> Result<Calls> {
+        Ok(journal::since(&self.entries().await?, mark))
+    }
+
+    async fn entries(&self) -> Result<Vec<Entry>> {
+        let bytes = self.get("/_sim/journal").await?;
+        serde_json::from_slice(&bytes).context("the journal cannot be understood")
+    }
+
+    /// One cheap call, which takes as long as any other.
+    pub(crate) async fn touch(&self) -> Result<()> {
+        self.get("/v1/regions").await.map(drop)
+    }
+
+    async fn get(&self, path: &str) -> Result<Bytes> {
+        let request = http::Request::get(format!("{}{path}", self.url))
+            .header(http::header::AUTHORIZATION, format!("Bearer {TOKEN}"))
+            .body(Full::default())?;
+        let response = self.http.request(request).await?;
+        anyhow::ensure!(response.status().is_success(), "{path}: {}", response.status());
+        Ok(response.into_body().collect().await?.to_bytes())
+    }
+}
