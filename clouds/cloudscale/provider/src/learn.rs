@@ -206,18 +206,21 @@ fn change_listener(listener: &mut Listener, change: &ListenerChange) {
 fn change_monitor(observed: &mut Observed, id: MonitorId, change: &MonitorChange) {
     let monitors = observed.pools.iter_mut().flat_map(|pool| &mut pool.monitors);
     for monitor in monitors.filter(|monitor| monitor.uuid == id) {
-        let http = monitor.http.get_or_insert_default();
         match change {
             MonitorChange::DelayS(seconds) => monitor.delay_s = *seconds,
             MonitorChange::TimeoutS(seconds) => monitor.timeout_s = *seconds,
             MonitorChange::UpThreshold(count) => monitor.up_threshold = *count,
             MonitorChange::DownThreshold(count) => monitor.down_threshold = *count,
-            MonitorChange::HttpMethod(method) => http.method = Some(method.clone()),
-            MonitorChange::HttpPath(path) => http.url_path = Some(path.clone()),
-            MonitorChange::HttpHost(host) => http.host.clone_from(host),
-            MonitorChange::HttpExpectedCodes(codes) => http.expected_codes.clone_from(codes),
+            MonitorChange::HttpMethod(method) => http(monitor).method = Some(method.clone()),
+            MonitorChange::HttpPath(path) => http(monitor).url_path = Some(path.clone()),
+            MonitorChange::HttpHost(host) => http(monitor).host.clone_from(host),
+            MonitorChange::HttpExpectedCodes(codes) => http(monitor).expected_codes.clone_from(codes),
         }
     }
+}
+
+fn http(monitor: &mut Monitor) -> &mut MonitorHttp {
+    monitor.http.get_or_insert_default()
 }
 
 /// What a step will create, with a made-up id.

@@ -395,3 +395,15 @@ proptest! {
         run(&scenes, is_strict);
     }
 }
+
+#[test]
+fn a_number_changed_at_a_monitor_gives_it_no_http_part() {
+    let scene = |delay| Scene {
+        ports: vec![(1, true, 0, 0)],
+        nodes: 1,
+        annotations: vec![("health-monitor-type", "ping"), ("health-monitor-delay-s", delay)],
+        is_local: false,
+        has_floating_ip: false,
+    };
+    run(&[scene("2"), scene("5")], true);
+}
