@@ -1,0 +1,10 @@
+//! The program as users start it: a process of its own, with a real clock, real sockets and real signals.
+//!
+//! It is the package's own binary target, which is made from the shipped program's main function; see `Cargo.toml`.
+
+mod cli;
+mod cluster;
+mod life;
+mod logs;
+mod plan;
+pub(crate) mod program;

@@ -1,0 +1,178 @@
+//! An API server and a cloud on loopback ports, and the program between them.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bowline_cloudscale_sim::kit::Server as CloudServer;
+use bowline_cloudscale_sim::{Access, CloudscaleSim, ServerSpec};
+use bowline_kube_api::{KubeApi, Permit, ServerHandle, User};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use super::program::Running;
+
+/// Must appear in no line.
+pub(crate) const TOKEN: &str = "Zw8uKq2mN5xTfB7yRj4LsE3d";
+
+/// The manager's own at the API server.
+const KUBE_TOKEN: &str = "manager";
+
+/// Of somebody who may read the metrics.
+pub(crate) const SCRAPER: &str = "scraper";
+
+/// Both servers, in this process.
+pub(crate) struct Cluster {
+    pub(crate) api: KubeApi,
+    pub(crate) sim: CloudscaleSim,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) cloud_url: String,
+    pub(crate) port: u16,
+    _api_server: ServerHandle,
+    _cloud_server: CloudServer,
+    _directory: TempDir,
+}
+
+impl Cluster {
+    pub(crate) async fn start() -> Self {
+        let account = User::service_account("kube-system", "cloud-controller-manager", "");
+        let api = KubeApi::builder()
+            .permit(Permit::new(&account.name, &["*"], "*", &["*"]))
+            .permit(Permit::new("system:scraper", &["get"], "", &["/metrics"]))
+            .token(KUBE_TOKEN, account)
+            .token(SCRAPER, User::new("system:scraper", &[]))
+            .build();
+        let sim = CloudscaleSim::builder().token(TOKEN, Access::ReadWrite).build();
+        let api_server = api.serve(listener().await).unwrap();
+        let cloud_server = sim.serve(listener().await).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let kubeconfig = directory.path().join("kubeconfig");
+        let text = KubeApi::kubeconfig(api_server.address())
+            .replace("user: {}", &format!("user: {{token: {KUBE_TOKEN}}}"));
+        std::fs::write(&kubeconfig, text).unwrap();
+        Self {
+            cloud_url: cloud_server.url(),
+            port: free_port().await,
+            api,
+            sim,
+            kubeconfig,
+            _api_server: api_server,
+            _cloud_server: cloud_server,
+            _directory: directory,
+        }
+    }
+
+    /// The flags that every start needs.
+    pub(crate) fn arguments(&self, more: &[&str]) -> Vec<String> {
+        let mut all = vec![
+            "--cloud-provider=cloudscale".to_owned(),
+            "--allow-untagged-cloud".to_owned(),
+            format!("--kubeconfig={}", self.kubeconfig.display()),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={}", self.port),
+            // Shorter than by default, so that no test waits for 15 s; the proportions are the same.
+            "--leader-elect-lease-duration=6s".to_owned(),
+            "--leader-elect-renew-deadline=4s".to_owned(),
+            "--leader-elect-retry-period=500ms".to_owned(),
+        ];
+        all.extend(more.iter().map(|it| (*it).to_owned()));
+        all
+    }
+
+    pub(crate) fn variables(&self) -> Vec<(String, String)> {
+        vec![
+            ("CLOUDSCALE_ACCESS_TOKEN".to_owned(), TOKEN.to_owned()),
+            ("CLOUDSCALE_API_URL".to_owned(), self.cloud_url.clone()),
+        ]
+    }
+
+    /// Starts the manager with these flags besides the usual ones.
+    pub(crate) fn manager(&self, more: &[&str]) -> Running {
+        Running::start(
+            "cloud-controller-manager",
+            &self.arguments(more),
+            &self.variables(),
+        )
+    }
+
+    /// A server, and a Node that waits for it to be looked up.
+    pub(crate) fn join(&self, name: &str) {
+        self.sim.add_server(ServerSpec::new(name));
+        let taint = json!({ "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule" });
+        self.apply(json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
+            "spec": { "taints": [taint] },
+            "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+        }));
+    }
+
+    pub(crate) fn add_service(&self, name: &str) {
+        self.apply(json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": name, "namespace": "default" },
+            "spec": { "type": "LoadBalancer", "ports": [{ "name": "http", "port": 80, "protocol": "TCP" }] },
+        }));
+    }
+
+    pub(crate) fn apply(&self, object: Value) {
+        self.api.apply_json(object).expect("a valid object");
+    }
+
+    pub(crate) fn is_initialized(&self, name: &str) -> bool {
+        let node = self.api.object("Node", "", name).expect("the node is there");
+        node["spec"]["providerID"].is_string() && node["spec"]["taints"].as_array().is_none_or(Vec::is_empty)
+    }
+
+    pub(crate) fn has_address(&self, name: &str) -> bool {
+        let service = self
+            .api
+            .object("Service", "default", name)
+            .expect("the service is there");
+        service["status"]["loadBalancer"]["ingress"][0]["ip"].is_string()
+    }
+
+    pub(crate) fn holder(&self) -> Option<String> {
+        let lease = self
+            .api
+            .object("Lease", "kube-system", "cloud-controller-manager")?;
+        Some(
+            lease["spec"]["holderIdentity"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        )
+    }
+
+    /// Asks the program's own port; nothing if nobody answers.
+    pub(crate) async fn ask(&self, path: &str) -> Option<(u16, String)> {
+        self.ask_as(None, path).await
+    }
+
+    /// The same with a bearer token.
+    pub(crate) async fn ask_as(&self, token: Option<&str>, path: &str) -> Option<(u16, String)> {
+        let mut config = kube::Config::new(format!("https://127.0.0.1:{}", self.port).parse().unwrap());
+        config.accept_invalid_certs = true; // it is signed by itself
+        config.connect_timeout = Some(Duration::from_secs(5));
+        let client = kube::Client::try_from(config).unwrap();
+        let mut request = http::Request::get(path);
+        if let Some(token) = token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let request = request.body(Body::empty()).unwrap();
+        let answer = client.send(request).await.ok()?;
+        let status = answer.status().as_u16();
+        let body = answer.into_body().collect().await.ok()?.to_bytes();
+        Some((status, String::from_utf8_lossy(&body).into_owned()))
+    }
+}
+
+async fn listener() -> TcpListener {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap()
+}
+
+/// A port that is free at this moment.
+async fn free_port() -> u16 {
+    listener().await.local_addr().unwrap().port()
+}

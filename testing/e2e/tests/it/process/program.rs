@@ -1,0 +1,117 @@
+//! Starting the program.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{ExitStatus, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+/// The program.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_bowline-under-test");
+
+/// Ends a wait that never ends. A machine with two cores may be busy with other tests.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Runs a command line to its end under this name, in an empty environment but for these variables.
+pub(crate) fn run_as(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    std::process::Command::new(PROGRAM)
+        .arg0(name)
+        .args(arguments)
+        .env_clear()
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts")
+}
+
+/// The same by a link to the program, as an image has one.
+pub(crate) fn run_by_link(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let link = directory.path().join(name);
+    std::os::unix::fs::symlink(Path::new(PROGRAM), &link).unwrap();
+    std::process::Command::new(&link)
+        .args(arguments)
+        .env_clear()
+        .envs(variables.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts")
+}
+
+/// A program that runs; killed when this is dropped.
+pub(crate) struct Running {
+    child: Child,
+    log: Arc<Mutex<Vec<String>>>,
+    reader: tokio::task::JoinHandle<()>,
+}
+
+impl Running {
+    /// Starts it under this name, in an empty environment but for these variables.
+    pub(crate) fn start(name: &str, arguments: &[String], variables: &[(String, String)]) -> Self {
+        let mut command = Command::new(PROGRAM);
+        command
+            .arg0(name)
+            .args(arguments)
+            .env_clear()
+            .envs(variables.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command.spawn().expect("the program starts");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let sink = Arc::clone(&log);
+        let reader = tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                sink.lock().unwrap().push(line);
+            }
+        });
+        Self { child, log, reader }
+    }
+
+    /// Its log so far.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id().expect("it runs")).unwrap();
+        kill_process(Pid::from_raw(id).unwrap(), signal).expect("it runs");
+    }
+
+    /// Waits for its end and the end of its log; says how long that took.
+    pub(crate) async fn ended(&mut self) -> (ExitStatus, Duration) {
+        let begun = Instant::now();
+        let status = match tokio::time::timeout(DEADLINE, self.child.wait()).await {
+            Ok(status) => status.unwrap(),
+            Err(_) => panic!("still running:\n{}", self.log().join("\n")),
+        };
+        (&mut self.reader).await.expect("no panic");
+        (status, begun.elapsed())
+    }
+
+    /// Waits for a condition; if it never holds, shows the log.
+    pub(crate) async fn until(&self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
+        let begun = Instant::now();
+        while !condition().await {
+            assert!(
+                begun.elapsed() < DEADLINE,
+                "never: {what}; log:\n{}",
+                self.log().join("\n")
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Waits for a line of the log.
+    pub(crate) async fn until_logged(&self, text: &str) {
+        self.until(text, async || self.log().iter().any(|line| line.contains(text)))
+            .await;
+    }
+}

@@ -1,0 +1,6 @@
+//! The program against a real kube-apiserver, for what only that can prove: its validation, its patches, its RBAC.
+//!
+//! Where the servers are not built, each test says what it left out; in continuous integration that is a failure.
+
+mod plane;
+mod scenarios;

@@ -1,0 +1,270 @@
+//! A control plane, a cloud on a loopback port, and the program with the rights that its Go predecessor was given.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bowline_cloudscale_sim::kit::Server as CloudServer;
+use bowline_cloudscale_sim::{Access, CloudscaleSim, ServerSpec};
+use bowline_control_plane::{AuditEvent, ControlPlane, Options, Version, binaries_or_leave_out};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Event, Node, Service};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::process::program::{DEADLINE, Running};
+
+const TOKEN: &str = "Hn3pVd8yGc6tWq1zXe9uRs5b";
+const ACCOUNT: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
+
+/// The role of the cloudscale manager as its released manifest has it, word by word: not one verb more.
+const ROLE: &str = r#"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: "system:cloud-controller-manager"}
+rules:
+- {apiGroups: [""], resources: [events], verbs: [create, patch, update]}
+- {apiGroups: [""], resources: [nodes], verbs: ["*"]}
+- {apiGroups: [""], resources: [nodes/status], verbs: [patch]}
+- {apiGroups: [""], resources: [services], verbs: [list, patch, update, watch]}
+- {apiGroups: [""], resources: [services/status], verbs: [list, patch, update, watch]}
+- {apiGroups: [""], resources: [serviceaccounts], verbs: [create]}
+- {apiGroups: [""], resources: [persistentvolumes], verbs: [get, list, update, watch]}
+- {apiGroups: [""], resources: [endpoints], verbs: [create, get, list, watch, update]}
+- {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: "system:cloud-controller-manager"}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:cloud-controller-manager"}
+subjects:
+- {kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}
+"#;
+
+pub(crate) struct Plane {
+    plane: ControlPlane,
+    pub(crate) sim: CloudscaleSim,
+    cloud: CloudServer,
+    kubeconfig: PathBuf,
+    /// Requests before the program was started.
+    earlier: usize,
+}
+
+impl Plane {
+    /// Nothing if the servers are not built.
+    pub(crate) async fn start(what: &str) -> Option<Self> {
+        let version = Version::wanted().unwrap();
+        binaries_or_leave_out(version, what)?;
+        let options = Options {
+            version,
+            audit: true,
+            ..Options::default()
+        };
+        let plane = ControlPlane::start(options).await.unwrap();
+        plane.apply(ROLE).await.unwrap();
+        let kubeconfig = plane
+            .kubeconfig_for_service_account("kube-system", "cloud-controller-manager")
+            .await
+            .unwrap();
+        let sim = CloudscaleSim::builder().token(TOKEN, Access::ReadWrite).build();
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let mut this = Self {
+            cloud: sim.serve(listener).unwrap(),
+            kubeconfig: kubeconfig.path().to_owned(),
+            plane,
+            sim,
+            earlier: 0,
+        };
+        this.allowed().await;
+        this.earlier = this.plane.audit_events().unwrap().len();
+        Some(this)
+    }
+
+    /// The authorizer sees a new role through a watch, so a moment after it was written.
+    async fn allowed(&self) {
+        let parsed = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
+        let config = kube::Config::from_custom_kubeconfig(parsed, &Default::default())
+            .await
+            .unwrap();
+        let nodes: Api<Node> = Api::all(kube::Client::try_from(config).unwrap());
+        self.until("the role works", async || {
+            nodes.list(&ListParams::default()).await.is_ok()
+        })
+        .await;
+    }
+
+    /// Starts the program as the released manifest does.
+    pub(crate) fn manager(&self) -> Running {
+        self.manager_with(&[])
+    }
+
+    /// The same with more flags.
+    pub(crate) fn manager_with(&self, more: &[&str]) -> Running {
+        let mut arguments = vec![
+            "--allow-untagged-cloud".to_owned(),
+            "--v=4".to_owned(),
+            "--concurrent-service-syncs=2".to_owned(),
+            "--secure-port=0".to_owned(),
+            format!("--kubeconfig={}", self.kubeconfig.display()),
+        ];
+        arguments.extend(more.iter().map(|it| (*it).to_owned()));
+        let variables = [
+            ("CLOUDSCALE_ACCESS_TOKEN".to_owned(), TOKEN.to_owned()),
+            ("CLOUDSCALE_API_URL".to_owned(), self.cloud.url()),
+        ];
+        Running::start("cloudscale-cloud-controller-manager", &arguments, &variables)
+    }
+
+    fn nodes(&self) -> Api<Node> {
+        Api::all(self.plane.client())
+    }
+
+    fn services(&self) -> Api<Service> {
+        Api::default_namespaced(self.plane.client())
+    }
+
+    pub(crate) async fn node(&self, name: &str) -> Option<Node> {
+        self.nodes().get_opt(name).await.unwrap()
+    }
+
+    pub(crate) async fn service(&self, name: &str) -> Option<Service> {
+        self.services().get_opt(name).await.unwrap()
+    }
+
+    /// Creates a Node as a kubelet does: the object, then its status.
+    pub(crate) async fn add_node(&self, node: Value) {
+        let object: Node = serde_json::from_value(node.clone()).unwrap();
+        let name = object.metadata.name.clone().unwrap();
+        self.nodes()
+            .create(&PostParams::default(), &object)
+            .await
+            .unwrap();
+        self.set_status(&name, &node["status"]).await;
+    }
+
+    async fn set_status(&self, name: &str, status: &Value) {
+        let patch = Patch::Merge(json!({ "status": status }));
+        self.nodes()
+            .patch_status(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn set_ready(&self, name: &str, status: &str) {
+        self.set_status(
+            name,
+            &json!({ "conditions": [{ "type": "Ready", "status": status }] }),
+        )
+        .await;
+    }
+
+    /// A server and its Node, which waits for it to be looked up.
+    pub(crate) async fn join(&self, name: &str) -> Uuid {
+        let server = self.sim.add_server(ServerSpec::new(name));
+        let taint = json!({ "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule" });
+        self.add_node(json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
+            "spec": { "taints": [taint] },
+            "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+        }))
+        .await;
+        server
+    }
+
+    pub(crate) async fn add_service(&self, service: Value) -> Service {
+        let service: Service = serde_json::from_value(service).unwrap();
+        self.services()
+            .create(&PostParams::default(), &service)
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn patch_service(&self, name: &str, patch: Value) {
+        let patch = Patch::Merge(patch);
+        self.services()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn delete_service(&self, name: &str) {
+        self.services()
+            .delete(name, &DeleteParams::default())
+            .await
+            .unwrap();
+    }
+
+    /// The reasons of the events on an object.
+    pub(crate) async fn reasons(&self, object: &str) -> Vec<String> {
+        let events: Api<Event> = Api::all(self.plane.client());
+        let events = events.list(&ListParams::default()).await.unwrap();
+        events
+            .into_iter()
+            .filter(|event| event.involved_object.name.as_deref() == Some(object))
+            .filter_map(|event| event.reason)
+            .collect()
+    }
+
+    pub(crate) async fn holder(&self) -> String {
+        let leases: Api<Lease> = Api::namespaced(self.plane.client(), "kube-system");
+        let lease = leases.get_opt("cloud-controller-manager").await.unwrap();
+        lease
+            .and_then(|lease| lease.spec?.holder_identity)
+            .unwrap_or_default()
+    }
+
+    /// What the program asked the API server for.
+    pub(crate) fn requests(&self) -> Vec<AuditEvent> {
+        let mut events = self.plane.audit_events().unwrap().split_off(self.earlier);
+        events.retain(|event| event.user == ACCOUNT);
+        events
+    }
+
+    /// What it changed, lease and events left aside.
+    pub(crate) fn object_writes(&self) -> Vec<String> {
+        self.requests()
+            .iter()
+            .filter(|event| !matches!(event.verb.as_str(), "get" | "list" | "watch"))
+            .filter(|event| !event.uri.contains("/leases") && !event.uri.contains("/events"))
+            .map(|event| format!("{} {}", event.verb, event.uri))
+            .collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_nothing_forbidden(&self) {
+        let forbidden: Vec<AuditEvent> = self
+            .requests()
+            .into_iter()
+            .filter(|event| event.forbidden)
+            .collect();
+        assert!(forbidden.is_empty(), "{forbidden:#?}");
+        assert!(self.requests().len() > 5, "it hardly asked for anything");
+    }
+
+    pub(crate) async fn until(&self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
+        let begun = Instant::now();
+        while !condition().await {
+            assert!(begun.elapsed() < DEADLINE, "never: {what}");
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    }
+
+    /// Waits until a value does not change for some seconds: the end of everything that is under way.
+    pub(crate) async fn unchanged<T: PartialEq + Debug>(&self, mut value: impl FnMut() -> T) -> T {
+        let (mut last, mut since) = (value(), Instant::now());
+        let begun = since;
+        while since.elapsed() < Duration::from_secs(3) {
+            assert!(begun.elapsed() < DEADLINE, "always new: {last:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            let next = value();
+            if next != last {
+                (last, since) = (next, Instant::now());
+            }
+        }
+        last
+    }
+}

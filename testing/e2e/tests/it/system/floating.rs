@@ -1,0 +1,112 @@
+//! Floating IPs.
+
+use bowline_cloudscale_sim::{FloatingSpec, Target};
+use serde_json::json;
+
+use super::objects::{service, web};
+use super::world::{SECOND, World};
+
+fn list(addresses: &[&str]) -> String {
+    json!(addresses).to_string()
+}
+
+async fn with_floating_ip() -> (World, String) {
+    let mut world = World::new();
+    let server = world.add_node("n1");
+    world.add_node("n2");
+    let spec = FloatingSpec {
+        address: Some("198.51.100.9".parse().unwrap()),
+        target: Some(Target::Server(server)),
+        ..FloatingSpec::default()
+    };
+    world.sim.add_floating_ip(spec);
+    world.start();
+    world.rest().await;
+    (world, "198.51.100.9/32".to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn c38_a_floating_ip_moves_last_and_once() {
+    let (world, ip) = with_floating_ip().await;
+    let begun = world.since();
+    world.apply(web());
+    world.annotate("web", "floating-ips", &list(&[&ip]));
+    world.settled("web").await;
+    let writes = world.writes(begun);
+    assert_eq!(writes.last().unwrap(), "PATCH floating-ips/:address");
+    assert_eq!(
+        writes
+            .iter()
+            .filter(|write| write.contains("floating-ips"))
+            .count(),
+        1
+    );
+    let balancer = world.sim.load_balancers()[0].uuid;
+    assert_eq!(
+        world.sim.floating_ips()[0].target,
+        Some(Target::LoadBalancer(balancer))
+    );
+    assert!(world.reasons("web").contains(&"FloatingIPMoved".to_owned()));
+
+    let begun = world.since();
+    world.annotate("web", "timeout-member-data-ms", "60000");
+    world.rest().await;
+    assert_eq!(world.writes(begun), ["PATCH load-balancers/listeners/:id"; 2]);
+    world.assert_sound();
+}
+
+#[tokio::test(start_paused = true)]
+async fn c39_c40_the_length_may_be_left_out_and_a_dropped_one_stays() {
+    let (world, _) = with_floating_ip().await;
+    world.apply(web());
+    world.annotate("web", "floating-ips", &list(&["198.51.100.9"]));
+    world.settled("web").await;
+    let balancer = world.sim.load_balancers()[0].uuid;
+    assert_eq!(
+        world.sim.floating_ips()[0].target,
+        Some(Target::LoadBalancer(balancer))
+    );
+    let begun = world.since();
+    world.annotate("web", "unrelated", "x");
+    world.rest().await;
+    world.unannotate("web", "floating-ips");
+    world.rest().await;
+    assert!(world.writes(begun).is_empty(), "{:?}", world.writes(begun));
+    assert_eq!(
+        world.sim.floating_ips()[0].target,
+        Some(Target::LoadBalancer(balancer))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn c41_one_address_for_two_services_is_refused_and_deletion_works() {
+    let (world, ip) = with_floating_ip().await;
+    let mut a = service("a", &[("", 80, 30080)]);
+    a["metadata"]["annotations"] = json!({ super::objects::key("floating-ips"): list(&[&ip]) });
+    world.apply(a.clone());
+    world.settled("a").await;
+    let begun = world.since();
+    a["metadata"]["name"] = json!("b");
+    a["spec"]["ports"][0]["nodePort"] = json!(30081);
+    world.apply(a);
+    world
+        .until("the event", |w| {
+            w.reasons("b").contains(&"SyncLoadBalancerFailed".to_owned())
+        })
+        .await;
+    world.pass(SECOND * 60).await;
+    let events = world.events("b");
+    assert!(
+        events
+            .iter()
+            .any(|line| line.contains("assigned to another service") && line.contains("198.51.100.9/32->a")),
+        "{events:?}"
+    );
+    assert!(world.writes(begun).is_empty(), "{:?}", world.writes(begun));
+    assert_eq!(world.sim.load_balancers().len(), 1);
+
+    world.delete_service("b");
+    world.until("gone", |w| w.service("b").is_none()).await;
+    assert_eq!(world.sim.load_balancers().len(), 1);
+    world.assert_sound();
+}

@@ -1,0 +1,114 @@
+//! The death of a process at a chosen moment.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use http::Method;
+use tokio_util::sync::CancellationToken;
+
+/// Burns with each write that one process makes; when it is used up, that process has made its last.
+///
+/// The write itself is carried out, its answer reaches nobody, and no request leaves the process any more.
+#[derive(Clone, Debug)]
+pub(crate) struct Fuse {
+    left: Arc<AtomicUsize>,
+    dead: CancellationToken,
+}
+
+impl Fuse {
+    /// For a process that dies in its `nth` write, counted from 1.
+    pub(crate) fn at(nth: usize) -> Self {
+        Self {
+            left: Arc::new(AtomicUsize::new(nth)),
+            dead: CancellationToken::new(),
+        }
+    }
+
+    /// For a process that does not die.
+    pub(crate) fn never() -> Self {
+        Self::at(usize::MAX)
+    }
+
+    pub(crate) fn is_burnt(&self) -> bool {
+        self.dead.is_cancelled()
+    }
+
+    pub(crate) async fn burnt(&self) {
+        self.dead.cancelled().await;
+    }
+
+    fn burn(&self) {
+        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.dead.cancel();
+        }
+    }
+
+    /// A connection of the process, whose writes burn the fuse.
+    pub(crate) fn on<S>(&self, inner: S) -> Fused<S> {
+        Fused {
+            inner,
+            fuse: self.clone(),
+            burns: true,
+        }
+    }
+
+    /// A connection of the process that only ends with it.
+    pub(crate) fn beside<S>(&self, inner: S) -> Fused<S> {
+        Fused {
+            burns: false,
+            ..self.on(inner)
+        }
+    }
+}
+
+/// A connection that breaks when its process dies.
+#[derive(Clone)]
+pub(crate) struct Fused<S> {
+    inner: S,
+    fuse: Fuse,
+    burns: bool,
+}
+
+/// Whether a request changes something that the process leaves behind; the lease is none of that, nor are questions.
+fn counts<B>(request: &http::Request<B>) -> bool {
+    let path = request.uri().path();
+    *request.method() != Method::GET && !path.contains("/leases") && !path.contains("reviews")
+}
+
+impl<S, B> tower::Service<http::Request<B>> for Fused<S>
+where
+    S: tower::Service<http::Request<B>>,
+    S::Future: Send + 'static,
+    S::Response: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let fuse = self.fuse.clone();
+        if fuse.is_burnt() {
+            return Box::pin(std::future::pending());
+        }
+        let burns = self.burns && counts(&request);
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let answer = answer.await;
+            if burns {
+                fuse.burn();
+            }
+            if fuse.is_burnt() {
+                std::future::pending::<()>().await;
+            }
+            answer
+        })
+    }
+}
