@@ -43,7 +43,6 @@ use tokio::time::Instant;
 
 use crate::metrics::ControllerMetrics;
 use crate::queue::WorkQueue;
-use changes::needs_update;
 use lanes::Lanes;
 use node_changes::NodeChanges;
 use reconcile::{Failure, Outcome};
@@ -306,7 +305,7 @@ impl ServiceController {
                 let key = ServiceKey::of(new);
                 let concerns_us = self.tracked(&key, |tracked| {
                     tracked.is_foreign |= facts::class(new).is_some();
-                    needs_update(tracked.synced.as_deref().unwrap_or(old), new)
+                    tracked.is_changed(old, new)
                 });
                 let begins_cleanup = facts::needs_cleanup(new) && !facts::needs_cleanup(old);
                 if concerns_us || begins_cleanup {

@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 
 use super::drive::{DriveError, Driven, Hooks, drive};
 use super::status::is_published;
-use super::tracking::{Causes, NodeIdentities, Parked, Progress, identities};
+use super::tracking::{Causes, NodeIdentities, Parked, Progress, Tracked, identities};
 use super::{ServiceController, reasons};
 
 /// How a sync of one Service ended, and when it comes back.
@@ -332,18 +332,18 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
         Box::pin(async move {
             let service = self.latest();
             let kube = &self.controller.kube;
+            let tracked = |change: &dyn Fn(&mut Tracked)| self.controller.tracked(self.key, |it| change(it));
+            if let KubeWrite::AnnotateNode { node, annotations } = write {
+                return kube.annotate_node(node, annotations).await.map(drop);
+            }
+            tracked(&|it| it.expect_write(write));
             let written = match write {
-                KubeWrite::AnnotateService(annotations) => {
-                    kube.annotate_service(&service, annotations).await?
-                }
-                KubeWrite::SetLoadBalancerIp { ip, .. } => kube.set_load_balancer_ip(&service, ip).await?,
-                KubeWrite::AnnotateNode { node, annotations } => {
-                    return kube.annotate_node(node, annotations).await.map(drop);
-                }
+                KubeWrite::AnnotateService(annotations) => kube.annotate_service(&service, annotations).await,
+                KubeWrite::SetLoadBalancerIp { ip, .. } => kube.set_load_balancer_ip(&service, ip).await,
+                KubeWrite::AnnotateNode { .. } => return Ok(()), // done above
             };
-            self.controller
-                .tracked(self.key, |tracked| tracked.remember_write(write));
-            lock(&self.facts).service = Arc::new(written);
+            tracked(&|it| it.written(write, written.is_ok()));
+            lock(&self.facts).service = Arc::new(written?);
             Ok(())
         })
     }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{KubeWrite, Node, NodeName, Reconcile, Service, ServiceFacts, facts};
 
+use super::changes::needs_update;
+
 /// Why a Service is to be looked at. Causes add up until the next sync takes them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Causes {
@@ -96,6 +98,8 @@ pub(crate) struct Tracked {
     pub(crate) causes: Causes,
     /// The Service as it was last handed to a sync, with our own annotations since then.
     pub(crate) synced: Option<Arc<Service>>,
+    /// The same with a write of ours that is under way: the watch may show it before the answer has come.
+    expected: Option<Arc<Service>>,
     /// The Nodes of the last sync that succeeded.
     pub(crate) nodes: Option<NodeIdentities>,
     /// The sync that waits for the cloud.
@@ -127,11 +131,27 @@ impl Tracked {
         });
     }
 
-    /// Remembers our own write to the Service, so that its echo is no change.
-    pub(crate) fn remember_write(&mut self, write: &KubeWrite) {
-        if let Some(synced) = &mut self.synced {
+    /// Our own write to the Service is about to be sent.
+    pub(crate) fn expect_write(&mut self, write: &KubeWrite) {
+        self.expected = self.synced.clone();
+        if let Some(expected) = &mut self.expected {
+            write.predict(Arc::make_mut(expected));
+        }
+    }
+
+    /// The write that was expected has been answered. If it was made, it is remembered, so that its echo is no change.
+    pub(crate) fn written(&mut self, write: &KubeWrite, is_made: bool) {
+        self.expected = None;
+        if is_made && let Some(synced) = &mut self.synced {
             write.predict(Arc::make_mut(synced));
         }
+    }
+
+    /// Whether this change is more than our own writing.
+    pub(crate) fn is_changed(&self, old: &Service, new: &Service) -> bool {
+        let is_echo = |expected: &Arc<Service>| !needs_update(expected, new);
+        needs_update(self.synced.as_deref().unwrap_or(old), new)
+            && !self.expected.as_ref().is_some_and(is_echo)
     }
 
     /// Whether a balancer may exist for a Service that this loop has synced.

@@ -81,6 +81,24 @@ async fn our_own_annotation_leads_to_no_cloud_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn our_own_annotation_may_be_seen_before_it_is_answered() {
+    let mut world = World::new(&["a"]);
+    world.answers_late = Duration::from_millis(300);
+    world.start();
+    world.add_service("web");
+    world.settled("web").await;
+    world.pass(seconds(5)).await;
+    assert_eq!(
+        world.service("web").unwrap()["metadata"]["annotations"][cloud::MARK],
+        "yes"
+    );
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
     let world = World::running(&["a"]).await;
     world.add_service("web");

@@ -15,10 +15,11 @@ use bowline_controllers::queue::{Backoff, QueueMetrics, WorkQueue};
 use bowline_controllers::service::{COMPONENT, ServiceContext, ServiceController, ServiceSettings};
 use bowline_kube_api::KubeApi;
 use bowline_kube_io::{
-    EventSink, Kube, KubeOptions, NodeCache, ServiceCache, TokioClock, watch_nodes, watch_services,
+    Body, EventSink, Kube, KubeOptions, NodeCache, ServiceCache, TokioClock, watch_nodes, watch_services,
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use tower::ServiceExt as _;
 
 use super::cloud::Cloud;
 
@@ -29,6 +30,8 @@ pub(super) struct World {
     pub(super) api: KubeApi,
     pub(super) cloud: Arc<Cloud>,
     pub(super) metrics: ControllerMetrics,
+    /// How long answers to patches of Services are on their way: watches show the change sooner.
+    pub(super) answers_late: Duration,
     tasks: JoinSet<()>,
 }
 
@@ -41,6 +44,7 @@ impl World {
             api,
             cloud: Cloud::new(),
             metrics: ControllerMetrics::default(),
+            answers_late: Duration::ZERO,
             tasks: JoinSet::new(),
         };
         for node in nodes {
@@ -59,8 +63,21 @@ impl World {
     /// Starts the loop as a new process would.
     pub(super) fn start(&mut self) {
         let clock = Arc::new(TokioClock::starting_at(self.api.now()));
+        let (api, late) = (self.api.service(), self.answers_late);
+        let server = tower::service_fn(move |request: http::Request<Body>| {
+            let is_late =
+                request.method() == http::Method::PATCH && request.uri().path().contains("/services/");
+            let answer = api.clone().oneshot(request);
+            async move {
+                let answer = answer.await;
+                if is_late && !late.is_zero() {
+                    tokio::time::sleep(late).await;
+                }
+                answer
+            }
+        });
         let kube = Kube::with_service(
-            self.api.service(),
+            server,
             KubeOptions {
                 clock,
                 ..KubeOptions::new("test/1")
