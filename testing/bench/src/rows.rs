@@ -70,16 +70,23 @@ pub(crate) const ROWS: [Row; 6] = [
     },
 ];
 
-/// Waits until the cloud has not been called for a second.
+/// Waits until the cloud has not been called for this long. Managers look again some time after they have written.
+const QUIET: Duration = Duration::from_secs(2);
+
 async fn quiet(cloud: &Simulator) -> Result<()> {
-    let mut last = cloud.mark().await?;
-    wait::until(
-        "the manager leaves the cloud alone",
-        Duration::from_secs(1),
-        async || {
-            let now = cloud.mark().await?;
-            Ok((std::mem::replace(&mut last, now) == now).then_some(()))
-        },
-    )
+    let mut last = None;
+    wait::until("the manager leaves the cloud alone", QUIET, async || {
+        let now = cloud.mark().await?;
+        Ok((last.replace(now) == Some(now)).then_some(()))
+    })
     .await
+}
+
+/// Keeps the record of the cloud's calls beside the managers' logs, to see what the figures are made of.
+async fn keep_journal(bench: &Bench, cloud: &Simulator, row: &str, subject: &Subject) -> Result<()> {
+    if let Some(directory) = &bench.logs {
+        let file = directory.join(format!("{}-{row}-journal.json", subject.name));
+        std::fs::write(file, cloud.journal().await?)?;
+    }
+    Ok(())
 }

@@ -74,9 +74,13 @@ impl Simulator {
         Ok(journal::since(&self.entries().await?, mark))
     }
 
+    /// The whole record, JSON.
+    pub(crate) async fn journal(&self) -> Result<Bytes> {
+        self.get("/_sim/journal").await
+    }
+
     async fn entries(&self) -> Result<Vec<Entry>> {
-        let bytes = self.get("/_sim/journal").await?;
-        serde_json::from_slice(&bytes).context("the journal cannot be understood")
+        serde_json::from_slice(&self.journal().await?).context("the journal cannot be understood")
     }
 
     /// One cheap call, which takes as long as any other.

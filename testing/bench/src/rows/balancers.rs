@@ -3,7 +3,7 @@
 use anyhow::Result;
 use tokio::time::Instant;
 
-use super::{Bench, quiet};
+use super::{Bench, keep_journal, quiet};
 use crate::manager::{Manager, Subject};
 use crate::nodes::{self, TaintWatch};
 use crate::report::{Figure, Measured};
@@ -60,5 +60,5 @@ pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Mea
     services::delete(&world.client, SERVICES).await?;
     services::all_gone(&world.client).await?;
     measured.time(Figure::RemovalTime, begun.elapsed());
-    Ok(())
+    keep_journal(bench, &world.cloud, "balancers", subject).await
 }

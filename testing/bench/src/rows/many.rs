@@ -6,7 +6,7 @@ use anyhow::Result;
 use tokio::time::Instant;
 
 use super::balancers::settled;
-use super::{Bench, quiet};
+use super::{Bench, keep_journal, quiet};
 use crate::manager::Subject;
 use crate::report::{Figure, Measured};
 use crate::world::World;
@@ -57,5 +57,5 @@ pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Mea
     if let Some(reads) = world.cloud.calls_since(mark).await?.reads {
         measured.number(Figure::NodeAddedReads, reads);
     }
-    Ok(())
+    keep_journal(bench, &world.cloud, "many", subject).await
 }
