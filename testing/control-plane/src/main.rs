@@ -59,11 +59,17 @@ fn command() -> Command {
 async fn start(version: Version) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for signals")?;
-    let plane = ControlPlane::start(Options {
+    let options = Options {
         version,
         ..Options::default()
-    })
-    .await?;
+    };
+    // A start that is given up leaves nothing behind, so nobody has to wait for it to end first.
+    let plane = tokio::select! {
+        biased;
+        _ = interrupt.recv() => return Ok(()),
+        _ = terminate.recv() => return Ok(()),
+        plane = ControlPlane::start(options) => plane?,
+    };
     println!("export KUBECONFIG={}", plane.admin().path().display());
     eprintln!("{} is ready; Ctrl-C stops it and removes its files", plane.url());
     tokio::select! {
