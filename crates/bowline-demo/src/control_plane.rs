@@ -11,8 +11,10 @@ use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
+use tokio_util::sync::CancellationToken;
 
 use crate::api::Api;
+use crate::args::Args;
 
 /// Which API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,14 +47,13 @@ enum Server {
 impl ControlPlane {
     /// Starts one. `directory` is for files that may vanish with the demo.
     pub(crate) async fn start(
-        kind: Kind,
-        listen: SocketAddr,
-        seed: u64,
+        args: &Args,
         directory: &Path,
+        interrupt: &CancellationToken,
     ) -> anyhow::Result<Self> {
-        match kind {
-            Kind::Embedded => Self::embedded(listen, seed, directory).await,
-            Kind::Real => Self::real().await,
+        match args.control_plane {
+            Kind::Embedded => Self::embedded(args.listen, args.seed, directory).await,
+            Kind::Real => Self::real(interrupt).await,
         }
     }
 
@@ -72,9 +73,19 @@ impl ControlPlane {
         })
     }
 
-    async fn real() -> anyhow::Result<Self> {
+    /// It may be built first, so this is the one start that an interrupt has to cut short.
+    async fn real(interrupt: &CancellationToken) -> anyhow::Result<Self> {
         let mut process = Process::start()?;
-        let kubeconfig = process.kubeconfig().await.context(NEEDS_GO)?;
+        let started = tokio::select! {
+            biased;
+            () = interrupt.cancelled() => None,
+            kubeconfig = process.kubeconfig() => Some(kubeconfig),
+        };
+        let Some(kubeconfig) = started else {
+            process.stop().await;
+            bail!("interrupted");
+        };
+        let kubeconfig = kubeconfig.context(NEEDS_GO)?;
         let text = std::fs::read_to_string(&kubeconfig)
             .with_context(|| format!("cannot read {}", kubeconfig.display()))?;
         Ok(Self {
@@ -212,8 +223,8 @@ mod tests {
     #[tokio::test]
     async fn the_embedded_server_is_reached_through_its_kubeconfig() {
         let directory = tempfile::tempdir().unwrap();
-        let any = "127.0.0.1:0".parse().unwrap();
-        let plane = ControlPlane::start(Kind::Embedded, any, 1, directory.path())
+        let args = Args::parse(["demo"]).unwrap();
+        let plane = ControlPlane::start(&args, directory.path(), &CancellationToken::new())
             .await
             .unwrap();
         let version = plane.api().read("/version").await.unwrap();

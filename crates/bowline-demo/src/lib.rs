@@ -4,6 +4,14 @@
 //! for what runs on nodes, [`workload`] answers visitors, and [`manager`] is the manager itself, started with the command
 //! line of the deployed manifest. [`stage`] starts and stops them, [`story`] is what happens, [`reporter`] tells it.
 
+#![cfg_attr(
+    not(feature = "cloudscale"),
+    allow(
+        unused,
+        reason = "without any cloud nobody uses the parts; it says so when it is run"
+    )
+)]
+
 mod api;
 mod args;
 mod cloud;
@@ -29,16 +37,20 @@ pub use tokio_util::sync::CancellationToken;
 
 use stage::Stage;
 
+const GOODBYE: &str = "everything is stopped, nothing is left behind";
+
 /// Runs the demo until its story ends (`--once`), or until it is interrupted, which is no error.
 ///
 /// # Errors
 ///
 /// What could not be started, or the first point of the story that does not hold.
 pub async fn run(args: &Args, narrator: Narrator, interrupt: CancellationToken) -> anyhow::Result<()> {
-    let stage = tokio::select! {
-        biased;
-        () = interrupt.cancelled() => return Ok(()),
-        stage = Stage::start(args, narrator.clone()) => stage?,
+    let stage = match Stage::start(args, narrator.clone(), &interrupt).await {
+        Err(_) if interrupt.is_cancelled() => {
+            narrator.tell(GOODBYE);
+            return Ok(());
+        }
+        started => started?,
     };
     let result = tokio::select! {
         biased;
@@ -47,7 +59,7 @@ pub async fn run(args: &Args, narrator: Narrator, interrupt: CancellationToken) 
     };
     narrator.chapter("The end");
     stage.stop().await;
-    narrator.tell("everything is stopped, nothing is left behind");
+    narrator.tell(GOODBYE);
     result
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tempfile::TempDir;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::Api;
@@ -35,7 +36,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) async fn start(args: &Args, narrator: Narrator) -> anyhow::Result<Self> {
+    /// Starts everything; an interrupt is an error.
+    pub(crate) async fn start(
+        args: &Args,
+        narrator: Narrator,
+        interrupt: &CancellationToken,
+    ) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("bowline-demo-")
             .tempdir()
@@ -44,8 +50,7 @@ impl Stage {
         if args.control_plane == Kind::Real {
             narrator.tell("a real kube-apiserver starts; the first time it is built, which takes minutes");
         }
-        let control_plane =
-            ControlPlane::start(args.control_plane, args.listen, args.seed, directory.path()).await?;
+        let control_plane = ControlPlane::start(args, directory.path(), interrupt).await?;
         let api = control_plane.api().clone();
         narrator.tell(match control_plane.plain_url() {
             Some(url) => format!("the embedded API server is at {url}"),
