@@ -3,6 +3,7 @@
 
 mod budget;
 mod change;
+mod chaos;
 mod crash;
 mod create;
 mod floating;

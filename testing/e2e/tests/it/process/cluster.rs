@@ -31,7 +31,7 @@ pub(crate) struct Cluster {
     pub(crate) kubeconfig: PathBuf,
     pub(crate) cloud_url: String,
     pub(crate) port: u16,
-    _api_server: ServerHandle,
+    api_server: Option<ServerHandle>,
     _cloud_server: CloudServer,
     _directory: TempDir,
 }
@@ -59,10 +59,15 @@ impl Cluster {
             api,
             sim,
             kubeconfig,
-            _api_server: api_server,
+            api_server: Some(api_server),
             _cloud_server: cloud_server,
             _directory: directory,
         }
+    }
+
+    /// Ends the API server; what it held stays.
+    pub(crate) async fn stop_api_server(&mut self) {
+        self.api_server.take().expect("it runs").stop().await;
     }
 
     /// The flags that every start needs.

@@ -111,8 +111,18 @@ async fn a_follower_ends_as_well_and_leaves_the_lease_alone() {
         })
         .await;
     let holder = cluster.holder();
-    let mut follower = cluster.manager(&["--secure-port=0"]);
+    let mut follower = cluster.manager(&[]);
     follower.until_logged("Another process leads").await;
+    follower
+        .until("it is healthy", async || {
+            cluster.ask("/healthz").await == Some((200, "ok".to_owned()))
+        })
+        .await;
+    let (_, body) = cluster.ask("/healthz?verbose").await.unwrap();
+    assert!(
+        body.contains("[+]leaderElection ok\n") && !body.contains("controller"),
+        "{body}"
+    );
     follower.signal(Signal::TERM);
     assert_eq!(follower.ended().await.0.code(), Some(0));
     assert_eq!(cluster.holder(), holder);
@@ -228,4 +238,40 @@ async fn by_the_name_of_the_go_manager_it_needs_no_provider_flag() {
             .user_agent
             .starts_with("cloudscale-cloud-controller-manager/")
     }));
+}
+
+#[tokio::test]
+async fn a04_an_api_server_that_goes_away_ends_it_with_status_1() {
+    let mut cluster = Cluster::start().await;
+    let mut manager = cluster.manager(&[]);
+    works(&cluster, &manager).await;
+    cluster.stop_api_server().await;
+    let (status, took) = manager.ended().await;
+    assert_eq!(status.code(), Some(1), "{}", manager.log().join("\n"));
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    assert!(
+        manager
+            .log()
+            .iter()
+            .any(|line| line.contains("leaderelection lost"))
+    );
+}
+
+#[tokio::test]
+async fn it_waits_for_an_api_server_that_is_not_there_yet() {
+    let cluster = Cluster::start().await;
+    let later = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let address = later.local_addr().unwrap();
+    drop(later);
+    let text = std::fs::read_to_string(&cluster.kubeconfig).unwrap();
+    let server = text.lines().find(|line| line.contains("server:")).unwrap();
+    let text = text.replace(server.trim(), &format!("server: http://{address}"));
+    std::fs::write(&cluster.kubeconfig, text).unwrap();
+    let manager = cluster.manager(&[]);
+    manager
+        .until_logged("The lease could not be read or written")
+        .await;
+    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    let _server = cluster.api.serve(listener).unwrap();
+    works(&cluster, &manager).await;
 }

@@ -211,3 +211,46 @@ async fn a_deletion_survives_every_accident() {
         every_write(Story::Delete, accident, 1).await;
     }
 }
+
+/// The three writes to Kubernetes of a creation: finalizer, annotations, status.
+#[tokio::test(start_paused = true)]
+async fn creation_survives_any_trouble_with_kubernetes() {
+    use bowline_kube_api::{Effect, Fault, Status};
+
+    let undisturbed = {
+        let mut world = Story::Create.begin().await;
+        world.start();
+        world.rest().await;
+        Story::Create.ask(&world);
+        Story::Create.finish(&world).await;
+        Story::end(&world)
+    };
+    let troubles = || {
+        [
+            Effect::DropBefore,
+            Effect::DropAfter,
+            Effect::Answer(Status::internal("etcd is ill")),
+            Effect::Answer(Status::new(409, "Conflict", "the object has been modified")),
+            Effect::Answer(Status::too_many_requests(3)),
+            Effect::Delay(SECOND * 40),
+        ]
+    };
+    for k in 0..3 {
+        for effect in troubles() {
+            let context = format!("{effect:?} at write {k}");
+            let mut world = Story::Create.begin().await;
+            world.start();
+            world.rest().await;
+            let fault = Fault::new(effect)
+                .verb("patch")
+                .resource("services")
+                .after(k)
+                .times(1);
+            world.api.faults().inject(fault);
+            Story::Create.ask(&world);
+            Story::Create.finish(&world).await;
+            assert_eq!(world.sim.check_invariants(), Vec::<String>::new(), "{context}");
+            assert_eq!(Story::end(&world), undisturbed, "{context}");
+        }
+    }
+}

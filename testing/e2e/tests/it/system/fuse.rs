@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use http::Method;
@@ -47,21 +47,29 @@ impl Fuse {
     }
 
     /// A connection of the process, whose writes burn the fuse.
-    pub(crate) fn on<S>(&self, inner: S) -> Fused<S> {
+    pub(crate) fn on<S>(&self, inner: S, writer: &Writer) -> Fused<S> {
         Fused {
             inner,
             fuse: self.clone(),
             burns: true,
+            writer: writer.clone(),
         }
     }
 
     /// A connection of the process that only ends with it.
-    pub(crate) fn beside<S>(&self, inner: S) -> Fused<S> {
+    pub(crate) fn beside<S>(&self, inner: S, writer: &Writer) -> Fused<S> {
         Fused {
             burns: false,
-            ..self.on(inner)
+            ..self.on(inner, writer)
         }
     }
+}
+
+/// A process in the list of all processes' writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Writer {
+    pub(crate) number: u64,
+    pub(crate) all: Arc<Mutex<Vec<u64>>>,
 }
 
 /// A connection that breaks when its process dies.
@@ -70,6 +78,7 @@ pub(crate) struct Fused<S> {
     inner: S,
     fuse: Fuse,
     burns: bool,
+    writer: Writer,
 }
 
 /// Whether a request changes something that the process leaves behind; the lease is none of that, nor are questions.
@@ -98,7 +107,11 @@ where
         if fuse.is_burnt() {
             return Box::pin(std::future::pending());
         }
-        let burns = self.burns && counts(&request);
+        let is_write = counts(&request);
+        if is_write {
+            self.writer.all.lock().unwrap().push(self.writer.number);
+        }
+        let burns = self.burns && is_write;
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await;

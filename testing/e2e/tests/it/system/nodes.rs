@@ -280,3 +280,44 @@ async fn nodes_that_join_together_share_one_listing() {
     let (reads, _) = world.counts(begun);
     assert!(reads <= 2, "{:?}", world.tally(begun));
 }
+
+#[tokio::test(start_paused = true)]
+async fn l10_a_node_that_registers_before_its_server_is_listed_is_waited_for() {
+    let mut world = World::new();
+    world.add_node("n1");
+    world.start();
+    world.rest().await;
+    world.apply(tainted_node("early"));
+    world.set_ready("early", "False");
+    world.pass(SECOND * 30).await;
+    assert!(world.node("early").is_some() && !world.is_initialized("early"));
+    world.sim.add_server(ServerSpec::new("early"));
+    world.until("initialised", |w| w.is_initialized("early")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn l11_when_most_servers_vanish_nodes_go_slowly() {
+    let mut world = World::new();
+    world.add_nodes(40);
+    world.start();
+    world.rest().await;
+    for index in 1..=30 {
+        let name = format!("n{index}");
+        world.sim.remove_server(world.server(&name));
+        world.set_ready(&name, "Unknown");
+    }
+    world.pass(SECOND * 60).await;
+    let left = world.api.objects("Node").len();
+    assert_eq!(left, 40 - 8, "a fifth within ten minutes");
+    let told = world.all_events();
+    assert!(
+        told.iter().any(|line| line.contains("NodeDeletionThrottled")),
+        "{told:?}"
+    );
+    // Not for ever: all are gone after some windows, and none that has a server.
+    world.pass(SECOND * 5_400).await;
+    assert_eq!(world.api.objects("Node").len(), 10);
+    for index in 31..=40 {
+        assert!(world.node(&format!("n{index}")).is_some());
+    }
+}

@@ -212,3 +212,24 @@ async fn s36_a_create_that_hangs_holds_up_nobody_else() {
     assert_eq!(world.sim.load_balancers().len(), 2);
     world.assert_sound();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_comes_too_late_for_the_history_misses_nothing() {
+    let world = settled_web(2).await;
+    world.api.faults().inject(
+        bowline_kube_api::Fault::new(bowline_kube_api::Effect::DropBefore)
+            .verb("watch")
+            .times(4),
+    );
+    world.api.close_watches();
+    // All of this happens while nobody looks, and its history is forgotten.
+    world.join("n3");
+    world.apply(service("other", &[("", 80, 30080)]));
+    assert!(world.api.delete("Node", "", "n1"));
+    world.api.compact();
+    world.until("the node", |w| w.is_initialized("n3")).await;
+    world.settled("other").await;
+    let members = world.sim.members();
+    assert_eq!(members.len(), 2 * 3, "two nodes, three ports: {members:?}");
+    world.assert_sound();
+}

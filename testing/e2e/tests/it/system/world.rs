@@ -1,7 +1,7 @@
 //! A cluster, a cloud, and the managers between them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, GateClosed, Transport};
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::fuse::Fuse;
+use super::fuse::{Fuse, Writer};
 
 /// What the managers know the API by. Must not appear anywhere but in the `Authorization` header.
 pub(crate) const TOKEN: &str = "Qv7tMz0aLk42sXbR9eYcUgH1";
@@ -40,6 +40,8 @@ pub(crate) struct World {
     seed: u64,
     started: u64,
     running: Vec<Process>,
+    /// The number of the manager that made each write, to the cloud and to Kubernetes.
+    writers: Arc<Mutex<Vec<u64>>>,
 }
 
 /// A manager that runs.
@@ -105,6 +107,7 @@ impl World {
             seed,
             started: 0,
             running: Vec::new(),
+            writers: Arc::default(),
         }
     }
 
@@ -122,13 +125,18 @@ impl World {
             Some(_) => FencingGate::closed(),
             None => FencingGate::open(),
         });
+        let writer = Writer {
+            number: self.started,
+            all: Arc::clone(&self.writers),
+        };
+        let (cloud, kube) = (self.sim.service(), self.api.service());
         // One process, one death: whichever connection's fuse burns, both are cut.
         let (cloud, kube) = match (start.cloud_fuse, start.kube_fuse) {
-            (Some(fuse), _) => (fuse.on(self.sim.service()), fuse.beside(self.api.service())),
-            (None, Some(fuse)) => (fuse.beside(self.sim.service()), fuse.on(self.api.service())),
+            (Some(fuse), _) => (fuse.on(cloud, &writer), fuse.beside(kube, &writer)),
+            (None, Some(fuse)) => (fuse.beside(cloud, &writer), fuse.on(kube, &writer)),
             (None, None) => {
                 let fuse = Fuse::never();
-                (fuse.beside(self.sim.service()), fuse.beside(self.api.service()))
+                (fuse.beside(cloud, &writer), fuse.beside(kube, &writer))
             }
         };
         let kube = Kube::with_service(
@@ -382,6 +390,14 @@ impl World {
     #[track_caller]
     pub(crate) fn assert_sound(&self) {
         assert_eq!(self.sim.check_invariants(), Vec::<String>::new());
+    }
+
+    /// Asserts that each manager made all its writes, events included, before the next one made its first.
+    #[track_caller]
+    pub(crate) fn assert_one_writer(&self) {
+        let writers = self.writers.lock().unwrap();
+        assert!(writers.is_sorted(), "{writers:?}");
+        assert!(!writers.is_empty());
     }
 
     /// Asserts that a secret is in nothing that was written or stored anywhere.
