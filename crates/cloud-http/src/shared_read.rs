@@ -15,7 +15,8 @@ use tokio::time::{Instant, sleep_until};
 
 /// Joins questions for the same thing, such as the list of all servers, into few reads.
 ///
-/// - The first question starts a read at once. Questions asked in the same turn of the runtime share it.
+/// - The first question starts a read at once, or after a short wait for others if that is wanted
+///   ([`gathering`](Self::gathering)). Questions asked in the same turn of the runtime share it.
 /// - The next read starts no sooner than an interval after the last one *started*, and answers everyone who asked in
 ///   between.
 /// - A read never answers a question that was asked after it began: nobody gets to see a state older than their
@@ -36,6 +37,7 @@ pub struct SharedRead<T> {
 struct SharedState<T> {
     read: Box<dyn Fn() -> BoxFuture<'static, T> + Send + Sync>,
     interval: Duration,
+    gather: Duration,
     state: Mutex<State<T>>,
 }
 
@@ -58,10 +60,21 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
+        Self::gathering(Duration::ZERO, interval, read)
+    }
+
+    /// The same, but a read begins no sooner than `gather` after the question that causes it. Where questions come in
+    /// bursts of some milliseconds, all of a burst get the first read, and not all but one have to wait for the second.
+    pub fn gathering<F, R>(gather: Duration, interval: Duration, read: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = T> + Send + 'static,
+    {
         Self {
             shared: Arc::new(SharedState {
                 read: Box::new(move || read().boxed()),
                 interval,
+                gather,
                 state: Mutex::new(State {
                     last_start: None,
                     next: None,
@@ -94,8 +107,9 @@ impl<T: Clone + Send + Sync + 'static> SharedState<T> {
     async fn answer(self: Arc<Self>, last_start: Option<Instant>) -> T {
         // Let everyone who is about to ask in this turn join.
         NextTurn::default().await;
-        if let Some(last) = last_start {
-            sleep_until(last + self.interval).await;
+        let gathered = (!self.gather.is_zero()).then(|| Instant::now() + self.gather);
+        if let Some(start) = gathered.max(last_start.map(|last| last + self.interval)) {
+            sleep_until(start).await;
         }
         {
             let mut state = self.lock();

@@ -46,6 +46,28 @@ async fn questions_that_arrive_together_share_one_read() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_read_that_gathers_answers_a_burst_at_once() {
+    let began = Arc::new(Mutex::new(Vec::new()));
+    let (starts, origin) = (began.clone(), Instant::now());
+    let shared = SharedRead::gathering(MILLIS(25), MILLIS(500), move || {
+        starts.lock().unwrap().push(origin.elapsed().as_millis());
+        async {}
+    });
+    join_all([0, 10, 20, 40].map(|delay| {
+        let shared = shared.clone();
+        async move {
+            sleep(MILLIS(delay)).await;
+            shared.ask().await;
+        }
+    }))
+    .await;
+    let began = began.lock().unwrap().clone();
+    assert_eq!(began.len(), 2, "{began:?}");
+    assert!((25..30).contains(&began[0]), "{began:?}");
+    assert!((525..530).contains(&began[1]), "{began:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_question_asked_after_a_read_began_waits_for_the_next_one() {
     let (shared, _) = counted(MILLIS(2000));
     let begun = Instant::now();

@@ -22,6 +22,10 @@ use crate::servers::ServerIndex;
 /// How long a deletion may take to show before the reconcile fails and is tried again by the schedule.
 const DELETION_LIMIT: Duration = Duration::from_secs(120);
 
+/// How long a list of balancers or their parts waits for others who want it. Services are created and deleted in
+/// groups, some milliseconds apart; without the wait, all but the first would wait for the second list.
+const GATHER: Duration = Duration::from_millis(25);
+
 /// A list of the project.
 type Listing<T> = SharedRead<Result<Arc<T>, CloudError>>;
 
@@ -36,14 +40,19 @@ pub(crate) struct Reads {
     floating_ips: Listing<Vec<FloatingIp>>,
 }
 
-fn listing<T, A, R>(client: &Client, read: fn(Client) -> R, arrange: fn(Vec<T>) -> A) -> Listing<A>
+fn listing<T, A, R>(
+    client: &Client,
+    gather: Duration,
+    read: fn(Client) -> R,
+    arrange: fn(Vec<T>) -> A,
+) -> Listing<A>
 where
     T: 'static,
     A: Send + Sync + 'static,
     R: Future<Output = Result<Vec<T>, ApiError>> + Send + 'static,
 {
     let client = client.clone();
-    SharedRead::new(Listing::<A>::INTERVAL, move || {
+    SharedRead::gathering(gather, Listing::<A>::INTERVAL, move || {
         let answer = read(client.clone());
         async move {
             answer
@@ -59,27 +68,37 @@ impl Reads {
         Self {
             servers: listing(
                 client,
+                Duration::ZERO, // a machine that is asked for is asked for at once
                 |client| async move { client.servers().await },
                 ServerIndex::new,
             ),
             balancers: listing(
                 client,
+                GATHER,
                 |client| async move { client.load_balancers().await },
                 |list| list,
             ),
-            pools: listing(client, |client| async move { client.pools().await }, |list| list),
+            pools: listing(
+                client,
+                GATHER,
+                |client| async move { client.pools().await },
+                |list| list,
+            ),
             listeners: listing(
                 client,
+                GATHER,
                 |client| async move { client.listeners().await },
                 |list| list,
             ),
             monitors: listing(
                 client,
+                GATHER,
                 |client| async move { client.monitors().await },
                 |list| list,
             ),
             floating_ips: listing(
                 client,
+                GATHER,
                 |client| async move { client.floating_ips().await },
                 |list| list,
             ),
