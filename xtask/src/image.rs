@@ -105,6 +105,15 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[Arch]) -> Result<()> {
     Ok(())
 }
 
+/// Builds the program for this machine alone, as it is in the image.
+pub(crate) fn program_of_this_machine(workspace: &Workspace) -> Result<PathBuf> {
+    let arch = Arch::ALL.into_iter().find(|arch| arch.is_ours());
+    build(
+        workspace,
+        arch.context("there is no image for this kind of machine")?,
+    )
+}
+
 /// What this machine lacks to build for a platform.
 fn lacking(workspace: &Workspace, arch: Arch) -> Result<Option<String>> {
     if arch.is_ours() {

@@ -10,6 +10,7 @@
 
 mod alone;
 mod arrows;
+mod bench;
 mod deny;
 mod generate;
 mod image;
@@ -83,6 +84,7 @@ fn command() -> Command {
                         .help("amd64 or arm64, may be repeated [default: all that this machine can build]"),
                 ),
         )
+        .subcommand(bench::command())
         .subcommand(
             Command::new("release")
                 .about("Check the steps of docs/releasing.md that a machine can check")
@@ -112,6 +114,7 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
             let wanted: Vec<Arch> = args.get_many("arch").unwrap_or_default().copied().collect();
             image::run(&workspace, &wanted)
         }
+        Some(("bench", args)) => bench::run(&workspace, args),
         Some(("release", _)) => release::check(&workspace),
         other => anyhow::bail!("no such command: {other:?}"),
     }
