@@ -123,3 +123,48 @@ async fn a_plan_that_cannot_be_made_has_status_1_and_says_why() {
     let all = format!("{}{}", text(&denied), String::from_utf8_lossy(&denied.stderr));
     assert!(all.contains("401") && !all.contains(&TOKEN[4..]), "{all}");
 }
+
+#[tokio::test]
+async fn what_is_printed_is_what_is_then_done_in_that_order() {
+    let cluster = Cluster::start().await;
+    node(&cluster, "n1");
+    node(&cluster, "n2");
+    service(&cluster, json!({}));
+    let shown = plan(&cluster, &["--output=json"]).await;
+    let parsed: Value = serde_json::from_str(&text(&shown)).unwrap();
+    let printed: Vec<String> = parsed[0]["waves"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|wave| wave["steps"].as_array().unwrap())
+        .map(|step| {
+            step["label"]
+                .as_str()
+                .unwrap()
+                .split('(')
+                .next()
+                .unwrap()
+                .to_owned()
+        })
+        .collect();
+
+    let manager = cluster.manager(&["--secure-port=0"]);
+    manager
+        .until("the service has an address", async || cluster.has_address("web"))
+        .await;
+    let mut done: Vec<String> = Vec::new();
+    for call in cluster.sim.journal().writes() {
+        assert_eq!(call.method, http::Method::POST);
+        let kind = match call.path.trim_start_matches("/v1/load-balancers") {
+            "" => "create-lb",
+            "/pools" => "create-pool",
+            "/listeners" => "create-listener",
+            "/health-monitors" => "create-monitor",
+            path if path.ends_with("/members") => "create-pool-member",
+            path => panic!("{path}"),
+        };
+        done.push(kind.to_owned());
+    }
+    done.push("annotate-service".to_owned());
+    assert_eq!(printed, done);
+}

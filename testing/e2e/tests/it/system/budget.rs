@@ -1,10 +1,20 @@
 //! How many calls things cost. The bounds are the targets for a replacement in the provider's specification, and
 //! the project's own budgets; what is counted is what reached the cloud.
 
-use bowline_cloudscale_sim::ServerSpec;
+use std::time::Duration;
+
+use bowline_cloudscale_sim::{CloudscaleSim, ServerSpec};
 
 use super::objects::{service, settled_web, tainted_node, web};
 use super::world::{SECOND, Since, World};
+
+/// A cloud that takes its time, so that reads and writes of many Services mix as they do in life.
+fn with_latency() -> World {
+    let sim = CloudscaleSim::builder()
+        .seed(7)
+        .latency(Duration::from_millis(20));
+    World::over(sim.build(), 7)
+}
 
 fn total(world: &World, since: Since) -> usize {
     let (reads, writes) = world.counts(since);
@@ -118,7 +128,7 @@ async fn a_thousand_nodes_are_initialised_in_ten_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn five_services_of_two_ports_on_fifty_nodes_cost_six_hundred() {
-    let mut world = World::new();
+    let mut world = with_latency();
     world.add_nodes(50);
     world.start();
     world.rest().await;
@@ -139,7 +149,7 @@ async fn five_services_of_two_ports_on_fifty_nodes_cost_six_hundred() {
 #[tokio::test(start_paused = true)]
 async fn a_hundred_services_and_then_one_node_more() {
     const SERVICES: usize = 100;
-    let mut world = World::new();
+    let mut world = with_latency();
     world.add_nodes(20);
     world.start();
     world.rest().await;

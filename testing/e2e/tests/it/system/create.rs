@@ -302,3 +302,28 @@ async fn services_that_come_together_get_a_balancer_each() {
     assert_eq!(world.sim.load_balancers().len(), 5);
     world.assert_sound();
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_two_balancers_with_our_mark_the_annotated_one_stays() {
+    let world = settled_web(2).await;
+    let ours = world.sim.load_balancers()[0].clone();
+    let before = world.sim.snapshot();
+    // As after an answer that came so late that the create was sent again.
+    let twin = world.sim.add_load_balancer(ours.name.as_str(), ours.tags.clone());
+    let begun = world.since();
+    world.annotate("web", "unrelated", "x");
+    world
+        .until("one is gone", |w| w.sim.load_balancer(twin).is_none())
+        .await;
+    world.rest().await;
+    assert_eq!(world.writes(begun), ["DELETE load-balancers/:id"]);
+    assert_eq!(world.sim.load_balancers()[0].uuid, ours.uuid);
+    assert_eq!(world.sim.snapshot(), before);
+    assert!(
+        world
+            .reasons("web")
+            .contains(&"DuplicateLoadBalancerRemoved".to_owned()),
+        "{:?}",
+        world.events("web")
+    );
+}

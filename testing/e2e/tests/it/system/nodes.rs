@@ -321,3 +321,36 @@ async fn l11_when_most_servers_vanish_nodes_go_slowly() {
         assert!(world.node(&format!("n{index}")).is_some());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn n15_a_new_address_of_a_server_comes_to_its_node_and_to_the_pools() {
+    let world = settled_web(2).await;
+    let server = world.server("n1");
+    let old = world.sim.members()[0].address;
+    world.sim.set_interfaces(
+        server,
+        [InterfaceSpec::Public { v6: false }, InterfaceSpec::Private],
+    );
+    let private = world.sim.server(server).unwrap().interfaces[1].addresses[0].address;
+    assert_ne!(private, old);
+    let took = world
+        .until("the node's addresses", |w| {
+            w.node("n1").unwrap()["status"]["addresses"]
+                .to_string()
+                .contains(&format!("\"{private}\""))
+        })
+        .await;
+    assert!(took <= SECOND * 330, "one pass over addresses: {took:?}");
+    assert_eq!(
+        addresses(&world.node("n1").unwrap()),
+        ["Hostname", "ExternalIP", "InternalIP"]
+    );
+    let took = world
+        .until("the members", |w| {
+            let members = w.sim.members();
+            members.len() == 4 && members.iter().filter(|it| it.address == private).count() == 2
+        })
+        .await;
+    assert!(took <= SECOND * 700, "one check of all balancers: {took:?}");
+    world.assert_sound();
+}

@@ -1,5 +1,6 @@
 //! A cluster, a cloud, and the managers between them.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -242,7 +243,7 @@ impl World {
     pub(crate) fn since(&self) -> Since {
         Since {
             cloud: self.sim.journal().mark(),
-            kube: self.api.journal().all().len(),
+            kube: self.kube_len(),
         }
     }
 
@@ -273,11 +274,23 @@ impl World {
         (calls.len() - writes, writes)
     }
 
+    /// How many requests the API server has seen. Counted in place: a long history would take long to copy.
+    fn kube_len(&self) -> usize {
+        let count = Cell::new(0);
+        self.api.journal().matching(|_| {
+            count.set(count.get() + 1);
+            false
+        });
+        count.get()
+    }
+
     /// Every request to the API server but those for the lease and watches that are opened again.
     fn kube_requests(&self, since: Since) -> Vec<Exchange> {
-        let mut all = self.api.journal().all().split_off(since.kube);
-        all.retain(|request| request.resource != "leases" && request.verb != "watch");
-        all
+        let index = Cell::new(0);
+        self.api.journal().matching(|request| {
+            index.set(index.get() + 1);
+            index.get() > since.kube && request.resource != "leases" && request.verb != "watch"
+        })
     }
 
     /// What was written to Kubernetes, the lease left aside: `patch services/status default/web`.
