@@ -25,12 +25,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_provider::{InstanceAnswer, InstanceQuery, InstancesV2, Node, NodeName, Purpose, keys};
+use bowline_cloud_provider::{
+    Instance, InstanceAnswer, InstanceQuery, InstancesV2, Node, NodeName, Purpose, keys,
+};
 use bowline_kube_io::{Change, Kube, KubeError, NodeCache, ObjectRef, Recorder};
 use bowline_plan::NoteKind;
 use futures::StreamExt as _;
 use futures::future::{self, BoxFuture, FutureExt as _};
-use futures::stream::FuturesUnordered;
+use futures::stream::{self, FuturesUnordered};
 use tokio::time::{Instant, sleep_until};
 
 use crate::events;
@@ -45,6 +47,9 @@ const QUEUE: &str = "Nodes";
 /// Age of a piece of work at which the loop counts as stuck. A batch of a cloud without listings that is asked at a
 /// low rate takes minutes.
 const STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
+/// Nodes that are initialised at once. As many as there can be requests to the API server under way; more would only
+/// stand in memory, with the bodies of their writes, and wait.
+const AT_ONCE: usize = 32;
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -255,7 +260,8 @@ impl NodeController {
         for key in &again {
             self.queue.done(key);
         }
-        future::join_all(present.iter().map(|(node, instance)| async move {
+        let initialize = |(node, instance): (Arc<Node>, Box<Instance>)| async move {
+            let node = &node;
             match self.initialize(node, &instance.metadata).await {
                 Ok(Initialized::Done) => self.tell_other_id(node, &instance.metadata),
                 Ok(Initialized::NotNeeded) => {}
@@ -270,8 +276,10 @@ impl NodeController {
                 }
             }
             self.finish(&node.name);
-        }))
-        .await;
+        };
+        stream::iter(present)
+            .for_each_concurrent(AT_ONCE, initialize)
+            .await;
     }
 
     /// Brings the two names of type, zone and region to one value.
