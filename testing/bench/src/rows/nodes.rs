@@ -35,9 +35,8 @@ pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Mea
         anyhow::Ok((cleared, world.cloud.mark().await?))
     };
     let id = manager.id()?;
-    let (leading, cleared) = tokio::join!(manager.leading(&world), clearing);
-    let (cleared, calls) = cleared?;
-    measured.time(Figure::NodesTime, cleared - leading?);
+    let (leading, (cleared, calls)) = tokio::try_join!(manager.leading(&world), clearing)?;
+    measured.time(Figure::NodesTime, cleared - leading);
     measured.time(Figure::NodesProcessor, process::processor_time(id)?);
     measured.number(Figure::NodesCalls, calls);
     tokio::time::sleep(AFTERWARDS).await;
