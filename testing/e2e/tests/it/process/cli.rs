@@ -118,7 +118,11 @@ fn a26_an_unknown_feature_gate_is_refused() {
 
 #[test]
 fn a_kubeconfig_that_is_not_there_is_named() {
-    let flags = ["--cloud-provider=cloudscale", "--kubeconfig=/nowhere/kubeconfig"];
+    let flags = [
+        "--cloud-provider=cloudscale",
+        "--allow-untagged-cloud",
+        "--kubeconfig=/nowhere/kubeconfig",
+    ];
     snapshot!(
         "no_kubeconfig",
         run_as(NAME, &flags, &[("CLOUDSCALE_ACCESS_TOKEN", "secret")])

@@ -1,6 +1,8 @@
 //! Floating IPs.
 
-use bowline_cloudscale_sim::{FloatingSpec, Target};
+use std::time::Duration;
+
+use bowline_cloudscale_sim::{FloatingSpec, OverlapMode, Target};
 use serde_json::json;
 
 use super::objects::{service, web};
@@ -108,5 +110,48 @@ async fn c41_one_address_for_two_services_is_refused_and_deletion_works() {
     world.delete_service("b");
     world.until("gone", |w| w.service("b").is_none()).await;
     assert_eq!(world.sim.load_balancers().len(), 1);
+    world.assert_sound();
+}
+
+#[tokio::test(start_paused = true)]
+async fn c52_an_address_that_moves_is_a_write_to_both_balancers_and_meets_no_other() {
+    let (world, ip) = with_floating_ip().await;
+    let ports = [("a", 80, 30080), ("b", 81, 30081), ("c", 82, 30082)];
+    world.apply(service("old", &ports));
+    world.annotate("old", "floating-ips", &list(&[&ip]));
+    world.settled("old").await;
+    world.apply(service("new", &[("a", 80, 30090)]));
+    world.settled("new").await;
+    world.sim.set_behaviour(|it| {
+        it.overlap = OverlapMode::Refuse(409);
+        it.lb_write_time = Duration::from_millis(700);
+    });
+    // The one balancer has much to do while the other one takes its address.
+    world.edit_service("old", |it| {
+        let changed = service("old", &[("a", 80, 31080), ("b", 81, 31081), ("c", 82, 31082)]);
+        it["spec"]["ports"] = changed["spec"]["ports"].clone();
+        it["metadata"]["annotations"][super::objects::key("floating-ips")] = json!("[]");
+    });
+    world.annotate("new", "floating-ips", &list(&[&ip]));
+    let target = world.annotation("new", "uuid").unwrap().parse().unwrap();
+    world
+        .until("it has moved", |w| {
+            w.sim.floating_ips()[0].target == Some(Target::LoadBalancer(target))
+        })
+        .await;
+    world
+        .until("the other one is done", |w| {
+            w.sim
+                .members()
+                .iter()
+                .filter(|it| it.protocol_port > 31_000)
+                .count()
+                == 6
+                && w.sim.members().len() == 8
+        })
+        .await;
+    world.rest().await;
+    let refused = world.sim.journal().filter(|call| call.status() == Some(409));
+    assert!(refused.is_empty(), "{refused:?}");
     world.assert_sound();
 }

@@ -160,3 +160,26 @@ async fn a04_a_leader_that_cannot_renew_writes_nothing_after_its_lease_and_ends(
     world.assert_one_writer();
     world.assert_sound();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a28_a_write_that_hangs_does_not_hold_up_the_end() {
+    use bowline_cloudscale_sim::kit::Fault as CloudFault;
+
+    let mut world = two().await;
+    world.sim.faults().add(CloudFault::write().nth(3).hang_after());
+    world.apply(web());
+    world
+        .until("it hangs", |w| w.sim.journal().writes().len() >= 3)
+        .await;
+    let (end, took) = world.stop().await;
+    assert_eq!(end, End::Stopped);
+    assert!(took < SECOND * 10, "{took:?}");
+    assert_eq!(holder(&world), "");
+    world.settled("web").await;
+    assert_eq!(
+        (world.sim.load_balancers().len(), world.sim.pools().len()),
+        (1, 2)
+    );
+    world.assert_one_writer();
+    world.assert_sound();
+}

@@ -191,3 +191,47 @@ async fn s37_a_new_service_need_not_wait_for_two_hundred_old_ones() {
         .await;
     assert!(took < SECOND * 5, "{took:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_service_restored_from_a_backup_keeps_its_balancer_although_its_uid_is_new() {
+    let mut world = settled_web(3).await;
+    let before = world.sim.load_balancers()[0].clone();
+    let members: Vec<_> = world.sim.members().iter().map(|it| it.uuid).collect();
+    let mut backup = world.service("web").unwrap();
+    world.kill().await;
+    world.edit_service("web", |web| {
+        web["metadata"].as_object_mut().unwrap().remove("finalizers");
+    });
+    world.delete_service("web");
+    for field in ["uid", "resourceVersion", "creationTimestamp"] {
+        backup["metadata"].as_object_mut().unwrap().remove(field);
+    }
+    for field in ["clusterIP", "clusterIPs"] {
+        backup["spec"].as_object_mut().unwrap().remove(field);
+    }
+    backup["status"] = serde_json::json!({});
+    world.apply(backup);
+    let uid = world.service("web").unwrap()["metadata"]["uid"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_ne!(before.tags["k8s-service-uid"], uid);
+
+    let begun = world.since();
+    world.start();
+    world.settled("web").await;
+    // It is named after the Service, as the Go manager would name it; all else stays.
+    assert_eq!(world.writes(begun), ["PATCH load-balancers/:id"]);
+    let after = &world.sim.load_balancers()[0];
+    assert_eq!((after.uuid, &after.tags), (before.uuid, &before.tags));
+    assert_eq!(after.name, format!("k8s-service-{uid}"));
+    assert_eq!(
+        world.sim.members().iter().map(|it| it.uuid).collect::<Vec<_>>(),
+        members
+    );
+    let vips: Vec<String> = before.vips.iter().map(|vip| vip.address.to_string()).collect();
+    assert_eq!(world.addresses("web"), vips);
+    world.delete_service("web");
+    world.until("gone", |w| w.service("web").is_none()).await;
+    assert!(world.sim.load_balancers().is_empty(), "{:?}", world.events("web"));
+}
