@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bowline_cloudscale_sim::OverlapMode;
 use bowline_cloudscale_sim::kit::Fault;
+use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ use super::world::{SECOND, World};
 
 /// Machines and Services come from small sets of names, so that the same ones come and go.
 const NAMES: usize = 5;
+
+const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 /// What must be below a balancer: pool, listener, and members as `address:port`.
 type Pools = BTreeMap<String, (String, BTreeSet<String>)>;
@@ -74,7 +77,7 @@ impl Chaos {
             .world
             .service(&name)
             .map(|service| service["metadata"]["deletionTimestamp"].is_null());
-        let dice = self.random.random_range(0..14);
+        let dice = self.random.random_range(0..18);
         let told = match dice {
             0..=2 if !has_node => {
                 self.world.join(&node);
@@ -139,6 +142,40 @@ impl Chaos {
                 self.world.sim.delete_member(member.uuid);
                 format!("somebody deletes member {}", member.name)
             }
+            13 => {
+                let effect = match self.random.random_range(0..3) {
+                    0 => Effect::DropBefore,
+                    1 => Effect::DropAfter,
+                    _ => Effect::Answer(Status::internal("etcd is ill")),
+                };
+                let told = format!("{effect:?} to a patch");
+                let skip = self.random.random_range(0..4);
+                let fault = KubeFault::new(effect).verb("patch").after(skip).times(1);
+                self.world.api.faults().inject(fault);
+                told
+            }
+            14 => {
+                self.world.api.compact();
+                self.world.api.close_watches();
+                "watches end, history is forgotten".to_owned()
+            }
+            15 if is_wanted == Some(true) => {
+                let is_local = self.random.random_bool(0.5);
+                self.world.edit_service(&name, |service| {
+                    service["spec"]["externalTrafficPolicy"] =
+                        json!(if is_local { "Local" } else { "Cluster" });
+                });
+                format!("{name} balances to local endpoints: {is_local}")
+            }
+            16 if has_node => {
+                let is_out = self.random.random_bool(0.5);
+                self.world.edit_node(&node, |node| {
+                    node["metadata"]["labels"][EXCLUDED] = if is_out { json!("") } else { Value::Null };
+                    let labels = node["metadata"]["labels"].as_object_mut().unwrap();
+                    labels.retain(|_, value| !value.is_null());
+                });
+                format!("{node} is left out: {is_out}")
+            }
             _ => "nothing".to_owned(),
         };
         self.told.push(told);
@@ -151,6 +188,9 @@ impl Chaos {
         let servers = self.world.sim.servers();
         let mut addresses = Vec::new();
         for node in self.world.api.objects("Node") {
+            if !node["metadata"]["labels"][EXCLUDED].is_null() {
+                continue;
+            }
             if let Some(server) = servers
                 .iter()
                 .find(|server| server.name == node["metadata"]["name"])
@@ -245,6 +285,7 @@ async fn play(seed: u64) {
         chaos.step().await;
     }
     chaos.world.sim.faults().clear();
+    chaos.world.api.faults().clear();
     // The slowest way back: a backoff of five minutes, a periodic check, the windows of node deletion.
     for _ in 0..400 {
         if chaos.is_done() {
