@@ -8,7 +8,7 @@ use bowline::args::{self, Invocation};
 use serde::Deserialize as _;
 use serde_json::Value;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
 }
 
 /// All YAML files below a directory, in order.
-fn manifests(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn manifests(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -3,7 +3,7 @@
 //! It is the package's own binary target, which is made from the shipped program's main function; see `Cargo.toml`.
 
 mod cli;
-mod cluster;
+pub(crate) mod cluster;
 mod life;
 mod logs;
 mod plan;

@@ -157,20 +157,25 @@ impl Cluster {
 
     /// The same with a bearer token.
     pub(crate) async fn ask_as(&self, token: Option<&str>, path: &str) -> Option<(u16, String)> {
-        let mut config = kube::Config::new(format!("https://127.0.0.1:{}", self.port).parse().unwrap());
-        config.accept_invalid_certs = true; // it is signed by itself
-        config.connect_timeout = Some(Duration::from_secs(5));
-        let client = kube::Client::try_from(config).unwrap();
-        let mut request = http::Request::get(path);
-        if let Some(token) = token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        let request = request.body(Body::empty()).unwrap();
-        let answer = client.send(request).await.ok()?;
-        let status = answer.status().as_u16();
-        let body = answer.into_body().collect().await.ok()?.to_bytes();
-        Some((status, String::from_utf8_lossy(&body).into_owned()))
+        ask(self.port, token, path).await
     }
+}
+
+/// Asks a program's secure port; nothing if nobody answers.
+pub(crate) async fn ask(port: u16, token: Option<&str>, path: &str) -> Option<(u16, String)> {
+    let mut config = kube::Config::new(format!("https://127.0.0.1:{}", port).parse().unwrap());
+    config.accept_invalid_certs = true; // it is signed by itself
+    config.connect_timeout = Some(Duration::from_secs(5));
+    let client = kube::Client::try_from(config).unwrap();
+    let mut request = http::Request::get(path);
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let request = request.body(Body::empty()).unwrap();
+    let answer = client.send(request).await.ok()?;
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await.ok()?.to_bytes();
+    Some((status, String::from_utf8_lossy(&body).into_owned()))
 }
 
 async fn listener() -> TcpListener {
@@ -178,6 +183,6 @@ async fn listener() -> TcpListener {
 }
 
 /// A port that is free at this moment.
-async fn free_port() -> u16 {
+pub(crate) async fn free_port() -> u16 {
     listener().await.local_addr().unwrap().port()
 }

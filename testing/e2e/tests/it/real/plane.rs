@@ -55,8 +55,13 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    /// Nothing if the servers are not built.
+    /// With the Go manager's role; nothing if the servers are not built.
     pub(crate) async fn start(what: &str) -> Option<Self> {
+        Self::start_with(what, ROLE).await
+    }
+
+    /// With what these manifests give to the service account.
+    pub(crate) async fn start_with(what: &str, manifests: &str) -> Option<Self> {
         let version = Version::wanted().unwrap();
         binaries_or_leave_out(version, what)?;
         let options = Options {
@@ -65,7 +70,7 @@ impl Plane {
             ..Options::default()
         };
         let plane = ControlPlane::start(options).await.unwrap();
-        plane.apply(ROLE).await.unwrap();
+        plane.apply(manifests).await.unwrap();
         let kubeconfig = plane
             .kubeconfig_for_service_account("kube-system", "cloud-controller-manager")
             .await
@@ -95,6 +100,21 @@ impl Plane {
             nodes.list(&ListParams::default()).await.is_ok()
         })
         .await;
+    }
+
+    /// Applies manifests as an operator does.
+    pub(crate) async fn apply(&self, manifests: &str) {
+        self.plane.apply(manifests).await.unwrap();
+    }
+
+    /// A token of a service account of this name.
+    pub(crate) async fn token(&self, name: &str) -> String {
+        let kubeconfig = self
+            .plane
+            .kubeconfig_for_service_account("default", name)
+            .await
+            .unwrap();
+        kubeconfig.token().unwrap().to_owned()
     }
 
     /// Starts the program as the released manifest does.
@@ -135,6 +155,18 @@ impl Plane {
         self.services().get_opt(name).await.unwrap()
     }
 
+    /// The names of the Services that want a load balancer.
+    pub(crate) async fn load_balancers(&self) -> Vec<String> {
+        let services = self.services().list(&ListParams::default()).await.unwrap();
+        services
+            .into_iter()
+            .filter(|service| {
+                service.spec.as_ref().and_then(|it| it.type_.as_deref()) == Some("LoadBalancer")
+            })
+            .filter_map(|service| service.metadata.name)
+            .collect()
+    }
+
     /// Creates a Node as a kubelet does: the object, then its status.
     pub(crate) async fn add_node(&self, node: Value) {
         let object: Node = serde_json::from_value(node.clone()).unwrap();
@@ -167,7 +199,8 @@ impl Plane {
         let server = self.sim.add_server(ServerSpec::new(name));
         let taint = json!({ "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule" });
         self.add_node(json!({
-            "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": { "name": name, "labels": { "kubernetes.io/hostname": name } },
             "spec": { "taints": [taint] },
             "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
         }))

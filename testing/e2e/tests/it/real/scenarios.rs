@@ -6,6 +6,8 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::plane::Plane;
+use crate::deploy;
+use crate::process::cluster::{ask, free_port};
 
 fn addresses(service: &Service) -> Vec<String> {
     let ingress = service
@@ -215,4 +217,64 @@ async fn what_one_process_left_the_next_one_takes_over_without_a_write_and_witho
     assert_eq!(plane.service("web").await.unwrap(), service);
     assert_eq!(plane.reasons("web").await, events);
     plane.assert_nothing_forbidden();
+}
+
+const SCRAPER: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: scraper}
+rules:
+- {nonResourceURLs: [/metrics], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: scraper}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: scraper}
+subjects:
+- {kind: ServiceAccount, name: scraper, namespace: default}
+";
+
+#[tokio::test]
+async fn our_manifests_are_accepted_and_their_role_is_enough_for_everything() {
+    let text = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
+    let config = text(&deploy::root().join("cloudscale/config.yml"));
+    let Some(plane) = Plane::start_with("our own manifests", &config).await else {
+        return;
+    };
+    for example in deploy::manifests(&deploy::root().join("cloudscale/examples")) {
+        // The kinds of the Gateway API are no part of Kubernetes.
+        if !example.ends_with("gateway-api.yml") {
+            plane.apply(&text(&example)).await;
+        }
+    }
+    plane.apply(SCRAPER).await;
+    let (token, stranger) = (plane.token("scraper").await, plane.token("stranger").await);
+
+    let port = free_port().await;
+    let mut manager = plane.manager_with(&["--bind-address=127.0.0.1", &format!("--secure-port={port}")]);
+    plane.join("worker-1").await; // one of the examples asks for it by name
+    for service in plane.load_balancers().await {
+        manager
+            .until("every example has an address", async || {
+                !addresses(&plane.service(&service).await.unwrap()).is_empty()
+            })
+            .await;
+    }
+    manager
+        .until("the scraper is let in", async || {
+            matches!(ask(port, Some(&token), "/metrics").await, Some((200, _)))
+        })
+        .await;
+    assert_eq!(ask(port, Some(&stranger), "/metrics").await.unwrap().0, 403);
+    assert_eq!(ask(port, Some("nonsense"), "/metrics").await.unwrap().0, 401);
+    assert_eq!(ask(port, None, "/metrics").await.unwrap().0, 403);
+    manager.signal(Signal::TERM);
+    assert_eq!(
+        manager.ended().await.0.code(),
+        Some(0),
+        "{}",
+        manager.log().join("\n")
+    );
+    plane.assert_nothing_forbidden();
+    assert_eq!(plane.sim.check_invariants(), Vec::<String>::new());
 }
