@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use bytes::Bytes;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
 use http::Request;
@@ -112,9 +112,22 @@ fn node(number: u32) -> Value {
     })
 }
 
+async fn watch(client: &kube::Client) -> Result<Body> {
+    let first = Request::get("/api/v1/nodes?limit=1").body(Vec::new())?;
+    let list: Value = client.request(first).await?;
+    let version = list["metadata"]["resourceVersion"]
+        .as_str()
+        .context("no resource version")?;
+    let path = format!("/api/v1/nodes?watch=true&timeoutSeconds=3600&resourceVersion={version}");
+    let response = client.send(Request::get(path).body(Body::empty())?).await?;
+    anyhow::ensure!(response.status().is_success(), "watch: {}", response.status());
+    Ok(response.into_body())
+}
+
 /// A watch of all Nodes. It looks at the bytes and parses nothing, so that it takes as little as it can from the
 /// machine that it shares with what is measured.
 pub(crate) struct TaintWatch {
+    client: kube::Client,
     body: Body,
     buffer: Vec<u8>,
     tainted: BTreeSet<String>,
@@ -123,16 +136,9 @@ pub(crate) struct TaintWatch {
 impl TaintWatch {
     /// Begins to watch. Must be called when these Nodes are there and still tainted.
     pub(crate) async fn open(client: &kube::Client, numbers: std::ops::RangeInclusive<u32>) -> Result<Self> {
-        let first = Request::get("/api/v1/nodes?limit=1").body(Vec::new())?;
-        let list: Value = client.request(first).await?;
-        let version = list["metadata"]["resourceVersion"]
-            .as_str()
-            .context("no resource version")?;
-        let path = format!("/api/v1/nodes?watch=true&timeoutSeconds=3600&resourceVersion={version}");
-        let response = client.send(Request::get(path).body(Body::empty())?).await?;
-        anyhow::ensure!(response.status().is_success(), "watch: {}", response.status());
         Ok(Self {
-            body: response.into_body(),
+            client: client.clone(),
+            body: watch(client).await?,
             buffer: Vec::new(),
             tainted: numbers.map(name).collect(),
         })
@@ -143,7 +149,8 @@ impl TaintWatch {
         let clear = async {
             while !self.tainted.is_empty() {
                 let Some(frame) = self.body.frame().await else {
-                    bail!("the watch ended with {} nodes tainted", self.tainted.len());
+                    self.begin_again().await?;
+                    continue;
                 };
                 let data: Bytes = frame?.into_data().unwrap_or_default();
                 let fresh = self.buffer.len();
@@ -155,6 +162,28 @@ impl TaintWatch {
         tokio::time::timeout(PATIENCE, clear)
             .await
             .context("the nodes are not initialised in time")?
+    }
+
+    /// The API server ends the watch of a client that does not keep up. What was missed is in a list.
+    async fn begin_again(&mut self) -> Result<()> {
+        self.buffer.clear();
+        self.body = watch(&self.client).await?;
+        let list: Value = self
+            .client
+            .request(Request::get("/api/v1/nodes").body(Vec::new())?)
+            .await?;
+        let items = list["items"].as_array().context("no list of nodes")?;
+        for node in items {
+            let taints = node["spec"]["taints"]
+                .as_array()
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            if !taints.iter().any(|taint| taint["key"] == UNINITIALIZED) {
+                self.tainted
+                    .remove(node["metadata"]["name"].as_str().unwrap_or_default());
+            }
+        }
+        Ok(())
     }
 
     /// Looks at the lines that are complete; there is no line's end before this place.
@@ -174,16 +203,11 @@ impl TaintWatch {
 
 /// The name of the Node of an event, if it is not tainted any more.
 fn cleared(event: &[u8]) -> Option<&str> {
-    if find(event, UNINITIALIZED.as_bytes()).is_some() {
-        return None;
-    }
-    const BEFORE_NAME: &[u8] = br#""metadata":{"name":""#;
-    let rest = &event[find(event, BEFORE_NAME)? + BEFORE_NAME.len()..];
-    std::str::from_utf8(&rest[..rest.iter().position(|byte| *byte == b'"')?]).ok()
-}
-
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    text.windows(part.len()).position(|window| window == part)
+    const BEFORE_NAME: &str = r#""metadata":{"name":""#;
+    let event = std::str::from_utf8(event).ok()?;
+    let (_, rest) = event.split_once(BEFORE_NAME)?;
+    let (name, rest) = rest.split_once('"')?;
+    (!rest.contains(UNINITIALIZED)).then_some(name)
 }
 
 /// How long ago a moment of the wall clock was.
