@@ -1,0 +1,45 @@
+//! The flags, group by group, from the table that parses them.
+
+use std::fmt::Write as _;
+
+use bowline::args::flag_table;
+
+use crate::{cell, code};
+
+pub(crate) fn page() -> String {
+    let mut page = String::from(
+        "# Flags\n\nNames, defaults and meanings are those of the Kubernetes cloud controller manager. `_` may stand for `-`. \
+         Durations are written as in `1h2m3s`; lists are separated by commas, and the flag may be repeated.\n",
+    );
+    for group in flag_table() {
+        let _ = write!(
+            page,
+            "\n## {}\n\n| flag | default | meaning |\n| --- | --- | --- |\n",
+            group.title
+        );
+        for flag in group.flags {
+            let short = flag
+                .short
+                .map(|letter| format!("`-{letter}`, "))
+                .unwrap_or_default();
+            let value = flag
+                .kind
+                .placeholder()
+                .map(|word| format!(" {word}"))
+                .unwrap_or_default();
+            let remark = flag
+                .status
+                .remark()
+                .map(|remark| format!(" {remark}"))
+                .unwrap_or_default();
+            let _ = writeln!(
+                page,
+                "| {short}`--{}{value}` | {} | {}{remark} |",
+                flag.name,
+                code(flag.default),
+                cell(flag.help)
+            );
+        }
+    }
+    page
+}

@@ -1,0 +1,67 @@
+//! The reference pages, made from the tables that the program itself works with: flags, annotations, events, metrics.
+//!
+//! `cargo xtask generate` writes them; the test below fails while one is stale.
+
+mod annotations;
+mod events;
+mod flags;
+mod metrics;
+
+/// A page of the reference.
+pub struct Page {
+    /// Relative to the repository's root.
+    pub path: &'static str,
+    /// The whole file.
+    pub text: String,
+}
+
+/// The first line of every page.
+const NOTICE: &str =
+    "<!-- Written by `cargo xtask generate`. Change the source it is written from, not this file. -->";
+
+/// All pages.
+#[must_use]
+pub fn pages() -> Vec<Page> {
+    let page = |path, text: String| Page {
+        path,
+        text: format!("{NOTICE}\n\n{text}"),
+    };
+    vec![
+        page("docs/reference/flags.md", flags::page()),
+        page("docs/reference/cloudscale-annotations.md", annotations::page()),
+        page("docs/reference/events.md", events::page()),
+        page("docs/reference/metrics.md", metrics::page()),
+    ]
+}
+
+/// A text as it may stand in a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ").replace('<', "\\<")
+}
+
+/// A default or a key in backticks; nothing for nothing.
+fn code(text: &str) -> String {
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("`{text}`")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn every_page_is_fresh() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for page in super::pages() {
+            let present = std::fs::read_to_string(root.join(page.path)).unwrap_or_default();
+            assert!(
+                present == page.text,
+                "{} is stale: run `cargo xtask generate`",
+                page.path
+            );
+        }
+    }
+}
