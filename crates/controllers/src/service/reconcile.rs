@@ -288,12 +288,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Hooks<ServiceFacts> for SyncHooks<'_> {
     fn noted(&self, notes: &[Note]) {
+        let causes = self.progress().causes;
         let news: Vec<&Note> = self.controller.tracked(self.key, |tracked| {
+            // What holds at the first look after a start held before it: the process before this one has said it.
+            let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes.is_verify_only();
             tracked.keep_said(notes, reasons::FAILURES);
-            notes
-                .iter()
-                .filter(|note| tracked.is_news(note.reason, &note.text))
-                .collect()
+            let is_news = |note: &&Note| tracked.is_news(note.reason, &note.text) && !is_old;
+            notes.iter().filter(is_news).collect()
         });
         let service = self.latest();
         for note in news {

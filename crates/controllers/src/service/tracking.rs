@@ -39,6 +39,14 @@ impl Causes {
         }
     }
 
+    /// Whether nothing is known to have changed.
+    pub(crate) fn is_verify_only(self) -> bool {
+        self == Self {
+            verify: true,
+            ..Self::default()
+        }
+    }
+
     /// Whether this is about Nodes and nothing else: upstream's "update" in contrast to its "ensure".
     pub(crate) fn is_nodes_only(self) -> bool {
         self.nodes && !self.changed && !self.retry && !self.verify
@@ -104,6 +112,8 @@ pub(crate) struct Tracked {
     pub(crate) nodes: Option<NodeIdentities>,
     /// The sync that waits for the cloud.
     pub(crate) parked: Option<Parked>,
+    /// A plan was made for it since the process started.
+    pub(crate) is_planned: bool,
     /// What was said, by event reason: the same text is not said again.
     pub(crate) said: BTreeMap<&'static str, String>,
     /// Services that vanished before their balancers were removed.

@@ -623,6 +623,33 @@ async fn a_note_becomes_one_event_as_long_as_it_holds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_note_that_held_before_a_restart_is_not_raised_again() {
+    let mut world = World::running(&["a"]).await;
+    world
+        .cloud
+        .set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node matches")));
+    world.add_service("web");
+    world.settled("web").await;
+    world.stop().await;
+    world.api.journal().clear();
+    world.start();
+    world.pass(seconds(60)).await;
+    assert!(
+        world.api.journal().writes().is_empty(),
+        "{:?}",
+        world.api.journal().writes()
+    );
+    world
+        .cloud
+        .set(|cloud| cloud.note = Some(Note::warning("NoValidNodes", "no node at all")));
+    world
+        .until("the new text is raised", |w| {
+            w.events("web").iter().any(|(_, text)| text == "no node at all")
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_changed_by_hand_in_the_cloud_is_repaired_by_the_periodic_check() {
     let world = World::running(&["a"]).await;
     let uid = world.add_service("web");
