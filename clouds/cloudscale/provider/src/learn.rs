@@ -24,6 +24,14 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
             observed.busy.set();
         }
     }
+    let is_of_member = matches!(
+        step,
+        CloudStep::Part {
+            change: PartChange::Member { .. } | PartChange::DeleteMember { .. },
+            ..
+        }
+    );
+    observed.is_reshaped |= !is_of_member;
     if learned.is_crowded
         && let CloudStep::Part {
             change: PartChange::Pool { new, .. },

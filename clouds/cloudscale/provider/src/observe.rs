@@ -43,6 +43,8 @@ pub(crate) struct Observed {
     pub(crate) polls: u32,
     pub(crate) waited: Duration,
     pub(crate) busy: Busy,
+    /// Something but members was written: what hangs on the pools is in doubt.
+    pub(crate) is_reshaped: bool,
     /// Numbers for made-up ids.
     pub(crate) made_up: u128,
 }

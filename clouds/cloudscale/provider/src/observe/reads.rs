@@ -197,9 +197,9 @@ impl Reads {
         if seen.pools_of.is_none() || !seen.covers(intent) {
             return self.all(intent).await;
         }
-        let ((mut balancers, gone), parts, floating_ips) = try_join!(
+        let ((mut balancers, gone), shape, floating_ips) = try_join!(
             self.candidates(identity, &seen.gone),
-            self.parts(),
+            self.shape(seen),
             self.floating_ips_of(wanted)
         )?;
         // A duplicate whose deletion was accepted may still show for a moment.
@@ -214,10 +214,36 @@ impl Reads {
             ..Observed::nothing()
         };
         if let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) {
-            observed.pools = self.with_members(parts.assemble(balancer), &seen.pools).await?;
+            let pools = match shape {
+                Shape::AsSeen if seen.pools_of == Some(balancer) => seen.pools.clone(),
+                Shape::AsSeen => return self.all(intent).await,
+                Shape::Read(parts) => self.with_members(parts.assemble(balancer), &seen.pools).await?,
+            };
+            observed.pools = pools;
             observed.pools_of = Some(balancer);
         }
         Ok(observed)
+    }
+
+    /// The pools and what hangs on them, besides members. Where only members were written, a look at the pools shows
+    /// whether the rest can still be as it was seen.
+    async fn shape(&self, seen: &Observed) -> Result<Shape, CloudError> {
+        if seen.is_reshaped {
+            return self.parts().await.map(Shape::Read);
+        }
+        let pools = self.listed_pools().await?;
+        let now = pools
+            .iter()
+            .filter(|pool| Some(pool.load_balancer.uuid) == seen.pools_of)
+            .count();
+        let are_there = seen
+            .pools
+            .iter()
+            .all(|known| pools.iter().any(|pool| *pool == known.pool));
+        if are_there && now == seen.pools.len() {
+            return Ok(Shape::AsSeen);
+        }
+        self.parts().await.map(Shape::Read)
     }
 
     /// Looks again at what is being waited for: balancers that change or go.
@@ -345,12 +371,7 @@ impl Reads {
 
     async fn parts(&self) -> Result<Parts, CloudError> {
         let (pools, listeners, monitors) = try_join!(
-            async {
-                self.pools
-                    .ask()
-                    .await
-                    .map_err(|error| error.context("lb state: failed to load pools"))
-            },
+            self.listed_pools(),
             async {
                 self.listeners
                     .ask()
@@ -369,6 +390,11 @@ impl Reads {
             listeners,
             monitors,
         })
+    }
+
+    async fn listed_pools(&self) -> Result<Arc<Vec<Pool>>, CloudError> {
+        let listed = self.pools.ask().await;
+        listed.map_err(|error| error.context("lb state: failed to load pools"))
     }
 
     /// Reads the members of all pools but those that are known, side by side.
@@ -395,6 +421,14 @@ impl Reads {
         sort_members(&mut members);
         Ok(members)
     }
+}
+
+/// What is known of the pools after writes.
+enum Shape {
+    /// What was seen holds.
+    AsSeen,
+    /// It was read again.
+    Read(Parts),
 }
 
 /// The lists that hold the parts of all balancers.
@@ -427,6 +461,7 @@ impl Observed {
             polls: 0,
             waited: Duration::ZERO,
             busy: Busy::default(),
+            is_reshaped: false,
             made_up: 0,
         }
     }
@@ -452,6 +487,7 @@ impl Observed {
             polls: self.polls,
             waited: self.waited,
             busy,
+            is_reshaped: self.is_reshaped,
             made_up: self.made_up,
         }
     }

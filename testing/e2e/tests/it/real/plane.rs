@@ -231,13 +231,19 @@ impl Plane {
             .unwrap();
     }
 
-    /// The reasons of the events on an object.
+    /// The reasons of the manager's events on an object; the API server has some of its own on Services.
     pub(crate) async fn reasons(&self, object: &str) -> Vec<String> {
         let events: Api<Event> = Api::all(self.plane.client());
         let events = events.list(&ListParams::default()).await.unwrap();
         events
             .into_iter()
             .filter(|event| event.involved_object.name.as_deref() == Some(object))
+            .filter(|event| {
+                event
+                    .source
+                    .as_ref()
+                    .is_some_and(|source| source.component.is_some())
+            })
             .filter_map(|event| event.reason)
             .collect()
     }
