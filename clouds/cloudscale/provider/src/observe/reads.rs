@@ -236,10 +236,7 @@ impl Reads {
             .iter()
             .filter(|pool| Some(pool.load_balancer.uuid) == seen.pools_of)
             .count();
-        let are_there = seen
-            .pools
-            .iter()
-            .all(|known| pools.iter().any(|pool| *pool == known.pool));
+        let are_there = seen.pools.iter().all(|known| pools.contains(&known.pool));
         if are_there && now == seen.pools.len() {
             return Ok(Shape::AsSeen);
         }
