@@ -342,6 +342,7 @@ impl ServiceController {
             t.causes.is_empty()
                 && t.synced.is_none()
                 && t.parked.is_none()
+                && t.unfinished.is_none()
                 && t.ghosts.is_empty()
                 && !t.is_foreign
         };
@@ -403,6 +404,7 @@ impl ServiceController {
                     identities != self.balanced_nodes().identities && !self.node_changes.is_pending();
                 self.tracked(key, |tracked| {
                     tracked.nodes = Some(identities);
+                    tracked.unfinished = None;
                     tracked.conflicts = 0;
                     tracked
                         .said
@@ -424,6 +426,7 @@ impl ServiceController {
                 self.tracked(key, |tracked| {
                     tracked.synced = None;
                     tracked.parked = None;
+                    tracked.unfinished = None;
                     tracked.said.clear();
                 });
                 self.forget_unused(key);
@@ -433,9 +436,7 @@ impl ServiceController {
                 self.queue.add_after(queued, after);
             }
             Outcome::Superseded(progress) => {
-                self.tracked(key, |tracked| {
-                    tracked.causes = tracked.causes.and(progress.causes)
-                });
+                self.tracked(key, |tracked| tracked.unfinished = Some(progress));
                 self.queue.add_after(
                     queued,
                     if self.services.get(key).is_some() {
@@ -447,7 +448,7 @@ impl ServiceController {
             }
             Outcome::Conflict(progress) => {
                 let conflicts = self.tracked(key, |tracked| {
-                    tracked.causes = tracked.causes.and(progress.causes);
+                    tracked.unfinished = Some(progress);
                     tracked.conflicts += 1;
                     tracked.conflicts
                 });
@@ -485,7 +486,10 @@ impl ServiceController {
             ..progress.causes
         };
         let is_said = self.tracked(key, |tracked| {
-            tracked.causes = tracked.causes.and(retry);
+            tracked.unfinished = Some(Progress {
+                causes: retry,
+                ..progress
+            });
             tracked.is_news(reason, &text) || !failure.is_quiet
         });
         tracing::warn!(service = %key, err = %failure.text, "load balancer sync failed, will be tried again");

@@ -231,19 +231,21 @@ impl ServiceController {
         Outcome::Settled(identities)
     }
 
-    /// Takes back the parked session if nothing but time has passed; else what the parked sync had come to.
+    /// Takes back the parked session if nothing but time has passed; else what the sync before had come to.
     fn resume(&self, key: &ServiceKey, causes: Causes) -> Result<Parked, Progress> {
-        let parked = self.tracked(key, |tracked| tracked.parked.take());
-        match parked {
-            Some(parked) if causes.is_empty() => Ok(parked),
-            // A new change is announced again; what the parked sync was for is not forgotten.
-            Some(parked) if causes.changed => Err(Progress {
-                is_announced: false,
-                ..parked.progress
-            }),
-            Some(parked) => Err(parked.progress),
-            None => Err(Progress::default()),
-        }
+        let (parked, unfinished) =
+            self.tracked(key, |tracked| (tracked.parked.take(), tracked.unfinished.take()));
+        let earlier = match parked {
+            Some(parked) if causes.is_empty() => return Ok(parked),
+            Some(parked) => parked.progress,
+            None => unfinished.unwrap_or_default(),
+        };
+        Err(Progress {
+            // A new change is announced again; what the earlier sync was for is not forgotten.
+            is_announced: earlier.is_announced && !causes.changed,
+            is_unverified: false, // it begins with a full read
+            ..earlier
+        })
     }
 }
 

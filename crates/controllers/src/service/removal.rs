@@ -83,7 +83,10 @@ impl ServiceController {
         service: &Arc<Service>,
         causes: Causes,
     ) -> Result<(Progress, LoadBalancerStatus), Box<Outcome>> {
-        let parked = self.tracked(key, |tracked| tracked.parked.take());
+        let parked = self.tracked(key, |tracked| {
+            tracked.unfinished = None; // what was wanted before is over
+            tracked.parked.take()
+        });
         let (mut session, mut progress) = match parked {
             Some(parked) if causes.is_empty() && !parked.session.facts().is_wanted => {
                 (parked.session, parked.progress)

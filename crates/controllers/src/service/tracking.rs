@@ -116,6 +116,8 @@ pub(crate) struct Tracked {
     pub(crate) is_planned: bool,
     /// What was said, by event reason: the same text is not said again.
     pub(crate) said: BTreeMap<&'static str, String>,
+    /// What the last sync had come to when it ended early: the next one goes on with its causes, and does not announce it again.
+    pub(crate) unfinished: Option<Progress>,
     /// Services that vanished before their balancers were removed.
     pub(crate) ghosts: Vec<Arc<Service>>,
     /// It was seen with a class: its finalizer and balancer belong to another controller.

@@ -162,6 +162,16 @@ async fn a_failing_cloud_is_tried_again_by_upstreams_schedule() {
         .map(|(at, _)| at.as_secs())
         .collect();
     assert_eq!(times, [0, 5, 15, 35], "S-06");
+    let begun = world
+        .api
+        .objects("Event")
+        .into_iter()
+        .find(|e| e["reason"] == "EnsuringLoadBalancer")
+        .unwrap();
+    assert_eq!(
+        begun["count"], 1,
+        "one change is announced once, however often it is tried"
+    );
     let text = "Error syncing load balancer: failed to ensure load balancer: error during create(web): quota";
     assert_eq!(
         world.events("web")[1],
