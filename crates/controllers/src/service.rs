@@ -435,24 +435,16 @@ impl ServiceController {
                 self.tracked(key, |tracked| tracked.parked = Some(parked));
                 self.queue.add_after(queued, after);
             }
-            Outcome::Superseded(progress) => {
-                self.tracked(key, |tracked| tracked.unfinished = Some(progress));
-                self.queue.add_after(
-                    queued,
-                    if self.services.get(key).is_some() {
-                        Duration::ZERO
-                    } else {
-                        SOON
-                    },
-                );
-            }
-            Outcome::Conflict(progress) => {
-                let conflicts = self.tracked(key, |tracked| {
+            Outcome::Superseded(progress) | Outcome::Conflict(progress) => {
+                let (is_changed, conflicts) = self.tracked(key, |tracked| {
                     tracked.unfinished = Some(progress);
                     tracked.conflicts += 1;
-                    tracked.conflicts
+                    (tracked.causes.changed, tracked.conflicts)
                 });
-                if conflicts > MAX_CONFLICTS {
+                // At once only for a change that has come meanwhile: whatever else moved, the watch has to catch up first.
+                if is_changed {
+                    self.queue.add(queued);
+                } else if conflicts > MAX_CONFLICTS {
                     self.queue.retry(queued);
                 } else {
                     self.queue.add_after(queued, SOON);

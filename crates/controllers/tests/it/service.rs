@@ -690,6 +690,19 @@ async fn conflicts_are_tried_again_soon_and_without_events() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_service_that_the_api_server_does_not_find_is_not_asked_for_without_pause() {
+    let world = World::running(&["a"]).await;
+    let not_found = bowline_kube_api::Status::new(404, "NotFound", "services \"web\" not found");
+    world.api.faults().fail_next(1000, "patch", "services", not_found);
+    world.add_service("web");
+    world.pass(seconds(10)).await;
+    let tries = world.api.journal().of("patch", "services").len();
+    assert!((2..=15).contains(&tries), "{tries}");
+    world.api.faults().clear();
+    world.settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn stopping_at_any_write_to_the_api_server_is_repaired_by_the_next_process() {
     for k in 0..4 {
         let mut world = World::new(&["a"]);
