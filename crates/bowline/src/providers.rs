@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use bowline_cloud_http::{CancellationToken, CloudHttpConfig, GateClosed, Metrics, WriteGate};
+use bowline_cloud_http::{CancellationToken, CloudHttpConfig, GateClosed, Metrics, RequestGate};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
 use bowline_manager::FencingGate;
 
@@ -152,7 +152,7 @@ impl Site {
 }
 
 /// The manager's gate in the form that the HTTP stack of clouds asks for.
-fn gate(gate: Arc<FencingGate>) -> Arc<dyn WriteGate> {
+fn gate(gate: Arc<FencingGate>) -> Arc<dyn RequestGate> {
     Arc::new(move || {
         if gate.is_open() {
             Ok(())

@@ -17,7 +17,7 @@ use crate::error::{Call, Failure, HttpError, Phase, StatusFailure};
 use crate::request::{Kind, Request};
 use crate::response::Response;
 use crate::retry;
-use crate::transport::{AnswerBody, BoxError, Transport};
+use crate::transport::{AnswerBody, BoxError, Connections, Transport};
 
 /// The most bytes of a refusal's body that are kept.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -31,7 +31,7 @@ pub struct CloudHttp {
 struct Shared {
     config: CloudHttpConfig,
     user_agent: HeaderValue,
-    transport: Transport,
+    connections: Connections,
     budget: Budget,
     jitter: Mutex<ChaCha8Rng>,
 }
@@ -44,11 +44,12 @@ impl CloudHttp {
         let budget = Budget::new(&config);
         config.metrics.budget_left(config.provider, budget.left());
         let jitter = Mutex::new(ChaCha8Rng::seed_from_u64(config.seed));
+        let connections = transport.open(&config.gate);
         Self {
             shared: Arc::new(Shared {
                 config,
                 user_agent,
-                transport,
+                connections,
                 budget,
                 jitter,
             }),
@@ -155,14 +156,12 @@ impl Shared {
             Kind::Read => self.config.read_timeout,
             Kind::Write => self.config.write_timeout,
         });
-        // Innermost: nothing that can wait comes between this question and the transport.
-        if request.kind == Kind::Write {
-            self.config.gate.check().map_err(Failure::GateClosed)?;
-        }
+        // Here for what need not be tried at all; connections ask again before they send.
+        self.config.gate.check().map_err(Failure::GateClosed)?;
         let mut counted = self.config.metrics.begin(self.config.provider, request.operation);
         let begun = Instant::now();
         let exchange = async {
-            let answer = self.transport.send(message).await?;
+            let answer = self.connections.send(message).await?;
             let (head, body) = answer.into_parts();
             if head.status.is_success() {
                 let (body, end) = read(body, self.config.max_body).await;

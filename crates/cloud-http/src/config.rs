@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::{OpenGate, WriteGate};
+use crate::gate::{OpenGate, RequestGate};
 use crate::metrics::Metrics;
 
 /// How a cloud is called: names, limits and times. All have working defaults but the provider's name.
@@ -34,8 +34,8 @@ pub struct CloudHttpConfig {
     pub max_body: usize,
     /// Where the jitter of the backoff comes from: the same seed gives the same delays.
     pub seed: u64,
-    /// Asked immediately before each write. Default: open.
-    pub gate: Arc<dyn WriteGate>,
+    /// Asked before each request, and by each connection before it sends. Default: open.
+    pub gate: Arc<dyn RequestGate>,
     /// The metrics to count in; clones of one [`Metrics`] share their series.
     pub metrics: Metrics,
     /// When this is cancelled, reads and waits end at once. A write already handed over runs to its end or timeout,

@@ -115,7 +115,7 @@ pub enum Failure {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The write was not sent because writes are not allowed now.
+    /// The request was not sent because requests are not allowed now.
     #[error("not sent: {0}")]
     GateClosed(#[source] GateClosed),
     /// The process is shutting down.

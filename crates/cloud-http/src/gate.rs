@@ -1,27 +1,27 @@
-//! The write gate: the last question before a write leaves the process.
+//! The gate: the last question before a request leaves the process.
 
-/// Says whether a write may begin now.
+/// Says whether a request may begin now.
 ///
-/// A manager that may have lost its lease must not write any more, however long a write waited in a queue or for its
-/// next try. So this is asked innermost, immediately before the request is handed to the transport.
+/// A manager that may have lost its lease must not call the cloud any more, however long a request waited in a queue,
+/// for its next try or for a connection. So this is asked innermost: when the request is handed over to the transport,
+/// and again by each connection before it sends, so that nothing that can wait comes after the last question.
 ///
-/// What may still come between the question and the first byte is making a connection, where none is free: at most
-/// [`SocketOptions::connect_timeout`](crate::SocketOptions). A gate that closes some seconds before writes become
-/// dangerous covers the usual connection, and the write timeout bounds the rest.
-pub trait WriteGate: Send + Sync {
-    /// Lets the write pass, or says why it must not begin.
+/// Reads are asked about as well. They do no harm by themselves, but a manager that does not lead has no use for their
+/// answers, and should not spend a budget that it shares with the one that leads.
+pub trait RequestGate: Send + Sync {
+    /// Lets the request pass, or says why it must not begin.
     ///
     /// # Errors
     ///
-    /// [`GateClosed`] keeps the write from being sent; nothing has happened then.
+    /// [`GateClosed`] keeps the request from being sent; nothing has happened then.
     fn check(&self) -> Result<(), GateClosed>;
 }
 
-/// The write was not sent, because writes are not allowed now.
+/// The request was not sent, because requests are not allowed now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct GateClosed {
-    /// Why writes are not allowed, e.g. `the lease may have been lost`.
+    /// Why requests are not allowed, e.g. `the lease may have been lost`.
     pub reason: String,
 }
 
@@ -34,17 +34,17 @@ impl GateClosed {
     }
 }
 
-/// A gate that lets every write pass: for commands that run without a lease.
+/// A gate that lets every request pass: for commands that run without a lease.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenGate;
 
-impl WriteGate for OpenGate {
+impl RequestGate for OpenGate {
     fn check(&self) -> Result<(), GateClosed> {
         Ok(())
     }
 }
 
-impl<F> WriteGate for F
+impl<F> RequestGate for F
 where
     F: Fn() -> Result<(), GateClosed> + Send + Sync,
 {

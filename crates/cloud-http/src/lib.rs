@@ -6,7 +6,7 @@
 //! 1. a log span, and the metrics of each exchange ([`Metrics`]);
 //! 2. the retry of calls that may be repeated ([`RetryPolicy`]): `429`, `502`, `503`, `504` and broken connections;
 //! 3. the budget: a rate, a bound on the calls in flight, and a pause of the whole provider after a `429`;
-//! 4. the write gate ([`WriteGate`]), asked immediately before a write is handed over, also before each repeat;
+//! 4. the gate ([`RequestGate`]), asked before each exchange, and by each connection before it sends;
 //! 5. one exchange under a timeout that includes reading the body, over a [`Transport`]: sockets or memory.
 //!
 //! What this crate is not: it knows no cloud, no Kubernetes, no credentials beyond carrying a [`Secret`], and it reads
@@ -32,7 +32,7 @@ mod transport;
 pub use client::CloudHttp;
 pub use config::{CloudHttpConfig, Rate, RetryPolicy};
 pub use error::{Call, Effect, Failure, HttpError, Phase, StatusFailure};
-pub use gate::{GateClosed, OpenGate, WriteGate};
+pub use gate::{GateClosed, OpenGate, RequestGate};
 pub use metrics::Metrics;
 pub use proxy::{Proxy, ProxyError, ProxyRules};
 pub use request::{Body, Kind, Request, UrlError, resolve};

@@ -1,6 +1,7 @@
 //! What carries one request to a cloud and its answer back: sockets or memory.
 
 mod connector;
+mod gated;
 mod roots;
 mod sockets;
 
@@ -13,8 +14,10 @@ use http_body_util::{BodyExt, Full};
 use tower::ServiceExt;
 use tower::util::BoxCloneSyncService;
 
+use self::sockets::Sockets;
 pub use self::sockets::{SocketOptions, TransportSetupError};
 use crate::error::Failure;
+use crate::gate::{GateClosed, RequestGate};
 
 /// Any error.
 pub type BoxError = Box<dyn StdError + Send + Sync>;
@@ -24,9 +27,21 @@ pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
 
 type Service = BoxCloneSyncService<http::Request<Full<Bytes>>, http::Response<AnswerBody>, BoxError>;
 
-/// Carries requests. Clones share connections.
+/// The way to a cloud. The connections themselves belong to the [`CloudHttp`](crate::CloudHttp) that is built on it.
 #[derive(Clone, Debug)]
 pub struct Transport {
+    way: Way,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    Sockets(Sockets),
+    Memory(Service),
+}
+
+/// Carries requests. Clones share connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Connections {
     service: Service,
 }
 
@@ -37,7 +52,8 @@ impl Transport {
     ///
     /// The proxy settings cannot be used, or TLS cannot be set up.
     pub fn sockets(options: &SocketOptions) -> Result<Self, TransportSetupError> {
-        sockets::service(options).map(Self::memory)
+        let way = Way::Sockets(Sockets::new(options)?);
+        Ok(Self { way })
     }
 
     /// Over any service inside of this process: a simulator, or a test's closure.
@@ -56,16 +72,40 @@ impl Transport {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let service = service
-            .map_response(|answer: http::Response<B>| {
-                answer.map(|body| body.map_err(Into::into).boxed_unsync())
-            })
-            .map_err(Into::into);
-        Self {
-            service: BoxCloneSyncService::new(service),
-        }
+        let way = Way::Memory(boxed(service));
+        Self { way }
     }
 
+    /// Connections that send only while the gate is open; in memory there is nothing between the request and the other
+    /// side.
+    pub(crate) fn open(self, gate: &Arc<dyn RequestGate>) -> Connections {
+        let service = match self.way {
+            Way::Sockets(sockets) => boxed(sockets.open(gate)),
+            Way::Memory(service) => service,
+        };
+        Connections { service }
+    }
+}
+
+fn boxed<S, B>(service: S) -> Service
+where
+    S: tower::Service<http::Request<Full<Bytes>>, Response = http::Response<B>>
+        + Clone
+        + Send
+        + Sync
+        + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let service = service
+        .map_response(|answer: http::Response<B>| answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+        .map_err(Into::into);
+    BoxCloneSyncService::new(service)
+}
+
+impl Connections {
     pub(crate) async fn send(
         &self,
         request: http::Request<Full<Bytes>>,
@@ -76,6 +116,7 @@ impl Transport {
                     TransportError::Connect(source) => Failure::Connect(source.into()),
                     TransportError::Tls(source) => Failure::Tls(source.into()),
                     TransportError::Broken(source) => Failure::Broken(source.into()),
+                    TransportError::Gate(closed) => Failure::GateClosed(closed),
                 },
                 Err(error) => Failure::Broken(Arc::from(error)),
             }
@@ -92,6 +133,9 @@ pub enum TransportError {
     /// A connection, but no trust; nothing was sent.
     #[error("cannot connect securely")]
     Tls(#[source] BoxError),
+    /// The gate was closed before anything was sent.
+    #[error("not sent")]
+    Gate(#[source] GateClosed),
     /// The connection broke after the request was handed over.
     #[error("the connection broke")]
     Broken(#[source] BoxError),

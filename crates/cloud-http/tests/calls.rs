@@ -228,18 +228,19 @@ async fn a_body_beyond_the_limit_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_closed_gate_keeps_writes_back_and_lets_reads_pass() {
-    let cloud = Cloud::new([Step::status(200)]);
+async fn a_closed_gate_keeps_every_request_back() {
+    let cloud = Cloud::new([]);
     let closed = || Err(GateClosed::new("the lease may have been lost"));
     let client = cloud.client_with(|config| config.gate = Arc::new(closed));
-    client.send(read()).await.unwrap();
     let error = client.send(write()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "things.create: POST /v1/things: not sent: the lease may have been lost"
     );
     assert_eq!(error.effect(), Effect::No);
-    assert_eq!(cloud.seen().len(), 1);
+    let error = client.send(read()).await.unwrap_err();
+    assert!(matches!(error.failure, Failure::GateClosed(_)), "{error}");
+    assert!(cloud.seen().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

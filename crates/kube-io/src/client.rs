@@ -24,7 +24,8 @@ const MAX_IN_FLIGHT: usize = 32;
 /// Says whether a write may begin now.
 ///
 /// A manager that may have lost its lease must not write any more, however long the write waited for its turn. So this
-/// is asked last, immediately before the request is sent.
+/// is asked last: when the write has its turn, and once more when a connection is ready to take it over, before its
+/// first byte is sent.
 pub trait WriteGate: Send + Sync {
     /// Whether a write may begin at this moment.
     fn is_open(&self) -> bool;
@@ -54,7 +55,7 @@ pub struct Pace {
 pub struct KubeOptions {
     /// The `User-Agent` header.
     pub user_agent: String,
-    /// Asked immediately before a write is sent.
+    /// Asked immediately before a write is sent; see [`WriteGate`].
     pub gate: Arc<dyn WriteGate>,
     /// Tells the time that goes into events and conditions.
     pub clock: Arc<dyn Clock>,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::error::Error as _;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::client::Kube;
 use crate::error::KubeError;
+use crate::fence::{Fence, Refused};
 use crate::metrics::Measured;
 
 /// How a request stands to the others.
@@ -140,13 +142,18 @@ impl Kube {
             }
             None => Body::empty(),
         };
-        let request = request
+        let mut request = request
             .body(body)
             .map_err(|error| KubeError::Invalid(error.to_string()))?;
 
-        // Nothing may come between this question and the sending.
-        if is_write && !self.speaker.gate.is_open() {
-            return Err(KubeError::GateClosed);
+        // Here for what need not be tried at all, and a last time when a connection takes the request over.
+        if is_write {
+            if !self.speaker.gate.is_open() {
+                return Err(KubeError::GateClosed);
+            }
+            request
+                .extensions_mut()
+                .insert(Fence(Arc::clone(&self.speaker.gate)));
         }
         let mut measured = self
             .link
@@ -185,6 +192,9 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, KubeError> {
 
 /// The error with its causes, which is where the useful words are.
 pub(crate) fn transport(error: &kube::Error) -> KubeError {
+    if Refused::is_cause_of(error) {
+        return KubeError::GateClosed;
+    }
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -20,6 +20,7 @@ mod connect;
 mod error;
 mod events;
 mod exchange;
+mod fence;
 mod intern;
 mod lease;
 mod limit;

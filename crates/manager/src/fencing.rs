@@ -1,4 +1,4 @@
-//! The write gate: writes begin only while nobody else can hold the lease.
+//! The gate: requests begin only while nobody else can hold the lease.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -6,14 +6,15 @@ use std::time::Duration;
 use bowline_kube_io::WriteGate;
 use tokio::time::Instant;
 
-/// How long before the end of the lease writes stop to begin: what a request may need to reach the other side.
+/// How long before the end of the lease requests stop to begin: what a request may need to reach the other side.
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// Open while this process surely leads.
 ///
-/// It is the innermost layer of every client that writes, asked after queues, budgets and retries. Between two renewals
-/// it closes by itself: a process that was stopped for a minute finds it closed at its first write, before it has
-/// noticed anything. Reads and the lease itself do not pass here.
+/// It is the innermost layer of every client, asked after queues, budgets and retries, and once more when a connection
+/// is ready to send. Between two renewals it closes by itself: a process that was stopped for a minute finds it closed
+/// at its first request, before it has noticed anything. What passes here is every request to the cloud and every write
+/// to the API server, but not the reads that keep a follower's caches warm, nor the lease itself.
 #[derive(Debug)]
 pub struct FencingGate {
     bound: Mutex<Bound>,

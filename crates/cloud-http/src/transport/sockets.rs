@@ -1,6 +1,7 @@
 //! The transport over TCP and TLS.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,10 +13,13 @@ use http::header::PROXY_AUTHORIZATION;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::connector::{self, Connector};
+use super::gated::Gated;
 use super::{TransportError, roots};
+use crate::gate::{GateClosed, RequestGate};
 use crate::proxy::{ProxyError, ProxyRules};
 
 /// How connections are made.
@@ -77,10 +81,37 @@ pub enum TransportSetupError {
     Tls(rustls::Error),
 }
 
-pub(super) fn service(
-    options: &SocketOptions,
-) -> Result<
-    impl tower::Service<
+/// The transport over TCP and TLS, before the first connection.
+#[derive(Clone)]
+pub(super) struct Sockets {
+    connector: Connector,
+    proxies: Arc<ProxyRules>,
+    idle_timeout: Duration,
+}
+
+impl Sockets {
+    pub(super) fn new(options: &SocketOptions) -> Result<Self, TransportSetupError> {
+        let tls =
+            rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()
+                .map_err(TransportSetupError::Tls)?
+                .with_root_certificates(roots::load(
+                    options.cert_file.as_deref(),
+                    options.cert_dirs.as_deref(),
+                ))
+                .with_no_client_auth();
+        Ok(Self {
+            connector: Connector::new(tls, options.proxies.clone(), options.connect_timeout),
+            proxies: Arc::new(options.proxies.clone()),
+            idle_timeout: options.idle_timeout,
+        })
+    }
+
+    /// Connections that send only while the gate is open.
+    pub(super) fn open(
+        self,
+        gate: &Arc<dyn RequestGate>,
+    ) -> impl tower::Service<
         http::Request<Full<Bytes>>,
         Response = http::Response<Incoming>,
         Error = TransportError,
@@ -88,36 +119,38 @@ pub(super) fn service(
     > + Clone
     + Send
     + Sync
-    + use<>,
-    TransportSetupError,
-> {
-    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(TransportSetupError::Tls)?
-        .with_root_certificates(roots::load(
-            options.cert_file.as_deref(),
-            options.cert_dirs.as_deref(),
-        ))
-        .with_no_client_auth();
-    let connector = Connector::new(tls, options.proxies.clone(), options.connect_timeout);
-    let client = legacy::Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(options.idle_timeout)
-        // A connection that a firewall forgot is found before the next call runs into its timeout.
-        .http2_keep_alive_interval(Duration::from_secs(30))
-        .http2_keep_alive_timeout(Duration::from_secs(10))
-        .build::<_, Full<Bytes>>(connector);
-    let proxies = Arc::new(options.proxies.clone());
-    Ok(tower::service_fn(
-        move |mut request: http::Request<Full<Bytes>>| {
+    + use<> {
+        let client = client(Gated::new(self.connector, Arc::clone(gate)), self.idle_timeout);
+        let proxies = self.proxies;
+        tower::service_fn(move |mut request: http::Request<Full<Bytes>>| {
             if let Some(auth) = forward_auth(&proxies, request.uri()) {
                 request.headers_mut().insert(PROXY_AUTHORIZATION, auth);
             }
             let exchange = client.request(request);
             async move { exchange.await.map_err(classify) }
-        },
-    ))
+        })
+    }
+}
+
+impl fmt::Debug for Sockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sockets").finish_non_exhaustive()
+    }
+}
+
+/// The pool over any connector.
+pub(super) fn client<C>(connector: C, idle_timeout: Duration) -> legacy::Client<C, Full<Bytes>>
+where
+    C: Connect + Clone,
+{
+    legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(idle_timeout)
+        // A connection that a firewall forgot is found before the next call runs into its timeout.
+        .http2_keep_alive_interval(Duration::from_secs(30))
+        .http2_keep_alive_timeout(Duration::from_secs(10))
+        .build(connector)
 }
 
 /// The proxy's credentials, for a plain request that the proxy itself reads. Inside a tunnel they go with `CONNECT`.
@@ -128,9 +161,15 @@ fn forward_auth(proxies: &ProxyRules, uri: &Uri) -> Option<http::HeaderValue> {
     proxies.proxy_for(uri)?.auth().cloned()
 }
 
-fn classify(error: legacy::Error) -> TransportError {
+pub(super) fn classify(error: legacy::Error) -> TransportError {
     if !error.is_connect() {
         return TransportError::Broken(error.into());
+    }
+    if let Some(closed) = error
+        .source()
+        .and_then(|source| source.downcast_ref::<GateClosed>())
+    {
+        return TransportError::Gate(closed.clone());
     }
     if is_tls(&error) {
         TransportError::Tls(error.into())

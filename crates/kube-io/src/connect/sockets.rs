@@ -21,6 +21,7 @@ use tower::{BoxError, Service, ServiceBuilder};
 
 use super::ConnectError;
 use crate::client::{Kube, KubeOptions};
+use crate::fence::Fenced;
 
 /// Sockets to the API server at most. The client speaks HTTP/1.1 only, so each request under way takes one, with its
 /// TLS state of some 50 KiB.
@@ -139,6 +140,7 @@ pub(super) fn connect(
     }
 }
 
+/// The layers over any connector.
 fn assemble<C>(config: &Config, connector: C, options: KubeOptions) -> Result<Kube, ConnectError>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
@@ -150,7 +152,7 @@ where
     let connector = config
         .rustls_https_connector_with_connector(connector)
         .map_err(setup)?;
-    let http: Client<_, Body> = Client::builder(TokioExecutor::new())
+    let http: Client<_, Fenced<Body>> = Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
         .build(connector);
@@ -159,6 +161,7 @@ where
         .option_layer(config.auth_layer().map_err(setup)?)
         .layer(config.extra_headers_layer().map_err(setup)?)
         .map_err(BoxError::from)
+        .map_request(Fenced::<Body>::request)
         .service(http);
     let host = config
         .cluster_url
@@ -247,3 +250,6 @@ impl Write for BoundedSocket {
         Pin::new(&mut self.tcp).poll_write_vectored(cx, slices)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+use std::sync::Mutex;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper_util::client::legacy;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf};
+use tokio::time::{Instant, sleep};
+
+use super::super::TransportError;
+use super::super::sockets::{classify, client};
+use super::*;
+use crate::gate::GateClosed;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// One end of a connection in memory.
+struct End(DuplexStream);
+
+impl Connection for End {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl AsyncRead for End {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for End {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+/// What reached the cloud, over all connections.
+type Heard = Arc<Mutex<String>>;
+
+/// A cloud that takes its time to accept a connection, and answers each request as soon as it is there. The gate
+/// closes at the given time.
+fn cloud(
+    accepts_after: Duration,
+    closes_after: Duration,
+) -> (
+    impl AsyncFn(&'static str) -> Result<http::StatusCode, legacy::Error>,
+    Heard,
+) {
+    let heard = Heard::default();
+    let written = Arc::clone(&heard);
+    let connector = tower::service_fn(move |_: Uri| {
+        let heard = Arc::clone(&written);
+        async move {
+            sleep(accepts_after).await;
+            let (near, far) = tokio::io::duplex(1 << 16);
+            tokio::spawn(answer(far, heard));
+            Ok::<_, BoxError>(TokioIo::new(End(near)))
+        }
+    });
+    let end = Instant::now() + closes_after;
+    let gate: Arc<dyn RequestGate> = Arc::new(move || {
+        if Instant::now() < end {
+            Ok(())
+        } else {
+            Err(GateClosed::new("closed"))
+        }
+    });
+    let client = client(Gated::new(connector, gate), 90 * SECOND);
+    let send = async move |method: &'static str| {
+        let request = http::Request::builder()
+            .method(method)
+            .uri("http://cloud.example.com/v1/things")
+            .body(Full::new(Bytes::from_static(b"{}")))
+            .unwrap();
+        client.request(request).await.map(|answer| answer.status())
+    };
+    (send, heard)
+}
+
+async fn answer(mut connection: DuplexStream, heard: Heard) {
+    let mut buffer = [0; 4096];
+    while let Ok(read @ 1..) = connection.read(&mut buffer).await {
+        let text = String::from_utf8_lossy(&buffer[..read]).into_owned();
+        heard.lock().unwrap().push_str(&text);
+        if text.ends_with("{}") {
+            let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
+            connection.write_all(answer).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_byte_is_sent_if_the_lease_ends_while_the_connection_is_made() {
+    for method in ["GET", "POST", "DELETE"] {
+        let (send, heard) = cloud(30 * SECOND, 10 * SECOND);
+        let begun = Instant::now();
+        let error = send(method).await.unwrap_err();
+        assert!(begun.elapsed() >= 30 * SECOND, "it had been handed over in time");
+        assert!(matches!(classify(error), TransportError::Gate(_)), "{method}");
+        sleep(SECOND).await;
+        assert_eq!(*heard.lock().unwrap(), "", "{method}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_stands_sends_nothing_after_the_end_of_the_lease() {
+    let (send, heard) = cloud(SECOND, 10 * SECOND);
+    assert_eq!(send("POST").await.unwrap(), 204);
+    let sent = heard.lock().unwrap().clone();
+    assert!(sent.starts_with("POST /v1/things "), "{sent}");
+    sleep(10 * SECOND).await;
+    send("POST").await.unwrap_err();
+    sleep(SECOND).await;
+    assert_eq!(*heard.lock().unwrap(), sent);
+}
