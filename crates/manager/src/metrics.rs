@@ -1,5 +1,6 @@
 //! The series of the process and of the election, and the page that shows all series.
 
+mod exposition;
 pub mod process;
 
 use std::sync::atomic::AtomicI64;
@@ -13,8 +14,8 @@ use prometheus_client::registry::Registry;
 
 use crate::loops::Loop;
 
-/// The form of the page: OpenMetrics text.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The form of the page: Prometheus' text format.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 type Labels = Vec<(&'static str, String)>;
 type Gauges = Family<Labels, Gauge<i64, AtomicI64>>;
@@ -108,7 +109,7 @@ impl Metrics {
     pub fn render(&self) -> Result<String, std::fmt::Error> {
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
-        Ok(text)
+        Ok(exposition::from_open_metrics(&text))
     }
 }
 
@@ -163,7 +164,7 @@ mod tests {
         for line in [
             r#"leader_election_master_status{name="cloud-controller-manager"} 1"#,
             r#"leader_election_slowpath_total{name="cloud-controller-manager"} 1"#,
-            r#"running_managed_controllers{name="cloud-node-lifecycle",manager="cloud-controller-manager"} 1"#,
+            r#"running_managed_controllers{manager="cloud-controller-manager",name="cloud-node-lifecycle"} 1"#,
             r#"controller_ready{name="service-lb-controller"} 0"#,
             r#"kubernetes_build_info{major="1",minor="36"} 1"#,
         ] {

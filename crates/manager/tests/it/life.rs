@@ -69,7 +69,7 @@ async fn only_selected_loops_are_shown() {
         .collect();
     assert_eq!(
         series,
-        [r#"running_managed_controllers{name="cloud-node",manager="cloud-controller-manager"} 1"#]
+        [r#"running_managed_controllers{manager="cloud-controller-manager",name="cloud-node"} 1"#]
     );
 }
 
