@@ -6,6 +6,7 @@ mod flag;
 mod help;
 mod options;
 mod parse;
+mod quantity;
 mod table;
 mod validate;
 mod value;
@@ -13,7 +14,9 @@ mod value;
 use bowline_cloud_provider::ServiceKey;
 
 pub use flag::{Flag, Group, Status};
-pub use options::{ApiServerOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions};
+pub use options::{
+    ApiServerOptions, LoggingFormat, LoggingOptions, Options, Pace, ProviderOptions, SplitStream,
+};
 pub use table::{PLAN, flag_table};
 pub use value::Kind;
 

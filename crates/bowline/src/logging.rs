@@ -1,11 +1,11 @@
-//! The log: klog's lines or JSON objects, on stderr, one write each.
+//! The log: klog's lines or JSON objects, on stderr, one write each; info lines on stdout if they are to be apart.
 
 mod fields;
 mod json;
 mod klog;
+mod streams;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use tracing::subscriber::Interest;
@@ -16,21 +16,33 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 use crate::args::{LoggingFormat, LoggingOptions};
 use fields::Fields;
 
-/// Where lines go. A test hands in memory.
-pub type Sink = Arc<Mutex<dyn std::io::Write + Send>>;
+pub use streams::{Sink, Streams};
 
-/// Starts logging to stderr for the whole process. A second call changes nothing.
-pub fn start(options: LoggingOptions) {
-    let log = log(options, Arc::new(Mutex::new(std::io::stderr())), Timestamp::now);
+/// Starts logging for the whole process. A second call changes nothing.
+///
+/// Who asks for a split stream with a buffer flushes the result from time to time, and at the end.
+pub fn start(options: LoggingOptions) -> Streams {
+    let streams = Streams::of_process(options.split);
+    let log = log_to(options, streams.clone(), Timestamp::now);
     // The only error is that somebody logs already: then that one goes on.
     let _ = tracing::subscriber::set_global_default(log);
+    streams
 }
 
-/// A log that writes to `sink` and tells the time by `now`.
+/// A log that writes all lines to `sink` and tells the time by `now`.
 pub fn log(options: LoggingOptions, sink: Sink, now: fn() -> Timestamp) -> impl Subscriber + Send + Sync {
+    log_to(options, Streams::one(sink), now)
+}
+
+/// A log that writes to `streams` and tells the time by `now`.
+pub fn log_to(
+    options: LoggingOptions,
+    streams: Streams,
+    now: fn() -> Timestamp,
+) -> impl Subscriber + Send + Sync {
     Registry::default().with(Log {
         options,
-        sink,
+        streams,
         now,
         process: std::process::id(),
     })
@@ -38,7 +50,7 @@ pub fn log(options: LoggingOptions, sink: Sink, now: fn() -> Timestamp) -> impl 
 
 struct Log {
     options: LoggingOptions,
-    sink: Sink,
+    streams: Streams,
     now: fn() -> Timestamp,
     process: u32,
 }
@@ -130,13 +142,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
             line: event.metadata().line().unwrap_or(0),
             fields: fields.after(inherited),
         };
-        let text = match self.options.format {
-            LoggingFormat::Text => klog::format(&line),
-            LoggingFormat::Json => json::format(&line),
+        // In text only lines with an I are info lines; JSON knows info and error only, and a warning is no error.
+        let (text, is_info) = match self.options.format {
+            LoggingFormat::Text => (klog::format(&line), line.level > Level::WARN),
+            LoggingFormat::Json => (json::format(&line), line.level > Level::ERROR),
         };
-        let mut sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody is left to tell if stderr is gone.
-        let _ = sink.write_all(text.as_bytes());
+        self.streams.write(&text, is_info && !line.is_fatal);
     }
 }
 

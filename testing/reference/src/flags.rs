@@ -43,3 +43,6 @@ pub(crate) fn page() -> String {
     }
     page
 }
+
+#[cfg(test)]
+mod parity;

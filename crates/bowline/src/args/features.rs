@@ -1,72 +1,132 @@
 //! Feature gates: which names are known, and which of them have an effect here.
 
+/// How far a feature has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// In the making, off by default.
+    Alpha,
+    /// On its way, mostly on by default.
+    Beta,
+    /// Here to stay.
+    Stable,
+    /// On its way out.
+    Deprecated,
+}
+
 /// A known gate.
 #[derive(Debug, Clone, Copy)]
 pub struct Gate {
     /// The name.
     pub name: &'static str,
+    /// How far the feature has come: `AllAlpha` and `AllBeta` go by it.
+    pub stage: Stage,
     /// Whether it is on by default.
     pub default: bool,
+    /// Whether it can have no other value than its default.
+    pub is_locked: bool,
     /// Whether it does something here; the others are accepted with a warning.
     pub has_effect: bool,
 }
 
-const fn gate(name: &'static str, default: bool, has_effect: bool) -> Gate {
+const fn gate(name: &'static str, stage: Stage, default: bool) -> Gate {
     Gate {
         name,
+        stage,
         default,
-        has_effect,
+        is_locked: false,
+        has_effect: false,
     }
 }
 
-/// The gates of this line of the framework that are known here.
+const fn alpha(name: &'static str, default: bool) -> Gate {
+    gate(name, Stage::Alpha, default)
+}
+
+const fn beta(name: &'static str, default: bool) -> Gate {
+    gate(name, Stage::Beta, default)
+}
+
+const fn stable(name: &'static str, default: bool) -> Gate {
+    gate(name, Stage::Stable, default)
+}
+
+const fn deprecated(name: &'static str, default: bool) -> Gate {
+    gate(name, Stage::Deprecated, default)
+}
+
+impl Gate {
+    const fn locked(mut self) -> Self {
+        self.is_locked = true;
+        self
+    }
+
+    const fn in_force(mut self) -> Self {
+        self.has_effect = true;
+        self
+    }
+}
+
+/// The gates of the framework's 1.36 line. Most belong to the library that its secure port is made of, and have no effect
+/// that users of a cloud controller manager see.
 pub const GATES: &[Gate] = &[
-    gate("AllAlpha", false, true),
-    gate("AllBeta", false, true),
-    gate(
-        "CloudControllerManagerWatchBasedRoutesReconciliation",
-        false,
-        true,
-    ),
-    gate("CloudControllerManagerWebhook", false, true),
-    gate("ContextualLogging", true, true),
-    gate("ControllerManagerReleaseLeaderElectionLockOnExit", false, false),
-    gate("LoggingAlphaOptions", false, true),
-    gate("LoggingBetaOptions", true, true),
-    gate("NativeHistograms", false, false),
-    gate("RemoteRequestHeaderUID", true, true),
+    beta("APIResponseCompression", true),
+    beta("APIServerIdentity", true),
+    stable("APIServerTracing", true).locked(),
+    alpha("APIServingWithRoutine", false),
+    deprecated("AggregatedDiscoveryRemoveBetaType", true).locked(),
+    alpha("AllAlpha", false).in_force(),
+    beta("AllBeta", false).in_force(),
+    beta("AllowParsingUserUIDFromCertAuth", true),
+    alpha("AllowUnsafeMalformedObjectDeletion", false),
+    stable("AnonymousAuthConfigurableEndpoints", true).locked(),
+    stable("AuthorizeWithSelectors", true).locked(),
+    stable("BtreeWatchCache", true).locked(),
+    alpha("CBORServingAndStorage", false),
+    alpha("CloudControllerManagerWatchBasedRoutesReconciliation", false).in_force(),
+    alpha("CloudControllerManagerWebhook", false).in_force(),
+    beta("ComponentFlagz", true),
+    beta("ComponentStatusz", true),
+    beta("ConcurrentWatchObjectDecode", false),
+    stable("ConsistentListFromCache", true).locked(),
+    beta("ConstrainedImpersonation", true),
+    beta("ContextualLogging", true).in_force(),
+    alpha("ControllerManagerReleaseLeaderElectionLockOnExit", false),
+    beta("CoordinatedLeaderElection", false),
+    stable("DeclarativeValidation", true).locked(),
+    beta("DeclarativeValidationBeta", true),
+    deprecated("DeclarativeValidationTakeover", false),
+    beta("DetectCacheInconsistency", true),
+    deprecated("KMSv1", false),
+    beta("ListFromCacheSnapshot", true),
+    alpha("LoggingAlphaOptions", false).in_force(),
+    beta("LoggingBetaOptions", true).in_force(),
+    alpha("ManifestBasedAdmissionControlConfig", false),
+    stable("MutatingAdmissionPolicy", true),
+    alpha("NativeHistograms", false),
+    beta("OpenAPIEnums", true),
+    beta("RemoteRequestHeaderUID", true).in_force(),
+    stable("ResilientWatchCacheInitialization", true).locked(),
+    stable("RetryGenerateName", true).locked(),
+    deprecated("SeparateCacheWatchRPC", false).locked(),
+    alpha("ShardedListAndWatch", false),
+    beta("SizeBasedListCostEstimate", true),
+    alpha("StorageVersionAPI", false),
+    beta("StorageVersionHash", true),
+    stable("StreamingCollectionEncodingToJSON", true).locked(),
+    stable("StreamingCollectionEncodingToProtobuf", true).locked(),
+    stable("StructuredAuthenticationConfiguration", true).locked(),
+    beta("StructuredAuthenticationConfigurationEgressSelector", true),
+    beta("StructuredAuthenticationConfigurationJWKSMetrics", true),
+    beta("TokenRequestServiceAccountUIDValidation", true),
+    beta("UnauthenticatedHTTP2DOSMitigation", true),
+    beta("UnknownVersionInteroperabilityProxy", true),
+    beta("WatchCacheInitializationPostStartHook", true),
+    beta("WatchList", true),
 ];
 
-/// Gates of the shared server library: accepted by the Go managers, without an effect that their users see.
-const WITHOUT_EFFECT: &[&str] = &[
-    "APIResponseCompression",
-    "APIServerIdentity",
-    "APIServingWithRoutine",
-    "AllowParsingUserUIDFromCertAuth",
-    "AllowUnsafeMalformedObjectDeletion",
-    "CBORServingAndStorage",
-    "ComponentFlagz",
-    "ComponentStatusz",
-    "ConcurrentWatchObjectDecode",
-    "ConstrainedImpersonation",
-    "CoordinatedLeaderElection",
-    "DeclarativeValidationBeta",
-    "DetectCacheInconsistency",
-    "ListFromCacheSnapshot",
-    "ManifestBasedAdmissionControlConfig",
-    "OpenAPIEnums",
-    "ShardedListAndWatch",
-    "SizeBasedListCostEstimate",
-    "StorageVersionAPI",
-    "StorageVersionHash",
-    "StructuredAuthenticationConfigurationEgressSelector",
-    "StructuredAuthenticationConfigurationJWKSMetrics",
-    "TokenRequestServiceAccountUIDValidation",
-    "UnauthenticatedHTTP2DOSMitigation",
-    "UnknownVersionInteroperabilityProxy",
-    "WatchCacheInitializationPostStartHook",
-    "WatchList",
-];
+fn find(name: &str) -> Option<&'static Gate> {
+    GATES.iter().find(|gate| gate.name == name)
+}
 
 /// Reads `Name=true`.
 ///
@@ -83,17 +143,20 @@ pub(super) fn assignment(text: &str) -> Result<(String, bool), String> {
         other => return Err(format!("invalid value of {name}={other}")),
     };
     let name = name.trim();
-    if GATES.iter().any(|gate| gate.name == name) || WITHOUT_EFFECT.contains(&name) {
-        Ok((name.to_owned(), value))
-    } else {
-        Err(format!("unrecognized feature gate: {name}"))
+    let gate = find(name).ok_or_else(|| format!("unrecognized feature gate: {name}"))?;
+    if gate.is_locked && value != gate.default {
+        return Err(format!(
+            "cannot set feature gate {name} to {value}, feature is locked to {}",
+            gate.default
+        ));
     }
+    Ok((name.to_owned(), value))
 }
 
 /// Whether setting the gate changes anything here.
 #[must_use]
 pub fn has_effect(name: &str) -> bool {
-    GATES.iter().any(|gate| gate.name == name && gate.has_effect)
+    find(name).is_some_and(|gate| gate.has_effect)
 }
 
 /// The state of a gate: the last assignment, else the group switch of its stage, else its default.
@@ -106,10 +169,15 @@ pub fn is_on(assignments: &[(String, bool)], name: &str) -> bool {
             .find(|(name, _)| name == wanted)
             .map(|(_, value)| *value)
     };
-    let default = GATES.iter().any(|gate| gate.name == name && gate.default);
-    // Alpha gates are off by default, beta gates of this list are on: so the default also tells the stage.
-    let group = if default { "AllBeta" } else { "AllAlpha" };
-    assigned(name).or_else(|| assigned(group)).unwrap_or(default)
+    let Some(gate) = find(name) else {
+        return false;
+    };
+    let group = match gate.stage {
+        Stage::Alpha => assigned("AllAlpha"),
+        Stage::Beta => assigned("AllBeta"),
+        Stage::Stable | Stage::Deprecated => None,
+    };
+    assigned(name).or(group).unwrap_or(gate.default)
 }
 
 #[cfg(test)]
@@ -124,6 +192,15 @@ mod tests {
         );
         assert_eq!(assignment("WatchList=false"), Ok(("WatchList".into(), false)));
         assert!(!has_effect("WatchList"));
+    }
+
+    #[test]
+    fn a_locked_gate_keeps_its_default() {
+        assert!(assignment("BtreeWatchCache=true").is_ok());
+        assert_eq!(
+            assignment("BtreeWatchCache=false").unwrap_err(),
+            "cannot set feature gate BtreeWatchCache to false, feature is locked to true"
+        );
     }
 
     #[test]

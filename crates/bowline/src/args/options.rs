@@ -9,7 +9,9 @@ use bowline_manager::config::{
 use bowline_manager::loops::LoopSelection;
 
 use super::features;
+use super::flag::Status;
 use super::parse::Flags;
+use super::table;
 use super::validate::Checks;
 use crate::version::Version;
 
@@ -32,6 +34,10 @@ pub struct Options {
     pub logging: LoggingOptions,
     /// Feature gates that were set and have no effect here.
     pub idle_gates: Vec<String>,
+    /// Flags on the command line that are accepted and have no effect here.
+    pub idle_flags: Vec<&'static str>,
+    /// Flags on the command line that should not be used any more.
+    pub deprecated_flags: Vec<&'static str>,
     /// Each flag with its value, for the log.
     pub flags: Vec<(&'static str, String)>,
 }
@@ -80,6 +86,17 @@ pub struct LoggingOptions {
     pub verbosity: u8,
     /// The verbosity of source files whose name without ending matches a pattern, the first match first.
     pub modules: Vec<(String, u8)>,
+    /// Whether info lines go to stdout; `None`: everything goes to stderr.
+    pub split: Option<SplitStream>,
+}
+
+/// Info lines apart from the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SplitStream {
+    /// Bytes of info lines that may wait to be written; 0: none.
+    pub buffer: usize,
+    /// The longest time that they wait.
+    pub flush_period: Duration,
 }
 
 /// The form of log lines.
@@ -116,8 +133,16 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
             .filter(|name| !features::has_effect(name))
             .cloned()
             .collect(),
+        idle_flags: given_with(flags, Status::Accepted),
+        deprecated_flags: given_with(flags, Status::Deprecated),
         flags: flags.all().collect(),
     }
+}
+
+/// The flags on the command line that have this status.
+fn given_with(flags: &Flags, status: Status) -> Vec<&'static str> {
+    let has = |name: &str| table::find(table::flag_table(), name).is_some_and(|flag| flag.status == status);
+    flags.given().filter(|name| has(name)).collect()
 }
 
 fn provider(flags: &Flags, checks: &mut Checks<'_>) -> ProviderOptions {
@@ -265,23 +290,47 @@ fn logging(flags: &Flags, checks: &mut Checks<'_>) -> LoggingOptions {
             LoggingFormat::Text
         }
     };
-    checks.period("log-flush-frequency");
     let modules = checks.modules("vmodule");
     if format == LoggingFormat::Json && !modules.is_empty() {
         checks.fault("--vmodule is only supported for the text log format");
     }
-    let alpha = ["log-text-split-stream", "log-json-split-stream"];
-    for name in alpha.into_iter().filter(|name| flags.switch(name)) {
+    let (splits, buffer) = match format {
+        LoggingFormat::Text => ("log-text-split-stream", "log-text-info-buffer-size"),
+        LoggingFormat::Json => ("log-json-split-stream", "log-json-info-buffer-size"),
+    };
+    for name in ALPHA_LOGGING.iter().filter(|name| flags.is_changed(name)) {
         if !features::is_on(&gates, "LoggingAlphaOptions") {
             checks.fault(format!("--{name} needs the feature gate LoggingAlphaOptions"));
         }
     }
+    let flush_period = checks.period("log-flush-frequency");
+    let buffer = usize::try_from(checks.at_least(buffer, 0)).unwrap_or(usize::MAX);
+    if buffer > MAX_LOG_BUFFER {
+        checks.fault(format!(
+            "the buffer for info lines must have at most {MAX_LOG_BUFFER} bytes, got {buffer}"
+        ));
+    }
+    let split = flags
+        .switch(splits)
+        .then_some(SplitStream { buffer, flush_period });
     LoggingOptions {
         format,
         verbosity: u8::try_from(checks.at_least("v", 0)).unwrap_or(u8::MAX),
         modules,
+        split,
     }
 }
+
+/// The flags that are still in the making.
+const ALPHA_LOGGING: [&str; 4] = [
+    "log-json-info-buffer-size",
+    "log-json-split-stream",
+    "log-text-info-buffer-size",
+    "log-text-split-stream",
+];
+
+/// The buffer is taken as a whole at the start: more than this is a slip of the pen.
+const MAX_LOG_BUFFER: usize = 64 << 20;
 
 fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
     Some(flags.text(name))

@@ -19,6 +19,7 @@ use super::value::{self, Kind, Value};
 pub(crate) struct Flags {
     values: BTreeMap<&'static str, Value>,
     given: Vec<&'static str>,
+    changed: Vec<&'static str>,
 }
 
 /// Reads the words after the program's name.
@@ -120,7 +121,10 @@ fn describe(error: &clap::Error) -> String {
             format!("unknown flag: {flag}{}", hint.unwrap_or_default())
         }
         ErrorKind::UnknownArgument => {
-            format!("unknown shorthand flag: {flag}")
+            format!(
+                "unknown shorthand flag: '{}' in {flag}",
+                flag.trim_start_matches('-')
+            )
         }
         ErrorKind::InvalidValue | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
             format!("flag needs an argument: {flag}")
@@ -145,6 +149,7 @@ impl Flags {
         let mut flags = Self {
             values: BTreeMap::new(),
             given: Vec::new(),
+            changed: Vec::new(),
         };
         for flag in groups.iter().flat_map(|group| group.flags) {
             flags.put(flag, matches)?;
@@ -166,6 +171,10 @@ impl Flags {
         let value = match result {
             Some(value) => {
                 self.given.push(flag.name);
+                // An empty default of a kind that cannot be empty is none, so that any value is another one.
+                if value::read(flag.kind, flag.default).as_ref() != Ok(&value) {
+                    self.changed.push(flag.name);
+                }
                 value
             }
             // The table's own tests hold that every default can be read.
@@ -178,6 +187,16 @@ impl Flags {
     /// Whether the flag was on the command line.
     pub(crate) fn is_given(&self, name: &str) -> bool {
         self.given.contains(&name)
+    }
+
+    /// Whether the command line gave the flag another value than its default.
+    pub(crate) fn is_changed(&self, name: &str) -> bool {
+        self.changed.contains(&name)
+    }
+
+    /// The flags on the command line, in the order of the table.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
+        self.given.iter().copied()
     }
 
     /// Gives the flag a value if the command line did not.

@@ -15,28 +15,36 @@ pub fn flag_table() -> &'static [Group] {
 
 static GROUPS: &[Group] = &[
     Group {
+        title: "Debugging",
+        flags: generic::DEBUGGING,
+    },
+    Group {
+        title: "Leader-migration",
+        flags: generic::LEADER_MIGRATION,
+    },
+    Group {
         title: "Generic",
         flags: generic::GENERIC,
     },
     Group {
-        title: "Loops",
-        flags: generic::LOOPS,
+        title: "Cloud-node-controller",
+        flags: generic::CLOUD_NODE,
     },
     Group {
-        title: "Node deletion",
-        flags: generic::NODE_DELETION,
+        title: "Cloud-node-lifecycle-controller",
+        flags: generic::CLOUD_NODE_LIFECYCLE,
     },
     Group {
-        title: "Client and misc",
-        flags: generic::CLIENT,
+        title: "Service-lb-controller",
+        flags: generic::SERVICE_LB,
     },
     Group {
-        title: "Leader migration",
-        flags: generic::LEADER_MIGRATION,
+        title: "Webhook",
+        flags: serving::WEBHOOK,
     },
     Group {
-        title: "Debugging",
-        flags: generic::DEBUGGING,
+        title: "Webhook serving",
+        flags: serving::WEBHOOK_SERVING,
     },
     Group {
         title: "Secure serving",
@@ -51,8 +59,8 @@ static GROUPS: &[Group] = &[
         flags: serving::AUTHORIZATION,
     },
     Group {
-        title: "Webhooks",
-        flags: serving::WEBHOOKS,
+        title: "Misc",
+        flags: generic::MISC,
     },
     Group {
         title: "Global",

@@ -131,7 +131,7 @@ fn unknown_flags_and_words_are_refused_by_name() {
     assert_eq!(wrong(&["--bogus"]), ["unknown flag: --bogus"]);
     assert_eq!(wrong(&["--bogus=1"]), ["unknown flag: --bogus"]);
     assert_eq!(wrong(&["--bogus_flag=1"]), ["unknown flag: --bogus-flag"]);
-    assert_eq!(wrong(&["-x"]), ["unknown shorthand flag: -x"]);
+    assert_eq!(wrong(&["-x"]), ["unknown shorthand flag: 'x' in -x"]);
     assert_eq!(wrong(&["doctor"]), ["unknown command or argument: \"doctor\""]);
     assert_eq!(
         wrong(&["--cluster-name"]),

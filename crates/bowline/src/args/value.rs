@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use jiff::SignedDuration;
 
-use super::{duration, features};
+use super::{duration, features, quantity};
 
 /// What a flag's value looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub enum Kind {
     Float,
     /// A duration in Go's form.
     Duration,
+    /// A number of bytes in Kubernetes' form.
+    Quantity,
     /// Texts separated by commas; the flag may be repeated.
     List,
     /// One text each time; the flag may be repeated.
@@ -43,6 +45,7 @@ impl Kind {
             Self::Int => Some("int"),
             Self::Float => Some("float"),
             Self::Duration => Some("duration"),
+            Self::Quantity => Some("quantity"),
             Self::List => Some("strings"),
             Self::Repeated => Some("string"),
             Self::IntList => Some("ints"),
@@ -99,6 +102,7 @@ pub(super) fn read(kind: Kind, text: &str) -> Result<Value, String> {
                 .ok_or_else(|| format!("{text:?} is not a number"))?,
         ),
         Kind::Duration => Value::Duration(duration::parse(text)?),
+        Kind::Quantity => Value::Int(quantity::parse(text)?),
         Kind::List => Value::List(split().map(|part| part.trim().to_owned()).collect()),
         Kind::Repeated => Value::List(
             Some(text.to_owned())

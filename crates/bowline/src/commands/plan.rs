@@ -10,14 +10,18 @@ use bowline_manager::FencingGate;
 use bowline_manager::plan::{PlanInput, plan_services};
 
 use super::{Surroundings, connect, exit};
-use crate::args::{Options, PlanOptions, PlanOutput};
+use crate::args::{LoggingOptions, Options, PlanOptions, PlanOutput};
 use crate::{logging, providers};
 
 /// Prints the plans; gives the exit status: 0 nothing to do, 2 changes or a cloud that is busy, 1 a plan could not be
 /// made or a person has to change something first.
 #[must_use]
 pub fn plan(options: Options, plan: &PlanOptions, surroundings: Surroundings) -> u8 {
-    logging::start(options.logging.clone());
+    // stdout is for the plan.
+    logging::start(LoggingOptions {
+        split: None,
+        ..options.logging.clone()
+    });
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

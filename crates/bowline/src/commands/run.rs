@@ -32,11 +32,17 @@ fn fatal(code: u8) -> impl Fn(String) -> Fatal {
 /// Runs the manager; gives the exit status.
 #[must_use]
 pub fn run(options: Options, surroundings: Surroundings) -> u8 {
-    logging::start(options.logging.clone());
+    let log = logging::start(options.logging.clone());
     tracing::info!(version = options.version.git_version, "Version");
     logging::flags(options.logging.verbosity, &options.flags);
     for gate in &options.idle_gates {
         tracing::warn!(gate, "Feature gate has no effect here");
+    }
+    for flag in &options.idle_flags {
+        tracing::warn!(flag, "Flag has no effect here");
+    }
+    for flag in &options.deprecated_flags {
+        tracing::info!(flag, "Flag is deprecated");
     }
     // One thread: the work is waiting, and a small manager is a cheap one.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -48,7 +54,7 @@ pub fn run(options: Options, surroundings: Surroundings) -> u8 {
             });
         }
     };
-    let code = runtime.block_on(async {
+    let manager = async {
         match Signals::listen() {
             Ok(signals) => until_signalled(signals, |stop| start(options, surroundings, stop)).await,
             Err(error) => Err(Fatal {
@@ -56,10 +62,19 @@ pub fn run(options: Options, surroundings: Surroundings) -> u8 {
                 code: exit::FATAL,
             }),
         }
+    };
+    let code = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            code = manager => code,
+            never = log.keep_flushed() => match never {},
+        }
     });
     // What still blocks in the background must not hold up the end.
     runtime.shutdown_background();
-    code.unwrap_or_else(|error| die(&error))
+    let code = code.unwrap_or_else(|error| die(&error));
+    log.flush();
+    code
 }
 
 /// Runs the manager in the caller's runtime until `stop`; gives the exit status.

@@ -1,4 +1,8 @@
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
 use super::*;
+use crate::args::SplitStream;
 
 fn noon() -> Timestamp {
     "2026-11-21T12:00:00.123456Z".parse().unwrap()
@@ -19,6 +23,7 @@ fn options(format: LoggingFormat, verbosity: u8) -> LoggingOptions {
         format,
         verbosity,
         modules: Vec::new(),
+        split: None,
     }
 }
 
@@ -107,4 +112,57 @@ fn a_module_pattern_raises_single_files() {
     assert_eq!(logged(options.clone(), talk).lines().count(), 3);
     options.modules = vec![("te?".to_owned(), 4)];
     assert_eq!(logged(options, talk).lines().count(), 2);
+}
+
+/// What comes out of a split log: the info lines that were written, and the others.
+fn split(format: LoggingFormat, buffer: usize) -> (Streams, impl Fn() -> [String; 2]) {
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+    impl std::io::Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let [info, others] = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+    let split = SplitStream {
+        buffer,
+        flush_period: Duration::from_secs(5),
+    };
+    let streams = Streams::split(split, Shared(Arc::clone(&info)), others.clone());
+    let log = log_to(options(format, 0), streams.clone(), noon);
+    tracing::subscriber::with_default(log, || {
+        talk();
+        tracing::error!("Gave up");
+    });
+    let text = |sink: &Arc<Mutex<Vec<u8>>>| String::from_utf8(sink.lock().unwrap().clone()).unwrap();
+    (streams, move || [text(&info), text(&others)])
+}
+
+#[test]
+fn a_split_stream_keeps_info_lines_apart() {
+    let (_, written) = split(LoggingFormat::Text, 0);
+    let letters =
+        written().map(|text| -> String { text.lines().filter_map(|line| line.chars().next()).collect() });
+    assert_eq!(letters, ["I", "WE"]);
+}
+
+#[test]
+fn in_json_a_warning_is_no_error() {
+    let (_, written) = split(LoggingFormat::Json, 0);
+    assert_eq!(written().map(|text| text.lines().count()), [2, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_buffer_holds_info_lines_back_until_the_next_flush_and_no_others() {
+    let (streams, written) = split(LoggingFormat::Text, 1 << 16);
+    let lines = || written().map(|text| text.lines().count());
+    assert_eq!(lines(), [0, 2]);
+    let flushing = tokio::time::timeout(Duration::from_millis(4_900), streams.keep_flushed());
+    assert!(flushing.await.is_err());
+    assert_eq!(lines(), [0, 2]);
+    let flushing = tokio::time::timeout(Duration::from_millis(5_100), streams.keep_flushed());
+    assert!(flushing.await.is_err());
+    assert_eq!(lines(), [1, 2]);
 }

@@ -33,7 +33,7 @@ pub(super) static GENERIC: &[Flag] = &[
     Flag::new("use-service-account-credentials", Kind::Bool, "false", "Use a service account of its own for each loop.").later(),
 ];
 
-pub(super) static LOOPS: &[Flag] = &[
+pub(super) static CLOUD_NODE: &[Flag] = &[
     Flag::new(
         "concurrent-node-status-updates",
         Kind::Int,
@@ -46,21 +46,16 @@ pub(super) static LOOPS: &[Flag] = &[
         "1",
         "Workers that decide about Nodes. Waiting for the cloud occupies none of them.",
     ),
-    Flag::new(
-        "concurrent-service-syncs",
-        Kind::Int,
-        "1",
-        "Workers that decide about Services. Waiting for the cloud occupies none of them.",
-    ),
-    Flag::new(
-        "node-status-update-frequency",
-        Kind::Duration,
-        "5m0s",
-        "The period of the pass that keeps node addresses in step with the cloud.",
-    ),
 ];
 
-pub(super) static NODE_DELETION: &[Flag] = &[
+pub(super) static SERVICE_LB: &[Flag] = &[Flag::new(
+    "concurrent-service-syncs",
+    Kind::Int,
+    "1",
+    "Workers that decide about Services. Waiting for the cloud occupies none of them.",
+)];
+
+pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
     Flag::new(
         "node-deletion-confirmation",
         Kind::Duration,
@@ -81,7 +76,7 @@ pub(super) static NODE_DELETION: &[Flag] = &[
     ),
 ];
 
-pub(super) static CLIENT: &[Flag] = &[
+pub(super) static MISC: &[Flag] = &[
     Flag::new(
         "kubeconfig",
         Kind::Text,
@@ -93,6 +88,12 @@ pub(super) static CLIENT: &[Flag] = &[
         Kind::Text,
         "",
         "The address of the API server; overrides the one in the kubeconfig.",
+    ),
+    Flag::new(
+        "node-status-update-frequency",
+        Kind::Duration,
+        "5m0s",
+        "The period of the pass that keeps node addresses in step with the cloud.",
     ),
 ];
 
@@ -132,11 +133,11 @@ pub(super) static DEBUGGING: &[Flag] = &[
 
 pub(super) static GLOBAL: &[Flag] = &[
     Flag::new("help", Kind::Bool, "false", "Show this text.").short('h'),
-    Flag::new("log-flush-frequency", Kind::Duration, "5s", "The longest time between two flushes of the log. Each line is written at once here.").accepted(),
-    Flag::new("log-json-info-buffer-size", Kind::Text, "0", "The size of the buffer for info lines in JSON format, with a split stream.").accepted(),
-    Flag::new("log-json-split-stream", Kind::Bool, "false", "Info lines to stdout and error lines to stderr, in JSON format.").later(),
-    Flag::new("log-text-info-buffer-size", Kind::Text, "0", "The size of the buffer for info lines in text format, with a split stream.").accepted(),
-    Flag::new("log-text-split-stream", Kind::Bool, "false", "Info lines to stdout and error lines to stderr, in text format.").later(),
+    Flag::new("log-flush-frequency", Kind::Duration, "5s", "The longest time that an info line stays in the buffer of a split stream. All other lines are written at once."),
+    Flag::new("log-json-info-buffer-size", Kind::Quantity, "0", "The size of the buffer for info lines in JSON format, with --log-json-split-stream. 0 writes each line at once. Needs the feature gate LoggingAlphaOptions."),
+    Flag::new("log-json-split-stream", Kind::Bool, "false", "Error lines to stderr and all others to stdout, in JSON format. Needs the feature gate LoggingAlphaOptions."),
+    Flag::new("log-text-info-buffer-size", Kind::Quantity, "0", "The size of the buffer for info lines in text format, with --log-text-split-stream. 0 writes each line at once. Needs the feature gate LoggingAlphaOptions."),
+    Flag::new("log-text-split-stream", Kind::Bool, "false", "Info lines to stdout and all others to stderr, in text format. Needs the feature gate LoggingAlphaOptions."),
     Flag::new("logging-format", Kind::Text, "text", "The form of log lines: text or json."),
     Flag::new("v", Kind::Int, "0", "How much is logged: from 4 on why things are done, from 6 on what is sent and received, secrets left out.").short('v'),
     Flag::new("version", Kind::Version, "", "Show the version. --version=raw shows all that is known of the build; --version=vX.Y.Z changes the reported version."),

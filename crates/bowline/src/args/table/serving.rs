@@ -193,7 +193,7 @@ pub(super) static AUTHORIZATION: &[Flag] = &[
     ),
 ];
 
-pub(super) static WEBHOOKS: &[Flag] = &[
+pub(super) static WEBHOOK_SERVING: &[Flag] = &[
     Flag::new(
         "webhook-bind-address",
         Kind::Ip,
@@ -258,11 +258,12 @@ pub(super) static WEBHOOKS: &[Flag] = &[
         "As --tls-sni-cert-key, for webhooks.",
     )
     .later(),
-    Flag::new(
-        "webhooks",
-        Kind::List,
-        "",
-        "The webhooks to serve, as in --controllers.",
-    )
-    .later(),
 ];
+
+pub(super) static WEBHOOK: &[Flag] = &[Flag::new(
+    "webhooks",
+    Kind::List,
+    "",
+    "The webhooks to serve, as in --controllers.",
+)
+.later()];
