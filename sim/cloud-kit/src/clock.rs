@@ -46,6 +46,14 @@ impl Clock {
             .strftime("%Y-%m-%dT%H:%M:%S.%6fZ")
             .to_string()
     }
+
+    /// Wall time now as RFC 3339 in UTC with milliseconds, as clouds written in Java do.
+    pub fn rfc3339_millis(&self) -> String {
+        self.now()
+            .to_zoned(tz::TimeZone::UTC)
+            .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
+            .to_string()
+    }
 }
 
 impl Default for Clock {
@@ -53,6 +61,16 @@ impl Default for Clock {
     fn default() -> Self {
         Self::starting_at(Timestamp::constant(1_767_225_600, 0))
     }
+}
+
+/// The moment `after` from now; none if that is now.
+pub fn later(after: Duration) -> Option<Instant> {
+    (!after.is_zero()).then(|| Instant::now() + after)
+}
+
+/// Whether a moment is still to come.
+pub fn pending(until: Option<Instant>) -> bool {
+    until.is_some_and(|until| until > Instant::now())
 }
 
 #[cfg(test)]
@@ -65,5 +83,15 @@ mod tests {
         assert_eq!(clock.rfc3339_micros(), "2026-01-01T00:00:00.000000Z");
         tokio::time::advance(Duration::from_millis(90_500)).await;
         assert_eq!(clock.rfc3339_micros(), "2026-01-01T00:01:30.500000Z");
+        assert_eq!(clock.rfc3339_millis(), "2026-01-01T00:01:30.500Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_pending_once_its_time_has_come() {
+        assert_eq!(later(Duration::ZERO), None);
+        let moment = later(Duration::from_secs(1));
+        assert!(pending(moment));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(!pending(moment) && !pending(None));
     }
 }

@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 mod bind;
 mod config;
+mod follow;
 mod monitor;
 mod pool;
 mod probe;
@@ -28,6 +29,8 @@ pub use config::{
     Algorithm, Config, ListenerConfig, MemberConfig, MonitorConfig, PoolConfig, Probe, ProxyVersion,
     Timeouts, Transport,
 };
+
+pub use follow::{Bound, Carrier, Following, follow};
 
 use pool::PoolState;
 
@@ -213,12 +216,16 @@ impl DataPlane {
             .map(|(_, bound)| *bound)
     }
 
-    /// All listeners: transport, where they should be, where they are.
-    pub fn bound(&self) -> Vec<(Transport, SocketAddr, SocketAddr)> {
+    /// All listeners.
+    pub fn bound(&self) -> Vec<Bound> {
         self.shared
             .listeners()
             .iter()
-            .map(|(place, (_, bound))| (place.0, place.1, *bound))
+            .map(|(&(transport, wanted), &(_, actual))| Bound {
+                transport,
+                wanted,
+                actual,
+            })
             .collect()
     }
 

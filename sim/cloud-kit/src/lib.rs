@@ -7,12 +7,14 @@
 //! Nothing here reads the system clock or a source of randomness of its own: time is [`Clock`], which follows tokio's
 //! (and so stops with it), and every id comes from a [`Seed`]. The same seed and the same calls give the same history.
 
+pub mod addresses;
 pub mod clock;
 pub mod dataplane;
 pub mod faults;
 pub mod journal;
 pub mod millis;
 pub mod pattern;
+pub mod program;
 pub mod seed;
 pub mod serve;
 pub mod service;

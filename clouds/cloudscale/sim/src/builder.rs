@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_kit::{Clock, CloudService, Seed};
+use bowline_cloud_kit::{Clock, CloudService, Seed, dataplane};
 use ipnet::IpNet;
 
 use crate::api::Api;
@@ -11,7 +11,6 @@ use crate::behaviour::Behaviour;
 use crate::options::{Access, Flavor, Options, v4};
 use crate::sim::CloudscaleSim;
 use crate::state::State;
-use crate::traffic::Traffic;
 
 /// Settings of a new simulator. Everything has a default.
 #[derive(Debug, Default)]
@@ -132,7 +131,7 @@ impl Builder {
         };
         let service = CloudService::new(api.clone(), clock);
         service.set_latency(self.latency);
-        let traffic = self.data_plane.then(|| Arc::new(Traffic::start(api.clone())));
+        let traffic = self.data_plane.then(|| Arc::new(dataplane::follow(api.clone())));
         CloudscaleSim {
             api,
             service,

@@ -5,7 +5,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, MutexGuard};
 
-use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloud_kit::addresses::first_host;
+use bowline_cloud_kit::dataplane::{Following, Transport};
 use bowline_cloud_kit::{CloudService, Faults, Journal, Server as HttpServer};
 use ipnet::IpNet;
 use tokio::net::TcpListener;
@@ -20,8 +21,7 @@ use crate::model::{
 };
 use crate::options::{Access, region};
 use crate::snapshot::{self, Snapshot};
-use crate::state::{State, first_host};
-use crate::traffic::Traffic;
+use crate::state::State;
 
 mod manual;
 
@@ -34,7 +34,7 @@ pub struct CloudscaleSim {
     pub(crate) service: CloudService,
     /// Held for its end only.
     #[expect(dead_code, reason = "the data plane ends with the last handle")]
-    pub(crate) traffic: Option<Arc<Traffic>>,
+    pub(crate) traffic: Option<Arc<Following>>,
 }
 
 impl fmt::Debug for CloudscaleSim {

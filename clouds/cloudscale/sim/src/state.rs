@@ -1,14 +1,14 @@
 //! Everything a project holds, and the clock-driven changes to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
-use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloud_kit::addresses::{first_host, host_count, nth};
+use bowline_cloud_kit::clock::{later, pending};
+use bowline_cloud_kit::dataplane::{Bound, Transport};
 use bowline_cloud_kit::{Clock, Seed};
 use indexmap::IndexMap;
-use ipnet::IpNet;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -19,7 +19,6 @@ use crate::model::{
     Subnet, Target,
 };
 use crate::options::Options;
-use crate::traffic::Bound;
 
 /// The first host number handed out of a subnet; those below are for routers and the like.
 const FIRST_HOST: u128 = 10;
@@ -337,39 +336,4 @@ impl State {
             server.status
         }
     }
-}
-
-/// The moment `after` from now; none if that is now.
-pub(crate) fn later(after: Duration) -> Option<Instant> {
-    (!after.is_zero()).then(|| Instant::now() + after)
-}
-
-/// Whether a moment is still to come.
-pub(crate) fn pending(until: Option<Instant>) -> bool {
-    until.is_some_and(|until| until > Instant::now())
-}
-
-fn host_count(cidr: IpNet) -> u128 {
-    1_u128
-        .checked_shl(u32::from(cidr.max_prefix_len() - cidr.prefix_len()))
-        .unwrap_or(u128::MAX)
-}
-
-fn nth(cidr: IpNet, host: u128) -> IpAddr {
-    match cidr.network() {
-        IpAddr::V4(base) => IpAddr::V4(Ipv4Addr::from(
-            u32::from(base).wrapping_add(u32::try_from(host).unwrap_or(u32::MAX)),
-        )),
-        IpAddr::V6(base) => IpAddr::V6(Ipv6Addr::from(u128::from(base).wrapping_add(host))),
-    }
-}
-
-/// The first address of a range after the network's own.
-pub(crate) fn first_host(cidr: IpNet) -> Option<IpAddr> {
-    (host_count(cidr) > 2).then(|| nth(cidr, 1))
-}
-
-/// The `host`th address of a range.
-pub(crate) fn host(cidr: IpNet, host: u128) -> IpAddr {
-    nth(cidr, host)
 }

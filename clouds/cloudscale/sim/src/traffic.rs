@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_kit::DataPlane;
+use bowline_cloud_kit::clock::pending;
 use bowline_cloud_kit::dataplane::{
-    self, Config, HealthChange, ListenerConfig, MemberConfig, MonitorConfig, PoolConfig, Probe, ProxyVersion,
-    Timeouts, Transport,
+    self, Bound, Carrier, Config, HealthChange, ListenerConfig, MemberConfig, MonitorConfig, PoolConfig,
+    Probe, ProxyVersion, Timeouts, Transport,
 };
-use tokio::task::JoinHandle;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -19,71 +19,30 @@ use crate::model::{
     Algorithm, HealthMonitor, HttpProbe, Listener, ListenerProtocol, Member, MonitorKind, Pool, PoolProtocol,
     Target,
 };
-use crate::state::{State, pending};
+use crate::state::State;
 
-/// Where a listener can be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bound {
-    pub(crate) transport: Transport,
-    pub(crate) wanted: SocketAddr,
-    pub(crate) actual: SocketAddr,
-}
-
-/// The task that keeps the data plane as the state says. Ends with this handle.
-pub(crate) struct Traffic(JoinHandle<()>);
-
-impl Traffic {
-    pub(crate) fn start(api: Api) -> Self {
-        Self(tokio::spawn(follow(api)))
+impl Carrier for Api {
+    fn wanted(&self) -> (Config, Option<Instant>) {
+        let mut state = self.lock();
+        state.settle();
+        (config(&state), next_change(&state))
     }
-}
 
-impl Drop for Traffic {
-    fn drop(&mut self) {
-        self.0.abort();
+    fn bound(&self, bound: Vec<Bound>) {
+        self.lock().bound = bound;
     }
-}
 
-async fn follow(api: Api) {
-    let heard = api.clone();
-    let plane = DataPlane::new(Arc::new(move |change| hear(&heard, &change)));
-    loop {
-        let (config, next) = {
-            let mut state = api.lock();
-            state.settle();
-            (config(&state), next_change(&state))
+    fn heard(&self, change: HealthChange) {
+        let Ok(member) = Uuid::parse_str(&change.member) else {
+            return;
         };
-        plane.apply(config).await;
-        let bound = plane.bound();
-        api.lock().bound = bound
-            .into_iter()
-            .map(|(transport, wanted, actual)| Bound {
-                transport,
-                wanted,
-                actual,
-            })
-            .collect();
-        tokio::select! {
-            biased;
-            () = api.changed.notified() => {}
-            () = until(next) => {}
+        if let Some(member) = self.lock().members.get_mut(&member) {
+            member.healthy = Some(change.up);
         }
     }
-}
 
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-fn hear(api: &Api, change: &HealthChange) {
-    let Ok(member) = Uuid::parse_str(&change.member) else {
-        return;
-    };
-    if let Some(member) = api.lock().members.get_mut(&member) {
-        member.healthy = Some(change.up);
+    fn changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.changed)
     }
 }
 

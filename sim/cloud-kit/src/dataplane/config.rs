@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 
 /// All listeners and pools. Names of pools and members are the simulator's ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +19,8 @@ pub struct Config {
 }
 
 /// What is carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// Connections.
     Tcp,

@@ -5,14 +5,12 @@
 //! - `GET /_sim/bound`: where the data plane really listens
 
 use bowline_cloud_kit::Reply;
-use bowline_cloud_kit::service::{json, no_content};
+use bowline_cloud_kit::service::{json, merged, no_content};
 use http::{Method, StatusCode};
-use serde_json::{Value, json as value};
+use serde_json::json as value;
 
-use crate::behaviour::Behaviour;
 use crate::snapshot;
 use crate::state::State;
-use crate::traffic::Bound;
 
 pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
     state.settle();
@@ -33,20 +31,7 @@ pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]
             &serde_json::to_value(snapshot::take(state)).ok()?,
         )),
         ("GET", "invariants") => Some(json(StatusCode::OK, &value!(snapshot::violations(state)))),
-        ("GET", "bound") => Some(json(StatusCode::OK, &state.bound.iter().map(bound).collect())),
+        ("GET", "bound") => Some(json(StatusCode::OK, &value!(state.bound))),
         _ => None,
     }
-}
-
-fn bound(it: &Bound) -> Value {
-    value!({ "transport": format!("{:?}", it.transport).to_lowercase(), "listener": it.wanted, "bound": it.actual })
-}
-
-fn merged(old: &Behaviour, body: &[u8]) -> serde_json::Result<Behaviour> {
-    let mut all = serde_json::to_value(old)?;
-    let changes: serde_json::Map<String, Value> = serde_json::from_slice(body)?;
-    if let Some(fields) = all.as_object_mut() {
-        fields.extend(changes);
-    }
-    serde_json::from_value(all)
 }

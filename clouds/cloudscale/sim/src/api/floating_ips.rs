@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use bowline_cloud_kit::addresses::nth;
 use ipnet::IpNet;
 
 use super::{Answer, Call};
@@ -9,7 +10,7 @@ use crate::error::ApiError;
 use crate::fields::{Fields, given};
 use crate::model::{Address, FloatingIp, Tags, Target};
 use crate::options::region;
-use crate::state::{State, host};
+use crate::state::State;
 use crate::wire::{Wire, reverse_name};
 
 /// The only prefix length other than one address.
@@ -223,7 +224,7 @@ impl State {
             .values()
             .filter(|it| it.network.prefix_len() == V6_NETWORK_PREFIX)
             .count();
-        let base = host(
+        let base = nth(
             self.options.floating_v6,
             (count as u128 + 1) << (128 - V6_NETWORK_PREFIX),
         );

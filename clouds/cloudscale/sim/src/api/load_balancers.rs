@@ -1,5 +1,6 @@
 //! `/v1/load-balancers`
 
+use bowline_cloud_kit::clock::{later, pending};
 use serde_json::{Map, Value};
 
 use super::{Answer, Call, path_id};
@@ -7,7 +8,6 @@ use crate::behaviour::VipOrder;
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
 use crate::model::{Address, LoadBalancer};
-use crate::state::{later, pending};
 use crate::wire::Wire;
 
 impl Call<'_> {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use bowline_cloud_kit::addresses::first_host;
 use ipnet::IpNet;
 use serde_json::Value;
 use uuid::Uuid;
@@ -11,7 +12,6 @@ use crate::error::ApiError;
 use crate::fields::{Fields, given};
 use crate::model::{Network, Subnet};
 use crate::options::v4;
-use crate::state::first_host;
 use crate::wire::Wire;
 
 /// What the provider hands out if a subnet does not say otherwise; from a range for documentation.

@@ -1,5 +1,6 @@
 //! `/v1/servers`
 
+use bowline_cloud_kit::clock::{later, pending};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -7,7 +8,7 @@ use super::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
 use crate::model::{Address, Interface, Server, ServerStatus, Volume};
-use crate::state::{State, later, pending};
+use crate::state::State;
 use crate::wire::Wire;
 
 impl Call<'_> {
