@@ -1,0 +1,133 @@
+//! Building a simulator.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bowline_cloud_kit::{Clock, CloudService, Seed, dataplane};
+use ipnet::IpNet;
+
+use crate::api::Api;
+use crate::behaviour::Behaviour;
+use crate::options::{Credentials, Options, Scope, v4};
+use crate::sim::PhoenixnapSim;
+use crate::state::State;
+
+/// Settings of a new simulator. Everything has a default.
+#[derive(Debug, Default)]
+pub struct Builder {
+    options: Options,
+    credentials: Credentials,
+    behaviour: Behaviour,
+    seed: u64,
+    clock: Option<Clock>,
+    latency: Duration,
+    data_plane: bool,
+}
+
+impl Builder {
+    /// Accepts these credentials, and from now on no unknown ones. Without any, every client that has a secret is good.
+    #[must_use]
+    pub fn credentials(
+        mut self,
+        client_id: impl Into<String>,
+        secret: impl Into<String>,
+        scopes: impl IntoIterator<Item = Scope>,
+    ) -> Self {
+        let scopes = scopes.into_iter().collect();
+        self.credentials.set(client_id.into(), secret.into(), scopes);
+        self
+    }
+
+    /// Where ids come from. Default: 0.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Wall time. Default: [`Clock::default`], which starts at a fixed time.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// The time that passes before each request is carried out. Default: none.
+    #[must_use]
+    pub fn latency(mut self, latency: Duration) -> Self {
+        self.latency = latency;
+        self
+    }
+
+    /// The switches to begin with.
+    #[must_use]
+    pub fn behaviour(mut self, behaviour: Behaviour) -> Self {
+        self.behaviour = behaviour;
+        self
+    }
+
+    /// A path in front of all others, such as `/x`, for a base URL that has one. Default: none.
+    #[must_use]
+    pub fn prefix(mut self, prefix: &str) -> Self {
+        let path = prefix.trim_matches('/');
+        self.options.prefix = if path.is_empty() {
+            String::new()
+        } else {
+            format!("/{path}")
+        };
+        self
+    }
+
+    /// The range of the servers' private addresses. Default: 10.10.0.0/16.
+    #[must_use]
+    pub fn private_range(mut self, range: IpNet) -> Self {
+        self.options.private = range.trunc();
+        self
+    }
+
+    /// The range that the IPv4 blocks of all locations are cut from. Default: 198.19.0.0/16.
+    #[must_use]
+    pub fn block_range(mut self, range: IpNet) -> Self {
+        self.options.share_out(range.trunc());
+        self
+    }
+
+    /// The ranges that the blocks of one location are cut from; none for a location that has no blocks left.
+    #[must_use]
+    pub fn pool(mut self, location: impl Into<String>, ranges: impl IntoIterator<Item = IpNet>) -> Self {
+        let ranges = ranges.into_iter().map(|range| range.trunc()).collect();
+        self.options.pools.insert(location.into(), ranges);
+        self
+    }
+
+    /// Makes announced addresses carry traffic, see [`crate::Announcement`]. Default: no.
+    ///
+    /// Moves the ranges of blocks and servers' private addresses into the loopback range (127.77.0.0/16 and
+    /// 127.78.0.0/16), so that all of them can be bound. Ranges set after this call win. Not for a paused clock: sockets
+    /// do not wait for it. It lasts as long as a clone of the simulator lives.
+    #[must_use]
+    pub fn data_plane(mut self) -> Self {
+        self.data_plane = true;
+        self.block_range(v4([127, 77, 0, 0], 16))
+            .private_range(v4([127, 78, 0, 0], 16))
+    }
+
+    /// Builds it. Needs a tokio runtime, whose clock it follows.
+    pub fn build(self) -> PhoenixnapSim {
+        let clock = self.clock.unwrap_or_default();
+        let seed = Seed::new(self.seed);
+        let state = State::new(self.options, self.credentials, self.behaviour, seed, clock);
+        let api = Api {
+            state: Arc::new(Mutex::new(state)),
+            changed: Arc::default(),
+        };
+        let service = CloudService::new(api.clone(), clock);
+        service.set_latency(self.latency);
+        let traffic = self.data_plane.then(|| Arc::new(dataplane::follow(api.clone())));
+        PhoenixnapSim {
+            api,
+            service,
+            traffic,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A stateful double of phoenixNAP's Bare Metal Cloud APIs whose public IP blocks carry real traffic.
+//!
+//! It serves the token endpoint and the BMC, IP, Network and Tag APIs at the paths of the vendor, all below one base
+//! URL. It is written from the descriptions of the APIs and shares no type with the client, so that one mistake is not
+//! made twice. It validates as strictly as the vendor, moves blocks through the same states on tokio's clock, and
+//! behaves where the real APIs are not known as its [`Behaviour`] says.
+//!
+//! In a test, [`PhoenixnapSim::service`] is called in memory; [`PhoenixnapSim::serve`] and the program `phoenixnap-sim`
+//! put it on a socket. Requests are journalled under the names of [`Operation`].
+//!
+//! The cloud announces no address itself: on real servers kube-vip does that, by ARP, on the block's network. Here a
+//! stand-in is told who announces what, see [`Announcement`].
+
+pub mod behaviour;
+pub mod model;
+pub mod snapshot;
+
+mod announcements;
+mod api;
+mod builder;
+mod error;
+mod operation;
+mod options;
+mod sim;
+mod state;
+mod traffic;
+mod wire;
+
+pub use announcements::{AnnouncedPort, Announcement};
+pub use behaviour::{Behaviour, CredentialForm, Lifetime, Quota, Spelling, TagFilter};
+pub use bowline_cloud_kit as kit;
+pub use builder::Builder;
+pub use model::{Assignment, BlockStatus, NetworkStatus, ServerStatus, Tag};
+pub use operation::Operation;
+pub use options::{LOCATIONS, Scope};
+pub use sim::{BlockSpec, NetworkSpec, PhoenixnapSim, ServerSpec, TokenRequest};
+pub use snapshot::Snapshot;

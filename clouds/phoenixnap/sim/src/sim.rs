@@ -1,0 +1,229 @@
+//! The handle to a running simulator.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, MutexGuard};
+use std::time::Duration;
+
+use bowline_cloud_kit::dataplane::{Following, Transport};
+use bowline_cloud_kit::{CloudService, Faults, Journal, Server as HttpServer};
+use serde::Serialize;
+use tokio::net::TcpListener;
+
+use crate::announcements::Announcement;
+use crate::api::Api;
+use crate::behaviour::Behaviour;
+use crate::builder::Builder;
+use crate::model::{Block, Network, NetworkStatus, Server, TagName};
+use crate::options::Scope;
+use crate::snapshot::{self, Snapshot};
+use crate::state::State;
+
+mod manual;
+mod specs;
+
+pub(crate) use manual::{
+    insert_block, insert_network, insert_server, remove_network, remove_server, remove_tag,
+};
+pub use specs::{BlockSpec, NetworkSpec, ServerSpec};
+
+/// A simulated phoenixNAP account. Clones share it.
+#[derive(Clone)]
+pub struct PhoenixnapSim {
+    pub(crate) api: Api,
+    pub(crate) service: CloudService,
+    /// Held for its end only.
+    #[expect(dead_code, reason = "the data plane ends with the last handle")]
+    pub(crate) traffic: Option<Arc<Following>>,
+}
+
+impl fmt::Debug for PhoenixnapSim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PhoenixnapSim").finish_non_exhaustive()
+    }
+}
+
+/// A request for a token. The journal has them too, though not what is in their headers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TokenRequest {
+    /// Who asked; empty if that could not be read.
+    pub client_id: String,
+    /// Time since the simulator's start.
+    pub at: Duration,
+    /// Whether the credentials were in the Basic header rather than in the form.
+    pub in_header: bool,
+    /// Whether there was a token in the answer.
+    pub is_granted: bool,
+}
+
+impl PhoenixnapSim {
+    /// The path of the token endpoint, below the base URL.
+    pub const TOKEN_PATH: &str = "/auth/realms/BMC/protocol/openid-connect/token";
+
+    /// Settings for a new one.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The APIs as an in-memory `tower::Service`.
+    pub fn service(&self) -> CloudService {
+        self.service.clone()
+    }
+
+    /// Serves the APIs on a socket until the answer is stopped or dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the listener has no local address.
+    pub fn serve(&self, listener: TcpListener) -> io::Result<HttpServer> {
+        bowline_cloud_kit::serve(listener, self.service())
+    }
+
+    /// The record of every request.
+    pub fn journal(&self) -> &Journal {
+        self.service.journal()
+    }
+
+    /// The fault rules.
+    pub fn faults(&self) -> &Faults {
+        self.service.faults()
+    }
+
+    /// The switches now.
+    pub fn behaviour(&self) -> Behaviour {
+        self.read().behaviour.clone()
+    }
+
+    /// Changes the switches.
+    pub fn set_behaviour(&self, change: impl FnOnce(&mut Behaviour)) {
+        self.write(|state| change(&mut state.behaviour));
+    }
+
+    /// Accepts these credentials, or changes their secret or scopes. Tokens that were given stay good.
+    pub fn set_credentials(
+        &self,
+        client_id: impl Into<String>,
+        secret: impl Into<String>,
+        scopes: impl IntoIterator<Item = Scope>,
+    ) {
+        let scopes = scopes.into_iter().collect();
+        self.write(|state| state.credentials.set(client_id.into(), secret.into(), scopes));
+    }
+
+    /// Refuses these credentials from now on. After the last ones were revoked, all are good again.
+    pub fn revoke_credentials(&self, client_id: &str) {
+        self.write(|state| state.credentials.remove(client_id));
+    }
+
+    /// Refuses every token that was given so far.
+    pub fn forget_tokens(&self) {
+        self.write(|state| state.tokens.clear());
+    }
+
+    /// The last thousand requests for tokens, the oldest first.
+    pub fn token_requests(&self) -> Vec<TokenRequest> {
+        self.read().token_requests.clone()
+    }
+
+    /// The end state without ids and times.
+    pub fn snapshot(&self) -> Snapshot {
+        snapshot::take(&self.read())
+    }
+
+    /// Blocks bought twice for one Service, writes that met, and the like, in words; empty if all is well.
+    pub fn check_invariants(&self) -> Vec<String> {
+        let mut found = snapshot::violations(&self.read());
+        let overlaps = self.journal().overlaps();
+        found.extend(overlaps.iter().map(|it| {
+            format!(
+                "requests {} and {} were at work at once on {}",
+                it.earlier, it.later, it.lane
+            )
+        }));
+        found
+    }
+
+    /// All servers in order of creation.
+    pub fn servers(&self) -> Vec<Server> {
+        self.read().servers.values().cloned().collect()
+    }
+
+    /// One server.
+    pub fn server(&self, id: &str) -> Option<Server> {
+        self.read().servers.get(id).cloned()
+    }
+
+    /// All blocks in order of creation.
+    pub fn blocks(&self) -> Vec<Block> {
+        self.read().blocks.values().cloned().collect()
+    }
+
+    /// One block.
+    pub fn block(&self, id: &str) -> Option<Block> {
+        self.read().blocks.get(id).cloned()
+    }
+
+    /// All public networks in order of creation.
+    pub fn networks(&self) -> Vec<Network> {
+        self.read().networks.values().cloned().collect()
+    }
+
+    /// What a network is doing now.
+    pub fn network_status(&self, id: &str) -> Option<NetworkStatus> {
+        self.read().networks.get(id).map(State::network_status)
+    }
+
+    /// The tag names of the account in order of creation.
+    pub fn tags(&self) -> Vec<TagName> {
+        self.read().tags.values().cloned().collect()
+    }
+
+    /// Says who announces what from now on, instead of what was said before. It is kept though nothing may be carried
+    /// yet: an address whose block is not attached begins to carry when it is.
+    pub fn announce(&self, announcements: impl IntoIterator<Item = Announcement>) {
+        let announcements = announcements.into_iter().collect();
+        self.write(|state| state.announcements = announcements);
+    }
+
+    /// Who announces what.
+    pub fn announcements(&self) -> Vec<Announcement> {
+        self.read().announcements.clone()
+    }
+
+    /// Where the data plane listens for a TCP port of an announced address, once it does.
+    pub fn bound_address(&self, address: IpAddr, port: u16) -> Option<SocketAddr> {
+        self.bound_to(Transport::Tcp, address, port)
+    }
+
+    /// Where the data plane listens for a port of an announced address, once it does.
+    pub fn bound_to(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
+        let wanted = SocketAddr::new(address, port);
+        let state = self.read();
+        state
+            .bound
+            .iter()
+            .find(|it| (it.transport, it.wanted) == (transport, wanted))
+            .map(|it| it.actual)
+    }
+
+    /// Sends what is meant for a server's address and port to another place: for machines whose loopback interface has
+    /// no other address than 127.0.0.1, where servers' addresses cannot be bound.
+    pub fn move_server_port(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
+        self.write(|state| state.moved.insert((transport, wanted), actual));
+    }
+
+    /// The state as it is at this moment of the clock.
+    pub(crate) fn read(&self) -> MutexGuard<'_, State> {
+        let mut state = self.api.lock();
+        state.settle();
+        state
+    }
+
+    /// Changes the state and tells the data plane.
+    pub(crate) fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let answer = change(&mut self.read());
+        self.api.changed.notify_one();
+        answer
+    }
+}

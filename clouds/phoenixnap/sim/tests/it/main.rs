@@ -1,0 +1,15 @@
+//! The simulator from outside: in memory and on sockets.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a wrong answer is a failed test"
+)]
+
+mod admin;
+mod blocks;
+mod networks;
+mod program;
+mod servers;
+mod support;
+mod tags;
+mod token;
+mod traffic;
