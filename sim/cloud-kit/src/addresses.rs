@@ -1,8 +1,20 @@
-//! Counting through a range of addresses.
+//! Ranges of addresses, and counting through them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// An IPv4 range; a prefix that is too long makes it a single address.
+pub fn v4_range(octets: [u8; 4], prefix: u8) -> IpNet {
+    let address = Ipv4Addr::from(octets);
+    Ipv4Net::new(address, prefix).map_or_else(|_| IpNet::from(IpAddr::V4(address)), IpNet::V4)
+}
+
+/// An IPv6 range below the documentation prefix `2001:db8::/32`, whose next 16 bits are `third`.
+pub fn documentation_v6_range(third: u16, prefix: u8) -> IpNet {
+    let address = Ipv6Addr::new(0x2001, 0xdb8, third, 0, 0, 0, 0, 0);
+    Ipv6Net::new(address, prefix).map_or_else(|_| IpNet::from(IpAddr::V6(address)), IpNet::V6)
+}
 
 /// How many addresses a range has, its first and last one included.
 pub fn host_count(range: IpNet) -> u128 {

@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bowline_cloud_kit::addresses::v4_range;
 use bowline_cloud_kit::{Clock, CloudService, Seed, dataplane};
 use ipnet::IpNet;
 
 use crate::api::Api;
 use crate::behaviour::Behaviour;
-use crate::options::{Access, Flavor, Options, v4};
+use crate::options::{Access, Flavor, Options};
 use crate::sim::CloudscaleSim;
 use crate::state::State;
 
@@ -116,9 +117,9 @@ impl Builder {
     #[must_use]
     pub fn data_plane(mut self) -> Self {
         self.data_plane = true;
-        self.vip_range(v4([127, 77, 0, 0], 16))
-            .private_range(v4([127, 78, 0, 0], 16))
-            .floating_range(v4([127, 79, 0, 0], 16))
+        self.vip_range(v4_range([127, 77, 0, 0], 16))
+            .private_range(v4_range([127, 78, 0, 0], 16))
+            .floating_range(v4_range([127, 79, 0, 0], 16))
     }
 
     /// Builds it. Needs a tokio runtime, whose clock it follows.

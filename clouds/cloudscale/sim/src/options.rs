@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use bowline_cloud_kit::addresses::{documentation_v6_range, v4_range};
+use ipnet::IpNet;
 
 /// What a token may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,12 +101,12 @@ impl Default for Options {
             flavors: flavors.chain([example, flex]).collect(),
             lb_flavors: vec!["lb-standard".to_owned()],
             base_url: None,
-            public_v4: v4([198, 18, 0, 0], 16),
-            public_v6: v6(0x77, 48),
-            vip_v4: v4([198, 19, 0, 0], 16),
-            private: v4([10, 20, 0, 0], 16),
-            floating_v4: v4([198, 51, 100, 0], 24),
-            floating_v6: v6(0xf1, 48),
+            public_v4: v4_range([198, 18, 0, 0], 16),
+            public_v6: documentation_v6_range(0x77, 48),
+            vip_v4: v4_range([198, 19, 0, 0], 16),
+            private: v4_range([10, 20, 0, 0], 16),
+            floating_v4: v4_range([198, 51, 100, 0], 24),
+            floating_v6: documentation_v6_range(0xf1, 48),
             tokens: Tokens::default(),
         }
     }
@@ -121,16 +121,4 @@ impl Options {
 /// The region of a zone: the slug without the digits at its end.
 pub(crate) fn region(zone: &str) -> &str {
     zone.trim_end_matches(|c: char| c.is_ascii_digit())
-}
-
-/// A range of at most the given prefix length; a longer one is cut to a host.
-pub(crate) fn v4(octets: [u8; 4], prefix: u8) -> IpNet {
-    let address = Ipv4Addr::from(octets);
-    Ipv4Net::new(address, prefix).map_or_else(|_| IpNet::from(IpAddr::V4(address)), IpNet::V4)
-}
-
-/// A range below the documentation prefix `2001:db8::/32`.
-fn v6(third: u16, prefix: u8) -> IpNet {
-    let address = Ipv6Addr::new(0x2001, 0xdb8, third, 0, 0, 0, 0, 0);
-    Ipv6Net::new(address, prefix).map_or_else(|_| IpNet::from(IpAddr::V6(address)), IpNet::V6)
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, MutexGuard};
 
 use bowline_cloud_kit::addresses::first_host;
-use bowline_cloud_kit::dataplane::{Following, Transport};
+use bowline_cloud_kit::dataplane::{Bound, Following, Transport};
 use bowline_cloud_kit::{CloudService, Faults, Journal, Server as HttpServer};
 use ipnet::IpNet;
 use tokio::net::TcpListener;
@@ -394,13 +394,7 @@ impl CloudscaleSim {
 
     /// Where the data plane listens for a load balancer's listener, once it does.
     pub fn bound_to(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        let wanted = SocketAddr::new(address, port);
-        let state = self.read();
-        state
-            .bound
-            .iter()
-            .find(|it| (it.transport, it.wanted) == (transport, wanted))
-            .map(|it| it.actual)
+        Bound::find(&self.read().bound, transport, SocketAddr::new(address, port))
     }
 
     /// Sends what is meant for a server's address and port to another place: for machines whose loopback interface has

@@ -112,8 +112,7 @@ impl Cloud for Api {
                 vec![block(id), format!("network {}", segment(3))]
             }
             // Two purchases with the same tags are two blocks for one Service.
-            Operation::CreateBlock => vec![format!("purchase {}", body["tags"])],
-            Operation::CreateTag => vec![format!("tag {}", body["name"])],
+            Operation::CreateBlock if body["tags"].is_array() => vec![format!("purchase {}", body["tags"])],
             _ => Vec::new(),
         }
     }

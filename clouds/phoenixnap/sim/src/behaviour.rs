@@ -13,7 +13,7 @@ pub struct Behaviour {
     #[serde(rename = "token_lifetime_ms", with = "millis")]
     pub token_lifetime: Duration,
     /// How the answer with a token says how long it is good.
-    pub expires_in: Lifetime,
+    pub expires_in: ExpiresIn,
     /// Where the token endpoint looks for credentials.
     pub credentials_in: CredentialForm,
     /// Whether a token gets those of the scopes asked for that the credentials have, rather than the request being
@@ -58,7 +58,7 @@ impl Default for Behaviour {
     fn default() -> Self {
         Self {
             token_lifetime: Duration::from_secs(900),
-            expires_in: Lifetime::Number,
+            expires_in: ExpiresIn::Number,
             credentials_in: CredentialForm::Either,
             drops_missing_scopes: false,
             plain_denials: false,
@@ -83,7 +83,7 @@ impl Default for Behaviour {
 /// How an answer says how long a token is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lifetime {
+pub enum ExpiresIn {
     /// Seconds as a number.
     Number,
     /// Seconds as text.

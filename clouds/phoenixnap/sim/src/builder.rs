@@ -3,12 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bowline_cloud_kit::addresses::v4_range;
 use bowline_cloud_kit::{Clock, CloudService, Seed, dataplane};
 use ipnet::IpNet;
 
 use crate::api::Api;
 use crate::behaviour::Behaviour;
-use crate::options::{Credentials, Options, Scope, v4};
+use crate::options::{Credentials, Options, Scope};
 use crate::sim::PhoenixnapSim;
 use crate::state::State;
 
@@ -108,8 +109,8 @@ impl Builder {
     #[must_use]
     pub fn data_plane(mut self) -> Self {
         self.data_plane = true;
-        self.block_range(v4([127, 77, 0, 0], 16))
-            .private_range(v4([127, 78, 0, 0], 16))
+        self.block_range(v4_range([127, 77, 0, 0], 16))
+            .private_range(v4_range([127, 78, 0, 0], 16))
     }
 
     /// Builds it. Needs a tokio runtime, whose clock it follows.

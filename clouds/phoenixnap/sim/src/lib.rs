@@ -27,7 +27,7 @@ mod traffic;
 mod wire;
 
 pub use announcements::{AnnouncedPort, Announcement};
-pub use behaviour::{Behaviour, CredentialForm, Lifetime, Quota, Spelling, TagFilter};
+pub use behaviour::{Behaviour, CredentialForm, ExpiresIn, Quota, Spelling, TagFilter};
 pub use bowline_cloud_kit as kit;
 pub use builder::Builder;
 pub use model::{Assignment, BlockStatus, NetworkStatus, ServerStatus, Tag};

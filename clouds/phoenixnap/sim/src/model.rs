@@ -58,7 +58,7 @@ pub enum BlockStatus {
     ErrorUnassigning,
     /// It is attached to nothing.
     Unassigned,
-    /// A word that no description of the API has.
+    /// A word that no description of the API has; empty for an answer without the field.
     #[serde(untagged)]
     Other(String),
 }

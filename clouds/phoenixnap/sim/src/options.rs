@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use bowline_cloud_kit::addresses::{documentation_v6_range, v4_range};
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 /// The locations that the APIs know.
@@ -90,11 +90,11 @@ impl Default for Options {
     fn default() -> Self {
         let mut options = Self {
             prefix: String::new(),
-            private: v4([10, 10, 0, 0], 16),
-            public: v4([198, 18, 0, 0], 16),
+            private: v4_range([10, 10, 0, 0], 16),
+            public: v4_range([198, 18, 0, 0], 16),
             pools: BTreeMap::new(),
         };
-        options.share_out(v4([198, 19, 0, 0], 16));
+        options.share_out(v4_range([198, 19, 0, 0], 16));
         options
     }
 }
@@ -105,19 +105,12 @@ impl Options {
         let length = (range.prefix_len() + 3).min(range.max_prefix_len());
         let parts = range.subnets(length).into_iter().flatten();
         self.pools = (LOCATIONS.into_iter().zip(parts).zip(1_u16..))
-            .map(|((location, part), number)| (location.to_owned(), vec![part, v6(number)]))
+            .map(|((location, part), number)| {
+                (
+                    location.to_owned(),
+                    vec![part, documentation_v6_range(number, 48)],
+                )
+            })
             .collect();
     }
-}
-
-/// A range; one that is too long is cut to a host.
-pub(crate) fn v4(octets: [u8; 4], prefix: u8) -> IpNet {
-    let address = Ipv4Addr::from(octets);
-    Ipv4Net::new(address, prefix).map_or_else(|_| IpNet::from(IpAddr::V4(address)), IpNet::V4)
-}
-
-/// A /48 below the documentation prefix `2001:db8::/32`.
-fn v6(third: u16) -> IpNet {
-    let address = Ipv6Addr::new(0x2001, 0xdb8, third, 0, 0, 0, 0, 0);
-    Ipv6Net::new(address, 48).map_or_else(|_| IpNet::from(IpAddr::V6(address)), IpNet::V6)
 }

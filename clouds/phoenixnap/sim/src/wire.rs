@@ -66,12 +66,17 @@ pub(crate) fn block(state: &State, block: &Block) -> Value {
         "cidrBlockSize": format!("/{}", block.cidr.prefix_len()),
         "cidr": cidr,
         "ipVersion": if block.cidr.addr().is_ipv6() { "V6" } else { "V4" },
-        "status": status,
         "tags": tags(state, &block.tags),
         "isSystemManaged": false,
         "isBringYourOwn": false,
         "createdOn": block.created_on,
     });
+    // An empty word stands for a field that is not there.
+    set(
+        &mut value,
+        "status",
+        Some(status.as_str()).filter(|it| !it.is_empty()),
+    );
     let is_hidden = block.status == BlockStatus::Assigning && !state.behaviour.assigning_names_network;
     if let Some(assignment) = block.assignment.as_ref().filter(|_| !is_hidden) {
         set(

@@ -24,6 +24,14 @@ pub struct Bound {
     pub actual: SocketAddr,
 }
 
+impl Bound {
+    /// Where the listener can be reached that should be at `wanted`.
+    pub fn find(all: &[Self], transport: Transport, wanted: SocketAddr) -> Option<SocketAddr> {
+        let fits = |it: &&Self| (it.transport, it.wanted) == (transport, wanted);
+        all.iter().find(fits).map(|it| it.actual)
+    }
+}
+
 /// A simulator whose state says what is carried.
 pub trait Carrier: Send + Sync + 'static {
     /// What should be carried now, and the moment at which the clock alone changes that.

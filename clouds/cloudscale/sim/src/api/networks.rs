@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bowline_cloud_kit::addresses::first_host;
+use bowline_cloud_kit::addresses::{first_host, v4_range};
 use ipnet::IpNet;
 use serde_json::Value;
 use uuid::Uuid;
@@ -11,7 +11,6 @@ use super::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::fields::{Fields, given};
 use crate::model::{Network, Subnet};
-use crate::options::v4;
 use crate::wire::Wire;
 
 /// What the provider hands out if a subnet does not say otherwise; from a range for documentation.
@@ -110,10 +109,10 @@ impl Call<'_> {
             let overlaps = |other: &Subnet| other.cidr.contains(net) || net.contains(&other.cidr);
             self.state.subnets.values().any(overlaps)
         };
-        let mut ranges = (16..32_u8).flat_map(|b| (0..=255_u8).map(move |c| v4([172, b, c, 0], 24)));
+        let mut ranges = (16..32_u8).flat_map(|b| (0..=255_u8).map(move |c| v4_range([172, b, c, 0], 24)));
         ranges
             .find(|net| !taken(net))
-            .unwrap_or_else(|| v4([172, 31, 255, 0], 24))
+            .unwrap_or_else(|| v4_range([172, 31, 255, 0], 24))
     }
 
     pub(super) fn subnets(&mut self, rest: &[&str]) -> Answer {

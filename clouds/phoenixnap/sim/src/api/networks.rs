@@ -37,8 +37,10 @@ impl Call<'_> {
                 "The network {network_id} is not READY but {status:?}."
             )));
         }
-        // A failed attachment may be tried again; what was attached half to another network may not.
-        let is_loose = block.assignment.is_none() && block.status == BlockStatus::Unassigned;
+        // A failed attachment may be tried again; what was attached half to another network may not. A status that
+        // somebody made up says nothing.
+        let is_open = matches!(block.status, BlockStatus::Unassigned | BlockStatus::Other(_));
+        let is_loose = block.assignment.is_none() && is_open;
         let is_retried = block.status == BlockStatus::ErrorAssigning
             && block
                 .assignment

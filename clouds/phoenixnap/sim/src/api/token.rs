@@ -12,7 +12,7 @@ use serde_json::json as value;
 use tokio::time::Instant;
 use url::form_urlencoded;
 
-use crate::behaviour::{CredentialForm, Lifetime};
+use crate::behaviour::{CredentialForm, ExpiresIn};
 use crate::options::Scope;
 use crate::sim::TokenRequest;
 use crate::state::{Grant, State};
@@ -144,10 +144,10 @@ fn issue(state: &mut State, scopes: BTreeSet<Scope>) -> Reply {
         "scope": names.join(" "),
     });
     match state.behaviour.expires_in {
-        Lifetime::Number => body["expires_in"] = seconds.into(),
-        Lifetime::Text => body["expires_in"] = seconds.to_string().into(),
-        Lifetime::Zero => body["expires_in"] = 0.into(),
-        Lifetime::Missing => {}
+        ExpiresIn::Number => body["expires_in"] = seconds.into(),
+        ExpiresIn::Text => body["expires_in"] = seconds.to_string().into(),
+        ExpiresIn::Zero => body["expires_in"] = 0.into(),
+        ExpiresIn::Missing => {}
     }
     let now = Instant::now();
     state.tokens.retain(|_, grant| grant.until > now);

@@ -168,12 +168,12 @@ async fn list_is_filtered_by_tags() {
         list.collect::<Vec<_>>()
     };
     let service = format!("tag=cluster.{CLUSTER}&tag=serviceName.checkout");
-    assert_eq!(ids(&service).await, [one.clone()]);
-    assert_eq!(ids("tag=serviceName").await, [one.clone(), two.clone()]);
-    assert_eq!(ids("tag=delete").await, [marked.clone()]);
+    assert_eq!(ids(&service).await, [one.as_str()]);
+    assert_eq!(ids("tag=serviceName").await, [one.as_str(), two.as_str()]);
+    assert_eq!(ids("tag=delete").await, [marked.as_str()]);
     assert_eq!(ids("").await.len(), 3);
     sim.set_behaviour(|it| it.tag_filter = TagFilter::Any);
-    assert_eq!(ids(&service).await, [one.clone(), two.clone()]);
+    assert_eq!(ids(&service).await, [one.as_str(), two.as_str()]);
     sim.set_behaviour(|it| it.tag_filter = TagFilter::Ignored);
     assert_eq!(ids(&service).await, [one, two, marked]);
     let asked = sim.journal().filter(|it| it.operation == "ip-blocks.list");

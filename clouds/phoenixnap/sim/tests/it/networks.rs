@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_phoenixnap_sim::{BlockSpec, NetworkStatus, ServerSpec, Spelling};
+use bowline_phoenixnap_sim::{BlockSpec, BlockStatus, NetworkStatus, ServerSpec, Spelling};
 use serde_json::json;
 
 use crate::support::{Caller, NETWORK, account, attachments, pass, text};
@@ -159,4 +159,48 @@ async fn attachments_side_by_side_are_noticed() {
         found.len() == 1 && found[0].ends_with(&format!("network {NETWORK}")),
         "{found:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn block_whose_status_says_nothing_can_be_attached() {
+    let sim = account();
+    let caller = Caller::new(&sim).await;
+    for word in ["", "frozen"] {
+        let block = sim.add_block(BlockSpec::new().status(BlockStatus::Other(word.to_owned())));
+        let (_, shown) = caller.get(&format!("/ips/v1/ip-blocks/{block}")).await;
+        assert_eq!(shown.get("status").is_some(), !word.is_empty(), "{shown}");
+        assert_eq!(caller.attach(&block).await.0, 202);
+        assert_eq!(caller.status(&block).await, "assigned");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn block_of_a_server_is_free_only_when_the_server_is_gone() {
+    let sim = account();
+    let caller = Caller::new(&sim).await;
+    let server = sim.add_server(ServerSpec::new("w"));
+    let block = sim.add_block(BlockSpec::new().attached(&server, "server"));
+    let path = format!("/ips/v1/ip-blocks/{block}");
+    assert_eq!(caller.get(&path).await.1["assignedResourceType"], "server");
+    assert_eq!(caller.attach(&block).await.0, 409);
+    assert_eq!(caller.detach(&block).await.0, 409);
+    assert_eq!(caller.delete(&path).await.0, 409);
+    assert!(sim.remove_server(&server));
+    assert_eq!(caller.delete(&path).await.0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn block_whose_attachment_failed_can_be_deleted_once_it_names_no_network() {
+    let sim = account();
+    let caller = Caller::new(&sim).await;
+    let block = sim.add_block(
+        BlockSpec::new()
+            .network(NETWORK)
+            .status(BlockStatus::ErrorAssigning),
+    );
+    let path = format!("/ips/v1/ip-blocks/{block}");
+    assert_eq!(caller.delete(&path).await.0, 409);
+    sim.edit_block(&block, |it| it.assignment = None);
+    assert_eq!(caller.delete(&path).await.0, 200);
+    assert!(sim.blocks().is_empty());
 }

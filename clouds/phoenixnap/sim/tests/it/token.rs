@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_phoenixnap_sim::kit::Fault;
-use bowline_phoenixnap_sim::{CredentialForm, Lifetime, Operation, PhoenixnapSim, Scope};
+use bowline_phoenixnap_sim::{CredentialForm, ExpiresIn, Operation, PhoenixnapSim, Scope};
 use http::Request;
 use serde_json::{Value, json};
 
@@ -149,10 +149,10 @@ async fn lifetime_is_told_in_many_ways_and_denials_may_be_plain() {
     let sim = account();
     sim.set_behaviour(|it| it.token_lifetime = Duration::from_secs(60));
     for (way, told) in [
-        (Lifetime::Number, json!(60)),
-        (Lifetime::Text, json!("60")),
-        (Lifetime::Zero, json!(0)),
-        (Lifetime::Missing, Value::Null),
+        (ExpiresIn::Number, json!(60)),
+        (ExpiresIn::Text, json!("60")),
+        (ExpiresIn::Zero, json!(0)),
+        (ExpiresIn::Missing, Value::Null),
     ] {
         sim.set_behaviour(|it| it.expires_in = way);
         assert_eq!(
