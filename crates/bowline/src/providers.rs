@@ -91,6 +91,8 @@ fn registry() -> &'static [(&'static str, Constructor)] {
     &[
         #[cfg(feature = "cloudscale")]
         ("cloudscale", cloudscale),
+        #[cfg(feature = "paper")]
+        ("paper", paper),
     ]
 }
 
@@ -179,6 +181,17 @@ fn cloudscale(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider
     Ok(Arc::new(provider))
 }
 
+#[cfg(feature = "paper")]
+fn paper(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause> {
+    use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
+    use bowline_paper::{PROVIDER_NAME, Paper};
+
+    let settings = Paper::settings(&site.environment, config)?;
+    let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
+    let http = CloudHttp::new(site.http(PROVIDER_NAME), Transport::sockets(&sockets)?);
+    Ok(Arc::new(Paper::new(http, &settings)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,6 +238,17 @@ mod tests {
             build(&options("cloudscale", true), &site).unwrap().name(),
             "cloudscale"
         );
+    }
+
+    #[cfg(feature = "paper")]
+    #[tokio::test]
+    async fn paper_needs_to_know_where_its_api_is_and_marks_what_it_makes() {
+        assert_eq!(
+            error(&options("paper", false), &site(&[])),
+            "could not init cloud provider \"paper\": PAPER_API_URL is not set"
+        );
+        let site = site(&[("PAPER_API_URL", "http://127.0.0.1:1"), ("PAPER_TOKEN", "secret")]);
+        assert_eq!(build(&options("paper", false), &site).unwrap().name(), "paper");
     }
 
     #[test]

@@ -73,6 +73,12 @@ impl<S> Wave<S> {
         (!steps.is_empty()).then_some(Self(steps))
     }
 
+    /// The wave of a single step.
+    #[must_use]
+    pub fn one(step: S) -> Self {
+        Self(vec![step])
+    }
+
     /// The steps in plan order.
     #[must_use]
     pub fn steps(&self) -> &[S] {

@@ -1,0 +1,79 @@
+//! Balancers for Services: the five moves, put together.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{
+    CloudError, LoadBalancer, LoadBalancerPlan, Reconciler, ServiceFacts, ServiceKey,
+};
+use bowline_paper_client::Client;
+use bowline_plan::Refusal;
+
+use crate::error::write_error;
+use crate::intent::{self, Intent};
+use crate::observe::{Observed, Reads};
+use crate::planning;
+use crate::step::{self, BalancerStep, Change, Learned};
+
+/// The balancers of the project. Remembers nothing.
+pub(crate) struct Balancers {
+    pub(crate) client: Client,
+    pub(crate) reads: Arc<Reads>,
+}
+
+impl Reconciler for Balancers {
+    type Facts = ServiceFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Step = BalancerStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        intent::read(facts)
+    }
+
+    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+        // One listing shared by all who wait is cheaper than a look at each of what they wait for.
+        let mut observed = self.reads.all(intent).await?;
+        observed.looks = seen.map_or(0, |seen| seen.looks + 1);
+        Ok(observed)
+    }
+
+    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<BalancerStep> {
+        planning::plan(intent, observed)
+    }
+
+    async fn apply(&self, _: &Intent, _: &Observed, step: &BalancerStep) -> Result<Learned, CloudError> {
+        let client = &self.client;
+        let answer = match step {
+            BalancerStep::Create(new) => client.create_balancer(new).await,
+            BalancerStep::Delete { balancer, .. } => {
+                let deleted = client.delete_balancer(balancer).await;
+                return deleted
+                    .map(|()| Learned::Gone)
+                    .map_err(|error| write_error(&error));
+            }
+            BalancerStep::Change { balancer, change, .. } => match change {
+                Change::AddMember(machine) => client.put_member(balancer, machine).await,
+                Change::RemoveMember(machine) => client.delete_member(balancer, machine).await,
+                Change::OpenPort(port) | Change::MovePort(port) => client.put_port(balancer, port).await,
+                Change::ClosePort(port) => client.delete_port(balancer, port).await,
+            },
+        };
+        let balancer = answer.map_err(|error| write_error(&error))?;
+        Ok(Learned::Is(Box::new(balancer)))
+    }
+
+    fn learn(&self, observed: &mut Observed, step: &BalancerStep, learned: Learned) {
+        step::learn(observed, step, learned);
+    }
+
+    fn predict(&self, observed: &mut Observed, step: &BalancerStep) {
+        step::predict(observed, step);
+    }
+}
+
+impl LoadBalancer for Balancers {
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        ServiceKey::of(&facts.service).to_string()
+    }
+}

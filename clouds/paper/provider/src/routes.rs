@@ -1,0 +1,131 @@
+//! Routes to the pod networks of Nodes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bowline_cloud_http::StatusCode;
+use bowline_cloud_provider::{AddressType, CloudError, NodeAddress, NodeName, Route, Routes};
+use bowline_paper_client::{Client, Machine, NewRoute, Route as PaperRoute, RouteId};
+use futures::future::BoxFuture;
+use futures::{FutureExt, TryFutureExt, try_join};
+
+use crate::error::{cloud_error, write_error};
+use crate::instances::node_addresses;
+use crate::observe::{Machines, Reads};
+
+/// The route table of the project.
+pub(crate) struct RouteTable {
+    pub(crate) client: Client,
+    pub(crate) reads: Arc<Reads>,
+    /// Whether routes name the addresses of their machine, so that they follow a Node whose addresses change.
+    pub(crate) by_address: bool,
+}
+
+impl Routes for RouteTable {
+    fn list_routes<'a>(&'a self, cluster: &'a str) -> BoxFuture<'a, Result<Vec<Route>, CloudError>> {
+        async move {
+            let routes = self.client.routes().map_err(|error| cloud_error(&error));
+            let (routes, machines) = try_join!(routes, self.reads.machines())?;
+            // The loop deletes what is listed here and not wanted, so what does not bear our mark is not listed.
+            let own = routes
+                .iter()
+                .filter(|route| route.cluster.as_deref() == Some(cluster));
+            own.map(|route| self.route(route, &machines)).collect()
+        }
+        .boxed()
+    }
+
+    fn create_route<'a>(
+        &'a self,
+        cluster: &'a str,
+        name_hint: &'a str,
+        route: &'a Route,
+    ) -> BoxFuture<'a, Result<(), CloudError>> {
+        async move {
+            let name = route.target_node.as_ref().map_or("", NodeName::as_str);
+            let machines = self.reads.machines().await?;
+            let machine = machines.named(name);
+            let machine =
+                machine.ok_or_else(|| CloudError::not_found(format!("there is no machine {name}")))?;
+            let new = NewRoute {
+                destination: route.destination,
+                machine: machine.id.clone(),
+                cluster: cluster.to_owned(),
+                description: name_hint.to_owned(),
+                via: if self.by_address {
+                    ips(&route.target_addresses)
+                } else {
+                    Vec::new()
+                },
+            };
+            match self.client.create_route(&new).await {
+                Ok(_) => Ok(()),
+                // It may be ours, made by a call whose answer was lost: then all is well.
+                Err(error) if error.status() == Some(StatusCode::CONFLICT) && self.is_there(&new).await? => {
+                    Ok(())
+                }
+                Err(error) => Err(write_error(&error)),
+            }
+        }
+        .boxed()
+    }
+
+    fn delete_route<'a>(&'a self, _: &'a str, route: &'a Route) -> BoxFuture<'a, Result<(), CloudError>> {
+        async move {
+            let id = RouteId(route.name.clone());
+            self.client
+                .delete_route(&id)
+                .await
+                .map_err(|error| write_error(&error))
+        }
+        .boxed()
+    }
+}
+
+impl RouteTable {
+    fn route(&self, route: &PaperRoute, machines: &Machines) -> Result<Route, CloudError> {
+        // The cloud names no machine that is gone, so one that the other listing lacks means that a listing is not whole.
+        let unknown = |id| CloudError::transient(format!("machine {id} of route {} is not listed", route.id));
+        let machine = route
+            .machine
+            .as_ref()
+            .map(|id| machines.with_id(id).ok_or_else(|| unknown(id)));
+        let machine = machine.transpose()?;
+        Ok(Route {
+            name: route.id.0.clone(),
+            target_node: machine.map(|machine| NodeName::new(machine.name.as_str())),
+            target_addresses: machine.map(|machine| used(route, machine)).unwrap_or_default(),
+            compares_addresses: self.by_address,
+            destination: route.destination,
+            is_blackhole: route.blackhole,
+        })
+    }
+
+    async fn is_there(&self, new: &NewRoute) -> Result<bool, CloudError> {
+        let routes = self.client.routes().await.map_err(|error| cloud_error(&error))?;
+        let of = |route: &PaperRoute| (route.destination, route.machine.clone(), route.cluster.clone());
+        let wanted = (
+            new.destination,
+            Some(new.machine.clone()),
+            Some(new.cluster.clone()),
+        );
+        Ok(routes.iter().any(|route| of(route) == wanted))
+    }
+}
+
+/// The addresses that a route uses, in the words of a Node: those that its machine had when it was made.
+fn used(route: &PaperRoute, machine: &Machine) -> Vec<NodeAddress> {
+    let private = route.via.iter().filter(|ip| !machine.public.contains(ip));
+    let public = route.via.iter().filter(|ip| machine.public.contains(ip));
+    node_addresses(&machine.name, private, public)
+}
+
+fn ips(addresses: &[NodeAddress]) -> Vec<IpAddr> {
+    let is_ip =
+        |address: &&NodeAddress| matches!(address.kind, AddressType::InternalIp | AddressType::ExternalIp);
+    addresses
+        .iter()
+        .filter(is_ip)
+        .filter_map(|address| address.address.parse().ok())
+        .collect()
+}

@@ -1,0 +1,150 @@
+//! The writes to balancers, as data.
+
+use bowline_paper_client::{Balancer, BalancerId, BalancerState, MachineId, NewBalancer, Port};
+use bowline_plan::{Impact, Lane, Step};
+
+use crate::observe::Observed;
+
+/// One write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BalancerStep {
+    /// Creates the balancer.
+    Create(NewBalancer),
+    /// Changes a part of a balancer.
+    Change {
+        balancer: BalancerId,
+        name: String,
+        change: Change,
+    },
+    /// Deletes a balancer; a duplicate, which nobody was told of, carries no traffic.
+    Delete {
+        balancer: BalancerId,
+        name: String,
+        is_duplicate: bool,
+    },
+}
+
+/// A change of a balancer's part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    AddMember(MachineId),
+    RemoveMember(MachineId),
+    OpenPort(Port),
+    MovePort(Port),
+    ClosePort(Port),
+}
+
+impl Step for BalancerStep {
+    fn label(&self) -> String {
+        match self {
+            Self::Create(new) => format!("create-balancer({})", new.name),
+            Self::Delete { name, balancer, .. } => format!("delete-balancer({name}: {balancer})"),
+            Self::Change { name, change, .. } => match change {
+                Change::AddMember(machine) => format!("add-member({name}: {machine})"),
+                Change::RemoveMember(machine) => format!("remove-member({name}: {machine})"),
+                Change::OpenPort(port) => format!("open-port({name}: {port} -> {})", port.node_port),
+                Change::MovePort(port) => format!("move-port({name}: {port} -> {})", port.node_port),
+                Change::ClosePort(port) => format!("close-port({name}: {port})"),
+            },
+        }
+    }
+
+    fn object(&self) -> String {
+        match self {
+            Self::Create(NewBalancer { name, .. })
+            | Self::Change { name, .. }
+            | Self::Delete { name, .. } => {
+                format!("balancer {name}")
+            }
+        }
+    }
+
+    fn impact(&self) -> Impact {
+        match self {
+            Self::Create(_)
+            | Self::Delete {
+                is_duplicate: true, ..
+            } => Impact::None,
+            Self::Delete { .. } => Impact::Major,
+            Self::Change { change, .. } => match change {
+                Change::AddMember(_) | Change::OpenPort(_) => Impact::None,
+                Change::RemoveMember(_) | Change::MovePort(_) | Change::ClosePort(_) => Impact::Minimal,
+            },
+        }
+    }
+
+    /// The API refuses writes to a balancer while another one is under way, and two creations for one Service would be
+    /// one too many.
+    fn lanes(&self) -> Vec<Lane> {
+        vec![match self {
+            Self::Create(new) => Lane::new(format!("paper/owner/{}", new.owner)),
+            Self::Change { balancer, .. } | Self::Delete { balancer, .. } => {
+                Lane::new(format!("paper/balancer/{balancer}"))
+            }
+        }]
+    }
+}
+
+/// What the answer to a write told.
+pub(crate) enum Learned {
+    /// The balancer is like this now.
+    Is(Box<Balancer>),
+    /// It is gone, or on its way.
+    Gone,
+}
+
+/// Puts an answer into the observation, so that what a write told need not be read again.
+pub(crate) fn learn(observed: &mut Observed, step: &BalancerStep, learned: Learned) {
+    match (learned, step) {
+        (Learned::Is(balancer), _) => match observed.own.iter_mut().find(|known| known.id == balancer.id) {
+            Some(known) => *known = *balancer,
+            None => observed.own.push(*balancer),
+        },
+        (Learned::Gone, BalancerStep::Delete { balancer, .. }) => {
+            observed.own.retain(|known| known.id != *balancer)
+        }
+        (Learned::Gone, _) => {}
+    }
+}
+
+/// Changes the observation as the write would: what the `plan` command goes on from.
+pub(crate) fn predict(observed: &mut Observed, step: &BalancerStep) {
+    let (balancer, change) = match step {
+        BalancerStep::Create(new) => {
+            observed.own.push(predicted(new));
+            return;
+        }
+        BalancerStep::Delete { .. } => return learn(observed, step, Learned::Gone),
+        BalancerStep::Change { balancer, change, .. } => (balancer, change),
+    };
+    let Some(balancer) = observed.own.iter_mut().find(|known| known.id == *balancer) else {
+        return;
+    };
+    match change {
+        Change::AddMember(machine) => balancer.members.push(machine.clone()),
+        Change::RemoveMember(machine) => balancer.members.retain(|member| member != machine),
+        Change::OpenPort(port) => balancer.ports.push(*port),
+        Change::MovePort(port) => {
+            let is_it = |open: &&mut Port| open.to_string() == port.to_string();
+            balancer
+                .ports
+                .iter_mut()
+                .filter(is_it)
+                .for_each(|open| *open = *port);
+        }
+        Change::ClosePort(port) => balancer.ports.retain(|open| open != port),
+    }
+}
+
+fn predicted(new: &NewBalancer) -> Balancer {
+    Balancer {
+        id: BalancerId("new".to_owned()),
+        name: new.name.clone(),
+        owner: Some(new.owner.clone()),
+        created_at: String::new(),
+        state: BalancerState::Ready,
+        addresses: Vec::new(),
+        ports: Vec::new(),
+        members: Vec::new(),
+    }
+}
