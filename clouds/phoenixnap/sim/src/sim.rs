@@ -7,7 +7,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use bowline_cloud_kit::dataplane::{Bound, Following, Transport};
-use bowline_cloud_kit::{CloudService, Faults, Journal, Server as HttpServer};
+use bowline_cloud_kit::{CloudService, Faults, Journal, Mark, Server as HttpServer};
 use serde::Serialize;
 use tokio::net::TcpListener;
 
@@ -16,6 +16,7 @@ use crate::api::Api;
 use crate::behaviour::Behaviour;
 use crate::builder::Builder;
 use crate::model::{Block, Network, NetworkStatus, Server, TagName};
+use crate::operation::Operation;
 use crate::options::Scope;
 use crate::snapshot::{self, Snapshot};
 use crate::state::State;
@@ -83,6 +84,12 @@ impl PhoenixnapSim {
     /// The record of every request.
     pub fn journal(&self) -> &Journal {
         self.service.journal()
+    }
+
+    /// The names of the calls since a mark in the journal, in order of arrival, those for tokens left out.
+    pub fn calls_since(&self, mark: Mark) -> Vec<String> {
+        let calls = self.journal().since(mark).into_iter().map(|it| it.operation);
+        calls.filter(|it| it != Operation::Token.name()).collect()
     }
 
     /// The fault rules.

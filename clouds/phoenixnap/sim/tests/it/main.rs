@@ -6,6 +6,7 @@
 
 mod admin;
 mod blocks;
+mod chance;
 mod networks;
 mod program;
 mod servers;
