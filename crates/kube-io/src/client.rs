@@ -9,6 +9,7 @@ use kube::client::Body;
 use tower::BoxError;
 
 use crate::clock::{Clock, SystemClock};
+use crate::drain::Writes;
 use crate::intern::Interner;
 use crate::limit::{InFlight, Pacer};
 use crate::metrics::KubeMetrics;
@@ -117,6 +118,8 @@ pub(crate) struct Speaker {
     pub(crate) user_agent: HeaderValue,
     pub(crate) gate: Arc<dyn WriteGate>,
     pub(crate) timeout: Duration,
+    /// Where its writes are counted, if somebody wants to bring them to their end.
+    pub(crate) writes: Option<Writes>,
 }
 
 impl Kube {
@@ -162,6 +165,7 @@ impl Kube {
                 user_agent: header(&user_agent),
                 gate,
                 timeout: TIMEOUT,
+                writes: None,
             }),
         }
     }
@@ -190,7 +194,7 @@ impl Kube {
         self.speaking(|speaker| speaker.timeout = timeout)
     }
 
-    fn speaking(&self, change: impl FnOnce(&mut Speaker)) -> Self {
+    pub(crate) fn speaking(&self, change: impl FnOnce(&mut Speaker)) -> Self {
         let mut speaker = Speaker::clone(&self.speaker);
         change(&mut speaker);
         Self {

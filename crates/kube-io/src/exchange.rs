@@ -103,6 +103,10 @@ impl Kube {
             Rank::Lease | Rank::Watch => None,
         };
         let exchange = async {
+            let _under_way = match &self.speaker.writes {
+                Some(writes) if call.method != Method::GET => Some(writes.begin()?),
+                _ => None,
+            };
             let (response, mut measured) = self.transmit(call, asked.elapsed()).await?;
             let body = collect(response.into_body()).await?;
             measured.received(body.len());

@@ -15,8 +15,10 @@ use crate::exchange::{Call, JSON, Rank, segment};
 use crate::reads::read;
 
 mod election;
+mod watch;
 
 pub use election::{Decision, Election, LeaseTimings};
+pub use watch::LeaseWatch;
 
 /// What a lease says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -39,7 +41,8 @@ pub struct LeaseRecord {
     pub source: Option<Box<Lease>>,
 }
 
-/// One lease, and the three requests that the Go managers' roles allow: get, create, update.
+/// One lease, and the three requests that the Go managers' roles allow: get, create, update; and a watch, which they do
+/// not.
 ///
 /// Requests go past the bounds that hold for all others, so that leadership is not lost because the loops are busy. Hand
 /// in a [`Kube`] with an open gate and a time limit of half the renew deadline.

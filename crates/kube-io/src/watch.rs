@@ -156,12 +156,13 @@ async fn follow<T: Listed>(
     Ok(())
 }
 
+/// One line of a watch.
 #[derive(Deserialize)]
-struct WireEvent<'a> {
+pub(crate) struct WireEvent<'a> {
     #[serde(rename = "type")]
-    kind: &'a str,
+    pub(crate) kind: &'a str,
     #[serde(borrow)]
-    object: &'a RawValue,
+    pub(crate) object: &'a RawValue,
 }
 
 #[derive(Deserialize)]
@@ -211,7 +212,7 @@ fn apply<T: Listed>(
 }
 
 /// The lines of a body, whatever pieces it comes in.
-struct Lines {
+pub(crate) struct Lines {
     body: Body,
     buffer: Vec<u8>,
     /// The length of the line that was given last, with its end; removed before the next is looked for.
@@ -224,7 +225,7 @@ struct Lines {
 const KEPT_BUFFER: usize = 64 * 1024;
 
 impl Lines {
-    fn new(body: Body) -> Self {
+    pub(crate) fn new(body: Body) -> Self {
         Self {
             body,
             buffer: Vec::new(),
@@ -234,7 +235,11 @@ impl Lines {
     }
 
     /// The next line; none at the end. A last line without an end was cut off and is not given.
-    async fn next(&mut self) -> Result<Option<&[u8]>, KubeError> {
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped and called again: what has come is kept.
+    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, KubeError> {
         self.buffer.drain(..self.given);
         self.given = 0;
         self.searched = 0;

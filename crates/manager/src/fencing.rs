@@ -1,6 +1,7 @@
 //! The gate: requests begin only while nobody else can hold the lease.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_kube_io::WriteGate;
@@ -15,19 +16,22 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// is ready to send. Between two renewals it closes by itself: a process that was stopped for a minute finds it closed
 /// at its first request, before it has noticed anything. What passes here is every request to the cloud and every write
 /// to the API server, but not the reads that keep a follower's caches warm, nor the lease itself.
+///
+/// With leader migration there are two leases. From the moment at which the second one is held, both have to last: the
+/// loss of either ends the process.
 #[derive(Debug)]
 pub struct FencingGate {
     bound: Mutex<Bound>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Bound {
     /// There is no election.
     Open,
-    /// We do not lead, or not any more.
+    /// We do not lead any more.
     Closed,
-    /// Until this moment.
-    Until(Instant),
+    /// Until the first of these moments, one for each lease that was taken. None was taken: closed.
+    Leases(BTreeMap<String, Instant>),
 }
 
 impl FencingGate {
@@ -43,33 +47,38 @@ impl FencingGate {
     #[must_use]
     pub fn closed() -> Self {
         Self {
-            bound: Mutex::new(Bound::Closed),
+            bound: Mutex::new(Bound::Leases(BTreeMap::new())),
         }
     }
 
-    /// Whether a write may begin at this moment.
+    /// Whether a request may begin at this moment.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        match *self.lock() {
+        match &*self.lock() {
             Bound::Open => true,
             Bound::Closed => false,
-            Bound::Until(end) => Instant::now() < end,
+            Bound::Leases(ends) => {
+                let now = Instant::now();
+                !ends.is_empty() && ends.values().all(|end| now < *end)
+            }
         }
     }
 
     /// The lease was taken or renewed by a request that was sent at `sent`.
-    pub(crate) fn renewed(&self, sent: Instant, lease_duration: Duration) {
+    pub(crate) fn renewed(&self, lease: &str, sent: Instant, lease_duration: Duration) {
         // A lease so short that the margin would swallow it keeps three quarters of itself.
         let margin = MARGIN.min(lease_duration / 4);
-        *self.lock() = Bound::Until(sent + lease_duration - margin);
+        if let Bound::Leases(ends) = &mut *self.lock() {
+            ends.insert(lease.to_owned(), sent + lease_duration - margin);
+        }
     }
 
-    /// The lease is lost or about to be given up.
+    /// A lease is lost or about to be given up. The gate does not open again.
     pub(crate) fn close(&self) {
         *self.lock() = Bound::Closed;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Bound> {
+    fn lock(&self) -> MutexGuard<'_, Bound> {
         self.bound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -88,7 +97,7 @@ mod tests {
     async fn writes_stop_two_seconds_before_the_lease_ends() {
         let gate = FencingGate::closed();
         assert!(!gate.is_open());
-        gate.renewed(Instant::now(), Duration::from_secs(15));
+        gate.renewed("main", Instant::now(), Duration::from_secs(15));
         assert!(gate.is_open());
         tokio::time::advance(Duration::from_millis(12_999)).await;
         assert!(gate.is_open());
@@ -101,7 +110,33 @@ mod tests {
         let gate = FencingGate::closed();
         let sent = Instant::now();
         tokio::time::advance(Duration::from_secs(14)).await;
-        gate.renewed(sent, Duration::from_secs(15));
+        gate.renewed("main", sent, Duration::from_secs(15));
+        assert!(!gate.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_lease_counts_from_when_it_is_held_and_the_first_one_to_end_closes() {
+        let gate = FencingGate::closed();
+        let begun = Instant::now();
+        let lease = Duration::from_secs(15);
+        gate.renewed("main", begun, lease);
+        assert!(gate.is_open());
+        tokio::time::advance(Duration::from_secs(5)).await;
+        gate.renewed("migration", Instant::now(), lease);
+        tokio::time::advance(Duration::from_secs(8)).await;
+        assert!(!gate.is_open(), "the first one is over");
+        gate.renewed("main", Instant::now(), lease);
+        assert!(gate.is_open());
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert!(!gate.is_open(), "the second one is over");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_closed_stays_closed() {
+        let gate = FencingGate::closed();
+        gate.renewed("main", Instant::now(), Duration::from_secs(15));
+        gate.close();
+        gate.renewed("main", Instant::now(), Duration::from_secs(15));
         assert!(!gate.is_open());
     }
 

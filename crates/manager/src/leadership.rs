@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::NoteKind;
 use bowline_controllers::queue::Jitter;
 use bowline_kube_io::{
-    Decision, Election, Kube, KubeError, LeaseLock, LeaseRecord, LeaseTimings, OpenGate, Recorder,
+    Decision, Election, Kube, KubeError, LeaseLock, LeaseRecord, LeaseTimings, LeaseWatch, OpenGate, Recorder,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -83,14 +83,49 @@ pub(crate) struct Elector {
     series: Series,
     recorder: Recorder,
     jitter: Jitter,
+    /// Whether a write may have made us the holder unseen: its answer did not come.
+    is_in_doubt: bool,
+}
+
+/// A follower's watch of the lease.
+#[derive(Default)]
+struct Follow {
+    watch: Option<LeaseWatch>,
+    is_denied: bool,
+}
+
+impl Follow {
+    /// Watches the lease if that is possible and worth it: somebody else holds it. Until then and otherwise it is read
+    /// time and again.
+    async fn open(&mut self, lock: &LeaseLock, election: &Election, until: Instant) {
+        let version = election
+            .record()
+            .and_then(|record| record.resource_version.as_deref());
+        let (Some(version), false, None) = (version, self.is_denied, &self.watch) else {
+            return;
+        };
+        match tokio::time::timeout_at(until, lock.watch(version)).await {
+            Ok(Ok(watch)) => self.watch = Some(watch),
+            Ok(Err(error @ (KubeError::Forbidden(_) | KubeError::Unauthorized(_)))) => {
+                self.is_denied = true;
+                tracing::info!(
+                    err = %error,
+                    "The lease cannot be watched, so that it was given up is noticed at the next read; \
+                     the verb watch on leases would make it known at once"
+                );
+            }
+            Ok(Err(error)) => tracing::debug!(%error, "The lease cannot be watched"),
+            Err(_) => {}
+        }
+    }
 }
 
 /// One attempt's result.
 enum Attempt {
     /// The lease is ours.
     Held,
-    /// Somebody else's, until this moment by our clock.
-    Foreign { until: Instant },
+    /// Somebody else's.
+    Foreign,
     /// The API server did not answer as hoped.
     Failed,
 }
@@ -125,6 +160,7 @@ impl Elector {
             series,
             recorder,
             jitter: Jitter::seeded(seed),
+            is_in_doubt: false,
         }
     }
 
@@ -135,10 +171,8 @@ impl Elector {
 
     /// Stands for election until the lease is lost or `stop`; then gives the lease up, if it is held.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Ended {
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return Ended::Stopped,
-            () = self.acquire() => {}
+        if !self.acquire(&stop).await {
+            return Ended::Stopped;
         }
         let reason = tokio::select! {
             biased;
@@ -157,17 +191,32 @@ impl Elector {
         Ended::Lost
     }
 
-    async fn acquire(&mut self) {
+    /// Tries until the lease is ours, which is true, or until `stop`; nothing is held then.
+    async fn acquire(&mut self, stop: &CancellationToken) -> bool {
         tracing::info!(
             lease = self.lease,
             identity = self.lock.identity(),
             "Waiting to become leader"
         );
         let mut told: Option<String> = None;
+        let mut follow = Follow::default();
         loop {
-            let attempt = self.attempt().await;
-            if matches!(attempt, Attempt::Held) {
+            // A request that was sent is waited for, because it may make us the holder.
+            let patience = async {
+                stop.cancelled().await;
+                tokio::time::sleep(RELEASE_TIMEOUT).await;
+            };
+            let attempt = tokio::select! {
+                biased;
+                attempt = self.attempt() => attempt,
+                () = patience => Attempt::Failed,
+            };
+            if stop.is_cancelled() {
                 break;
+            }
+            if matches!(attempt, Attempt::Held) {
+                self.lead();
+                return true;
             }
             let holder = self.election.record().map(|record| record.holder.clone());
             if let Some(holder) = holder.filter(|holder| !holder.is_empty() && told.as_ref() != Some(holder))
@@ -175,17 +224,19 @@ impl Elector {
                 tracing::info!(lease = self.lease, holder, "Another process leads");
                 told = Some(holder);
             }
-            let pause = self
-                .timings
-                .retry_period
-                .mul_f64(LONGEST_PAUSE * self.jitter.share(1.0 / LONGEST_PAUSE));
-            let mut wake = Instant::now() + pause;
-            if let Attempt::Foreign { until } = attempt {
-                // Not before the lease can be over, but then at once.
-                wake = wake.min(until.max(Instant::now() + Duration::from_millis(1)));
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = self.pause(&mut follow) => {}
             }
-            tokio::time::sleep_until(wake).await;
         }
+        if self.is_in_doubt || self.election.is_holder() {
+            self.release().await;
+        }
+        false
+    }
+
+    fn lead(&mut self) {
         tracing::info!(
             lease = self.lease,
             identity = self.lock.identity(),
@@ -193,6 +244,48 @@ impl Elector {
         );
         self.record(format!("{} became leader", self.lock.identity()));
         self.series.set_leading(&self.lease, true);
+    }
+
+    /// Waits until the next try is worth it: the lease can be over, was given up, or may have changed unseen.
+    async fn pause(&mut self, follow: &mut Follow) {
+        let retry = Instant::now()
+            + self
+                .timings
+                .retry_period
+                .mul_f64(LONGEST_PAUSE * self.jitter.share(1.0 / LONGEST_PAUSE));
+        follow.open(&self.lock, &self.election, retry).await;
+        loop {
+            // Not before the lease can be over, but then at once.
+            let soonest = Instant::now() + Duration::from_millis(1);
+            let over = self.election.held_by_others_until().map(|end| end.max(soonest));
+            let Some(watch) = &mut follow.watch else {
+                let wake = over.map_or(retry, |over| over.min(retry));
+                return tokio::time::sleep_until(wake).await;
+            };
+            // Whoever sees each renewal need not read the lease in between.
+            let seen = tokio::select! {
+                biased;
+                seen = watch.next() => seen,
+                () = tokio::time::sleep_until(over.unwrap_or(retry)) => {
+                    // The holder is silent, or the watch is.
+                    follow.watch = None;
+                    return;
+                }
+            };
+            match seen {
+                Ok(record) => {
+                    self.election.observe(record, Instant::now());
+                    if self.election.held_by_others_until().is_none() {
+                        tracing::info!(lease = self.lease, "The lease was given up");
+                        return;
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(lease = self.lease, %error, "The watch of the lease has ended");
+                    follow.watch = None;
+                }
+            }
+        }
     }
 
     /// Renews until that fails for too long; gives the reason.
@@ -203,7 +296,7 @@ impl Elector {
             loop {
                 match tokio::time::timeout_at(deadline, self.attempt()).await {
                     Ok(Attempt::Held) => break,
-                    Ok(Attempt::Foreign { .. }) => {
+                    Ok(Attempt::Foreign) => {
                         let holder = self.election.record().map_or("nobody", |record| &record.holder);
                         return format!("{holder} holds the lease");
                     }
@@ -247,6 +340,7 @@ impl Elector {
             Err(KubeError::NotFound(_)) => self.election.observe(None, Instant::now()),
             Err(error) => return self.failed(&error),
         }
+        self.is_in_doubt = false;
         match self.write().await {
             Ok(attempt) => attempt,
             Err(error) => self.failed(&error),
@@ -255,13 +349,18 @@ impl Elector {
 
     async fn write(&mut self) -> Result<Attempt, KubeError> {
         let sent = Instant::now();
-        let written: LeaseRecord = match self.election.decide(sent, self.kube.clock().now()) {
-            Decision::Create(record) => self.lock.create(&record).await?,
-            Decision::Update(record) => self.lock.update(&record).await?,
-            Decision::Wait { until, .. } => return Ok(Attempt::Foreign { until }),
+        let decision = self.election.decide(sent, self.kube.clock().now());
+        self.is_in_doubt |= !matches!(decision, Decision::Wait { .. });
+        let answer = match decision {
+            Decision::Create(record) => self.lock.create(&record).await,
+            Decision::Update(record) => self.lock.update(&record).await,
+            Decision::Wait { .. } => return Ok(Attempt::Foreign),
         };
+        // A conflict is an answer: the write was not made.
+        self.is_in_doubt = answer.as_ref().is_err_and(|error| !error.is_conflict());
+        let written: LeaseRecord = answer?;
         self.election.observe(Some(written), sent);
-        self.gate.renewed(sent, self.timings.lease_duration);
+        self.gate.renewed(&self.lease, sent, self.timings.lease_duration);
         self.state.send_replace(Leadership::Leading { renewed: sent });
         Ok(Attempt::Held)
     }
@@ -290,20 +389,22 @@ impl Elector {
     }
 
     async fn give_up(&mut self) -> Result<(), KubeError> {
-        let Some(record) = self.election.release(self.kube.clock().now()) else {
-            return Ok(());
-        };
-        match self.lock.update(&record).await {
-            // A renewal was cut off by the stop, and had been made all the same: the record has another version now.
-            Err(error) if error.is_conflict() => {
-                let newest = self.lock.get().await?;
-                self.election.observe(Some(newest), Instant::now());
-                match self.election.release(self.kube.clock().now()) {
-                    Some(record) => self.lock.update(&record).await.map(drop),
-                    None => Ok(()),
-                }
+        if let Some(record) = self.election.release(self.kube.clock().now()) {
+            match self.lock.update(&record).await {
+                // A renewal was cut off by the stop, and had been made all the same: the record has another version now.
+                Err(error) if error.is_conflict() => {}
+                result => return result.map(drop),
             }
-            result => result.map(drop),
+        }
+        // The last request was cut off: it may or may not have made us the holder.
+        let newest = match self.lock.get().await {
+            Err(KubeError::NotFound(_)) => return Ok(()),
+            newest => newest?,
+        };
+        self.election.observe(Some(newest), Instant::now());
+        match self.election.release(self.kube.clock().now()) {
+            Some(record) => self.lock.update(&record).await.map(drop),
+            None => Ok(()),
         }
     }
 

@@ -125,7 +125,7 @@ struct Process {
 /// A loop that runs.
 struct Running {
     which: Loop,
-    stop: Option<Box<dyn Fn() + Send + Sync>>,
+    stop: Box<dyn Fn() + Send + Sync>,
     has_ended: bool,
 }
 
@@ -319,8 +319,8 @@ impl Process {
     /// all together stay below ten seconds.
     async fn drain(&mut self) {
         tracing::info!("Stopping");
-        for stop in self.loops.iter().filter_map(|one| one.stop.as_ref()) {
-            stop();
+        for one in &self.loops {
+            (one.stop)();
         }
         let drained = tokio::time::timeout(self.manager.config.drain, self.until_loops_stopped()).await;
         if drained.is_err() {
@@ -330,13 +330,11 @@ impl Process {
                 "Work did not end in time, the next leader finishes it"
             );
         }
-        // The others make single writes that the next leader repeats; none of them may begin one after the release.
-        for one in self.loops.iter().filter(|one| !one.has_ended) {
-            self.tasks.cancel(one.which.name());
+        // None of them may begin a write after the release.
+        for which in self.unfinished() {
+            self.tasks.cancel(which.name());
         }
-        while self.loops.iter().any(|one| !one.has_ended) {
-            self.note_next_end().await;
-        }
+        self.until_loops_stopped().await;
         let left = self.events.drain(FLUSH).await;
         if left > 0 {
             tracing::warn!(events = left, "Events could not be written in time");
@@ -370,7 +368,7 @@ impl Process {
     fn unfinished(&self) -> impl Iterator<Item = Loop> {
         self.loops
             .iter()
-            .filter(|one| one.stop.is_some() && !one.has_ended)
+            .filter(|one| !one.has_ended)
             .map(|one| one.which)
     }
 }

@@ -12,7 +12,7 @@ use bowline_controllers::node_lifecycle::{
 };
 use bowline_controllers::queue::{Backoff, Heartbeat, Pulse, WorkQueue};
 use bowline_controllers::service::{self, ServiceContext, ServiceController, ServiceSettings};
-use bowline_kube_io::{EventSink, Kube, NodeCache, ServiceCache};
+use bowline_kube_io::{EventSink, Kube, NodeCache, ServiceCache, Writes};
 
 use crate::config::{Config, LoopSettings};
 use crate::loops::Loop;
@@ -39,8 +39,33 @@ pub(crate) struct Started {
     pub(crate) which: Loop,
     pub(crate) heartbeat: Arc<Heartbeat>,
     pub(crate) run: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// Lets the loop come to its end; a loop without it may be dropped at any time.
-    pub(crate) stop: Option<Box<dyn Fn() + Send + Sync>>,
+    /// Lets the loop come to its end: no write begins any more, what is under way is finished.
+    pub(crate) stop: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Started {
+    /// A loop that has no end of its own. Its reads may be dropped at any time, so it is at its end as soon as none of
+    /// its writes to the API server is under way.
+    fn until_drained(
+        which: Loop,
+        heartbeat: &Arc<Heartbeat>,
+        run: impl Future<Output = ()> + Send + 'static,
+        writes: Writes,
+    ) -> Self {
+        let stopped = writes.clone();
+        Self {
+            which,
+            heartbeat: Arc::clone(heartbeat),
+            run: Box::pin(async move {
+                tokio::select! {
+                    biased;
+                    () = writes.drained() => {}
+                    () = run => {}
+                }
+            }),
+            stop: Box::new(move || stopped.stop()),
+        }
+    }
 }
 
 /// Builds the loops that are selected and that the provider supports, in their fixed order.
@@ -80,8 +105,9 @@ fn node_loop(shared: &Shared<'_>) -> Option<Started> {
         address_period,
         ..
     } = shared.config.settings;
+    let writes = Writes::default();
     let controller = NodeController::new(NodeContext {
-        kube: shared.kube.clone(),
+        kube: shared.kube.with_writes(&writes),
         nodes: Arc::clone(shared.nodes),
         instances: shared.provider.instances()?,
         recorder: shared.events.recorder(node::NAME),
@@ -94,12 +120,9 @@ fn node_loop(shared: &Shared<'_>) -> Option<Started> {
         },
         seed: shared.seed,
     });
-    Some(Started {
-        which: Loop::Node,
-        heartbeat: Arc::clone(controller.heartbeat()),
-        run: Box::pin(controller.run()),
-        stop: None,
-    })
+    let heartbeat = Arc::clone(controller.heartbeat());
+    let run = controller.run();
+    Some(Started::until_drained(Loop::Node, &heartbeat, run, writes))
 }
 
 fn node_lifecycle_loop(shared: &Shared<'_>) -> Option<Started> {
@@ -108,8 +131,9 @@ fn node_lifecycle_loop(shared: &Shared<'_>) -> Option<Started> {
         deletion,
         ..
     } = shared.config.settings;
+    let writes = Writes::default();
     let controller = NodeLifecycleController::new(NodeLifecycleContext {
-        kube: shared.kube.clone(),
+        kube: shared.kube.with_writes(&writes),
         nodes: Arc::clone(shared.nodes),
         instances: shared.provider.instances()?,
         recorder: shared.events.recorder(node_lifecycle::NAME),
@@ -123,12 +147,14 @@ fn node_lifecycle_loop(shared: &Shared<'_>) -> Option<Started> {
         // Another sequence than the node loop's, from the same seed.
         seed: shared.seed.wrapping_add(1),
     });
-    Some(Started {
-        which: Loop::NodeLifecycle,
-        heartbeat: Arc::clone(controller.heartbeat()),
-        run: Box::pin(controller.run()),
-        stop: None,
-    })
+    let heartbeat = Arc::clone(controller.heartbeat());
+    let run = controller.run();
+    Some(Started::until_drained(
+        Loop::NodeLifecycle,
+        &heartbeat,
+        run,
+        writes,
+    ))
 }
 
 fn service_loop(shared: &Shared<'_>) -> Option<Started> {
@@ -153,7 +179,7 @@ fn service_loop(shared: &Shared<'_>) -> Option<Started> {
         which: Loop::Service,
         heartbeat,
         run: Box::pin(controller.run()),
-        stop: Some(Box::new(move || stopped.stop())),
+        stop: Box::new(move || stopped.stop()),
     })
 }
 

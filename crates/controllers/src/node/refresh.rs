@@ -100,9 +100,13 @@ impl NodeController {
     }
 }
 
-/// A Node that is gone, or was created anew, needs no refresh.
+/// A Node that is gone, or was created anew, needs no refresh; nor has a process that stops one to make.
 fn warn_unless_gone(node: &Node, error: &KubeError) {
-    if !matches!(error, KubeError::NotFound(_) | KubeError::Conflict(_)) {
+    let is_expected = matches!(
+        error,
+        KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::GateClosed
+    );
+    if !is_expected {
         tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to refresh a node; the next pass tries again");
     }
 }

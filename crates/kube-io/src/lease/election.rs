@@ -105,6 +105,13 @@ impl Election {
         self.record().is_some_and(|record| record.holder == self.identity)
     }
 
+    /// Until when somebody else may hold the lease, by our clock; none if it is free, ours, or not known.
+    #[must_use]
+    pub fn held_by_others_until(&self) -> Option<Instant> {
+        let Seen { record, changed_at } = self.seen.as_ref()?;
+        (!record.is_released() && record.holder != self.identity).then(|| *changed_at + record.lease_duration)
+    }
+
     /// What to do now. `wall` goes into the record and is compared with nothing.
     #[must_use]
     pub fn decide(&self, now: Instant, wall: Timestamp) -> Decision {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_kube_api::{Effect, Fault};
 use bowline_manager::End;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::process::{Process, SECOND, api_server, lease, until};
@@ -38,9 +38,10 @@ async fn a_leader_that_stops_hands_the_lease_over() {
     let begun = Instant::now();
     assert_eq!(first.stop().await, End::Stopped);
     assert!(begun.elapsed() < SECOND, "nothing was under way");
-    assert_eq!(lease(&api)["holderIdentity"], "");
+    assert_ne!(lease(&api)["holderIdentity"], "a_1");
     assert!(!first.leads() && !first.gate.is_open());
-    assert!(until("b leads", || second.leads()).await <= Duration::from_millis(4400));
+    let took = until("b leads", || second.leads()).await;
+    assert!(took <= SECOND / 10, "it watches the lease: {took:?}");
     assert_eq!(lease(&api)["holderIdentity"], "b_1");
     assert_eq!(lease(&api)["leaseTransitions"], 1);
 }
@@ -147,4 +148,70 @@ async fn a_stop_without_the_api_server_ends_within_ten_seconds() {
     assert_eq!(process.stop().await, End::Stopped);
     assert!(begun.elapsed() < 10 * SECOND, "{:?}", begun.elapsed());
     assert!(!process.gate.is_open());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_may_not_watch_the_lease_reads_it_within_two_point_two_retry_periods() {
+    let api = api_server();
+    let denied = bowline_kube_api::Status::new(403, "Forbidden", "leases is forbidden");
+    api.faults().fail_next(1, "watch", "leases", denied);
+    let mut first = Process::start(&api, "a");
+    until("a leads", || first.leads()).await;
+    let second = Process::start(&api, "b");
+    tokio::time::sleep(60 * SECOND).await;
+    assert_eq!(
+        api.journal().of("watch", "leases").len(),
+        1,
+        "once refused is enough"
+    );
+    assert_eq!(first.stop().await, End::Stopped);
+    let took = until("b leads", || second.leads()).await;
+    assert!(took <= Duration::from_millis(4400), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_watches_reads_the_lease_no_more() {
+    let api = api_server();
+    let first = Process::start(&api, "a");
+    until("a leads", || first.leads()).await;
+    let second = Process::start(&api, "b");
+    tokio::time::sleep(5 * SECOND).await;
+    let reads = || api.journal().of("get", "leases").len();
+    let before = reads();
+    tokio::time::sleep(120 * SECOND).await;
+    assert_eq!(reads(), before);
+    assert!(!second.leads());
+    // The end of a watch is no end of following.
+    api.close_watches();
+    tokio::time::sleep(10 * SECOND).await;
+    assert_eq!(api.journal().of("watch", "leases").len(), 2);
+    drop(first);
+    let took = until("b leads", || second.leads()).await;
+    assert!(took > 10 * SECOND && took <= 15 * SECOND, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_during_the_first_creation_leaves_no_lease_held() {
+    let api = api_server();
+    // The lease is made, and the answer comes late: in time for the stop, or never.
+    for delay in [SECOND, 3_600 * SECOND] {
+        for effect in [Effect::Delay(delay), Effect::DropAfter] {
+            api.delete("Lease", "kube-system", "cloud-controller-manager");
+            let created = Fault::new(effect).verb("create").resource("leases").times(1);
+            api.faults().inject(created);
+            let mut process = Process::start(&api, "a");
+            tokio::time::sleep(SECOND / 10).await;
+            let begun = Instant::now();
+            assert_eq!(process.stop().await, End::Stopped);
+            assert!(begun.elapsed() < 10 * SECOND, "{:?}", begun.elapsed());
+            let lease = api.object("Lease", "kube-system", "cloud-controller-manager");
+            let holder = lease.map(|lease| lease["spec"]["holderIdentity"].clone());
+            assert!(
+                matches!(holder, None | Some(Value::Null)) || holder == Some(json!("")),
+                "{holder:?}"
+            );
+            assert!(!process.gate.is_open());
+            api.faults().clear();
+        }
+    }
 }

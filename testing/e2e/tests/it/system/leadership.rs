@@ -101,10 +101,9 @@ async fn a28_a_leader_that_is_asked_to_stop_hands_over_at_once() {
     let (end, took) = world.stop().await;
     assert_eq!(end, End::Stopped);
     assert!(took < SECOND * 10, "{took:?}");
-    assert_eq!(holder(&world), "", "the lease was given up");
     let next = world.holders()[0].to_owned();
     let took = world.until("the other one leads", |w| holder(w) == next).await;
-    assert!(took < SECOND * 5, "{took:?}");
+    assert!(took < SECOND / 5, "the lease was given up: {took:?}");
     for index in 0..3 {
         world.settled(&format!("s{index}")).await;
     }
@@ -174,7 +173,8 @@ async fn a28_a_write_that_hangs_does_not_hold_up_the_end() {
     let (end, took) = world.stop().await;
     assert_eq!(end, End::Stopped);
     assert!(took < SECOND * 10, "{took:?}");
-    assert_eq!(holder(&world), "");
+    let next = world.holders()[0].to_owned();
+    world.until("the other one leads", |w| holder(w) == next).await;
     world.settled("web").await;
     assert_eq!(
         (world.sim.load_balancers().len(), world.sim.pools().len()),

@@ -1,0 +1,67 @@
+//! The lease as it changes, for a follower that wants to know at once that it was given up.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+
+use super::{LeaseLock, LeaseRecord};
+use crate::error::{KubeError, Status};
+use crate::exchange::{Call, Rank, segment};
+use crate::reads::read;
+use crate::watch::{Lines, WireEvent};
+
+/// How long the API server is asked to keep the watch open.
+const OPEN: Duration = Duration::from_secs(600);
+
+/// The changes of one lease.
+pub struct LeaseWatch {
+    lines: Lines,
+}
+
+impl LeaseLock {
+    /// Watches the lease from this version on.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Forbidden`] if the role does not have the verb `watch`, as those of the Go managers do not.
+    pub async fn watch(&self, version: &str) -> Result<LeaseWatch, KubeError> {
+        let path = format!(
+            "{}?watch=true&fieldSelector=metadata.name%3D{}&timeoutSeconds={}&resourceVersion={}",
+            self.path(false),
+            segment(&self.name),
+            OPEN.as_secs(),
+            segment(version),
+        );
+        let answer = self.kube.open(Call::get(path).ranked(Rank::Watch)).await?;
+        Ok(LeaseWatch {
+            lines: Lines::new(answer.into_body()),
+        })
+    }
+}
+
+impl LeaseWatch {
+    /// The next record; none when the lease was deleted.
+    ///
+    /// # Errors
+    ///
+    /// The watch is over, in whatever way. Who wants to know more begins with a read.
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped and called again: no change is lost.
+    pub async fn next(&mut self) -> Result<Option<LeaseRecord>, KubeError> {
+        loop {
+            let Some(line) = self.lines.next().await? else {
+                return Err(KubeError::Expired("the watch has ended".into()));
+            };
+            let event: WireEvent<'_> = read(line)?;
+            let object = event.object.get().as_bytes();
+            match event.kind {
+                "ADDED" | "MODIFIED" => return Ok(Some(LeaseRecord::from_object(read::<Lease>(object)?))),
+                "DELETED" => return Ok(None),
+                "ERROR" => return Err(KubeError::from_status(read::<Status>(object)?, None)),
+                _ => {}
+            }
+        }
+    }
+}
