@@ -87,6 +87,7 @@ impl Error for ProviderError {
     }
 }
 
+// guide: registry
 fn registry() -> &'static [(&'static str, Constructor)] {
     &[
         #[cfg(feature = "cloudscale")]
@@ -95,6 +96,7 @@ fn registry() -> &'static [(&'static str, Constructor)] {
         ("paper", paper),
     ]
 }
+// guide: end
 
 /// The names of the providers that are built in.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -181,6 +183,7 @@ fn cloudscale(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider
     Ok(Arc::new(provider))
 }
 
+// guide: constructor
 #[cfg(feature = "paper")]
 fn paper(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause> {
     use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
@@ -191,6 +194,7 @@ fn paper(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Ca
     let http = CloudHttp::new(site.http(PROVIDER_NAME), Transport::sockets(&sockets)?);
     Ok(Arc::new(Paper::new(http, &settings)))
 }
+// guide: end
 
 #[cfg(test)]
 mod tests {

@@ -30,17 +30,31 @@ pub(crate) fn page() -> String {
         );
     }
     page.push_str(
-        "\n## Of cloudscale.ch, on Services\n\nAn event is raised when its text is new, and again only after it has not held for a while.\n\n\
-         | reason | type | meaning | what to do |\n| --- | --- | --- | --- |\n",
+        "\n## Of the clouds, on Services\n\nAn event is raised when its text is new, and again only after it has not held for a while.\n",
     );
-    for event in bowline_cloudscale::event_table() {
-        let (reason, kind) = (event.reason, kind(event.kind));
-        let _ = writeln!(
-            page,
-            "| `{reason}` | {kind} | {} | {} |",
-            cell(event.meaning),
-            cell(event.remedy)
-        );
-    }
+    let cloudscale = bowline_cloudscale::event_table().iter();
+    let rows = cloudscale.map(|it| (it.reason, it.kind, it.meaning, it.remedy));
+    table(&mut page, "cloudscale.ch", rows);
+    let paper = bowline_paper::event_table().iter();
+    table(
+        &mut page,
+        "Paper",
+        paper.map(|it| (it.reason, it.kind, it.meaning, it.remedy)),
+    );
     page
+}
+
+fn table<'a>(
+    page: &mut String,
+    cloud: &str,
+    rows: impl Iterator<Item = (&'a str, NoteKind, &'a str, &'a str)>,
+) {
+    let _ = writeln!(
+        page,
+        "\n### {cloud}\n\n| reason | type | meaning | what to do |\n| --- | --- | --- | --- |"
+    );
+    for (reason, loudness, meaning, remedy) in rows {
+        let (kind, meaning, remedy) = (kind(loudness), cell(meaning), cell(remedy));
+        let _ = writeln!(page, "| `{reason}` | {kind} | {meaning} | {remedy} |");
+    }
 }

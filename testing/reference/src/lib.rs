@@ -5,7 +5,10 @@
 mod annotations;
 mod events;
 mod flags;
+mod guide;
 mod metrics;
+
+use std::path::Path;
 
 /// A page of the reference.
 pub struct Page {
@@ -34,6 +37,17 @@ pub fn pages() -> Vec<Page> {
     ]
 }
 
+/// Guides whose code is taken out of the source, as they should be.
+///
+/// # Errors
+///
+/// A file, or the part of it that a guide shows, is not there; in words.
+pub fn guides(root: &Path) -> Result<Vec<Page>, String> {
+    let path = "docs/guides/new-provider.md";
+    let text = guide::page(root, path).map_err(|error| format!("{path}: {error}"))?;
+    Ok(vec![Page { path, text }])
+}
+
 /// A text as it may stand in a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ").replace('<', "\\<")
@@ -55,7 +69,8 @@ mod tests {
     #[test]
     fn every_page_is_fresh() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        for page in super::pages() {
+        let guides = super::guides(&root).unwrap_or_else(|error| panic!("{error}"));
+        for page in super::pages().into_iter().chain(guides) {
             let present = std::fs::read_to_string(root.join(page.path)).unwrap_or_default();
             assert!(
                 present == page.text,

@@ -63,6 +63,7 @@ impl Client {
         self.list("balancers.list", "balancers").await
     }
 
+    // guide: create
     /// Creates a balancer.
     ///
     /// # Repeatability
@@ -78,6 +79,7 @@ impl Client {
             .json(new);
         Ok(self.http.send(request).await?.json()?)
     }
+    // guide: end
 
     /// Deletes a balancer with all its parts.
     ///
@@ -169,6 +171,7 @@ impl Client {
         self.delete("routes.delete", &["routes", &id.0]).await
     }
 
+    // guide: list
     async fn list<T: DeserializeOwned>(
         &self,
         operation: &'static str,
@@ -191,6 +194,7 @@ impl Client {
         let endless = format!("no last page among {MAX_PAGES}");
         Err(HttpError::new(operation, Method::GET, kind, Failure::Unsendable(endless)).into())
     }
+    // guide: end
 
     async fn delete(&self, operation: &'static str, path: &[&str]) -> Result<(), ApiError> {
         let request = self.write(Method::DELETE, operation, path)?;
@@ -205,6 +209,7 @@ impl Client {
         Ok(Request::read(Method::GET, operation, url).bearer(&self.settings.token))
     }
 
+    // guide: write
     /// A write. Only a POST may not be repeated by the stack: here PUT and DELETE end in the same state however often
     /// they arrive.
     fn write(&self, method: Method, operation: &'static str, path: &[&str]) -> Result<Request, ApiError> {
@@ -213,6 +218,7 @@ impl Client {
         let request = Request::write(method, operation, url).idempotent(is_repeatable);
         Ok(request.bearer(&self.settings.token))
     }
+    // guide: end
 
     fn url(&self, method: Method, operation: &'static str, path: &[&str]) -> Result<Url, ApiError> {
         resolve(&self.settings.url, "v1/", path).map_err(|error| {

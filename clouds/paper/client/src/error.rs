@@ -23,6 +23,7 @@ struct Refusal {
 }
 
 impl ApiError {
+    // guide: proof
     /// Whether the API itself said that there is no such object.
     ///
     /// Any other 404 comes from something in between, or from a wrong base URL, and proves nothing: Nodes are deleted on
@@ -31,6 +32,7 @@ impl ApiError {
         let is_said = self.said.as_ref().is_some_and(|said| said.code == "not_found");
         self.status() == Some(StatusCode::NOT_FOUND) && is_said
     }
+    // guide: end
 
     /// The HTTP status, if there was an answer.
     pub fn status(&self) -> Option<StatusCode> {

@@ -3,6 +3,7 @@
 use bowline_cloud_http::{Secret, Url};
 use serde::Deserialize;
 
+// guide: settings
 /// The settings. They can be printed: a [`Secret`] shows nothing.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -13,6 +14,7 @@ pub struct Settings {
     /// `routesByAddress`: routes name the addresses of their machine, and are made anew when a Node's addresses change.
     pub routes_by_address: bool,
 }
+// guide: end
 
 /// What is wrong with the settings. No text repeats a value: it might be the token in the wrong place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

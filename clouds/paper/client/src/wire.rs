@@ -55,6 +55,7 @@ pub struct Machine {
     pub public: Vec<IpAddr>,
 }
 
+// guide: wire
 /// Whether a machine runs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -67,6 +68,7 @@ pub enum Power {
     #[serde(untagged)]
     Other(String),
 }
+// guide: end
 
 /// A balancer: one object with its ports and members.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

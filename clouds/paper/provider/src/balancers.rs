@@ -20,6 +20,7 @@ pub(crate) struct Balancers {
     pub(crate) reads: Arc<Reads>,
 }
 
+// guide: reconciler
 impl Reconciler for Balancers {
     type Facts = ServiceFacts;
     type Intent = Intent;
@@ -71,6 +72,7 @@ impl Reconciler for Balancers {
         step::predict(observed, step);
     }
 }
+// guide: end
 
 impl LoadBalancer for Balancers {
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {

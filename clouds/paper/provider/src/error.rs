@@ -8,6 +8,7 @@ use bowline_paper_client::ApiError;
 /// How long to leave the API alone when it says that it is too much but not for how long.
 const THROTTLED: Duration = Duration::from_secs(10);
 
+// guide: errors
 /// Translates a failure. The loops look at the kind alone, so this table is all that they know of the API's errors.
 pub(crate) fn cloud_error(error: &ApiError) -> CloudError {
     let kind = match (error.status().map(|status| status.as_u16()), error.retry_after()) {
@@ -24,6 +25,7 @@ pub(crate) fn cloud_error(error: &ApiError) -> CloudError {
     };
     CloudError::new(kind, error.to_string())
 }
+// guide: end
 
 /// Translates a failed write: what is missing then means that the cloud moved meanwhile, so that one has to look again.
 pub(crate) fn write_error(error: &ApiError) -> CloudError {

@@ -21,6 +21,7 @@ pub(crate) struct Instances {
     pub(crate) reads: Arc<Reads>,
 }
 
+// guide: instances
 impl InstancesV2 for Instances {
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
         async move {
@@ -31,8 +32,10 @@ impl InstancesV2 for Instances {
         .boxed()
     }
 }
+// guide: end
 
 impl Instances {
+    // guide: answer
     async fn answer(
         &self,
         query: &InstanceQuery,
@@ -55,7 +58,9 @@ impl Instances {
             Err(error) => Err(unable(CloudError::invalid(error.to_string()))),
         }
     }
+    // guide: end
 
+    // guide: proof
     /// Asks for one machine by its id. Only the API's own 404 to this very id is proof; a miss in a listing is none.
     async fn look_again(&self, query: &InstanceQuery) -> InstanceResult {
         let text = query.node.provider_id.as_deref().unwrap_or_default();
@@ -69,6 +74,7 @@ impl Instances {
             Err(error) => Err(cloud_error(&error)),
         }
     }
+    // guide: end
 }
 
 fn present(machine: &Machine) -> InstanceAnswer {

@@ -31,6 +31,7 @@ impl Intent {
     }
 }
 
+// guide: intent
 /// Reads what is asked for; everything that is wrong is in one text.
 pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
     let service = &*facts.service;
@@ -68,6 +69,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         nodes: Arc::clone(&facts.nodes),
     }))
 }
+// guide: end
 
 fn ports(service: &Service, problems: &mut Vec<String>) -> Vec<Port> {
     let mut ports = Vec::new();

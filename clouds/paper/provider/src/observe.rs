@@ -25,6 +25,7 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
+    // guide: reads
     pub(crate) fn new(client: &Client) -> Self {
         let (of_machines, of_balancers) = (client.clone(), client.clone());
         Self {
@@ -47,12 +48,14 @@ impl Reads {
             }),
         }
     }
+    // guide: end
 
     /// All machines of the project.
     pub(crate) async fn machines(&self) -> Result<Arc<Machines>, CloudError> {
         self.machines.ask().await
     }
 
+    // guide: observe
     /// Everything that a plan needs.
     ///
     /// What is ours is told by its owner, which stands in the create call: a balancer whose creation was never answered
@@ -71,6 +74,7 @@ impl Reads {
             looks: 0,
         })
     }
+    // guide: end
 }
 
 /// What one reconcile sees.

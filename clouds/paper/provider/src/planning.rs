@@ -28,6 +28,7 @@ pub(crate) fn plan(intent: &Intent, observed: &Observed) -> LoadBalancerPlan<Bal
     }
 }
 
+// guide: removal
 /// Everything of ours goes. Settled is only what the cloud lists no more.
 fn removal(observed: &Observed) -> Next {
     let steps = present(observed)
@@ -38,7 +39,9 @@ fn removal(observed: &Observed) -> Next {
         None => Answer::Settled(LoadBalancerStatus::empty()),
     })
 }
+// guide: end
 
+// guide: next
 fn next(wanted: &Wanted, members: &[MachineId], observed: &Observed) -> Next {
     let Some(balancer) = present(observed).next() else {
         return Answer::Apply(Wave::one(LoadBalancerStep::Cloud(BalancerStep::Create(
@@ -96,7 +99,9 @@ fn next(wanted: &Wanted, members: &[MachineId], observed: &Observed) -> Next {
         apply_or(duplicates.collect(), || Answer::Settled(status(balancer)))
     })
 }
+// guide: end
 
+// guide: members
 /// The machines of the Nodes, and what is to be said about Nodes without one.
 ///
 /// A machine that the listing does not have is not added, but neither is it removed as long as its Node is there: a miss
@@ -131,6 +136,7 @@ fn members(wanted: &Wanted, observed: &Observed) -> (Vec<MachineId>, Vec<Note>) 
         },
     )
 }
+// guide: end
 
 /// The Service's balancers, oldest first, without those that go already.
 fn present(observed: &Observed) -> impl Iterator<Item = &Balancer> {

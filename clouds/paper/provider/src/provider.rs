@@ -22,6 +22,7 @@ pub struct Paper {
 }
 
 impl Paper {
+    // guide: new
     /// The provider over an HTTP stack. Makes no call: a follower must not need the cloud.
     #[must_use]
     pub fn new(http: CloudHttp, settings: &Settings) -> Self {
@@ -44,6 +45,7 @@ impl Paper {
             }),
         }
     }
+    // guide: end
 
     /// The settings out of what the process was given.
     ///
@@ -59,6 +61,7 @@ impl Paper {
     }
 }
 
+// guide: provider
 impl CloudProvider for Paper {
     fn name(&self) -> &'static str {
         PROVIDER_NAME
@@ -81,3 +84,4 @@ impl CloudProvider for Paper {
         Some(Arc::clone(&self.routes) as Arc<dyn Routes>)
     }
 }
+// guide: end

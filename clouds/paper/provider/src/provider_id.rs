@@ -16,6 +16,7 @@ pub enum ProviderIdError {
     Malformed(String),
 }
 
+// guide: provider-id
 /// Reads a provider ID.
 ///
 /// # Errors
@@ -30,6 +31,7 @@ pub fn parse(text: &str) -> Result<MachineId, ProviderIdError> {
         _ => Err(ProviderIdError::Malformed(text.to_owned())),
     }
 }
+// guide: end
 
 /// Writes a provider ID.
 #[must_use]

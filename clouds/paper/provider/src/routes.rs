@@ -22,6 +22,7 @@ pub(crate) struct RouteTable {
 }
 
 impl Routes for RouteTable {
+    // guide: list
     fn list_routes<'a>(&'a self, cluster: &'a str) -> BoxFuture<'a, Result<Vec<Route>, CloudError>> {
         async move {
             let routes = self.client.routes().map_err(|error| cloud_error(&error));
@@ -34,7 +35,9 @@ impl Routes for RouteTable {
         }
         .boxed()
     }
+    // guide: end
 
+    // guide: create
     fn create_route<'a>(
         &'a self,
         cluster: &'a str,
@@ -69,6 +72,7 @@ impl Routes for RouteTable {
         }
         .boxed()
     }
+    // guide: end
 
     fn delete_route<'a>(&'a self, _: &'a str, route: &'a Route) -> BoxFuture<'a, Result<(), CloudError>> {
         async move {

@@ -5,6 +5,7 @@ use bowline_plan::{Impact, Lane, Step};
 
 use crate::observe::Observed;
 
+// guide: step
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BalancerStep {
@@ -23,6 +24,7 @@ pub(crate) enum BalancerStep {
         is_duplicate: bool,
     },
 }
+// guide: end
 
 /// A change of a balancer's part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +75,7 @@ impl Step for BalancerStep {
         }
     }
 
+    // guide: lanes
     /// The API refuses writes to a balancer while another one is under way, and two creations for one Service would be
     /// one too many.
     fn lanes(&self) -> Vec<Lane> {
@@ -83,6 +86,7 @@ impl Step for BalancerStep {
             }
         }]
     }
+    // guide: end
 }
 
 /// What the answer to a write told.
@@ -93,6 +97,7 @@ pub(crate) enum Learned {
     Gone,
 }
 
+// guide: learn
 /// Puts an answer into the observation, so that what a write told need not be read again.
 pub(crate) fn learn(observed: &mut Observed, step: &BalancerStep, learned: Learned) {
     match (learned, step) {
@@ -106,6 +111,7 @@ pub(crate) fn learn(observed: &mut Observed, step: &BalancerStep, learned: Learn
         (Learned::Gone, _) => {}
     }
 }
+// guide: end
 
 /// Changes the observation as the write would: what the `plan` command goes on from.
 pub(crate) fn predict(observed: &mut Observed, step: &BalancerStep) {

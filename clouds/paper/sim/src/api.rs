@@ -76,6 +76,7 @@ struct NewRoute {
     via: Vec<IpAddr>,
 }
 
+// guide: sim
 impl Cloud for Api {
     /// The balancer that a write changes: one write at a time.
     fn lanes(&self, request: &Request<Bytes>) -> Vec<String> {
@@ -96,6 +97,7 @@ impl Cloud for Api {
         Box::pin(std::future::ready(reply))
     }
 }
+// guide: end
 
 impl Api {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -124,6 +126,12 @@ impl Api {
             return Err(conflict("the balancer is being changed by another request"));
         }
         let state = &mut *state;
+        if state.shows_nothing {
+            return match (request.method().as_str(), segments(request).as_slice()) {
+                ("GET", [_]) => page::<()>(&IndexMap::new(), state, request),
+                _ => Err(not_found("object")),
+            };
+        }
         match (request.method().as_str(), segments(request).as_slice()) {
             ("GET", ["machines"]) => page(&state.machines, state, request),
             ("GET", ["machines", id]) => one(&state.machines, id, "machine"),

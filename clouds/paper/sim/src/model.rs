@@ -99,6 +99,8 @@ pub struct Route {
 pub(crate) struct State {
     pub(crate) behaviour: Behaviour,
     pub(crate) token: Option<String>,
+    /// Whether the token is good for another project, which is empty.
+    pub(crate) shows_nothing: bool,
     pub(crate) seed: Seed,
     pub(crate) clock: Clock,
     pub(crate) machines: IndexMap<Uuid, Machine>,

@@ -102,6 +102,7 @@ impl Builder {
         let state = State {
             behaviour: self.behaviour,
             token: self.token,
+            shows_nothing: false,
             seed: Seed::new(self.seed),
             clock,
             machines: IndexMap::new(),
@@ -215,6 +216,11 @@ impl PaperSim {
         self.api.lock().token = token;
     }
 
+    /// Whether the token is good, but for another project, in which there is nothing.
+    pub fn show_nothing(&self, shows_nothing: bool) {
+        self.api.lock().shows_nothing = shows_nothing;
+    }
+
     /// Adds a machine that runs.
     ///
     /// # Panics
@@ -271,6 +277,12 @@ impl PaperSim {
     pub fn change_balancer(&self, id: Uuid, change: impl FnOnce(&mut Balancer)) {
         self.api.lock().balancers.get_mut(&id).map(change);
         self.api.changed.notify_one();
+    }
+
+    /// Removes a balancer behind everybody's back; whether there was one.
+    pub fn remove_balancer(&self, id: Uuid) -> bool {
+        self.api.changed.notify_one();
+        self.api.lock().balancers.shift_remove(&id).is_some()
     }
 
     /// Adds a route as somebody else might; its id is made up here.

@@ -34,6 +34,7 @@ async fn undisturbed(name: &str, change: Change) -> (Value, u64) {
     (world.sim.snapshot(), writes)
 }
 
+// guide: faults
 async fn disturbed_at_every_write(what: &str, fault: impl Fn(FaultBuilder) -> Fault) {
     for (name, change) in CHANGES {
         let (expected, writes) = undisturbed(name, *change).await;
@@ -60,6 +61,7 @@ async fn disturbed_at_every_write(what: &str, fault: impl Fn(FaultBuilder) -> Fa
         }
     }
 }
+// guide: end
 
 #[tokio::test(start_paused = true)]
 async fn a_write_that_fails_is_made_by_the_next_run() {
