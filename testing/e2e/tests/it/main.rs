@@ -8,6 +8,7 @@
 )]
 
 mod deploy;
+mod paper;
 mod process;
 mod real;
 mod system;
