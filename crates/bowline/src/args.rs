@@ -59,7 +59,12 @@ pub enum PlanOutput {
 }
 
 /// Binaries of Go managers and the provider that each of them has built in.
-const NAMES: &[(&str, &str)] = &[("cloudscale-cloud-controller-manager", "cloudscale")];
+const NAMES: &[(&str, &str)] = &[
+    ("cloudscale-cloud-controller-manager", "cloudscale"),
+    ("cloud-provider-phoenixnap", "phoenixnap"),
+    ("cloudstack-ccm", "external-cloudstack"),
+    ("openstack-cloud-controller-manager", "openstack"),
+];
 
 const PROGRAM: &str = "cloud-controller-manager";
 

@@ -1,6 +1,9 @@
-//! The series of the loops, by the names and buckets of the Go managers, and two of our own.
+//! The series of the loops, by the names and buckets of the Go managers, and those of our own.
 
+use bowline_plan::Answer;
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
@@ -11,6 +14,51 @@ const NODE_BUCKETS: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0];
 const BALANCER_BUCKETS: [f64; 15] = [
     1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16384.0,
 ];
+
+/// Seconds from a change of a Service, or of the Nodes behind it, to the end of the work on it: from a cloud that answers
+/// at once to one that builds for half an hour.
+const SETTLE_BUCKETS: [f64; 12] = [
+    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 1800.0,
+];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SyncLabels {
+    operation: &'static str,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct GuardLabels {
+    guard: &'static str,
+}
+
+/// Something that keeps the manager from doing what it would do else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// A Node is not deleted: the credentials see no machine of any ready Node.
+    NodeDeletionFrozen,
+    /// A Node is not deleted yet: many were a short time ago.
+    NodeDeletionThrottled,
+}
+
+impl Guard {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::NodeDeletionFrozen, Self::NodeDeletionThrottled];
+
+    /// The value of the label `guard`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NodeDeletionFrozen => "node-deletion-frozen",
+            Self::NodeDeletionThrottled => "node-deletion-throttled",
+        }
+    }
+}
 
 /// The series of the loops. Clones share them.
 #[derive(Debug, Clone)]
@@ -33,6 +81,11 @@ pub struct ControllerMetrics {
     pub node_deletions_frozen: Gauge,
     /// Nodes whose deletion is proved and waits for its turn.
     pub node_deletions_throttled: Gauge,
+    /// Seconds from a change to a settled balancer.
+    pub settle_duration_seconds: Histogram,
+    plans: Family<ResultLabels, Counter>,
+    syncs: Family<SyncLabels, Counter>,
+    guard_trips: Family<GuardLabels, Counter>,
 }
 
 impl Default for ControllerMetrics {
@@ -47,11 +100,45 @@ impl Default for ControllerMetrics {
             route_sync_total: Counter::default(),
             node_deletions_frozen: Gauge::default(),
             node_deletions_throttled: Gauge::default(),
+            settle_duration_seconds: Histogram::new(SETTLE_BUCKETS),
+            plans: Family::default(),
+            syncs: Family::default(),
+            guard_trips: Family::default(),
         }
     }
 }
 
 impl ControllerMetrics {
+    /// Counts a plan by what it answered.
+    pub fn planned<S, R>(&self, answer: &Answer<S, R>) {
+        let result = match answer {
+            Answer::Apply(_) => "apply",
+            Answer::Settled(_) => "settled",
+            Answer::Wait { .. } => "wait",
+            Answer::Refused(_) => "refused",
+        };
+        self.plans.get_or_create(&ResultLabels { result }).inc();
+    }
+
+    /// Counts a sync of one balancer.
+    pub fn synced(&self, operation: &'static str, result: &'static str) {
+        self.syncs.get_or_create(&SyncLabels { operation, result }).inc();
+    }
+
+    /// How often a guard has begun to hold something back.
+    #[must_use]
+    pub fn guard_trips(&self, guard: Guard) -> u64 {
+        self.guard_trips
+            .get_or_create(&GuardLabels { guard: guard.name() })
+            .get()
+    }
+
+    /// Counts that a guard has begun to hold something back.
+    pub fn guard_tripped(&self, guard: Guard) {
+        let labels = GuardLabels { guard: guard.name() };
+        self.guard_trips.get_or_create(&labels).inc();
+    }
+
     /// Makes the series visible under their names. Call it once per registry.
     pub fn register(&self, registry: &mut Registry) {
         // The registry appends `_total` to counters and a full stop to texts.
@@ -92,14 +179,40 @@ impl ControllerMetrics {
         );
         registry.register(
             "node_deletions_frozen",
-            "[ALPHA] Nodes not deleted because the cloud shows no machine of any ready Node: wrong credentials or project?",
+            "Nodes not deleted because the cloud shows no machine of any ready Node: wrong credentials or project?",
             self.node_deletions_frozen.clone(),
         );
         registry.register(
             "node_deletions_throttled",
-            "[ALPHA] Nodes not deleted yet because many were deleted a short time ago",
+            "Nodes not deleted yet because many were deleted a short time ago",
             self.node_deletions_throttled.clone(),
         );
+        registry.register(
+            "load_balancer_settle_duration_seconds",
+            "Time from a change of a Service or of the Nodes behind it to a load balancer that is as it should be",
+            self.settle_duration_seconds.clone(),
+        );
+        registry.register(
+            "load_balancer_plans",
+            "Plans made for load balancers and for background work, by what they answered: apply, settled, wait, refused",
+            self.plans.clone(),
+        );
+        registry.register(
+            "load_balancer_syncs",
+            "Syncs of single load balancers, by operation (ensure, update, delete) and result (settled, waiting, interrupted, conflict, failed)",
+            self.syncs.clone(),
+        );
+        registry.register(
+            "guard_trips",
+            "Times that a guard began to hold something back, by guard",
+            self.guard_trips.clone(),
+        );
+        // A trip must be seen as a step from 0, not as a series that begins with 1.
+        for guard in Guard::ALL {
+            self.guard_trips
+                .get_or_create(&GuardLabels { guard: guard.name() })
+                .inc_by(0);
+        }
     }
 }
 

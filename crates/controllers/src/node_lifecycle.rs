@@ -35,7 +35,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::events;
-use crate::metrics::ControllerMetrics;
+use crate::metrics::{ControllerMetrics, Guard};
 use crate::queue::{Heartbeat, Jitter};
 use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
 use sighting::Sighting;
@@ -303,6 +303,7 @@ impl NodeLifecycleController {
                 Ruling::Delete { is_news } => self.delete(&node, is_news).await,
                 Ruling::Frozen { ready, is_news } => {
                     if is_news {
+                        self.metrics.guard_tripped(Guard::NodeDeletionFrozen);
                         self.warn(&node, events::NODE_DELETION_FROZEN, format!(
                             "Not deleting node {}: the cloud shows the machine of none of the {ready} ready nodes either, so the credentials or the project may be wrong",
                             node.name
@@ -311,6 +312,7 @@ impl NodeLifecycleController {
                 }
                 Ruling::Throttled { recent, is_news } => {
                     if is_news {
+                        self.metrics.guard_tripped(Guard::NodeDeletionThrottled);
                         self.warn(&node, events::NODE_DELETION_THROTTLED, format!(
                             "Not deleting node {} yet: {recent} nodes were deleted within {:?}, which is the limit for now",
                             node.name, self.window

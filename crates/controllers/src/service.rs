@@ -114,6 +114,8 @@ pub struct ServiceContext {
     pub metrics: ControllerMetrics,
     /// The queue's series are those of the name `service`.
     pub queue: Arc<WorkQueue<Key>>,
+    /// The passes over all Services after Nodes changed; its series are those of the name `node`.
+    pub node_queue: Arc<WorkQueue<NodePass>>,
     /// What an operator can set.
     pub settings: ServiceSettings,
 }
@@ -127,6 +129,10 @@ pub enum Key {
     Background(usize),
 }
 
+/// A pass over all Services, because the set of Nodes has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodePass;
+
 /// The service loop.
 pub struct ServiceController {
     kube: Kube,
@@ -138,6 +144,7 @@ pub struct ServiceController {
     recorder: Recorder,
     metrics: ControllerMetrics,
     queue: Arc<WorkQueue<Key>>,
+    node_queue: Arc<WorkQueue<NodePass>>,
     settings: ServiceSettings,
     lanes: Lanes,
     node_changes: NodeChanges,
@@ -161,6 +168,7 @@ impl ServiceController {
             recorder,
             metrics,
             queue,
+            node_queue,
             settings,
         } = context;
         let controller = Arc::new(Self {
@@ -173,6 +181,7 @@ impl ServiceController {
             recorder,
             metrics,
             queue,
+            node_queue,
             lanes: Lanes::default(),
             node_changes: NodeChanges::new(settings.node_quiet, settings.node_patience),
             settings,
@@ -224,7 +233,12 @@ impl ServiceController {
                     self.queue.done(&key);
                 }
                 () = self.stop.notified(), if !self.is_stopping() => {}
-                () = self.node_changes.settled(), if !self.is_stopping() => self.node_pass(),
+                () = self.node_changes.settled(), if !self.is_stopping() => {
+                    self.node_queue.add(NodePass);
+                    let pass = self.node_queue.next().await; // at once: nobody else takes from it
+                    self.node_pass();
+                    self.node_queue.done(&pass);
+                }
                 () = tokio::time::sleep_until(verify_at), if !self.is_stopping() => {
                     self.verify_all();
                     verify_at = self.next_verify();
@@ -270,7 +284,7 @@ impl ServiceController {
     }
 
     fn enqueue(&self, key: &ServiceKey, causes: Causes) {
-        self.tracked(key, |tracked| tracked.causes = tracked.causes.and(causes));
+        self.tracked(key, |tracked| tracked.add_causes(causes));
         self.queue.add(Key::Service(key.clone()));
     }
 
@@ -363,7 +377,9 @@ impl ServiceController {
             )
         });
         if let Some(ghost) = ghost {
-            return match self.remove_ghost(key, ghost, causes).await {
+            let outcome = self.remove_ghost(key, ghost, causes).await;
+            self.count("delete", &outcome);
+            return match outcome {
                 Outcome::Removed => {
                     self.tracked(key, |tracked| tracked.ghosts.remove(0));
                     Outcome::Superseded(Progress {
@@ -378,20 +394,47 @@ impl ServiceController {
             return Outcome::Removed;
         };
         if facts::needs_cleanup(&service) && !is_foreign {
-            self.remove(key, service, causes).await
+            let outcome = self.remove(key, service, causes).await;
+            self.count("delete", &outcome);
+            outcome
         } else if facts::wants_load_balancer(&service) && service.metadata.deletion_timestamp.is_none() {
             let begun = Instant::now();
             let outcome = self.ensure(key, service, causes).await;
-            if causes.is_nodes_only() {
+            let is_update = causes.is_nodes_only();
+            if is_update {
                 self.metrics
                     .update_loadbalancer_host_latency_seconds
                     .observe(begun.elapsed().as_secs_f64());
             }
+            self.count(if is_update { "update" } else { "ensure" }, &outcome);
             outcome
         } else if may_have_balancer && !is_foreign {
-            self.remove(key, service, causes).await // the finalizer was taken off by hand
+            // The finalizer was taken off by hand.
+            let outcome = self.remove(key, service, causes).await;
+            self.count("delete", &outcome);
+            outcome
         } else {
             Outcome::Nothing
+        }
+    }
+
+    fn count(&self, operation: &'static str, outcome: &Outcome) {
+        let result = match outcome {
+            Outcome::Settled(_) | Outcome::Removed => "settled",
+            Outcome::Parked(..) => "waiting",
+            Outcome::Superseded(_) => "interrupted",
+            Outcome::Conflict(_) => "conflict",
+            Outcome::Failed(..) => "failed",
+            Outcome::Nothing => return,
+        };
+        self.metrics.synced(operation, result);
+    }
+
+    /// Measures how long the changes took that a settled sync has served.
+    fn observe_settled(&self, key: &ServiceKey) {
+        if let Some(changed_at) = self.tracked(key, Tracked::served) {
+            let seconds = changed_at.elapsed().as_secs_f64();
+            self.metrics.settle_duration_seconds.observe(seconds);
         }
     }
 
@@ -400,6 +443,7 @@ impl ServiceController {
         let queued = Key::Service(key.clone());
         match outcome {
             Outcome::Settled(identities) => {
+                self.observe_settled(key);
                 let is_behind =
                     identities != self.balanced_nodes().identities && !self.node_changes.is_pending();
                 self.tracked(key, |tracked| {
@@ -422,8 +466,12 @@ impl ServiceController {
                 }
             }
             Outcome::Removed | Outcome::Nothing => {
+                if matches!(outcome, Outcome::Removed) {
+                    self.observe_settled(key);
+                }
                 self.queue.forget(&queued);
                 self.tracked(key, |tracked| {
+                    tracked.served();
                     tracked.synced = None;
                     tracked.parked = None;
                     tracked.unfinished = None;

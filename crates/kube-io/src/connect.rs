@@ -87,7 +87,10 @@ impl Kube {
     /// If it is not said where the API server is, or the credentials cannot be read.
     pub async fn connect(target: &ConnectOptions, options: KubeOptions) -> Result<Self, ConnectError> {
         let (config, proxy) = configuration(target).await?;
-        sockets::connect(config, proxy, options)
+        let metrics = options.metrics.clone();
+        let kube = sockets::connect(config, proxy, options)?;
+        metrics.connected();
+        Ok(kube)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
@@ -42,6 +43,14 @@ struct VerbLabels {
     host: Arc<str>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+/// No client is shared, so that none is found made already.
+const MISS: ResultLabels = ResultLabels { result: "miss" };
+
 type Histograms = Family<VerbLabels, Histogram, fn() -> Histogram>;
 
 /// The series `rest_client_*`. Clones share them.
@@ -52,6 +61,8 @@ pub struct KubeMetrics {
     waited: Histograms,
     sent: Histograms,
     received: Histograms,
+    transports: Gauge,
+    transports_made: Family<ResultLabels, Counter>,
 }
 
 impl Default for KubeMetrics {
@@ -64,6 +75,8 @@ impl Default for KubeMetrics {
             waited: Family::new_with_constructor(seconds),
             sent: Family::new_with_constructor(bytes),
             received: Family::new_with_constructor(bytes),
+            transports: Gauge::default(),
+            transports_made: Family::default(),
         }
     }
 }
@@ -74,34 +87,52 @@ impl KubeMetrics {
         let metrics = Self::default();
         registry.register(
             "rest_client_requests",
-            "Requests to the API server by status code, method and host, <error> without an answer",
+            "[ALPHA] Requests to the API server by status code, method and host, <error> without an answer",
             metrics.requests.clone(),
         );
         for (name, help, series) in [
             (
                 "rest_client_request_duration_seconds",
-                "Time from sending a request to the API server to the end of its answer; of a watch, to its beginning",
+                "[ALPHA] Time from sending a request to the API server to the end of its answer; of a watch, to its beginning",
                 &metrics.duration,
             ),
             (
                 "rest_client_rate_limiter_duration_seconds",
-                "Time that requests waited for their turn before they were sent",
+                "[ALPHA] Time that requests waited for their turn before they were sent",
                 &metrics.waited,
             ),
             (
                 "rest_client_request_size_bytes",
-                "Size of requests to the API server",
+                "[ALPHA] Size of requests to the API server",
                 &metrics.sent,
             ),
             (
                 "rest_client_response_size_bytes",
-                "Size of the API server's answers",
+                "[ALPHA] Size of the API server's answers",
                 &metrics.received,
             ),
         ] {
             registry.register(name, help, series.clone());
         }
+        registry.register(
+            "rest_client_transport_cache_entries",
+            "[ALPHA] Clients of API servers that this process has",
+            metrics.transports.clone(),
+        );
+        registry.register(
+            "rest_client_transport_create_calls",
+            "[ALPHA] Clients of API servers that were made; none is shared, so each is a miss",
+            metrics.transports_made.clone(),
+        );
+        // Seen from the start on, as a step from 0.
+        metrics.transports_made.get_or_create(&MISS).inc_by(0);
         metrics
+    }
+
+    /// Counts a client with connections of its own.
+    pub(crate) fn connected(&self) {
+        self.transports.inc();
+        self.transports_made.get_or_create(&MISS).inc();
     }
 
     pub(crate) fn begin(
@@ -185,6 +216,7 @@ mod tests {
         measured.received(2000);
         drop(measured);
         drop(metrics.begin("GET", &host, 0, Duration::ZERO));
+        metrics.connected();
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for line in [
@@ -193,6 +225,8 @@ mod tests {
             r#"rest_client_request_duration_seconds_count{verb="PATCH",host="10.0.0.1:443"} 1"#,
             r#"rest_client_rate_limiter_duration_seconds_count{verb="GET",host="10.0.0.1:443"} 1"#,
             r#"rest_client_request_size_bytes_bucket{le="256.0",verb="PATCH",host="10.0.0.1:443"} 1"#,
+            r#"rest_client_transport_cache_entries 1"#,
+            r#"rest_client_transport_create_calls_total{result="miss"} 1"#,
             r#"rest_client_response_size_bytes_bucket{le="1024.0",verb="PATCH",host="10.0.0.1:443"} 0"#,
         ] {
             assert!(

@@ -172,6 +172,7 @@ fn service_loop(shared: &Shared<'_>) -> Option<Started> {
         recorder: shared.events.recorder(service::COMPONENT),
         metrics: shared.metrics.controllers().clone(),
         queue,
+        node_queue: WorkQueue::new("node", Backoff::service(), shared.metrics.queues()),
         settings: ServiceSettings::default(),
     });
     let stopped = Arc::clone(&controller);

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Request, Transport, Url};
 use bowline_controllers::queue::{Backoff, WorkQueue};
@@ -9,11 +11,39 @@ use bowline_kube_io::{Kube, KubeMetrics, KubeOptions};
 use bowline_manager::loops::Loop;
 use bowline_manager::metrics::process::ProcessCollector;
 use bowline_manager::metrics::{BuildInfo, Metrics};
+use bowline_plan::Answer;
 use bytes::Bytes;
 use http_body_util::Full;
 use prometheus_client::registry::Registry;
 
 use crate::{cell, code};
+
+#[cfg(test)]
+mod parity;
+
+/// Series of the Go managers that are not here, and why.
+const ABSENT: &[(&str, &str)] = &[
+    (
+        "registered_metrics_total, hidden_metrics_total, disabled_metrics_total, cardinality_enforcement_unexpected_categorizations_total",
+        "Books of the Go managers' own registry. Nothing is hidden or disabled here.",
+    ),
+    (
+        "rest_client_request_retries_total",
+        "Requests are not repeated below the loops: what failed comes back through a queue, see `workqueue_retries_total`.",
+    ),
+    (
+        "rest_client_exec_plugin_ttl_seconds, rest_client_exec_plugin_certificate_rotation_age, rest_client_exec_plugin_call_total",
+        "The Kubernetes client runs such plugins without telling.",
+    ),
+    (
+        "rest_client_transport_ca_reload_total, rest_client_transport_cert_rotation_gc_calls_total, rest_client_transport_cache_gc_calls_total",
+        "Clients live as long as the process: nothing is collected.",
+    ),
+    (
+        "go_*, apiserver_audit_*, apiserver_envelope_*, apiserver_storage_*, apiserver_webhooks_*, aggregator_discovery_*",
+        "Parts of the Go runtime and of the API server's library that do not exist here.",
+    ),
+];
 
 /// A family of series as a scrape shows it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -53,6 +83,11 @@ pub(crate) fn page() -> String {
             cell(&help)
         );
     }
+    page.push_str("\n## Not here\n\n| series of the Go managers | why |\n| --- | --- |\n");
+    for (names, why) in ABSENT {
+        let names: Vec<String> = names.split(", ").map(code).collect();
+        let _ = writeln!(page, "| {} | {} |", names.join(", "), cell(why));
+    }
     page
 }
 
@@ -69,9 +104,11 @@ fn described() -> BTreeMap<String, Family> {
         .enable_time()
         .build();
     if let Ok(runtime) = runtime {
-        runtime.block_on(live_for_a_moment(&metrics, of_clouds, of_kube));
+        // A queue tells of itself for as long as it lives.
+        let _queue = runtime.block_on(live_for_a_moment(&metrics, of_clouds, of_kube));
+        return families(&metrics.render().unwrap_or_default()); // writing to a String does not fail
     }
-    families(&metrics.render().unwrap_or_default()) // writing to a String does not fail
+    BTreeMap::new()
 }
 
 /// What `kubernetes_build_info` says of a build.
@@ -126,7 +163,11 @@ fn families(page: &str) -> BTreeMap<String, Family> {
 }
 
 /// A family is described only once it has a value: so everything happens once, in memory.
-async fn live_for_a_moment(metrics: &Metrics, of_clouds: bowline_cloud_http::Metrics, of_kube: KubeMetrics) {
+async fn live_for_a_moment(
+    metrics: &Metrics,
+    of_clouds: bowline_cloud_http::Metrics,
+    of_kube: KubeMetrics,
+) -> Arc<WorkQueue<()>> {
     let respond = || {
         tower::service_fn(|_: http::Request<_>| async {
             Ok::<_, std::convert::Infallible>(http::Response::new(Full::new(Bytes::from_static(b"{}"))))
@@ -144,10 +185,17 @@ async fn live_for_a_moment(metrics: &Metrics, of_clouds: bowline_cloud_http::Met
     let _ = kube.is_healthy().await;
     let mut config = CloudHttpConfig::new("cloudscale", "reference");
     config.metrics = of_clouds;
-    let transport = Transport::memory(tower::ServiceExt::map_request(
-        respond(),
-        |request: http::Request<Full<Bytes>>| request.map(drop),
-    ));
+    // The first request is one too many, and tried again at once.
+    let is_asked = Arc::new(AtomicBool::new(false));
+    let transport = Transport::memory(tower::service_fn(move |_: http::Request<Full<Bytes>>| {
+        let mut answer = http::Response::new(Full::new(Bytes::from_static(b"{}")));
+        if !is_asked.swap(true, Ordering::SeqCst) {
+            *answer.status_mut() = http::StatusCode::TOO_MANY_REQUESTS;
+            let now = http::HeaderValue::from_static("0");
+            answer.headers_mut().insert(http::header::RETRY_AFTER, now);
+        }
+        async { Ok::<_, std::convert::Infallible>(answer) }
+    }));
     if let Ok(url) = Url::parse("https://cloud.example/v1/servers") {
         let _ = CloudHttp::new(config, transport)
             .send(Request::read(http::Method::GET, "servers.list", url))
@@ -156,8 +204,11 @@ async fn live_for_a_moment(metrics: &Metrics, of_clouds: bowline_cloud_http::Met
     let queue = WorkQueue::new("service", Backoff::service(), metrics.queues());
     queue.add(());
     queue.done(&queue.next().await);
+    metrics.controllers().planned(&Answer::<(), ()>::Settled(()));
+    metrics.controllers().synced("ensure", "settled");
     metrics.series().set_leading("cloud-controller-manager", true);
     metrics.series().count_slow_renewal("cloud-controller-manager");
     metrics.series().set_running(Loop::Service);
     metrics.series().set_ready(Loop::Service, true);
+    queue
 }

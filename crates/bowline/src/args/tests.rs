@@ -1,3 +1,5 @@
+mod manifests;
+
 use std::time::Duration;
 
 use bowline_manager::config::{CertificateSource, Config, ServingConfig};
@@ -45,30 +47,25 @@ fn without_flags_the_framework_s_defaults_hold() {
 }
 
 #[test]
-fn the_deployed_manifest_s_command_line_is_understood() {
-    let words = [
-        "/bin/cloudscale-cloud-controller-manager",
-        "--allow-untagged-cloud",
-        "--v=3",
-        "--concurrent-service-syncs=2",
-    ];
-    let Invocation::Run(options) = read(&line(&words)) else {
-        panic!("not understood");
-    };
-    assert_eq!(options.provider.name, "cloudscale");
-    assert_eq!(options.program, "cloudscale-cloud-controller-manager");
-    assert!(options.provider.allows_untagged);
-    assert_eq!(options.logging.verbosity, 3);
-    assert_eq!(options.manager.settings.service_workers, 2);
-}
-
-#[test]
 fn the_name_of_the_binary_yields_to_the_flag() {
     let words = ["cloudscale-cloud-controller-manager", "--cloud-provider=other"];
     let Invocation::Run(options) = read(&line(&words)) else {
         panic!("not understood");
     };
     assert_eq!(options.provider.name, "other");
+}
+
+#[test]
+fn every_go_manager_s_binary_has_its_provider_built_in() {
+    for (name, provider) in NAMES {
+        let Invocation::Run(options) = read(&line(&[&format!("/usr/bin/{name}")])) else {
+            panic!("{name} is not understood");
+        };
+        assert_eq!(
+            (options.provider.name.as_str(), options.program.as_str()),
+            (*provider, *name)
+        );
+    }
 }
 
 #[test]
@@ -138,6 +135,50 @@ fn unknown_flags_and_words_are_refused_by_name() {
         ["flag needs an argument: --cluster-name"]
     );
     assert_eq!(wrong(&["-v"]), ["flag needs an argument: --v"]);
+}
+
+#[test]
+fn a_flag_without_effect_is_named_only_if_it_was_given() {
+    assert!(resolved(&[]).idle_flags.is_empty());
+    assert_eq!(
+        resolved(&["--controller-start-interval=1s", "--node-sync-period=0"]).idle_flags,
+        ["controller-start-interval", "node-sync-period"]
+    );
+}
+
+#[test]
+fn a_split_log_needs_its_gate_and_takes_the_flags_of_its_format() {
+    assert_eq!(resolved(&["--log-text-split-stream=false"]).logging.split, None);
+    assert_eq!(
+        wrong(&["--log-text-split-stream", "--log-json-info-buffer-size=1Ki"]),
+        [
+            "--log-json-info-buffer-size needs the feature gate LoggingAlphaOptions",
+            "--log-text-split-stream needs the feature gate LoggingAlphaOptions",
+        ]
+    );
+    let gate = "--feature-gates=AllAlpha=true";
+    let words = [
+        "--log-json-split-stream",
+        "--log-json-info-buffer-size=2Ki",
+        "--logging-format=json",
+        gate,
+    ];
+    assert_eq!(
+        resolved(&words).logging.split,
+        Some(SplitStream {
+            buffer: 2048,
+            flush_period: Duration::from_secs(5)
+        })
+    );
+    assert_eq!(resolved(&["--log-json-split-stream", gate]).logging.split, None);
+    assert_eq!(
+        wrong(&["--log-text-split-stream", "--log-text-info-buffer-size=1Gi", gate]),
+        ["the buffer for info lines must have at most 67108864 bytes, got 1073741824"]
+    );
+    assert_eq!(
+        wrong(&["--log-flush-frequency=0"]),
+        ["--log-flush-frequency must be greater than zero, got 0s"]
+    );
 }
 
 #[test]

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 
 use super::drive::{Driven, Hooks, drive};
 use super::{Key, ServiceController};
+use crate::metrics::ControllerMetrics;
 
 impl ServiceController {
     /// One run; comes back by itself after its period, or when the cloud said that it is worth looking again.
@@ -54,6 +55,10 @@ struct BackgroundHooks<'a> {
 }
 
 impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
+    fn metrics(&self) -> &ControllerMetrics {
+        &self.controller.metrics
+    }
+
     fn noted(&self, notes: &[Note]) {
         for note in notes {
             // There is no object to raise an event on.

@@ -12,6 +12,7 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt as _};
 
 use super::lanes::Lanes;
+use crate::metrics::ControllerMetrics;
 
 /// More waves than any plan has: a provider that never settles gives way to other work instead of spinning.
 const MAX_WAVES: usize = 100;
@@ -45,6 +46,9 @@ pub(crate) enum DriveError {
 
 /// What happens around a drive.
 pub(crate) trait Hooks<F>: Sync {
+    /// Where plans are counted.
+    fn metrics(&self) -> &ControllerMetrics;
+
     /// A plan was made: these are its notes.
     fn noted(&self, notes: &[Note]);
 
@@ -81,6 +85,7 @@ pub(crate) async fn drive<F>(
         let Some(plan) = session.plan() else {
             return Ok(Driven::Superseded); // cannot be: it has just observed
         };
+        hooks.metrics().planned(&plan.answer);
         hooks.noted(&plan.notes);
         match plan.answer {
             Answer::Apply(wave) => {

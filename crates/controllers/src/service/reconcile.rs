@@ -18,6 +18,7 @@ use super::drive::{DriveError, Driven, Hooks, drive};
 use super::status::is_published;
 use super::tracking::{Causes, NodeIdentities, Parked, Progress, Tracked, identities};
 use super::{ServiceController, reasons};
+use crate::metrics::ControllerMetrics;
 
 /// How a sync of one Service ended, and when it comes back.
 pub(super) enum Outcome {
@@ -289,6 +290,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Hooks<ServiceFacts> for SyncHooks<'_> {
+    fn metrics(&self) -> &ControllerMetrics {
+        &self.controller.metrics
+    }
+
     fn noted(&self, notes: &[Note]) {
         let causes = self.progress().causes;
         let news: Vec<&Note> = self.controller.tracked(self.key, |tracked| {

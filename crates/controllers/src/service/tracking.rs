@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{KubeWrite, Node, NodeName, Reconcile, Service, ServiceFacts, facts};
+use tokio::time::Instant;
 
 use super::changes::needs_update;
 
@@ -104,6 +105,8 @@ pub(crate) struct Parked {
 pub(crate) struct Tracked {
     /// Why to look again; taken by the next sync.
     pub(crate) causes: Causes,
+    /// When the oldest change was seen that no settled sync has served yet.
+    changed_at: Option<Instant>,
     /// The Service as it was last handed to a sync, with our own annotations since then.
     pub(crate) synced: Option<Arc<Service>>,
     /// The same with a write of ours that is under way: the watch may show it before the answer has come.
@@ -127,6 +130,22 @@ pub(crate) struct Tracked {
 }
 
 impl Tracked {
+    /// Adds causes to look again.
+    pub(crate) fn add_causes(&mut self, causes: Causes) {
+        if causes.changed || causes.nodes {
+            self.changed_at.get_or_insert_with(Instant::now);
+        }
+        self.causes = self.causes.and(causes);
+    }
+
+    /// A sync has served everything up to now: gives when the oldest change was seen, unless there is a new one.
+    pub(crate) fn served(&mut self) -> Option<Instant> {
+        if self.causes.changed || self.causes.nodes {
+            return None;
+        }
+        self.changed_at.take()
+    }
+
     /// Whether a note or failure text is new for this Service, and remembers it.
     pub(crate) fn is_news(&mut self, reason: &'static str, text: &str) -> bool {
         if self.said.get(reason).is_some_and(|said| said == text) {

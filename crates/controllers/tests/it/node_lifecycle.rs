@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, InstanceMetadata, PowerState, Purpose};
+use bowline_controllers::metrics::Guard;
 use bowline_controllers::node::NodeSettings;
 use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
 use bowline_kube_api::{Effect, Fault, Status};
@@ -261,6 +262,7 @@ async fn l11_no_more_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_en
         .await;
     assert_eq!(cluster.count_events("NodeDeletionThrottled"), 40);
     assert_eq!(cluster.metrics.node_deletions_throttled.get(), 0);
+    assert_eq!(cluster.metrics.guard_trips(Guard::NodeDeletionThrottled), 40);
 }
 
 #[tokio::test(start_paused = true)]
@@ -274,6 +276,7 @@ async fn nothing_goes_while_the_credentials_see_no_machine_of_a_ready_node() {
     cluster.pass(SECOND * 300).await;
     assert_eq!(cluster.api.objects("Node").len(), 5);
     assert_eq!(cluster.metrics.node_deletions_frozen.get(), 2);
+    assert_eq!(cluster.metrics.guard_trips(Guard::NodeDeletionFrozen), 2);
     assert_eq!(cluster.count_events("NodeDeletionFrozen"), 2, "one on each");
     assert_eq!(
         cluster.events("n4")[0].0,

@@ -729,3 +729,38 @@ async fn stopping_at_any_write_to_the_api_server_is_repaired_by_the_next_process
             .await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_time_from_a_change_to_a_settled_balancer_is_measured_once_for_each_change() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("web".into(), seconds(2));
+    });
+    world.add_service("web");
+    world.settled("web").await;
+    let line = |name: &str| {
+        let page = world.page();
+        page.lines()
+            .find_map(|line| line.strip_prefix(name))
+            .map(str::trim)
+            .map(str::to_owned)
+    };
+    let settled = "load_balancer_settle_duration_seconds";
+    assert_eq!(line(&format!("{settled}_count")).as_deref(), Some("1"));
+    assert_eq!(
+        line(&format!("{settled}_bucket{{le=\"1.0\"}}")).as_deref(),
+        Some("0")
+    );
+    assert_eq!(
+        line(&format!("{settled}_bucket{{le=\"10.0\"}}")).as_deref(),
+        Some("1")
+    );
+    let ensured = "load_balancer_syncs_total{operation=\"ensure\",result=\"settled\"}";
+    assert_eq!(line(ensured).as_deref(), Some("1"));
+    assert!(line("load_balancer_plans_total{result=\"apply\"}").is_some());
+
+    // A periodic check finds nothing changed.
+    world.pass(seconds(700)).await;
+    assert_eq!(line(&format!("{settled}_count")).as_deref(), Some("1"));
+    assert_eq!(line(ensured).as_deref(), Some("2"));
+}

@@ -6,5 +6,6 @@ mod cli;
 pub(crate) mod cluster;
 mod life;
 mod logs;
+mod metrics;
 mod plan;
 pub(crate) mod program;

@@ -100,6 +100,7 @@ impl World {
             recorder: events.recorder(COMPONENT),
             metrics: self.metrics.clone(),
             queue: WorkQueue::new("service", Backoff::service(), &QueueMetrics::default()),
+            node_queue: WorkQueue::new("node", Backoff::service(), &QueueMetrics::default()),
             settings: ServiceSettings::default(),
         });
         self.tasks.spawn(watch_services(kube.clone(), services));
@@ -111,6 +112,15 @@ impl World {
     /// Ends the process in the middle of whatever it does.
     pub(super) async fn stop(&mut self) {
         self.tasks.shutdown().await;
+    }
+
+    /// The series of the loops, as text.
+    pub(super) fn page(&self) -> String {
+        let mut registry = prometheus_client::registry::Registry::default();
+        self.metrics.register(&mut registry);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        text
     }
 
     pub(super) fn add_node(&self, name: &str) {
