@@ -18,6 +18,7 @@
 mod budget;
 mod client;
 mod config;
+mod credentials;
 mod error;
 mod gate;
 mod metrics;
@@ -31,6 +32,7 @@ mod transport;
 
 pub use client::CloudHttp;
 pub use config::{CloudHttpConfig, Rate, RetryPolicy};
+pub use credentials::{CredentialsError, CredentialsFile, Malformed};
 pub use error::{Call, Effect, Failure, HttpError, Phase, StatusFailure};
 pub use gate::{GateClosed, OpenGate, RequestGate};
 pub use metrics::Metrics;
