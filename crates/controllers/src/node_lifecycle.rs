@@ -51,13 +51,24 @@ pub struct NodeLifecycleSettings {
     /// `--node-monitor-period`: the first distance between two questions about one Node; it doubles up to a minute
     /// while the answer stays the same.
     pub node_monitor_period: Duration,
-    /// `--node-deletion-confirmation`: how far apart two proofs of absence must be. Zero: one is enough.
+    /// `--node-deletion-confirmation`: how far apart two proofs of absence must be. Zero: one is enough, and with a share
+    /// of zero too nothing else is asked for; see [`is_guarded`](Self::is_guarded).
     pub node_deletion_confirmation: Duration,
     /// `--node-deletion-share`: which share of the Nodes may be deleted in a window, but three at least. Zero: any
     /// number.
     pub node_deletion_share: f64,
     /// `--node-deletion-window`.
     pub node_deletion_window: Duration,
+}
+
+impl NodeLifecycleSettings {
+    /// Whether more is asked for than one proof. With neither a confirmation nor a share a deletion is as the Go managers
+    /// do it: at the first proof, also of a Node that has just been made, and whatever the cloud says about others. Only
+    /// the UID in the request remains: it protects a Node that nobody meant.
+    #[must_use]
+    pub fn is_guarded(&self) -> bool {
+        !self.node_deletion_confirmation.is_zero() || self.node_deletion_share > 0.0
+    }
 }
 
 impl Default for NodeLifecycleSettings {
@@ -274,6 +285,9 @@ impl NodeLifecycleController {
 
     /// Asks for the witnesses alone, where the question about the suspects did not include them.
     async fn sight(&self) -> Sighting {
+        if !self.ledger().is_guarded() {
+            return Sighting::NoWitness;
+        }
         let witnesses = self.witnesses();
         if witnesses.is_empty() {
             return Sighting::NoWitness;

@@ -81,6 +81,7 @@ pub(super) struct Held {
 pub(super) struct Ledger {
     period: Duration,
     confirmation: Duration,
+    is_guarded: bool,
     started: Instant,
     throttle: Throttle,
     suspects: BTreeMap<NodeName, Suspect>,
@@ -122,6 +123,7 @@ impl Ledger {
         Self {
             period: settings.node_monitor_period,
             confirmation: settings.node_deletion_confirmation,
+            is_guarded: settings.is_guarded(),
             started: now,
             throttle: Throttle::new(settings.node_deletion_share, settings.node_deletion_window),
             suspects: BTreeMap::new(),
@@ -168,6 +170,11 @@ impl Ledger {
         }
     }
 
+    /// Whether more is asked for than one proof; see [`NodeLifecycleSettings::is_guarded`].
+    pub(super) fn is_guarded(&self) -> bool {
+        self.is_guarded
+    }
+
     /// When the next Node is to be looked at.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.suspects.values().filter_map(Suspect::due).min()
@@ -188,19 +195,20 @@ impl Ledger {
 
     /// Whether asking for these Nodes now may confirm that one of them is gone.
     pub(super) fn may_confirm(&self, nodes: &[Arc<Node>], now: Instant) -> bool {
-        nodes.iter().any(|node| {
-            self.suspects.get(&node.name).is_some_and(|suspect| {
-                suspect
-                    .absent_since
-                    .is_some_and(|since| since + self.confirmation <= now)
+        self.is_guarded
+            && nodes.iter().any(|node| {
+                self.suspects.get(&node.name).is_some_and(|suspect| {
+                    suspect
+                        .absent_since
+                        .is_some_and(|since| since + self.confirmation <= now)
+                })
             })
-        })
     }
 
     /// Enters an answer to a question that was asked at `asked`. An answer to a question that nobody waits for any more,
     /// because the Node came back or is another one, counts for nothing.
     pub(super) fn judge(&mut self, node: &Node, asked: Instant, now: Moment, seen: Seen) -> Verdict {
-        let (period, confirmation) = (self.period, self.confirmation);
+        let (period, confirmation, is_guarded) = (self.period, self.confirmation, self.is_guarded);
         let Some(suspect) = busy(&mut self.suspects, node) else {
             return Verdict::Nothing;
         };
@@ -236,7 +244,7 @@ impl Ledger {
                     suspect.stage = Stage::Due(first + confirmation);
                     return Verdict::Nothing;
                 }
-                if let Some(left) = grace_left(node, now.wall) {
+                if let Some(left) = grace_left(node, now.wall).filter(|_| is_guarded) {
                     let end = Stage::Due(now.instant + left);
                     suspect.stage = suspect.stage.earlier(end);
                     return Verdict::Nothing;

@@ -473,3 +473,30 @@ async fn a_thousand_new_nodes_share_a_few_questions() {
     assert!(calls.len() <= 10, "{} questions", calls.len());
     assert_eq!(cluster.node_writes().len(), 2000, "two writes per node");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_tainted_again_is_initialised_again_and_tried_until_that_works() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    cluster.pass(SECOND).await;
+    cluster
+        .machines
+        .outage(Some(CloudError::new(ErrorKind::Transient, "bad gateway")));
+    cluster.edit("n1", |node| {
+        node["spec"]["taints"] =
+            json!([{"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}]);
+    });
+    cluster
+        .within(SECOND * 60, "tried several times", |c| {
+            c.machines.asked("n1", Purpose::Metadata).len() >= 4
+        })
+        .await;
+    assert!(!cluster.is_initialized("n1"));
+    assert_eq!(cluster.count_events("NodeInitFailed"), 1);
+    cluster.machines.outage(None);
+    cluster
+        .within(SECOND * 61, "initialised again", |c| c.is_initialized("n1"))
+        .await;
+}

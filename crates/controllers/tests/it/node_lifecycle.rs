@@ -102,6 +102,108 @@ async fn upstreams_behaviour_is_one_proof_and_no_limit() {
         .await;
 }
 
+fn upstreams() -> Cluster {
+    Cluster::new().with_lifecycle_loop(NodeLifecycleSettings {
+        node_deletion_confirmation: Duration::ZERO,
+        node_deletion_share: 0.0,
+        ..NodeLifecycleSettings::default()
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn upstreams_behaviour_spares_no_young_node_and_asks_for_no_witness() {
+    let cluster = upstreams();
+    for name in ["young", "blind", "lost"] {
+        cluster.machines.remove(name);
+    }
+    cluster.put(node_of("blind", Some("True")));
+    cluster.put(node_of("lost", Some("Unknown")));
+    cluster.put(new_node("young"));
+    set_ready(&cluster, "young", "Unknown");
+    cluster
+        .soon("both gone", |c| !c.exists("young") && !c.exists("lost"))
+        .await;
+    assert!(cluster.exists("blind"), "a ready node is not asked for");
+    assert!(
+        cluster.machines.asked("blind", Purpose::Sighting).is_empty(),
+        "no call that the Go managers do not make"
+    );
+    assert_eq!(cluster.count_events("NodeDeletionFrozen"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_the_two_settings_alone_keeps_the_freeze_and_the_grace() {
+    for (confirmation, share) in [(Duration::ZERO, 0.2), (SECOND * 5, 0.0)] {
+        let cluster = Cluster::new().with_lifecycle_loop(NodeLifecycleSettings {
+            node_deletion_confirmation: confirmation,
+            node_deletion_share: share,
+            ..NodeLifecycleSettings::default()
+        });
+        for name in ["young", "blind", "lost"] {
+            cluster.machines.remove(name);
+        }
+        cluster.put(node_of("blind", Some("True")));
+        cluster.put(node_of("lost", Some("Unknown")));
+        cluster.put(new_node("young"));
+        set_ready(&cluster, "young", "Unknown");
+        cluster.pass(SECOND * 60).await;
+        assert!(
+            cluster.exists("young") && cluster.exists("lost"),
+            "{confirmation:?} {share}"
+        );
+        assert_eq!(cluster.count_events("NodeDeletionFrozen"), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_comes_back_while_the_witnesses_are_asked_for_stays() {
+    // One proof is enough here, so the witnesses are asked for after it.
+    let cluster = Cluster::new().with_lifecycle_loop(NodeLifecycleSettings {
+        node_deletion_confirmation: Duration::ZERO,
+        ..NodeLifecycleSettings::default()
+    });
+    cluster.machines.remove("n1");
+    running(&cluster, "n2");
+    cluster.machines.latency(SECOND * 2);
+    cluster.put(node_of("n2", Some("True")));
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster
+        .within(SECOND * 10, "the witness is asked for", |c| {
+            !c.machines.asked("n2", Purpose::Sighting).is_empty()
+        })
+        .await;
+    set_ready(&cluster, "n1", "True");
+    cluster.pass(SECOND * 60).await;
+    assert!(cluster.exists("n1"));
+    assert_eq!(cluster.count_events("DeletingNode"), 0);
+    assert!(cluster.node_writes().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_shutdown_taint_of_a_node_does_not_reach_its_successor_of_the_same_name() {
+    let cluster = cluster();
+    powered_off(&cluster, "n1");
+    cluster.api.faults().inject(
+        Fault::new(Effect::Delay(SECOND))
+            .verb("patch")
+            .resource("nodes")
+            .times(1),
+    );
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster.soon("asked", |c| questions(c, "n1") == 1).await;
+    cluster.api.delete("Node", "", "n1");
+    running(&cluster, "n1");
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster.pass(SECOND * 30).await;
+    assert_eq!(cluster.taints("n1"), Vec::<String>::new());
+    let statuses: Vec<u16> = cluster.node_writes().iter().map(|write| write.status).collect();
+    assert_eq!(
+        statuses,
+        [409],
+        "the write for the old node, and none for the new one"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn l04_l08_an_error_deletes_and_taints_nothing() {
     let cluster = cluster();

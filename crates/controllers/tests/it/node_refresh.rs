@@ -151,3 +151,24 @@ async fn a_new_leader_writes_nothing_when_nothing_changed() {
     assert!(cluster.api.journal().writes().is_empty());
     assert!(cluster.machines.calls().len() > 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_about_a_node_is_not_written_to_its_successor_of_the_same_name() {
+    let cluster = cluster_with_pass_every(SECOND * 10);
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    cluster.machines.run("n1", metadata(&["10.1.0.99"])); // what the pass is told is the old machine's
+    cluster.machines.latency(SECOND);
+    let calls = cluster.machines.calls().len();
+    cluster
+        .within(SECOND * 11, "the pass asks", |c| c.machines.calls().len() > calls)
+        .await;
+    cluster.api.delete("Node", "", "n1");
+    cluster.put(node_of("n1", Some("True")));
+    cluster.machines.run("n1", metadata(&[]));
+    let writes = cluster.node_writes().len();
+    cluster.pass(SECOND * 5).await;
+    assert_eq!(cluster.addresses("n1"), Vec::<String>::new());
+    assert_eq!(cluster.node_writes().len(), writes);
+}
