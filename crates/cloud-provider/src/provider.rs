@@ -27,6 +27,18 @@ pub trait CloudProvider: Send + Sync + 'static {
         None
     }
 
+    /// Whether the provider marks what it makes with the cluster's UID. Then it is read before the loops start, which
+    /// needs `get` on the namespace `kube-system`; where that is refused, [`ClusterFacts::uid`] is none.
+    fn needs_cluster_uid(&self) -> bool {
+        false
+    }
+
+    /// The ServiceAccount in `kube-system` with which the [writes to Kubernetes](crate::KubeWrite) of the provider's own
+    /// plans are made under `--use-service-account-credentials`. None: with that of the loop that runs the plan.
+    fn service_account(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Work that belongs to no single Service.
     fn background_work(&self) -> Vec<Arc<dyn DynBackgroundWork>> {
         Vec::new()

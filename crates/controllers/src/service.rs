@@ -98,6 +98,8 @@ impl Default for ServiceSettings {
 pub struct ServiceContext {
     /// The API server.
     pub kube: Kube,
+    /// The same with the name under which the provider's own writes are made.
+    pub provider_kube: Kube,
     /// All Services.
     pub services: Arc<ServiceCache>,
     /// All Nodes.
@@ -136,6 +138,7 @@ pub struct NodePass;
 /// The service loop.
 pub struct ServiceController {
     kube: Kube,
+    provider_kube: Kube,
     services: Arc<ServiceCache>,
     nodes: Arc<NodeCache>,
     load_balancer: Arc<dyn DynLoadBalancer>,
@@ -160,6 +163,7 @@ impl ServiceController {
     pub fn new(context: ServiceContext) -> Arc<Self> {
         let ServiceContext {
             kube,
+            provider_kube,
             services,
             nodes,
             load_balancer,
@@ -173,6 +177,7 @@ impl ServiceController {
         } = context;
         let controller = Arc::new(Self {
             kube,
+            provider_kube,
             services,
             nodes,
             load_balancer,

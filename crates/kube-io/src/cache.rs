@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, ServicesView};
 use tokio::sync::watch;
 
+use crate::error::KubeError;
+
 /// An object that can be kept in a [`Cache`].
 pub trait CacheKey: Send + Sync + 'static {
     /// What names the object.
@@ -111,6 +113,8 @@ pub struct Cache<T: CacheKey> {
     /// Held only while looking or changing, so that listeners can read.
     objects: RwLock<Objects<T>>,
     synced: watch::Sender<bool>,
+    /// Why the API server does not let this cache be read, if so.
+    refusal: Mutex<Option<KubeError>>,
 }
 
 impl<T: CacheKey> Default for Cache<T> {
@@ -119,6 +123,7 @@ impl<T: CacheKey> Default for Cache<T> {
             listeners: Mutex::default(),
             objects: RwLock::default(),
             synced: watch::Sender::new(false),
+            refusal: Mutex::default(),
         }
     }
 }
@@ -173,6 +178,20 @@ impl<T: CacheKey> Cache<T> {
     pub async fn synced(&self) {
         // Fails only if the sender is gone, which is part of self.
         let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+
+    /// Why the API server does not let this cache be read: the role lacks a rule, or the identity is not known. None
+    /// while it is read, and while the API server cannot be reached.
+    #[must_use]
+    pub fn refusal(&self) -> Option<KubeError> {
+        self.refusal
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn set_refusal(&self, refusal: Option<KubeError>) {
+        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
     }
 
     /// Calls the listener for each change from now on, after calling it with [`Change::Added`] for everything present.

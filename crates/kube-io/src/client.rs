@@ -8,6 +8,7 @@ use http::HeaderValue;
 use kube::client::Body;
 use tower::BoxError;
 
+use crate::account::AccountToken;
 use crate::clock::{Clock, SystemClock};
 use crate::drain::Writes;
 use crate::intern::Interner;
@@ -42,7 +43,8 @@ impl WriteGate for OpenGate {
     }
 }
 
-/// A bound on the rate of requests that the operator asked for (`--kube-api-qps`, `--kube-api-burst`).
+/// A bound on the rate of requests that the operator asked for (`--kube-api-qps`, `--kube-api-burst`). It holds for each
+/// [identity](Kube::identified) by itself, as it does for each client of the Go libraries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
     /// Requests per second in the long run.
@@ -104,10 +106,12 @@ pub struct Kube {
 /// What all clones have in common.
 pub(crate) struct Link {
     pub(crate) client: kube::Client,
+    /// Connections without credentials, for requests that bring their own.
+    pub(crate) anonymous: kube::Client,
     pub(crate) host: Arc<str>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) in_flight: InFlight,
-    pub(crate) pacer: Option<Pacer>,
+    pub(crate) pace: Option<Pace>,
     pub(crate) metrics: KubeMetrics,
     pub(crate) strings: Interner,
 }
@@ -120,13 +124,16 @@ pub(crate) struct Speaker {
     pub(crate) timeout: Duration,
     /// Where its writes are counted, if somebody wants to bring them to their end.
     pub(crate) writes: Option<Writes>,
+    pub(crate) pacer: Option<Arc<Pacer>>,
+    /// The ServiceAccount in whose name requests are sent; none: the process's own credentials.
+    pub(crate) account: Option<Arc<AccountToken>>,
 }
 
 impl Kube {
     /// The API server behind this client. Call it inside the runtime.
     #[must_use]
     pub fn with_client(client: kube::Client, options: KubeOptions) -> Self {
-        Self::assemble(client, "in-memory", options)
+        Self::assemble(client.clone(), client, "in-memory", options)
     }
 
     /// The API server behind this service, such as one in the same process. Call it inside the runtime.
@@ -142,7 +149,12 @@ impl Kube {
         Self::with_client(kube::Client::new(service, "default"), options)
     }
 
-    pub(crate) fn assemble(client: kube::Client, host: &str, options: KubeOptions) -> Self {
+    pub(crate) fn assemble(
+        client: kube::Client,
+        anonymous: kube::Client,
+        host: &str,
+        options: KubeOptions,
+    ) -> Self {
         let KubeOptions {
             user_agent,
             gate,
@@ -154,10 +166,11 @@ impl Kube {
         Self {
             link: Arc::new(Link {
                 client,
+                anonymous,
                 host: Arc::from(host),
                 clock,
                 in_flight: InFlight::new(max_in_flight),
-                pacer: pace.map(Pacer::new),
+                pace,
                 metrics,
                 strings: Interner::default(),
             }),
@@ -166,6 +179,8 @@ impl Kube {
                 gate,
                 timeout: TIMEOUT,
                 writes: None,
+                pacer: pacer(pace),
+                account: None,
             }),
         }
     }
@@ -180,6 +195,18 @@ impl Kube {
     #[must_use]
     pub fn with_user_agent(&self, user_agent: &str) -> Self {
         self.speaking(|speaker| speaker.user_agent = header(user_agent))
+    }
+
+    /// The same connections for one part of the program: its name ends the `User-Agent`, and the bound on the rate holds
+    /// for it alone. The bound on requests in flight stays shared.
+    #[must_use]
+    pub fn identified(&self, part: &str) -> Self {
+        let base = self.speaker.user_agent.to_str().unwrap_or_default();
+        let user_agent = header(&format!("{base}/{part}"));
+        self.speaking(|speaker| {
+            speaker.user_agent = user_agent;
+            speaker.pacer = pacer(self.link.pace);
+        })
     }
 
     /// The same connections behind another write gate.
@@ -210,6 +237,10 @@ impl fmt::Debug for Kube {
             .field("host", &self.link.host)
             .finish_non_exhaustive()
     }
+}
+
+fn pacer(pace: Option<Pace>) -> Option<Arc<Pacer>> {
+    pace.map(|pace| Arc::new(Pacer::new(pace)))
 }
 
 /// The text as a header; what a header cannot hold is left out.

@@ -27,6 +27,9 @@ pub struct ConnectOptions {
     pub environment: Environment,
     /// The folder with `token` and `ca.crt` of the pod's service account. The token is read again as it is rotated.
     pub service_account: PathBuf,
+    /// Whether there will be requests [under the names of other accounts](Kube::as_service_account): they need connections
+    /// of their own, without our credentials.
+    pub speaks_for_others: bool,
 }
 
 impl Default for ConnectOptions {
@@ -36,6 +39,7 @@ impl Default for ConnectOptions {
             master: None,
             environment: Environment::default(),
             service_account: PathBuf::from(SERVICE_ACCOUNT),
+            speaks_for_others: false,
         }
     }
 }
@@ -88,7 +92,7 @@ impl Kube {
     pub async fn connect(target: &ConnectOptions, options: KubeOptions) -> Result<Self, ConnectError> {
         let (config, proxy) = configuration(target).await?;
         let metrics = options.metrics.clone();
-        let kube = sockets::connect(config, proxy, options)?;
+        let kube = sockets::connect(&config, proxy.as_ref(), target.speaks_for_others, options)?;
         metrics.connected();
         Ok(kube)
     }

@@ -16,7 +16,8 @@ pub enum KubeError {
     /// created again under the same name, and a create of what exists.
     #[error("{0}")]
     Conflict(String),
-    /// The identity may not do this (403): its role has to be changed.
+    /// The identity may not do this (403). Where a role would help, the text names the rule it lacks and what stops
+    /// working without it.
     #[error("{0}")]
     Forbidden(String),
     /// The API server does not know the identity (401).

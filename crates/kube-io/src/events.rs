@@ -108,6 +108,8 @@ struct Occurrence {
     reason: &'static str,
     message: String,
     at: Timestamp,
+    /// Who writes it, if not the sink's own client.
+    writer: Option<Kube>,
 }
 
 /// Where events go in. Clones share the queue.
@@ -157,6 +159,7 @@ impl EventSink {
         Recorder {
             sink: self.clone(),
             component,
+            writer: None,
         }
     }
 
@@ -185,9 +188,19 @@ impl fmt::Debug for EventSink {
 pub struct Recorder {
     sink: EventSink,
     component: &'static str,
+    writer: Option<Kube>,
 }
 
 impl Recorder {
+    /// The same, written by this client instead of the sink's own.
+    #[must_use]
+    pub fn written_by(self, kube: Kube) -> Self {
+        Self {
+            writer: Some(kube),
+            ..self
+        }
+    }
+
     /// Logs an event and queues it for the API server. Never waits; when the queue is full the event is only logged.
     pub fn record(
         &self,
@@ -222,6 +235,7 @@ impl Recorder {
             reason,
             message,
             at,
+            writer: self.writer.clone(),
         };
         pending.send_modify(|pending| *pending += 1);
         if sender.try_send(occurrence).is_err() {
@@ -302,7 +316,8 @@ impl EventWriter {
                 &wire::event(occurrence, entry, &self.host),
             )
         };
-        self.kube.exchange(call.ranked(Rank::Event)).await.map(drop)
+        let kube = occurrence.writer.as_ref().unwrap_or(&self.kube);
+        kube.exchange(call.ranked(Rank::Event)).await.map(drop)
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -17,6 +17,7 @@ use crate::client::Kube;
 use crate::error::KubeError;
 use crate::fence::{Fence, Refused};
 use crate::metrics::Measured;
+use crate::rbac::Asked;
 
 /// How a request stands to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,9 +93,13 @@ impl Kube {
     ///
     /// May be dropped at any await. A write that was sent may be made all the same.
     pub(crate) async fn exchange(&self, call: Call) -> Result<Vec<u8>, KubeError> {
+        let authorization = match &self.speaker.account {
+            Some(account) => Some(account.header().await?),
+            None => None,
+        };
         let asked = Instant::now();
         let rank = call.rank;
-        if let (Rank::Ordinary | Rank::Event, Some(pacer)) = (rank, &self.link.pacer) {
+        if let (Rank::Ordinary | Rank::Event, Some(pacer)) = (rank, &self.speaker.pacer) {
             pacer.turn().await;
         }
         let _slot = match rank {
@@ -107,25 +112,40 @@ impl Kube {
                 Some(writes) if call.method != Method::GET => Some(writes.begin()?),
                 _ => None,
             };
-            let (response, mut measured) = self.transmit(call, asked.elapsed()).await?;
+            let (response, mut measured) = self
+                .transmit(call, authorization.as_ref(), asked.elapsed())
+                .await?;
             let body = collect(response.into_body()).await?;
             measured.received(body.len());
             Ok(body)
         };
-        tokio::time::timeout(self.speaker.timeout, exchange)
+        let answer = tokio::time::timeout(self.speaker.timeout, exchange)
             .await
-            .unwrap_or(Err(KubeError::Timeout))
+            .unwrap_or(Err(KubeError::Timeout));
+        if let (Err(KubeError::Unauthorized(_)), Some(account), Some(header)) =
+            (&answer, &self.speaker.account, &authorization)
+        {
+            account.refused(header).await;
+        }
+        answer
     }
 
-    /// Sends a request whose answer is read bit by bit; gives it when its head has come.
+    /// Sends a request whose answer is read bit by bit; gives it when its head has come. Always with the process's own
+    /// credentials: only watches are read so.
     pub(crate) async fn open(&self, call: Call) -> Result<Response<Body>, KubeError> {
-        let (response, _) = tokio::time::timeout(self.speaker.timeout, self.transmit(call, Duration::ZERO))
+        let transmit = self.transmit(call, None, Duration::ZERO);
+        let (response, _) = tokio::time::timeout(self.speaker.timeout, transmit)
             .await
             .unwrap_or(Err(KubeError::Timeout))?;
         Ok(response)
     }
 
-    async fn transmit(&self, call: Call, waited: Duration) -> Result<(Response<Body>, Measured), KubeError> {
+    async fn transmit(
+        &self,
+        call: Call,
+        authorization: Option<&HeaderValue>,
+        waited: Duration,
+    ) -> Result<(Response<Body>, Measured), KubeError> {
         let Call {
             method,
             path,
@@ -134,11 +154,20 @@ impl Kube {
         } = call;
         let is_write = method != Method::GET;
         let sent = content.as_ref().map_or(0, |(_, body)| body.len());
+        let asked = Asked::of(&method, &path);
         let mut request = Request::builder()
             .method(method.clone())
             .uri(path)
             .header(USER_AGENT, &self.speaker.user_agent)
             .header(ACCEPT, HeaderValue::from_static(JSON));
+        // A client certificate would win over a token, so a request with a token takes a connection without one.
+        let client = match authorization {
+            Some(authorization) => {
+                request = request.header(AUTHORIZATION, authorization);
+                &self.link.anonymous
+            }
+            None => &self.link.client,
+        };
         let body = match content {
             Some((content_type, body)) => {
                 request = request.header(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -163,12 +192,7 @@ impl Kube {
             .link
             .metrics
             .begin(method_name(&method), &self.link.host, sent, waited);
-        let response = self
-            .link
-            .client
-            .send(request)
-            .await
-            .map_err(|error| transport(&error))?;
+        let response = client.send(request).await.map_err(|error| transport(&error))?;
         measured.answered(response.status());
         if response.status().is_success() {
             return Ok((response, measured));
@@ -176,7 +200,12 @@ impl Kube {
         let (head, body) = response.into_parts();
         let body = collect(body).await?;
         measured.received(body.len());
-        Err(KubeError::from_answer(head.status, &head.headers, &body))
+        Err(
+            match (KubeError::from_answer(head.status, &head.headers, &body), asked) {
+                (KubeError::Forbidden(refusal), Some(asked)) => KubeError::Forbidden(asked.explain(&refusal)),
+                (error, _) => error,
+            },
+        )
     }
 }
 

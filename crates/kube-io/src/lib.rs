@@ -13,6 +13,7 @@
 //! It does not decide anything about clouds, nodes or balancers. Nothing here depends on a hash map's order, on chance
 //! or on a clock that was not handed in, so a test can replay it.
 
+mod account;
 mod cache;
 mod client;
 mod clock;
@@ -28,6 +29,7 @@ mod limit;
 mod metrics;
 mod node;
 mod patch;
+pub mod rbac;
 mod reads;
 mod reviews;
 mod service;

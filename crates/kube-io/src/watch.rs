@@ -96,7 +96,14 @@ async fn watch<T: Listed>(kube: Kube, cache: Arc<Cache<T>>, open: Duration) {
             },
         };
         let wait = backoff.next().max(failure.retry_after().unwrap_or_default());
-        tracing::warn!(kind = T::PLURAL, err = %failure, wait_seconds = wait.as_secs_f64(), "Watch failed");
+        let wait_seconds = wait.as_secs_f64();
+        if is_refusal(&failure) {
+            // Time alone does not mend it, so it is also told by the readiness of the process.
+            tracing::error!(kind = T::PLURAL, err = %failure, wait_seconds, "Watch refused");
+            cache.set_refusal(Some(failure));
+        } else {
+            tracing::warn!(kind = T::PLURAL, err = %failure, wait_seconds, "Watch failed");
+        }
         tokio::time::sleep(wait).await;
     }
 }
@@ -106,6 +113,10 @@ fn goes_on(error: &KubeError) -> bool {
         error,
         KubeError::Transport(_) | KubeError::Timeout | KubeError::Throttled { .. }
     )
+}
+
+fn is_refusal(error: &KubeError) -> bool {
+    matches!(error, KubeError::Forbidden(_) | KubeError::Unauthorized(_))
 }
 
 async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>) -> Result<String, KubeError> {
@@ -137,6 +148,7 @@ async fn follow<T: Listed>(
     );
     let begun = Instant::now();
     let mut lines = Lines::new(kube.open(Call::get(path).ranked(Rank::Watch)).await?.into_body());
+    cache.set_refusal(None);
     let mut has_shown = false;
     // A silence ends the watch in good order: if the API server is gone, the next one will tell.
     while let Some(line) = tokio::time::timeout(SILENCE, lines.next())

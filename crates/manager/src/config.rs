@@ -17,6 +17,8 @@ pub struct Config {
     pub cluster_name: String,
     /// How the loops run.
     pub settings: LoopSettings,
+    /// Whether each loop works under a ServiceAccount of its own (`--use-service-account-credentials`).
+    pub service_accounts: bool,
     /// How long running writes may take to end after the signal to stop. The budget of the whole shutdown is 10 s.
     pub drain: Duration,
 }
@@ -28,6 +30,7 @@ impl Default for Config {
             loops: LoopSelection::all(),
             cluster_name: "kubernetes".to_owned(),
             settings: LoopSettings::default(),
+            service_accounts: false,
             drain: Duration::from_secs(5),
         }
     }

@@ -7,6 +7,7 @@
 pub mod config;
 mod fencing;
 pub mod health;
+mod identities;
 mod leadership;
 pub mod loops;
 mod manager;

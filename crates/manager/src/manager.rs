@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Config;
 use crate::fencing::FencingGate;
 use crate::health::Health;
+use crate::identities::Identities;
 use crate::leadership::{Elector, Leadership};
 use crate::loops::Loop;
 use crate::metrics::Metrics;
@@ -26,10 +27,13 @@ const ELECTION: &str = "leader election";
 const SERVING: &str = "secure serving";
 const EVENTS: &str = "events";
 
+/// The namespace whose UID stands for the cluster: there is one in every cluster, and it is never made anew.
+const CLUSTER_NAMESPACE: &str = "kube-system";
+
 /// How long queued events may take to be written at the end.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// How long the API server's version may take before the loops start without it.
+/// How long the API server's version, and the cluster's UID, may take before the loops start without them.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Everything a process consists of.
@@ -110,6 +114,7 @@ impl Manager {
 /// A process that has started.
 struct Process {
     manager: Manager,
+    identities: Identities,
     tasks: Tasks,
     nodes: Arc<NodeCache>,
     services: Arc<ServiceCache>,
@@ -131,6 +136,11 @@ struct Running {
 
 impl Process {
     fn start(manager: Manager, server: Option<Server>) -> Self {
+        let identities = Identities::new(
+            &manager.kube,
+            manager.config.service_accounts,
+            manager.provider.service_account(),
+        );
         let mut tasks = Tasks::default();
         if let Some(server) = server {
             tasks.spawn(SERVING, server.run(CancellationToken::new()));
@@ -138,14 +148,14 @@ impl Process {
         let (nodes, services) = (Arc::new(NodeCache::new()), Arc::new(ServiceCache::new()));
         tasks.spawn(
             "node watch",
-            watch_nodes(manager.kube.clone(), Arc::clone(&nodes)),
+            watch_nodes(identities.informers(), Arc::clone(&nodes)),
         );
         tasks.spawn(
             "service watch",
-            watch_services(manager.kube.clone(), Arc::clone(&services)),
+            watch_services(identities.informers(), Arc::clone(&services)),
         );
 
-        let (events, writer) = EventSink::channel(manager.kube.clone(), manager.identity.host.as_str());
+        let (events, writer) = EventSink::channel(identities.process(), manager.identity.host.as_str());
         tasks.spawn(EVENTS, writer.run());
 
         let stop_election = CancellationToken::new();
@@ -154,7 +164,7 @@ impl Process {
                 let elector = Elector::new(
                     config,
                     &manager.identity.holder,
-                    &manager.kube,
+                    &identities.election(),
                     Arc::clone(&manager.gate),
                     manager.metrics.series().clone(),
                     events.recorder(COMPONENT),
@@ -181,6 +191,10 @@ impl Process {
         let state = leadership.clone();
         let (of_nodes, of_services) = (Arc::clone(&nodes), Arc::clone(&services));
         manager.health.add_readiness("caches", move || {
+            // Told by followers too: nobody would notice before they lead.
+            if let Some(refusal) = of_nodes.refusal().or_else(|| of_services.refusal()) {
+                return Err(refusal.to_string());
+            }
             if !state.borrow().is_leading() || (of_nodes.is_synced() && of_services.is_synced()) {
                 return Ok(());
             }
@@ -188,6 +202,7 @@ impl Process {
         });
         Self {
             manager,
+            identities,
             tasks,
             nodes,
             services,
@@ -278,13 +293,13 @@ impl Process {
         };
         let cluster = Arc::new(ClusterFacts {
             name: self.manager.config.cluster_name.clone(),
-            uid: None,
+            uid: self.cluster_uid().await,
             server_version,
             holder: self.manager.identity.holder.clone(),
         });
         let shared = Shared {
             config: &self.manager.config,
-            kube: &self.manager.kube,
+            identities: &self.identities,
             provider: &*self.manager.provider,
             nodes: &self.nodes,
             services: &self.services,
@@ -313,6 +328,20 @@ impl Process {
             });
             tracing::info!(controller = which.name(), "Loop started");
         }
+    }
+
+    /// The UID of the cluster, where the provider asks for it and it can be read.
+    async fn cluster_uid(&self) -> Option<String> {
+        if !self.manager.provider.needs_cluster_uid() {
+            return None;
+        }
+        let provider = self.manager.provider.name();
+        let kube = self.identities.process().with_timeout(VERSION_TIMEOUT);
+        let read = kube.namespace_uid(CLUSTER_NAMESPACE).await;
+        read.inspect_err(|error| {
+            tracing::warn!(provider, err = %error, "The UID of the cluster could not be read, the provider goes on without it");
+        })
+        .ok()
     }
 
     /// Ends in order: no new work, running writes to their end, events out, lease given up. Each of them has its time;

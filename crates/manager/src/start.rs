@@ -12,9 +12,11 @@ use bowline_controllers::node_lifecycle::{
 };
 use bowline_controllers::queue::{Backoff, Heartbeat, Pulse, WorkQueue};
 use bowline_controllers::service::{self, ServiceContext, ServiceController, ServiceSettings};
-use bowline_kube_io::{EventSink, Kube, NodeCache, ServiceCache, Writes};
+use bowline_kube_io::rbac::Account;
+use bowline_kube_io::{EventSink, NodeCache, ServiceCache, Writes};
 
 use crate::config::{Config, LoopSettings};
+use crate::identities::Identities;
 use crate::loops::Loop;
 use crate::metrics::Metrics;
 
@@ -24,7 +26,7 @@ const SERVICE_STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
 /// What the loops share.
 pub(crate) struct Shared<'a> {
     pub(crate) config: &'a Config,
-    pub(crate) kube: &'a Kube,
+    pub(crate) identities: &'a Identities,
     pub(crate) provider: &'a dyn CloudProvider,
     pub(crate) nodes: &'a Arc<NodeCache>,
     pub(crate) services: &'a Arc<ServiceCache>,
@@ -106,11 +108,12 @@ fn node_loop(shared: &Shared<'_>) -> Option<Started> {
         ..
     } = shared.config.settings;
     let writes = Writes::default();
+    let kube = shared.identities.of(Account::Node);
     let controller = NodeController::new(NodeContext {
-        kube: shared.kube.with_writes(&writes),
+        kube: kube.with_writes(&writes),
         nodes: Arc::clone(shared.nodes),
         instances: shared.provider.instances()?,
-        recorder: shared.events.recorder(node::NAME),
+        recorder: shared.identities.recorder(shared.events, node::NAME, &kube),
         metrics: shared.metrics.controllers().clone(),
         queue_metrics: shared.metrics.queues().clone(),
         settings: NodeSettings {
@@ -132,11 +135,14 @@ fn node_lifecycle_loop(shared: &Shared<'_>) -> Option<Started> {
         ..
     } = shared.config.settings;
     let writes = Writes::default();
+    let kube = shared.identities.of(Account::Node);
     let controller = NodeLifecycleController::new(NodeLifecycleContext {
-        kube: shared.kube.with_writes(&writes),
+        kube: kube.with_writes(&writes),
         nodes: Arc::clone(shared.nodes),
         instances: shared.provider.instances()?,
-        recorder: shared.events.recorder(node_lifecycle::NAME),
+        recorder: shared
+            .identities
+            .recorder(shared.events, node_lifecycle::NAME, &kube),
         metrics: shared.metrics.controllers().clone(),
         settings: NodeLifecycleSettings {
             node_monitor_period: monitor_period,
@@ -162,14 +168,18 @@ fn service_loop(shared: &Shared<'_>) -> Option<Started> {
     let queue = WorkQueue::new("service", Backoff::service(), shared.metrics.queues());
     let heartbeat = Heartbeat::new(service::NAME, SERVICE_STUCK_AFTER);
     heartbeat.watch(Arc::clone(&queue) as Arc<dyn Pulse>);
+    let kube = shared.identities.of(Account::Service);
     let controller = ServiceController::new(ServiceContext {
-        kube: shared.kube.clone(),
+        kube: kube.clone(),
+        provider_kube: shared.identities.of(Account::Provider),
         services: Arc::clone(shared.services),
         nodes: Arc::clone(shared.nodes),
         load_balancer,
         background: shared.provider.background_work(),
         cluster: Arc::clone(shared.cluster),
-        recorder: shared.events.recorder(service::COMPONENT),
+        recorder: shared
+            .identities
+            .recorder(shared.events, service::COMPONENT, &kube),
         metrics: shared.metrics.controllers().clone(),
         queue,
         node_queue: WorkQueue::new("node", Backoff::service(), shared.metrics.queues()),

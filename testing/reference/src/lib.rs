@@ -1,4 +1,5 @@
-//! The reference pages, made from the tables that the program itself works with: flags, annotations, events, metrics.
+//! The reference pages, made from the tables that the program itself works with: flags, annotations, events, metrics,
+//! RBAC; and the objects of RBAC in the manifests.
 //!
 //! `cargo xtask generate` writes them; the test below fails while one is stale.
 
@@ -7,6 +8,7 @@ mod events;
 mod flags;
 mod guide;
 mod metrics;
+mod rbac;
 
 use std::path::Path;
 
@@ -29,12 +31,21 @@ pub fn pages() -> Vec<Page> {
         path,
         text: format!("{NOTICE}\n\n{text}"),
     };
-    vec![
+    let mut pages = vec![
         page("docs/reference/flags.md", flags::page()),
         page("docs/reference/cloudscale-annotations.md", annotations::page()),
         page("docs/reference/events.md", events::page()),
         page("docs/reference/metrics.md", metrics::page()),
-    ]
+        page("docs/reference/rbac.md", rbac::page()),
+    ];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let present = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
+    pages.extend(
+        rbac::manifests(present)
+            .into_iter()
+            .map(|(path, text)| Page { path, text }),
+    );
+    pages
 }
 
 /// Guides whose code is taken out of the source, as they should be.

@@ -35,5 +35,5 @@ mod step;
 
 pub use annotations::{AnnotationSpec, Changeability, ValueKind, annotation_table};
 pub use events::{EventSpec, event_table};
-pub use provider::{Cloudscale, Options};
+pub use provider::{Cloudscale, Options, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

@@ -15,6 +15,9 @@ use crate::provider_id::PROVIDER_NAME;
 /// The variable that names the annotation of Nodes that names their cluster.
 const CLUSTER_NAME_ANNOTATION: &str = "CLOUDSCALE_CLUSTER_NAME_ANNOTATION";
 
+/// The ServiceAccount with which the vendor's manager annotates Services under `--use-service-account-credentials`.
+pub const SERVICE_ACCOUNT: &str = "cloudscale-cloud-controller-manager";
+
 /// The cloudscale.ch provider.
 pub struct Cloudscale {
     servers: Arc<Servers>,
@@ -106,5 +109,9 @@ impl CloudProvider for Cloudscale {
 
     fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
         Some(Arc::clone(&self.balancers))
+    }
+
+    fn service_account(&self) -> Option<&'static str> {
+        Some(SERVICE_ACCOUNT)
     }
 }

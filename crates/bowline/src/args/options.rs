@@ -123,6 +123,7 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
             loops: loops(flags, &mut checks),
             cluster_name: flags.text("cluster-name"),
             settings: settings(&mut checks),
+            service_accounts: flags.switch("use-service-account-credentials"),
             ..Config::default()
         },
         serving: serving(flags, &mut checks),

@@ -26,6 +26,7 @@ pub(super) async fn api_server(
         kubeconfig: options.kube.kubeconfig.clone(),
         master: options.kube.master.clone(),
         environment: surroundings.environment.clone(),
+        speaks_for_others: options.manager.service_accounts,
         ..ConnectOptions::default()
     };
     Kube::connect(&target, kube).await

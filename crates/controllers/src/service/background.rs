@@ -77,7 +77,7 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
             match write {
                 KubeWrite::AnnotateNode { node, annotations } => self
                     .controller
-                    .kube
+                    .provider_kube
                     .annotate_node(node, annotations)
                     .await
                     .map(drop),

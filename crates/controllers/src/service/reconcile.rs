@@ -339,7 +339,7 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
     fn write<'b>(&'b self, write: &'b KubeWrite) -> BoxFuture<'b, Result<(), KubeError>> {
         Box::pin(async move {
             let service = self.latest();
-            let kube = &self.controller.kube;
+            let kube = &self.controller.provider_kube;
             let tracked = |change: &dyn Fn(&mut Tracked)| self.controller.tracked(self.key, |it| change(it));
             if let KubeWrite::AnnotateNode { node, annotations } = write {
                 return kube.annotate_node(node, annotations).await.map(drop);

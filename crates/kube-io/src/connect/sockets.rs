@@ -16,6 +16,7 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::{Body, ConfigExt as _};
+use kube::config::AuthInfo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::{BoxError, Service, ServiceBuilder};
 
@@ -105,15 +106,36 @@ impl Proxy {
     }
 }
 
-/// Puts the layers together. Nothing is sent yet.
+/// Prepares the connections. Nothing is sent yet.
 pub(super) fn connect(
-    config: Config,
-    proxy: Option<Proxy>,
+    config: &Config,
+    proxy: Option<&Proxy>,
+    speaks_for_others: bool,
     mut options: KubeOptions,
 ) -> Result<Kube, ConnectError> {
     // A library that is built with several sources of cryptography wants to be told which; all of ours name the same.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
+    options.max_in_flight = options.max_in_flight.min(MAX_SOCKETS - SET_ASIDE);
+    let own = pool(config, proxy)?;
+    // A pool of its own, because idle sockets of one would keep the other waiting; requests in flight are bounded
+    // together.
+    let anonymous = if speaks_for_others {
+        let mut config = config.clone();
+        config.auth_info = AuthInfo::default();
+        pool(&config, proxy)?
+    } else {
+        own.clone()
+    };
+    let host = config
+        .cluster_url
+        .authority()
+        .map_or("", |authority| authority.as_str());
+    Ok(Kube::assemble(own, anonymous, host, options))
+}
+
+/// A bounded number of sockets with the credentials of this configuration.
+fn pool(config: &Config, proxy: Option<&Proxy>) -> Result<kube::Client, ConnectError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -123,25 +145,23 @@ pub(super) fn connect(
         inner: tcp,
         sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
     };
-
-    options.max_in_flight = options.max_in_flight.min(MAX_SOCKETS - SET_ASIDE);
     match proxy {
-        None => assemble(&config, bounded, options),
+        None => layered(config, bounded),
         Some(Proxy {
             address,
             authorization,
         }) => {
-            let mut tunnel = Tunnel::new(address, bounded);
+            let mut tunnel = Tunnel::new(address.clone(), bounded);
             if let Some(authorization) = authorization {
-                tunnel = tunnel.with_auth(authorization);
+                tunnel = tunnel.with_auth(authorization.clone());
             }
-            assemble(&config, tunnel, options)
+            layered(config, tunnel)
         }
     }
 }
 
-/// The layers over any connector.
-fn assemble<C>(config: &Config, connector: C, options: KubeOptions) -> Result<Kube, ConnectError>
+/// Puts the layers together.
+fn layered<C>(config: &Config, connector: C) -> Result<kube::Client, ConnectError>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,
@@ -163,12 +183,7 @@ where
         .map_err(BoxError::from)
         .map_request(Fenced::<Body>::request)
         .service(http);
-    let host = config
-        .cluster_url
-        .authority()
-        .map_or("", |authority| authority.as_str());
-    let client = kube::Client::new(service, config.default_namespace.clone());
-    Ok(Kube::assemble(client, host, options))
+    Ok(kube::Client::new(service, config.default_namespace.clone()))
 }
 
 /// Opens no more sockets than there are permits; each holds its permit until it is closed.

@@ -70,6 +70,7 @@ impl Correlator {
             reason,
             message,
             at,
+            ..
         } = occurrence;
         let source = key(&(component, object));
         let group = key(&(source, *kind, reason));

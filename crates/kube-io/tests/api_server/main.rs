@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
+mod accounts;
 mod bounds;
 mod events;
 mod lease;

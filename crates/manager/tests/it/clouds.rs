@@ -13,6 +13,7 @@ use futures::future::BoxFuture;
 pub(crate) struct Machines {
     pub(crate) asked: Arc<AtomicUsize>,
     pub(crate) has_machines: bool,
+    pub(crate) needs_uid: bool,
 }
 
 impl CloudProvider for Machines {
@@ -22,6 +23,10 @@ impl CloudProvider for Machines {
 
     fn has_cluster_id(&self) -> bool {
         true
+    }
+
+    fn needs_cluster_uid(&self) -> bool {
+        self.needs_uid
     }
 
     fn instances(&self) -> Option<Arc<dyn InstancesV2>> {

@@ -104,6 +104,110 @@ async fn a_leader_is_ready_when_its_caches_are() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_follower_that_may_not_read_is_not_ready_either() {
+    let api = api_server();
+    let _leader = Process::start(&api, "a");
+    until("somebody leads", || !api.objects("Lease").is_empty()).await;
+    api.access().permit(Permit::new(
+        "system:anonymous",
+        &["*"],
+        "coordination.k8s.io",
+        &["leases"],
+    ));
+    let follower = Process::start(&api, "b");
+    let is_ready = || follower.health.probe(Endpoint::Ready, false, &[]).passed;
+    until("it tells", || !is_ready()).await;
+    assert!(
+        follower.health.probe(Endpoint::Live, false, &[]).passed,
+        "a restart would not help"
+    );
+    api.access().allow_everything();
+    until("it may read", is_ready).await;
+    assert!(!follower.leads());
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_loop_works_under_an_account_of_its_own_if_asked_to() {
+    let api = api_server();
+    let config = Config {
+        service_accounts: true,
+        ..Config::default()
+    };
+    let process = Process::with(&api, "a", config, machines());
+    api.apply_json(new_node("node-1")).unwrap();
+    until("the loop has written an event", || {
+        !api.journal().of("create", "events").is_empty() && process.leads()
+    })
+    .await;
+    until("about the node", || {
+        let events = api.journal().of("create", "events");
+        events.iter().any(|it| it.namespace == "default")
+    })
+    .await;
+    for exchange in api.journal().all() {
+        let of_loop = exchange.resource == "events" && exchange.namespace == "default";
+        let user = if of_loop {
+            "system:serviceaccount:kube-system:node-controller"
+        } else {
+            "system:anonymous"
+        };
+        assert_eq!(exchange.user, user, "{exchange:?}");
+        let part = match exchange.resource.as_str() {
+            "nodes" | "services" => "shared-informers",
+            "leases" => "leader-election",
+            "events" if of_loop => "node-controller",
+            "serviceaccounts" => continue, // on behalf of the loop
+            _ => "cloud-controller-manager",
+        };
+        if exchange.path != "/version" {
+            assert_eq!(exchange.user_agent, format!("test/{part}"), "{exchange:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_cluster_s_uid_is_read_for_a_provider_that_asks_for_it() {
+    for asks in [true, false] {
+        let api = api_server();
+        let process = Process::with(
+            &api,
+            "a",
+            Config::default(),
+            Machines {
+                needs_uid: asks,
+                ..machines()
+            },
+        );
+        until("the loops run", || {
+            process.healthz().contains("cloud-node-controller")
+        })
+        .await;
+        assert_eq!(api.journal().of("get", "namespaces").len(), usize::from(asks));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_whose_uid_may_not_be_read_is_served_without_it() {
+    let api = api_server();
+    let refused = bowline_kube_api::Status::new(403, "Forbidden", "no");
+    api.faults().fail_next(1, "get", "namespaces", refused);
+    let process = Process::with(
+        &api,
+        "a",
+        Config::default(),
+        Machines {
+            needs_uid: true,
+            ..machines()
+        },
+    );
+    until("the loops run", || {
+        process.healthz().contains("cloud-node-controller")
+    })
+    .await;
+    assert_eq!(api.journal().of("get", "namespaces").len(), 1, "asked once");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_same_seed_gives_the_same_history() {
     async fn history() -> Vec<String> {
         let api = api_server();

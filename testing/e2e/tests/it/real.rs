@@ -3,4 +3,5 @@
 //! Where the servers are not built, each test says what it left out; in continuous integration that is a failure.
 
 mod plane;
+mod rbac;
 mod scenarios;

@@ -30,7 +30,7 @@ pub(super) static GENERIC: &[Flag] = &[
     Flag::new("node-monitor-period", Kind::Duration, "5s", "The period of the node lifecycle loop: how often Nodes that are not ready are looked for in the cloud."),
     Flag::new("node-sync-period", Kind::Duration, "0s", "Does nothing, as in the framework.").accepted().hidden(),
     Flag::new("route-reconciliation-period", Kind::Duration, "10s", "The period of the route loop.").later(),
-    Flag::new("use-service-account-credentials", Kind::Bool, "false", "Use a service account of its own for each loop.").later(),
+    Flag::new("use-service-account-credentials", Kind::Bool, "false", "Each loop works under a ServiceAccount of its own in kube-system, which is made where it is missing: node-controller, service-controller, route-controller, and one that the provider names for what it writes itself."),
 ];
 
 pub(super) static CLOUD_NODE: &[Flag] = &[

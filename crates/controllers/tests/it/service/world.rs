@@ -87,6 +87,7 @@ impl World {
         let (events, writer) = EventSink::channel(kube.clone(), "test");
         let controller = ServiceController::new(ServiceContext {
             kube: kube.clone(),
+            provider_kube: kube.clone(),
             services: Arc::clone(&services),
             nodes: Arc::clone(&nodes),
             load_balancer: erase(Arc::clone(&self.cloud)),

@@ -85,7 +85,8 @@ fn silent(accepts_after: Duration, gate: Arc<dyn WriteGate>) -> (Kube, Connectio
         gate,
         ..KubeOptions::new("test")
     };
-    let kube = assemble(&config, connector, options).unwrap();
+    let client = layered(&config, connector).unwrap();
+    let kube = Kube::assemble(client.clone(), client, "in-memory", options);
     (kube.with_timeout(60 * SECOND), connections)
 }
 

@@ -17,6 +17,7 @@ fn occurrence(node: &str, message: &str, second: i64) -> Occurrence {
         reason: "Broken",
         message: message.into(),
         at: Timestamp::from_second(1_700_000_000 + second).unwrap(),
+        writer: None,
     }
 }
 

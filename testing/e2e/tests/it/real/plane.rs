@@ -1,7 +1,7 @@
 //! A control plane, a cloud on a loopback port, and the program with the rights that its Go predecessor was given.
 
 use std::fmt::Debug;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bowline_cloudscale_sim::kit::Server as CloudServer;
@@ -89,9 +89,23 @@ impl Plane {
         Some(this)
     }
 
+    /// Waits until the authorizer knows what was applied before the rights of this account.
+    pub(crate) async fn allowed_as(&self, account: &str) {
+        let kubeconfig = self
+            .plane
+            .kubeconfig_for_service_account("kube-system", account)
+            .await
+            .unwrap();
+        self.may_list_nodes(kubeconfig.path()).await;
+    }
+
     /// The authorizer sees a new role through a watch, so a moment after it was written.
     async fn allowed(&self) {
-        let parsed = kube::config::Kubeconfig::read_from(&self.kubeconfig).unwrap();
+        self.may_list_nodes(&self.kubeconfig).await;
+    }
+
+    async fn may_list_nodes(&self, kubeconfig: &Path) {
+        let parsed = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
         let config = kube::Config::from_custom_kubeconfig(parsed, &Default::default())
             .await
             .unwrap();
@@ -124,12 +138,26 @@ impl Plane {
 
     /// The same with more flags.
     pub(crate) fn manager_with(&self, more: &[&str]) -> Running {
+        self.manager_of(&self.kubeconfig, more)
+    }
+
+    /// The same with the rights of another service account in `kube-system`.
+    pub(crate) async fn manager_as(&self, account: &str, more: &[&str]) -> Running {
+        let kubeconfig = self
+            .plane
+            .kubeconfig_for_service_account("kube-system", account)
+            .await
+            .unwrap();
+        self.manager_of(kubeconfig.path(), more)
+    }
+
+    fn manager_of(&self, kubeconfig: &Path, more: &[&str]) -> Running {
         let mut arguments = vec![
             "--allow-untagged-cloud".to_owned(),
             "--v=4".to_owned(),
             "--concurrent-service-syncs=2".to_owned(),
             "--secure-port=0".to_owned(),
-            format!("--kubeconfig={}", self.kubeconfig.display()),
+            format!("--kubeconfig={}", kubeconfig.display()),
         ];
         arguments.extend(more.iter().map(|it| (*it).to_owned()));
         let variables = [
@@ -261,6 +289,56 @@ impl Plane {
         let mut events = self.plane.audit_events().unwrap().split_off(self.earlier);
         events.retain(|event| event.user == ACCOUNT);
         events
+    }
+
+    /// What service accounts in `kube-system` asked for, each without its prefix.
+    pub(crate) fn requests_of_accounts(&self) -> Vec<AuditEvent> {
+        let mut events = self.plane.audit_events().unwrap().split_off(self.earlier);
+        events.retain_mut(|event| {
+            let name = event.user.strip_prefix("system:serviceaccount:kube-system:");
+            let name = name.map(str::to_owned);
+            name.is_some_and(|name| {
+                event.user = name;
+                true
+            })
+        });
+        events
+    }
+
+    /// Changes annotations of a Node over and over, so that whoever read it before has read an old version.
+    pub(crate) async fn disturb(&self, name: &str) {
+        for round in 0.. {
+            let patch =
+                Patch::Merge(json!({ "metadata": { "annotations": { "disturbed": round.to_string() } } }));
+            // It may be gone.
+            drop(
+                self.nodes()
+                    .patch_metadata(name, &PatchParams::default(), &patch)
+                    .await,
+            );
+        }
+    }
+
+    /// Puts the taint of a Node that waits for its cloud back.
+    pub(crate) async fn taint_again(&self, name: &str) {
+        let taint =
+            json!({ "key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule" });
+        let patch = Patch::Merge(json!({ "spec": { "taints": [taint] } }));
+        self.nodes()
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    /// The texts of the manager's events on an object.
+    pub(crate) async fn messages(&self, object: &str) -> Vec<String> {
+        let events: Api<Event> = Api::all(self.plane.client());
+        let events = events.list(&ListParams::default()).await.unwrap();
+        events
+            .into_iter()
+            .filter(|event| event.involved_object.name.as_deref() == Some(object))
+            .filter_map(|event| Some(format!("{}: {}", event.reason?, event.message?)))
+            .collect()
     }
 
     /// What it changed, lease and events left aside.

@@ -9,7 +9,7 @@ use super::plane::Plane;
 use crate::deploy;
 use crate::process::cluster::{ask, free_port};
 
-fn addresses(service: &Service) -> Vec<String> {
+pub(super) fn addresses(service: &Service) -> Vec<String> {
     let ingress = service
         .status
         .as_ref()
@@ -21,7 +21,7 @@ fn addresses(service: &Service) -> Vec<String> {
         .collect()
 }
 
-fn web() -> serde_json::Value {
+pub(super) fn web() -> serde_json::Value {
     json!({
         "apiVersion": "v1", "kind": "Service", "metadata": { "name": "web" },
         "spec": { "type": "LoadBalancer", "ports": [

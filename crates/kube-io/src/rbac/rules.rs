@@ -1,0 +1,217 @@
+//! The table.
+
+use super::{Part, Rule, Scope};
+
+/// The lease of the cloud controller manager, and the one of leader migration.
+const LEASES: &[&str] = &["cloud-controller-manager", "cloud-provider-extraction-migration"];
+/// The ServiceAccounts of the loops; a provider may add one.
+const ACCOUNTS: &[&str] = &["node-controller", "service-controller", "route-controller"];
+
+const fn rule(
+    part: Part,
+    group: &'static str,
+    resource: &'static str,
+    verbs: &'static [&'static str],
+    loses: &'static str,
+) -> Rule {
+    Rule {
+        part,
+        group,
+        resource,
+        verbs,
+        names: &[],
+        scope: Scope::Cluster,
+        loses,
+    }
+}
+
+impl Rule {
+    const fn in_system(self, names: &'static [&'static str]) -> Self {
+        Self {
+            names,
+            scope: Scope::System,
+            ..self
+        }
+    }
+}
+
+/// Every rule of every part. There is no write verb on Services but for what providers write: finalizers and addresses
+/// go through `services/status`.
+pub static RULES: &[Rule] = &[
+    rule(
+        Part::Informers,
+        "",
+        "nodes",
+        &["list", "watch"],
+        "no loop knows any Node",
+    ),
+    rule(
+        Part::Informers,
+        "",
+        "services",
+        &["list", "watch"],
+        "no loop knows any Service",
+    ),
+    rule(
+        Part::CloudNode,
+        "",
+        "nodes",
+        &["get"],
+        "a Node that others change meanwhile is initialised late",
+    ),
+    rule(
+        Part::CloudNode,
+        "",
+        "nodes",
+        &["patch"],
+        "Nodes keep the uninitialized taint, without provider ID and labels",
+    ),
+    rule(
+        Part::CloudNode,
+        "",
+        "nodes/status",
+        &["patch"],
+        "Nodes get no addresses and keep the uninitialized taint",
+    ),
+    rule(
+        Part::NodeLifecycle,
+        "",
+        "nodes",
+        &["get"],
+        "the shutdown taint of a Node that others change meanwhile comes and goes late",
+    ),
+    rule(
+        Part::NodeLifecycle,
+        "",
+        "nodes",
+        &["patch"],
+        "Nodes whose machine is powered off get no shutdown taint",
+    ),
+    rule(
+        Part::NodeLifecycle,
+        "",
+        "nodes",
+        &["delete"],
+        "Nodes whose machine is gone stay",
+    ),
+    rule(
+        Part::Service,
+        "",
+        "services/status",
+        &["patch"],
+        "Services get neither a finalizer nor addresses, and load balancers are not made",
+    ),
+    rule(
+        Part::ServiceAnnotations,
+        "",
+        "services",
+        &["patch"],
+        "the provider cannot note on a Service which load balancer is its own",
+    ),
+    rule(
+        Part::LoadBalancerIp,
+        "",
+        "services",
+        &["patch"],
+        "the provider cannot note on a Service which address it was given",
+    ),
+    rule(
+        Part::NodeAnnotations,
+        "",
+        "nodes",
+        &["patch"],
+        "the provider cannot note on a Node what its machine was given",
+    ),
+    rule(
+        Part::Route,
+        "",
+        "nodes/status",
+        &["patch"],
+        "the condition NetworkUnavailable of Nodes stays as it is",
+    ),
+    rule(
+        Part::NodeIpam,
+        "",
+        "nodes",
+        &["patch"],
+        "Nodes get no pod networks",
+    ),
+    rule(
+        Part::Events,
+        "",
+        "events",
+        &["create", "patch"],
+        "nothing is told on the objects, only in the log",
+    ),
+    rule(
+        Part::Reviews,
+        "authentication.k8s.io",
+        "tokenreviews",
+        &["create"],
+        "nobody can read metrics with a bearer token",
+    ),
+    rule(
+        Part::Reviews,
+        "authorization.k8s.io",
+        "subjectaccessreviews",
+        &["create"],
+        "nobody but system:masters can read metrics",
+    ),
+    rule(
+        Part::LeaderElection,
+        "coordination.k8s.io",
+        "leases",
+        &["create"],
+        "the lease cannot be made, so no process leads and no loop runs",
+    )
+    .in_system(&[]),
+    rule(
+        Part::LeaderElection,
+        "coordination.k8s.io",
+        "leases",
+        &["get", "update"],
+        "the lease cannot be taken or kept, so no process leads and no loop runs",
+    )
+    .in_system(LEASES),
+    rule(
+        Part::ClientAuthorities,
+        "",
+        "configmaps",
+        &["get", "list", "watch"],
+        "client certificates and front proxies are not known on the secure port",
+    )
+    .in_system(&["extension-apiserver-authentication"]),
+    rule(
+        Part::ServiceAccounts,
+        "",
+        "serviceaccounts",
+        &["create"],
+        "the ServiceAccount of a loop is not made, and the loop cannot write",
+    )
+    .in_system(&[]),
+    rule(
+        Part::ServiceAccounts,
+        "",
+        "serviceaccounts",
+        &["get"],
+        "it is not known whether the ServiceAccount of a loop exists, and the loop cannot write",
+    )
+    .in_system(ACCOUNTS),
+    rule(
+        Part::ServiceAccounts,
+        "",
+        "serviceaccounts/token",
+        &["create"],
+        "a loop gets no token for its ServiceAccount, and cannot write",
+    )
+    .in_system(ACCOUNTS),
+    Rule {
+        part: Part::ClusterUid,
+        group: "",
+        resource: "namespaces",
+        verbs: &["get"],
+        names: &["kube-system"],
+        scope: Scope::Cluster,
+        loses: "the provider does not know the UID of the cluster",
+    },
+];

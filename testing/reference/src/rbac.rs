@@ -1,0 +1,264 @@
+//! RBAC: the page about it, and the objects in the manifests, from the one table in `bowline_kube_io::rbac`.
+
+use std::fmt::Write as _;
+
+use bowline_kube_io::rbac::{Account, Grant, NAMESPACE, Part, RULES, Rule, Scope, grants};
+
+use crate::cell;
+
+/// A manifest that is shipped.
+struct Manifest {
+    /// Where the process's own objects are, between two marks.
+    path: &'static str,
+    /// Where the objects are that take their place with `--use-service-account-credentials`: a file of its own.
+    with_accounts: &'static str,
+    /// What the provider needs beyond the loops.
+    extras: &'static [Part],
+    /// The ServiceAccount that the provider's own writes are made with.
+    account: &'static str,
+}
+
+const CLOUDSCALE: Manifest = Manifest {
+    path: "deploy/cloudscale/config.yml",
+    with_accounts: "deploy/cloudscale/service-account-credentials.yml",
+    extras: &[Part::ServiceAnnotations],
+    account: bowline_cloudscale::SERVICE_ACCOUNT,
+};
+
+/// What every manager needs, whatever its cloud.
+const PROCESS: &[Part] = &[
+    Part::Informers,
+    Part::Events,
+    Part::LeaderElection,
+    Part::Reviews,
+    Part::ClientAuthorities,
+];
+const LOOPS: &[Part] = &[Part::CloudNode, Part::NodeLifecycle, Part::Service];
+
+const NAME: &str = "cloud-controller-manager";
+const ROLE: &str = "system:cloud-controller-manager";
+
+const BEGIN: &str = "# BEGIN RBAC: written by `cargo xtask generate`";
+const END: &str = "# END RBAC\n";
+
+/// The files beside the page: each path with what it should hold, given what it holds now.
+pub(crate) fn manifests(present: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
+    let Manifest {
+        path, with_accounts, ..
+    } = CLOUDSCALE;
+    vec![
+        (path, replaced(&present(path), &single(&CLOUDSCALE))),
+        (with_accounts, accounts(&CLOUDSCALE)),
+    ]
+}
+
+/// The text with what is between the marks replaced; without marks there is nothing to replace.
+fn replaced(text: &str, block: &str) -> String {
+    let parts = text
+        .split_once(BEGIN)
+        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    match parts {
+        Some((before, after)) => format!("{before}{BEGIN}\n{block}{END}{after}"),
+        None => format!("the marks are missing:\n{BEGIN}\n{END}"),
+    }
+}
+
+/// One identity for everything: the default.
+fn single(manifest: &Manifest) -> String {
+    let mut parts = [PROCESS, LOOPS].concat();
+    parts.extend(manifest.extras);
+    process_objects(&parts, &[])
+}
+
+/// An identity of its own for each loop.
+fn accounts(manifest: &Manifest) -> String {
+    let mut parts = PROCESS.to_vec();
+    parts.push(Part::ServiceAccounts);
+    let mut text = format!(
+        "# Written by `cargo xtask generate`.\n#\n\
+         # For --use-service-account-credentials, applied after config.yml: the process itself may do less, and each loop\n\
+         # works with a ServiceAccount of its own. Those of the loops have their rights from roles that every cluster has\n\
+         # (system:controller:node-controller, ...:service-controller, ...:route-controller).\n\
+         {}",
+        process_objects(&parts, &[manifest.account])
+    );
+    let name = manifest.account;
+    text.push_str(&role(
+        "ClusterRole",
+        name,
+        &grants(manifest.extras, Scope::Cluster),
+    ));
+    text.push_str(&binding("ClusterRoleBinding", name, "ClusterRole", name, name));
+    text
+}
+
+/// The roles and bindings of the process.
+fn process_objects(parts: &[Part], more_accounts: &[&str]) -> String {
+    let mut text = role("ClusterRole", ROLE, &grants(parts, Scope::Cluster));
+    text.push_str(&binding("ClusterRoleBinding", ROLE, "ClusterRole", ROLE, NAME));
+    // What every cluster has a role for is bound, not written again.
+    let own: Vec<Part> = parts
+        .iter()
+        .copied()
+        .filter(|part| *part != Part::ClientAuthorities)
+        .collect();
+    let mut in_system = grants(&own, Scope::System);
+    for grant in in_system
+        .iter_mut()
+        .filter(|grant| grant.resource.starts_with("serviceaccounts"))
+    {
+        if !grant.names.is_empty() {
+            grant
+                .names
+                .extend(more_accounts.iter().map(|&name| name.to_owned()));
+        }
+    }
+    text.push_str(&role("Role", NAME, &in_system));
+    text.push_str(&binding("RoleBinding", NAME, "Role", NAME, NAME));
+    let reader = "extension-apiserver-authentication-reader";
+    text.push_str(&binding(
+        "RoleBinding",
+        &format!("{NAME}:{reader}"),
+        "Role",
+        reader,
+        NAME,
+    ));
+    text
+}
+
+fn role(kind: &str, name: &str, rules: &[Grant]) -> String {
+    let mut text = head(kind, name);
+    text.push_str("rules:\n");
+    for grant in rules {
+        for (part, verbs) in &grant.parts {
+            let _ = writeln!(text, "  # {part}: {}", verbs.join(", "));
+        }
+        let _ = writeln!(text, "  - apiGroups: [{}]", quoted(grant.group));
+        let _ = writeln!(text, "    resources: [{}]", grant.resource);
+        if !grant.names.is_empty() {
+            let _ = writeln!(text, "    resourceNames: [{}]", grant.names.join(", "));
+        }
+        let _ = writeln!(text, "    verbs: [{}]", grant.verbs.join(", "));
+    }
+    text
+}
+
+fn binding(kind: &str, name: &str, role_kind: &str, role: &str, account: &str) -> String {
+    format!(
+        "{}roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {role_kind}\n  name: {role}\n\
+         subjects:\n  - kind: ServiceAccount\n    name: {account}\n    namespace: {NAMESPACE}\n",
+        head(kind, name)
+    )
+}
+
+fn head(kind: &str, name: &str) -> String {
+    let namespace = if kind.starts_with("Cluster") {
+        String::new()
+    } else {
+        format!("  namespace: {NAMESPACE}\n")
+    };
+    format!(
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n{namespace}"
+    )
+}
+
+fn quoted(group: &str) -> String {
+    if group.is_empty() {
+        "\"\"".to_owned()
+    } else {
+        group.to_owned()
+    }
+}
+
+/// The page of reference.
+pub(crate) fn page() -> String {
+    let mut page = String::from(
+        "# RBAC\n\nWhat each part of the program asks the API server for, and what stops working without it. A request that is\n\
+         refused says so in the log and, where it is about an object, in an event on it, with the rule that is missing. While\n\
+         Nodes or Services may not be read, `/readyz` fails.\n\n\
+         | part | API group | resource | verbs | names | in | without it | account |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for rule in RULES {
+        let Rule {
+            part,
+            group,
+            resource,
+            verbs,
+            names,
+            scope,
+            loses,
+        } = rule;
+        let place = match scope {
+            Scope::Cluster => "cluster",
+            Scope::System => "`kube-system`",
+        };
+        let group = if group.is_empty() { "core" } else { group };
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let _ = writeln!(
+            page,
+            "| {part} | {group} | `{resource}` | {} | {} | {place} | {} | {} |",
+            verbs.join(", "),
+            names.join(", "),
+            cell(loses),
+            account(part.account())
+        );
+    }
+    let _ = write!(
+        page,
+        "\n`/version` and `/healthz` are read too; every cluster lets everybody who is known read them.\n\n\
+         A lease of another name (`--leader-elect-resource-name`) or namespace needs its rule to name that one.\n\n\
+         ## One identity\n\nThe default: everything is asked by the ServiceAccount `{NAME}`. These are the objects for\n\
+         cloudscale.ch, as `{}` has them.\n\n```yaml\n{}```\n\n\
+         ## A ServiceAccount for each loop\n\nWith `--use-service-account-credentials` the column *account* counts. ServiceAccounts are made in\n\
+         `{NAMESPACE}` where they are missing. `node-controller`, `service-controller` and `route-controller` have their rights\n\
+         from roles that every cluster has; what a provider writes itself is done by an account of its own, for cloudscale.ch\n\
+         `{}`. Events are written by the loop that they come from. These are the objects for cloudscale.ch, as\n\
+         `{}` has them.\n\n```yaml\n{}```\n",
+        CLOUDSCALE.path,
+        single(&CLOUDSCALE),
+        CLOUDSCALE.account,
+        CLOUDSCALE.with_accounts,
+        accounts(&CLOUDSCALE),
+    );
+    page
+}
+
+fn account(account: Account) -> String {
+    match account {
+        Account::Process => "the process".to_owned(),
+        Account::Provider => "the provider's".to_owned(),
+        Account::Node | Account::Service | Account::Route => {
+            format!("`{}`", account.name().unwrap_or_default())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_between_the_marks_is_replaced() {
+        let text = format!("before\n{BEGIN}\nold\n{END}after\n");
+        assert_eq!(
+            replaced(&text, "new\n"),
+            format!("before\n{BEGIN}\nnew\n{END}after\n")
+        );
+        assert!(replaced("no marks", "new\n").starts_with("the marks are missing"));
+    }
+
+    #[test]
+    fn no_role_gives_more_than_the_table() {
+        for text in [single(&CLOUDSCALE), accounts(&CLOUDSCALE)] {
+            assert!(!text.contains('*') && !text.contains("secrets"), "{text}");
+        }
+        // The process itself writes nothing to Nodes and Services when the loops have accounts of their own.
+        let own = accounts(&CLOUDSCALE);
+        let process = own.split("kind: ClusterRoleBinding").next().unwrap_or_default();
+        assert!(
+            !process.contains("delete") && !process.contains("nodes/status"),
+            "{process}"
+        );
+    }
+}
