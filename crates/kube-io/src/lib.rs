@@ -47,7 +47,7 @@ pub use lease::{Decision, Election, LeaseLock, LeaseRecord, LeaseTimings, LeaseW
 pub use metrics::KubeMetrics;
 pub use patch::NodePatch;
 pub use reviews::UserInfo;
-pub use watch::{watch_nodes, watch_services};
+pub use watch::{watch_config_map, watch_nodes, watch_services};
 
 /// The body type of requests, for services that are handed to [`Kube::with_service`].
 pub use kube::client::Body;

@@ -1,5 +1,7 @@
 //! Watches: a list, then every change after it, for ever.
 
+mod config_map;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,8 @@ use crate::client::Kube;
 use crate::error::{KubeError, Status};
 use crate::exchange::{Call, Rank, segment, transport};
 use crate::reads::{Listed, Listing, key_of, read};
+
+pub use config_map::watch_config_map;
 
 /// How long the API server is asked to keep a watch open, as the Go clients do (5 to 10 min), but not by chance. The two
 /// kinds differ, so that their watches do not begin again at the same moment.

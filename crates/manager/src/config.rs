@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::loops::LoopSelection;
+pub use crate::serving::{CipherSuites, Groups, UnservableError};
 
 /// Everything a [`Manager`](crate::Manager) has to know.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,12 +126,16 @@ pub struct ServingConfig {
     pub shares_port: bool,
     /// Where the certificate comes from.
     pub certificate: CertificateSource,
-    /// Whether only TLS 1.3 is spoken.
-    pub requires_tls13: bool,
+    /// Further certificates for certain names; of two that fit, the first is served.
+    pub named_certificates: Vec<NamedCertificate>,
+    /// Which TLS is spoken.
+    pub tls: TlsConfig,
     /// Whether HTTP/2 is offered.
     pub http2: bool,
     /// Requests under way on one HTTP/2 connection; none for the default.
     pub http2_streams: Option<u32>,
+    /// Whether `/debug/` is served.
+    pub profiling: bool,
     /// Who may read what.
     pub access: AccessConfig,
 }
@@ -142,28 +147,53 @@ impl Default for ServingConfig {
             port: 10258,
             shares_port: false,
             certificate: CertificateSource::Memory,
-            requires_tls13: false,
+            named_certificates: Vec::new(),
+            tls: TlsConfig::default(),
             http2: true,
             http2_streams: None,
+            profiling: true,
             access: AccessConfig::default(),
         }
     }
 }
 
+/// Which TLS is spoken. The default is that of the TLS library: 1.2 and 1.3 with all it has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// Whether only TLS 1.3 is spoken.
+    pub requires_tls13: bool,
+    /// The cipher suites; none for the default.
+    pub cipher_suites: Option<CipherSuites>,
+    /// The key exchange groups; none for the default.
+    pub groups: Option<Groups>,
+}
+
 /// Where the serving certificate comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateSource {
-    /// Made at start, signed by itself, kept in memory.
+    /// Made at start, signed by itself, kept in memory, and made anew when most of its life is over.
     Memory,
-    /// Read from these files.
+    /// Read from these files, and again when they change.
     Files {
         /// The certificate and its chain, as PEM.
         certificate: PathBuf,
         /// The private key, as PEM.
         key: PathBuf,
     },
-    /// `cloud-controller-manager.crt` and `.key` in this directory, made if they cannot be read.
+    /// `cloud-controller-manager.crt` and `.key` in this directory, made if they cannot be read; read again when they
+    /// change.
     Directory(PathBuf),
+}
+
+/// A certificate for clients that ask for certain names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCertificate {
+    /// The certificate and its chain, as PEM.
+    pub certificate: PathBuf,
+    /// The private key, as PEM.
+    pub key: PathBuf,
+    /// The names, also as `*.domain`; none: those that are in the certificate.
+    pub names: Vec<String>,
 }
 
 /// Who may read what on the secure port.
@@ -177,6 +207,14 @@ pub struct AccessConfig {
     pub granted_ttl: Duration,
     /// How long a refused access is remembered.
     pub refused_ttl: Duration,
+    /// Certificates that client certificates must be signed by, as PEM; none: as the cluster says.
+    pub client_ca: Option<PathBuf>,
+    /// The front proxies whose word about users is believed; none: as the cluster says.
+    pub front_proxy: Option<FrontProxyConfig>,
+    /// Whether what is not given here is looked up in the cluster.
+    pub lookup: Lookup,
+    /// Whether front proxies may name the UID of a user (feature gate `RemoteRequestHeaderUID`).
+    pub front_proxy_uids: bool,
 }
 
 impl Default for AccessConfig {
@@ -186,6 +224,45 @@ impl Default for AccessConfig {
             token_ttl: Duration::from_secs(10),
             granted_ttl: Duration::from_secs(10),
             refused_ttl: Duration::from_secs(10),
+            client_ca: None,
+            front_proxy: None,
+            lookup: Lookup::Required,
+            front_proxy_uids: true,
         }
     }
+}
+
+/// Whether settings that no flag gives are looked up in the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lookup {
+    /// Yes, and not to get an answer is fatal at start.
+    Required,
+    /// Yes, and as long as there is no answer there are no such settings.
+    Tolerated,
+    /// No.
+    Skipped,
+}
+
+/// Front proxies that are believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FrontProxyConfig {
+    /// What their certificates must be signed by, as PEM.
+    pub ca: PathBuf,
+    /// What they say, and how.
+    pub headers: FrontProxyHeaders,
+}
+
+/// Which headers of a front proxy name the user, and which common names the proxy may have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FrontProxyHeaders {
+    /// Common names of the proxies; none: any.
+    pub allowed_names: Vec<String>,
+    /// Headers with the user's name; the first one that is there counts.
+    pub username: Vec<String>,
+    /// Headers with the user's UID; the first one that is there counts.
+    pub uid: Vec<String>,
+    /// Headers with a group each.
+    pub group: Vec<String>,
+    /// How headers with further facts begin.
+    pub extra_prefix: Vec<String>,
 }

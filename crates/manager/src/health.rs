@@ -2,8 +2,12 @@
 //!
 //! The bodies are those of the framework, byte for byte, because probes and dashboards read them.
 
+mod slis;
+
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
+
+pub use slis::Slis;
 
 /// Tells whether a part is well, or why not. The reason is logged and never shown to whoever asks.
 pub type Test = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -12,6 +16,7 @@ pub type Test = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 #[derive(Default)]
 pub struct Health {
     checks: Mutex<Vec<Check>>,
+    slis: Slis,
 }
 
 struct Check {
@@ -76,6 +81,12 @@ impl Health {
         self.push(name, Endpoints::Ready, Box::new(test));
     }
 
+    /// What has become of the checks so far.
+    #[must_use]
+    pub fn slis(&self) -> &Slis {
+        &self.slis
+    }
+
     fn push(&self, name: &'static str, endpoints: Endpoints, test: Test) {
         let mut checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
         checks.push(Check {
@@ -102,7 +113,9 @@ impl Health {
             let _ = if excluded.iter().any(|one| one == name) {
                 writeln!(body, "[+]{name} excluded: ok")
             } else {
-                match (check.test)() {
+                let result = (check.test)();
+                self.slis.note(name, endpoint.name(), result.is_ok());
+                match result {
                     Ok(()) => writeln!(body, "[+]{name} ok"),
                     Err(reason) => {
                         failed.push((name, reason));

@@ -2,6 +2,7 @@
 
 mod exposition;
 pub mod process;
+mod serving;
 
 use std::sync::atomic::AtomicI64;
 
@@ -13,6 +14,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::loops::Loop;
+pub(crate) use serving::Review;
+pub use serving::ServingMetrics;
 
 /// The form of the page: Prometheus' text format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -26,6 +29,7 @@ pub struct Metrics {
     series: Series,
     controllers: ControllerMetrics,
     queues: QueueMetrics,
+    serving: ServingMetrics,
 }
 
 /// The series that the manager itself keeps. Clones share them.
@@ -75,11 +79,14 @@ impl Metrics {
         let (controllers, queues) = (ControllerMetrics::default(), QueueMetrics::default());
         controllers.register(&mut registry);
         queues.register(&mut registry);
+        let serving = ServingMetrics::default();
+        serving.register(&mut registry);
         Self {
             registry,
             series,
             controllers,
             queues,
+            serving,
         }
     }
 
@@ -93,6 +100,12 @@ impl Metrics {
     #[must_use]
     pub fn queues(&self) -> &QueueMetrics {
         &self.queues
+    }
+
+    /// The series of the secure port.
+    #[must_use]
+    pub fn serving(&self) -> &ServingMetrics {
+        &self.serving
     }
 
     /// The manager's own series.

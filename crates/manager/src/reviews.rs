@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bowline_kube_io::{Kube, KubeError, OpenGate, UserInfo};
 use futures::future::BoxFuture;
+use tokio::time::Instant;
 
+use crate::metrics::{Review, ServingMetrics};
 use crate::serving::Reviews;
 
 /// The time for one review, all tries included.
@@ -20,24 +22,58 @@ const FACTOR: f64 = 1.5;
 pub struct KubeReviews {
     tokens: Kube,
     access: Kube,
+    metrics: ServingMetrics,
 }
 
 impl KubeReviews {
     /// Reviews by these API servers. Reviews change nothing, so the write gate does not hold them: a follower is asked
     /// for its metrics, too.
     #[must_use]
-    pub fn new(tokens: &Kube, access: &Kube) -> Self {
+    pub fn new(tokens: &Kube, access: &Kube, metrics: ServingMetrics) -> Self {
         let open = |kube: &Kube| kube.with_gate(Arc::new(OpenGate)).with_timeout(TIMEOUT);
         Self {
             tokens: open(tokens),
             access: open(access),
+            metrics,
         }
     }
 }
 
+impl KubeReviews {
+    async fn measured<T>(
+        &self,
+        review: Review,
+        ask: impl Future<Output = Result<T, KubeError>>,
+    ) -> Result<T, KubeError> {
+        let begun = Instant::now();
+        let result = ask.await;
+        self.metrics.reviewed(review, &code(&result), begun.elapsed());
+        result
+    }
+}
+
+/// The status code of an answer, as the series have it.
+fn code<T>(result: &Result<T, KubeError>) -> String {
+    let code = match result {
+        Ok(_) => 201,
+        Err(KubeError::Invalid(_)) => 400,
+        Err(KubeError::Unauthorized(_)) => 401,
+        Err(KubeError::Forbidden(_)) => 403,
+        Err(KubeError::NotFound(_)) => 404,
+        Err(KubeError::Conflict(_)) => 409,
+        Err(KubeError::Expired(_)) => 410,
+        Err(KubeError::Throttled { .. }) => 429,
+        Err(KubeError::Server { code, .. }) => *code,
+        Err(_) => return "<error>".to_owned(),
+    };
+    code.to_string()
+}
+
 impl Reviews for KubeReviews {
     fn token<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<UserInfo>, String>> {
-        Box::pin(persistently(move || self.tokens.review_token(token)))
+        Box::pin(persistently(move || {
+            self.measured(Review::Token, self.tokens.review_token(token))
+        }))
     }
 
     fn access<'a>(
@@ -46,7 +82,9 @@ impl Reviews for KubeReviews {
         verb: &'a str,
         path: &'a str,
     ) -> BoxFuture<'a, Result<bool, String>> {
-        Box::pin(persistently(move || self.access.review_access(user, verb, path)))
+        Box::pin(persistently(move || {
+            self.measured(Review::Access, self.access.review_access(user, verb, path))
+        }))
     }
 }
 

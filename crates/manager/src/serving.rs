@@ -1,41 +1,48 @@
-//! The secure port: health for everybody, metrics for those who may.
+//! The secure port: health for everybody, metrics and the rest for those who may.
 
 mod access;
+mod authorities;
 mod certificate;
+mod connection;
+mod debug;
+#[cfg(feature = "cpu-profile")]
+mod profile;
 mod respond;
 mod socket;
+mod tls;
+mod zpages;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use jiff::Timestamp;
-use rustls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use bowline_kube_io::Clock;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 pub use access::Reviews;
+pub use authorities::{Authorities, AuthoritiesError};
 pub use certificate::CertificateError;
+pub use tls::{CipherSuites, Groups, UnservableError};
+pub use zpages::Pages;
 
-use crate::config::ServingConfig;
+use crate::config::{AccessConfig, ServingConfig};
 use crate::health::Health;
 use crate::metrics::Metrics;
 use access::Access;
-
-/// The bounds of the framework: one header section, and the time to send it.
-const MAX_HEADERS: u32 = 1 << 20;
-const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
+use certificate::Certificates;
+use connection::Handler;
 
 /// A client that does not finish the TLS handshake by then is given up.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connections at once. Probes and scrapes need a handful; beyond, a connection waits to be accepted.
 const MAX_CONNECTIONS: usize = 128;
+
+/// How often files of certificates are read again: they are small, and a new one may be awaited by somebody.
+const RELOAD: Duration = Duration::from_secs(20);
 
 /// Why the secure port cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -58,9 +65,9 @@ pub enum ServingError {
 pub struct Server {
     listener: TcpListener,
     acceptor: TlsAcceptor,
+    certificates: Arc<Certificates>,
+    handler: Arc<Handler>,
     site: Arc<Site>,
-    http2: bool,
-    http2_streams: Option<u32>,
 }
 
 /// What is served, over whatever kind of connection.
@@ -68,43 +75,84 @@ pub struct Site {
     health: Arc<Health>,
     metrics: Arc<Metrics>,
     access: Access,
+    pages: Pages,
+    clock: Arc<dyn Clock>,
+    /// What `/debug/` sets the verbosity of the log with; none: there is no `/debug/`.
+    debug: Option<SetVerbosity>,
+}
+
+/// Sets the verbosity of the log.
+pub type SetVerbosity = Arc<dyn Fn(u8) + Send + Sync>;
+
+/// What a [`Site`] is made from.
+pub struct SiteParts {
+    /// The checks.
+    pub health: Arc<Health>,
+    /// The series.
+    pub metrics: Arc<Metrics>,
+    /// Who vouches for clients.
+    pub authorities: Authorities,
+    /// The API server's word about tokens and access; none: tokens say nothing, and nobody but masters has access to
+    /// more than what everybody may read.
+    pub reviews: Option<Arc<dyn Reviews>>,
+    /// What there is to tell about the process.
+    pub pages: Pages,
+    /// The wall time, for certificates.
+    pub clock: Arc<dyn Clock>,
+    /// What `/debug/` sets the verbosity of the log with; none: there is no `/debug/`.
+    pub debug: Option<SetVerbosity>,
 }
 
 impl Site {
-    /// A site with these checks and series. Without `reviews` nobody has access to more than what everybody may read.
+    /// Puts a site together.
     #[must_use]
-    pub fn new(
-        config: &crate::config::AccessConfig,
-        health: Arc<Health>,
-        metrics: Arc<Metrics>,
-        reviews: Option<Arc<dyn Reviews>>,
-    ) -> Self {
+    pub fn new(config: &AccessConfig, parts: SiteParts) -> Self {
+        let SiteParts {
+            health,
+            metrics,
+            authorities,
+            reviews,
+            pages,
+            clock,
+            debug,
+        } = parts;
+        let access = Access::new(
+            config,
+            authorities,
+            reviews,
+            Arc::clone(&clock),
+            metrics.serving().clone(),
+        );
         Self {
             health,
             metrics,
-            access: Access::new(config.clone(), reviews),
+            access,
+            pages,
+            clock,
+            debug,
         }
     }
 }
 
 impl Server {
-    /// Gets a certificate and listens. `now` dates a certificate that is made here.
+    /// Gets the certificates and listens.
     ///
-    /// Call it inside the runtime. It blocks for the certificate's files, if there are any.
+    /// Call it inside the runtime. It blocks for the certificates' files, if there are any.
     ///
     /// # Errors
     ///
     /// The port is taken, or there is no usable certificate.
-    pub fn bind(config: &ServingConfig, site: Site, now: Timestamp) -> Result<Self, ServingError> {
-        let identity = certificate::obtain(&config.certificate, config.address, now)?;
-        let acceptor = TlsAcceptor::from(Arc::new(tls(config, identity)?));
+    pub fn bind(config: &ServingConfig, site: Site) -> Result<Self, ServingError> {
+        let certificates = Arc::new(Certificates::obtain(config, Arc::clone(&site.clock))?);
+        let tls = tls::server(config, Arc::clone(&certificates)).map_err(CertificateError::from)?;
         let listener = socket::listen(config)?;
+        let site = Arc::new(site);
         Ok(Self {
             listener,
-            acceptor,
-            site: Arc::new(site),
-            http2: config.http2,
-            http2_streams: config.http2_streams,
+            acceptor: TlsAcceptor::from(Arc::new(tls)),
+            certificates,
+            handler: Arc::new(Handler::new(config, Arc::clone(&site))),
+            site,
         })
     }
 
@@ -119,8 +167,18 @@ impl Server {
 
     /// Answers until `stop`; then every connection is closed.
     pub async fn run(self, stop: CancellationToken) {
+        let upkeep = async {
+            tokio::join!(self.certificates.keep_fresh(), self.site.access.keep_fresh());
+        };
+        tokio::select! {
+            biased;
+            () = self.accept(&stop) => {}
+            () = upkeep => {}
+        }
+    }
+
+    async fn accept(&self, stop: &CancellationToken) {
         let mut connections = JoinSet::new();
-        let handler = Arc::new(self.handler());
         loop {
             tokio::select! {
                 biased;
@@ -128,15 +186,8 @@ impl Server {
                 Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                     Ok((stream, _)) => {
-                        let (acceptor, handler) = (self.acceptor.clone(), Arc::clone(&handler));
-                        connections.spawn(async move {
-                            let handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream));
-                            match handshake.await {
-                                Ok(Ok(stream)) => handler.connection(stream).await,
-                                Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
-                                Err(_) => tracing::debug!("TLS handshake took too long"),
-                            }
-                        });
+                        let (acceptor, handler) = (self.acceptor.clone(), Arc::clone(&self.handler));
+                        connections.spawn(serve(acceptor, handler, stream));
                     }
                     Err(error) => {
                         // Out of file descriptors or the like: the connections under way may free some.
@@ -148,58 +199,16 @@ impl Server {
         }
         connections.shutdown().await;
     }
-
-    fn handler(&self) -> Handler {
-        let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder
-            .http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
-            .max_buf_size(MAX_HEADERS as usize);
-        builder
-            .http2()
-            .timer(TokioTimer::new())
-            .max_header_list_size(MAX_HEADERS)
-            .max_concurrent_streams(self.http2_streams.unwrap_or(250));
-        let builder = if self.http2 { builder } else { builder.http1_only() };
-        Handler {
-            builder,
-            site: Arc::clone(&self.site),
-        }
-    }
 }
 
-struct Handler {
-    builder: auto::Builder<TokioExecutor>,
-    site: Arc<Site>,
-}
-
-impl Handler {
-    async fn connection(&self, stream: impl AsyncRead + AsyncWrite + Unpin + 'static) {
-        let service = hyper::service::service_fn(|request| {
-            let site = Arc::clone(&self.site);
-            async move { Ok::<_, std::convert::Infallible>(site.respond(&request).await) }
-        });
-        if let Err(error) = self.builder.serve_connection(TokioIo::new(stream), service).await {
-            tracing::debug!(%error, "Connection ended");
-        }
-    }
-}
-
-fn tls(config: &ServingConfig, identity: certificate::Identity) -> Result<ServerConfig, CertificateError> {
-    let versions: &[&rustls::SupportedProtocolVersion] = if config.requires_tls13 {
-        &[&rustls::version::TLS13]
-    } else {
-        rustls::ALL_VERSIONS
+async fn serve(acceptor: TlsAcceptor, handler: Arc<Handler>, stream: TcpStream) {
+    let stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
+        Err(_) => return tracing::debug!("TLS handshake took too long"),
     };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(versions)?
-        .with_no_client_auth()
-        .with_single_cert(identity.chain, identity.key)?;
-    if config.http2 {
-        tls.alpn_protocols.push(b"h2".to_vec());
-    }
-    tls.alpn_protocols.push(b"http/1.1".to_vec());
-    Ok(tls)
+    let (_, tls) = stream.get_ref();
+    let peer = tls.peer_certificates().unwrap_or_default().to_vec().into();
+    let is_http2 = tls.alpn_protocol() == Some(b"h2");
+    handler.serve(stream, peer, is_http2).await;
 }

@@ -1,31 +1,35 @@
-//! The serving certificate: given, found in a directory, or made here.
+//! The serving certificates: given, found in a directory, or made here; read again when their files change.
 
+mod made;
+mod names;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
+use bowline_kube_io::Clock;
 use jiff::Timestamp;
-use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, SanType,
-};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use tokio::sync::Mutex;
 
-use crate::config::CertificateSource;
-
-/// How long a certificate made here is valid, and how long before now its validity begins, for clocks that are behind.
-const VALID: i64 = 365 * 24 * 3600;
-const BEFORE: i64 = 3600;
+use super::RELOAD;
+use crate::config::{CertificateSource, ServingConfig};
 
 /// The file names that the Go managers use in `--cert-dir`.
 const STEM: &str = "cloud-controller-manager";
 
 /// A certificate with its chain, and its key.
 #[derive(Debug)]
-pub(super) struct Identity {
-    pub(super) chain: Vec<CertificateDer<'static>>,
-    pub(super) key: PrivateKeyDer<'static>,
+struct Pair {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
 }
 
 /// Why there is no certificate.
@@ -43,47 +47,297 @@ pub enum CertificateError {
     /// A certificate could not be made.
     #[error("making a certificate: {0}")]
     Make(#[from] rcgen::Error),
-    /// Certificate and key do not fit, or TLS cannot be set up with them.
+    /// Certificate and key do not fit.
+    #[error("{file}: {source}")]
+    Mismatch {
+        /// The file of the certificate.
+        file: String,
+        /// What does not fit.
+        source: rustls::Error,
+    },
+    /// TLS cannot be set up.
     #[error("setting up TLS: {0}")]
     Tls(#[from] rustls::Error),
 }
 
-/// Gets the certificate. `address` becomes one of its names if it is a specific one.
-///
-/// Reads and writes files and blocks for it: this is done once, at start.
-pub(super) fn obtain(
-    source: &CertificateSource,
+/// All certificates that are served; the one for a connection is chosen by the name that the client asks for.
+pub(super) struct Certificates {
     address: IpAddr,
-    now: Timestamp,
-) -> Result<Identity, CertificateError> {
-    match source {
-        CertificateSource::Memory => Ok(make(address, now)?.identity),
-        CertificateSource::Files { certificate, key } => read(certificate, key),
-        CertificateSource::Directory(directory) => {
-            let (certificate, key) = (
-                directory.join(format!("{STEM}.crt")),
-                directory.join(format!("{STEM}.key")),
-            );
-            read(&certificate, &key).or_else(|_| {
-                let made = make(address, now)?;
-                std::fs::create_dir_all(directory).map_err(|error| fault(directory, error))?;
-                write(&certificate, &made.certificate_pem, 0o644)?;
-                write(&key, &made.key_pem, 0o600)?;
-                Ok(made.identity)
+    clock: Arc<dyn Clock>,
+    provider: Arc<CryptoProvider>,
+    /// What is served now. Held for moments only.
+    served: RwLock<Arc<Served>>,
+    /// Where it comes from; one refresh at a time.
+    sources: Mutex<Sources>,
+}
+
+struct Sources {
+    main: Source,
+    named: Vec<Named>,
+}
+
+enum Source {
+    /// Made here, to be made again at this time.
+    Made {
+        due: Timestamp,
+    },
+    Files(Files),
+}
+
+struct Named {
+    files: Files,
+    names: Vec<String>,
+}
+
+/// A pair of files, and what was last seen in them.
+struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+    /// A sum of the contents that were looked at last, whether they were good or bad; none if they could not be read.
+    seen: Option<u64>,
+}
+
+/// What is served at one time.
+#[derive(Clone)]
+struct Served {
+    main: Arc<CertifiedKey>,
+    /// By the place in the list; the earlier one wins where two have a name in common.
+    named: Vec<(Vec<String>, Arc<CertifiedKey>)>,
+    by_name: BTreeMap<String, Arc<CertifiedKey>>,
+}
+
+impl Certificates {
+    /// Gets all certificates. Reads and writes files and blocks for it: this is done at start.
+    pub(super) fn obtain(config: &ServingConfig, clock: Arc<dyn Clock>) -> Result<Self, CertificateError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let (main, source) = match &config.certificate {
+            CertificateSource::Memory => {
+                let now = clock.now();
+                let made = made::make(config.address, now)?;
+                let due = made::renewal(now);
+                (
+                    certified(made.pair, Path::new("memory"), &provider)?,
+                    Source::Made { due },
+                )
+            }
+            CertificateSource::Files { certificate, key } => {
+                let mut files = Files::new(certificate, key);
+                (files.load(&provider)?, Source::Files(files))
+            }
+            CertificateSource::Directory(directory) => {
+                let mut files = Files::new(
+                    &directory.join(format!("{STEM}.crt")),
+                    &directory.join(format!("{STEM}.key")),
+                );
+                let main = files.load(&provider).or_else(|_| {
+                    let made = made::make(config.address, clock.now())?;
+                    std::fs::create_dir_all(directory).map_err(|error| fault(directory, error))?;
+                    write(&files.certificate, &made.certificate_pem, 0o644)?;
+                    write(&files.key, &made.key_pem, 0o600)?;
+                    files.load(&provider)
+                })?;
+                (main, Source::Files(files))
+            }
+        };
+        let mut served = Served {
+            main,
+            named: Vec::new(),
+            by_name: BTreeMap::new(),
+        };
+        let mut named = Vec::new();
+        for one in &config.named_certificates {
+            let mut files = Files::new(&one.certificate, &one.key);
+            let key = files.load(&provider)?;
+            served.named.push((names::of(&one.names, &key), key));
+            named.push(Named {
+                files,
+                names: one.names.clone(),
+            });
+        }
+        served.index();
+        Ok(Self {
+            address: config.address,
+            clock,
+            provider,
+            served: RwLock::new(Arc::new(served)),
+            sources: Mutex::new(Sources { main: source, named }),
+        })
+    }
+
+    /// Looks for new certificates now and then. Never returns.
+    pub(super) async fn keep_fresh(&self) {
+        loop {
+            tokio::time::sleep(RELOAD).await;
+            self.refresh().await;
+        }
+    }
+
+    /// Takes over what is new and good. What is new and bad is logged once, and the certificate before stays.
+    pub(super) async fn refresh(&self) {
+        let mut sources = self.sources.lock().await;
+        let Sources { main, named } = &mut *sources;
+        let mut next = Served::clone(&self.served());
+        let mut is_new = false;
+        match main {
+            Source::Made { due } if self.clock.now() >= *due => {
+                let now = self.clock.now();
+                let made = made::make(self.address, now)
+                    .map_err(CertificateError::from)
+                    .and_then(|made| certified(made.pair, Path::new("memory"), &self.provider));
+                match made {
+                    Ok(key) => {
+                        tracing::info!("Serving certificate renewed");
+                        next.main = key;
+                        *due = made::renewal(now);
+                        is_new = true;
+                    }
+                    Err(error) => {
+                        tracing::error!(err = %error, "Serving certificate could not be renewed, the old one stays");
+                    }
+                }
+            }
+            Source::Made { .. } => {}
+            Source::Files(files) => {
+                if let Some(key) = files.reload(&self.provider).await {
+                    next.main = key;
+                    is_new = true;
+                }
+            }
+        }
+        for (one, served) in named.iter_mut().zip(&mut next.named) {
+            if let Some(key) = one.files.reload(&self.provider).await {
+                *served = (names::of(&one.names, &key), key);
+                is_new = true;
+            }
+        }
+        if is_new {
+            next.index();
+            *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(next);
+        }
+    }
+
+    fn served(&self) -> Arc<Served> {
+        Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The certificate for a client that asks for this name, or for none.
+    fn choose(&self, name: Option<&str>) -> Arc<CertifiedKey> {
+        let served = self.served();
+        let named = name.and_then(|name| {
+            let name = name.trim_end_matches('.').to_ascii_lowercase();
+            served.by_name.get(&name).or_else(|| {
+                let (_, domain) = name.split_once('.')?;
+                served.by_name.get(&format!("*.{domain}"))
             })
+        });
+        Arc::clone(named.unwrap_or(&served.main))
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.choose(hello.server_name()))
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificates").finish_non_exhaustive()
+    }
+}
+
+impl Served {
+    fn index(&mut self) {
+        self.by_name.clear();
+        for (names, key) in &self.named {
+            for name in names {
+                self.by_name
+                    .entry(name.clone())
+                    .or_insert_with(|| Arc::clone(key));
+            }
         }
     }
 }
 
-fn read(certificate: &Path, key: &Path) -> Result<Identity, CertificateError> {
-    let chain: Vec<_> = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect)
-        .map_err(|error| fault(certificate, error))?;
-    if chain.is_empty() {
-        return Err(fault(certificate, "no certificate in it"));
+impl Files {
+    fn new(certificate: &Path, key: &Path) -> Self {
+        Self {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
+            seen: None,
+        }
     }
-    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| fault(key, error))?;
-    Ok(Identity { chain, key })
+
+    fn load(&mut self, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, CertificateError> {
+        let read = |path: &Path| std::fs::read(path).map_err(|error| fault(path, error));
+        let contents = (read(&self.certificate)?, read(&self.key)?);
+        self.seen = Some(sum(&contents));
+        self.parse(&contents, provider)
+    }
+
+    /// The pair, if the files are not what they were and are good.
+    async fn reload(&mut self, provider: &CryptoProvider) -> Option<Arc<CertifiedKey>> {
+        let contents = async {
+            let certificate = tokio::fs::read(&self.certificate)
+                .await
+                .map_err(|error| fault(&self.certificate, error))?;
+            let key = tokio::fs::read(&self.key)
+                .await
+                .map_err(|error| fault(&self.key, error))?;
+            Ok((certificate, key))
+        };
+        let contents = contents.await;
+        let seen = contents.as_ref().ok().map(sum);
+        if seen == self.seen {
+            return None;
+        }
+        self.seen = seen;
+        match contents.and_then(|contents| self.parse(&contents, provider)) {
+            Ok(key) => {
+                tracing::info!(file = %self.certificate.display(), "Serving certificate reloaded");
+                Some(key)
+            }
+            Err(error) => {
+                tracing::error!(err = %error, "Serving certificate could not be reloaded, the old one stays");
+                None
+            }
+        }
+    }
+
+    fn parse(
+        &self,
+        (certificate, key): &(Vec<u8>, Vec<u8>),
+        provider: &CryptoProvider,
+    ) -> Result<Arc<CertifiedKey>, CertificateError> {
+        let chain: Vec<_> = CertificateDer::pem_slice_iter(certificate)
+            .collect::<Result<_, _>>()
+            .map_err(|error| fault(&self.certificate, error))?;
+        if chain.is_empty() {
+            return Err(fault(&self.certificate, "no certificate in it"));
+        }
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| fault(&self.key, error))?;
+        certified(Pair { chain, key }, &self.certificate, provider)
+    }
+}
+
+/// Checks that the key is the certificate's.
+fn certified(
+    Pair { chain, key }: Pair,
+    file: &Path,
+    provider: &CryptoProvider,
+) -> Result<Arc<CertifiedKey>, CertificateError> {
+    CertifiedKey::from_der(chain, key, provider)
+        .map(Arc::new)
+        .map_err(|source| CertificateError::Mismatch {
+            file: file.display().to_string(),
+            source,
+        })
+}
+
+fn sum(contents: &(Vec<u8>, Vec<u8>)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    contents.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn write(path: &Path, contents: &str, mode: u32) -> Result<(), CertificateError> {
@@ -106,93 +360,5 @@ fn fault(path: &Path, reason: impl ToString) -> CertificateError {
     }
 }
 
-struct Made {
-    identity: Identity,
-    certificate_pem: String,
-    key_pem: String,
-}
-
-/// A certificate for this machine, signed by an authority of its own that is thrown away.
-fn make(address: IpAddr, now: Timestamp) -> Result<Made, rcgen::Error> {
-    let second = now.as_second();
-    let authority_key = KeyPair::generate()?;
-    let mut authority = params(&format!("localhost-ca@{second}"), now);
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.key_usages = vec![
-        KeyUsagePurpose::DigitalSignature,
-        KeyUsagePurpose::KeyEncipherment,
-        KeyUsagePurpose::KeyCertSign,
-    ];
-    let authority_certificate = authority.self_signed(&authority_key)?;
-    let issuer = Issuer::new(authority, authority_key);
-
-    let key = KeyPair::generate()?;
-    let mut server = params(&format!("localhost@{second}"), now);
-    server.key_usages = vec![
-        KeyUsagePurpose::DigitalSignature,
-        KeyUsagePurpose::KeyEncipherment,
-    ];
-    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    server.subject_alt_names = vec![
-        SanType::DnsName("localhost".try_into()?),
-        SanType::IpAddress(IpAddr::from([127, 0, 0, 1])),
-    ];
-    if !address.is_unspecified() && address != IpAddr::from([127, 0, 0, 1]) {
-        server.subject_alt_names.push(SanType::IpAddress(address));
-    }
-    let certificate = server.signed_by(&key, &issuer)?;
-    Ok(Made {
-        certificate_pem: certificate.pem() + &authority_certificate.pem(),
-        key_pem: key.serialize_pem(),
-        identity: Identity {
-            chain: vec![certificate.der().clone(), authority_certificate.der().clone()],
-            key: PrivateKeyDer::Pkcs8(key.serialize_der().into()),
-        },
-    })
-}
-
-fn params(name: &str, now: Timestamp) -> CertificateParams {
-    let mut params = CertificateParams::default();
-    params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, name);
-    let epoch = rcgen::date_time_ymd(1970, 1, 1);
-    params.not_before = epoch + since_1970(now.as_second() - BEFORE);
-    params.not_after = epoch + since_1970(now.as_second() + VALID);
-    params
-}
-
-/// The last second of the year 9000: a certificate can carry no year beyond 9999.
-const LAST_SECOND: u64 = 221_876_927_999;
-
-fn since_1970(second: i64) -> Duration {
-    Duration::from_secs(u64::try_from(second).unwrap_or(0).min(LAST_SECOND))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn now() -> Timestamp {
-        Timestamp::from_second(1_780_000_000).unwrap()
-    }
-
-    #[test]
-    fn a_directory_keeps_what_was_made() {
-        let directory = tempfile::tempdir().unwrap();
-        let source = CertificateSource::Directory(directory.path().join("certs"));
-        let first = obtain(&source, IpAddr::from([0, 0, 0, 0]), now()).unwrap();
-        let second = obtain(&source, IpAddr::from([0, 0, 0, 0]), now()).unwrap();
-        assert_eq!(first.chain, second.chain);
-        assert_eq!(first.chain.len(), 2);
-    }
-
-    #[test]
-    fn a_missing_file_is_named() {
-        let source = CertificateSource::Files {
-            certificate: "/nonexistent/tls.crt".into(),
-            key: "/nonexistent/tls.key".into(),
-        };
-        let error = obtain(&source, IpAddr::from([127, 0, 0, 1]), now()).unwrap_err();
-        assert!(error.to_string().starts_with("/nonexistent/tls.crt: "), "{error}");
-    }
-}
+mod tests;

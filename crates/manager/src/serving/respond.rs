@@ -1,32 +1,62 @@
 //! Which path gets which answer.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
+use hyper::body::Body;
+use rustls::pki_types::CertificateDer;
 use serde_json::json;
 
-use super::Site;
 use super::access::Denial;
+use super::{Site, debug};
 use crate::health::{Endpoint, Verdict};
 
-const TEXT: &str = "text/plain; charset=utf-8";
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
+pub(super) const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 
+/// What is served, for `/statusz`; with `/debug/` only some of it.
+const PATHS: &[&str] = &[
+    "/configz",
+    "/debug/flags",
+    "/debug/pprof",
+    "/flagz",
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/metrics/slis",
+    "/readyz",
+    "/statusz",
+];
+
 impl Site {
-    /// Answers one request: who asks, whether they may, and then what is there.
-    pub async fn respond<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
-        let path = request.uri().path();
-        let admitted = self.access.admit(request.method(), path, request.headers()).await;
-        let response = match admitted {
-            Ok(()) => self.route(request.method(), path, request.uri().query().unwrap_or_default()),
-            Err(denial) => denied(path, request.method(), &denial),
+    /// Answers one request: who asks, whether they may, and then what is there. `peer` is the certificate that the
+    /// client showed, with its chain; empty without one.
+    pub async fn respond<B>(&self, request: Request<B>, peer: &[CertificateDer<'_>]) -> Response<Full<Bytes>>
+    where
+        B: Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        let (method, path) = (&head.method, head.uri.path());
+        let response = match self.access.admit(method, path, &head.headers, peer).await {
+            Ok(()) => {
+                let query = head.uri.query().unwrap_or_default();
+                match &self.debug {
+                    Some(set_verbosity) if debug::is_here(path) => {
+                        debug::respond(set_verbosity, method, path, query, body).await
+                    }
+                    _ => self.route(method, path, query, &head.headers),
+                }
+            }
+            Err(denial) => denied(path, method, &denial),
         };
         if endpoint(path).is_none() {
             // Probes are too many to be worth a line.
             tracing::debug!(
                 target: crate::HTTP_LOG,
-                verb = %request.method(),
+                verb = %method,
                 path,
                 code = response.status().as_u16(),
                 "HTTP"
@@ -35,25 +65,77 @@ impl Site {
         response
     }
 
-    fn route(&self, method: &Method, path: &str, query: &str) -> Response<Full<Bytes>> {
-        if *method != Method::GET && *method != Method::HEAD {
-            return plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
+    fn route(&self, method: &Method, path: &str, query: &str, headers: &HeaderMap) -> Response<Full<Bytes>> {
+        if path == "/metrics/slis" && *method == Method::DELETE {
+            self.health.slis().reset();
+            return plain(StatusCode::OK, "metrics reset\n");
         }
         if let Some((endpoint, check)) = endpoint(path) {
+            if !is_read(method) {
+                return not_allowed();
+            }
             let verdict = match check {
                 None => Some(self.health.probe(endpoint, asks_verbose(query), &excluded(query))),
                 Some(name) => self.health.probe_one(endpoint, name),
             };
             return verdict.map_or_else(not_found, health);
         }
-        match path {
-            "/metrics" => match self.metrics.render() {
-                Ok(text) => answer(StatusCode::OK, crate::metrics::CONTENT_TYPE, text),
-                Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "encoding the series failed\n"),
+        let page: &dyn Fn() -> Response<Full<Bytes>> = match path {
+            "/metrics" => &|| series(self.metrics.render()),
+            "/metrics/slis" => &|| series(self.health.slis().render()),
+            "/configz" => &|| {
+                let configz = json!({ "cloudcontrollermanager.config.k8s.io": self.pages.configz });
+                answer(StatusCode::OK, JSON, configz.to_string())
             },
-            _ => not_found(),
-        }
+            "/statusz" => &|| {
+                let has_debug = self.debug.is_some();
+                let is_there = |path: &&str| has_debug || !path.starts_with("/debug/");
+                let paths: Vec<&str> = PATHS.iter().copied().filter(is_there).collect();
+                text_for(headers, || self.pages.statusz(self.clock.now(), &paths))
+            },
+            "/flagz" => &|| text_for(headers, || self.pages.flagz()),
+            _ => return not_found(),
+        };
+        if is_read(method) { page() } else { not_allowed() }
     }
+}
+
+fn is_read(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
+}
+
+fn series(text: Result<String, std::fmt::Error>) -> Response<Full<Bytes>> {
+    match text {
+        Ok(text) => answer(StatusCode::OK, crate::metrics::CONTENT_TYPE, text),
+        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "encoding the series failed\n"),
+    }
+}
+
+/// A page that there is as text only.
+fn text_for(headers: &HeaderMap, page: impl FnOnce() -> String) -> Response<Full<Bytes>> {
+    let accepted: Vec<&str> = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|range| range.split(';').next().unwrap_or_default().trim())
+        .filter(|range| !range.is_empty())
+        .collect();
+    let takes_text = accepted
+        .iter()
+        .any(|range| matches!(*range, "*/*" | "text/*" | "text/plain"));
+    if accepted.is_empty() || takes_text {
+        answer(StatusCode::OK, TEXT, page())
+    } else {
+        plain(
+            StatusCode::NOT_ACCEPTABLE,
+            "media type not acceptable, supported media types: [text/plain]\n",
+        )
+    }
+}
+
+fn not_allowed() -> Response<Full<Bytes>> {
+    plain(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n")
 }
 
 /// Reads `/healthz` and `/healthz/name`.
@@ -68,7 +150,7 @@ fn endpoint(path: &str) -> Option<(Endpoint, Option<&str>)> {
     Some((endpoint, check))
 }
 
-fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
+pub(super) fn parameters(query: &str) -> impl Iterator<Item = (String, String)> {
     let decoded = |text: &str| {
         let text = text.replace('+', " ");
         percent_encoding::percent_decode_str(&text)
@@ -101,11 +183,11 @@ fn health(verdict: Verdict) -> Response<Full<Bytes>> {
     answer(code, TEXT, verdict.body)
 }
 
-fn not_found() -> Response<Full<Bytes>> {
+pub(super) fn not_found() -> Response<Full<Bytes>> {
     plain(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
-fn plain(code: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+pub(super) fn plain(code: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     answer(code, TEXT, text.to_owned())
 }
 
@@ -141,7 +223,7 @@ fn denied(path: &str, method: &Method, denial: &Denial) -> Response<Full<Bytes>>
     answer(code, JSON, format!("{status}\n"))
 }
 
-fn answer(code: StatusCode, content_type: &'static str, body: String) -> Response<Full<Bytes>> {
+pub(super) fn answer(code: StatusCode, content_type: &'static str, body: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = code;
     let headers = response.headers_mut();

@@ -1,0 +1,240 @@
+//! Who asks: the user that a front proxy names, the subject of a client certificate, the owner of a token, or nobody.
+//!
+//! The first that can tell wins. If none can and one of them found credentials that are wrong, the request is refused;
+//! without any credentials it is anonymous. This is the order of Kubernetes' delegating authenticator.
+
+use std::collections::BTreeMap;
+
+use bowline_kube_io::UserInfo;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use super::super::authorities::{Authority, Current, FrontProxy};
+use super::{Access, Denial};
+use crate::config::FrontProxyHeaders;
+
+const ANONYMOUS: &str = "system:anonymous";
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+const AUTHENTICATED: &str = "system:authenticated";
+
+/// The longest token that an answer is remembered for: those of service accounts have some 1,000 bytes.
+const MAX_REMEMBERED_TOKEN: usize = 8192;
+
+/// Whoever shows no credentials.
+pub(super) fn anonymous() -> UserInfo {
+    UserInfo {
+        name: ANONYMOUS.to_owned(),
+        groups: vec![UNAUTHENTICATED.to_owned()],
+        ..UserInfo::default()
+    }
+}
+
+/// A user, or nobody as far as one kind of credentials can tell; or why the credentials are wrong.
+type Found = Result<Option<UserInfo>, String>;
+
+impl Access {
+    /// Tells who asks.
+    pub(super) async fn user(
+        &self,
+        headers: &HeaderMap,
+        peer: &[CertificateDer<'_>],
+    ) -> Result<UserInfo, Denial> {
+        let mut is_wrong = false;
+        let mut settle = |found: Found, kind: &'static str| match found {
+            Ok(user) => user.map(with_group),
+            Err(reason) => {
+                tracing::debug!(kind, reason, "Credentials are not accepted");
+                is_wrong = true;
+                None
+            }
+        };
+        let Current { client, front_proxy } = self.authorities.current();
+        if let Some(proxy) = &front_proxy
+            && let Some(user) = settle(self.named_by_proxy(proxy, headers, peer), "front proxy")
+        {
+            return Ok(user);
+        }
+        if let Some(authority) = &client
+            && let Some(user) = settle(self.shown_by_certificate(authority, peer), "client certificate")
+        {
+            return Ok(user);
+        }
+        if let Some(token) = bearer(headers)
+            && let Some(user) = settle(self.owner(token).await, "token")
+        {
+            return Ok(user);
+        }
+        if is_wrong {
+            Err(Denial::Unknown)
+        } else {
+            Ok(anonymous())
+        }
+    }
+
+    fn named_by_proxy(
+        &self,
+        FrontProxy {
+            authority,
+            headers: names,
+        }: &FrontProxy,
+        headers: &HeaderMap,
+        peer: &[CertificateDer<'_>],
+    ) -> Found {
+        let Some(subject) = self.verified(authority, peer)? else {
+            return Ok(None);
+        };
+        let is_allowed = names.allowed_names.is_empty() || names.allowed_names.contains(&subject.common_name);
+        if !is_allowed {
+            return Err(format!(
+                "subject with cn={} is not in the allowed list",
+                subject.common_name
+            ));
+        }
+        Ok(named(names, headers))
+    }
+
+    fn shown_by_certificate(&self, authority: &Authority, peer: &[CertificateDer<'_>]) -> Found {
+        let Some(subject) = self.verified(authority, peer)? else {
+            return Ok(None);
+        };
+        let left = subject.not_after - self.clock.now().as_second();
+        #[expect(clippy::cast_precision_loss, reason = "seconds for a histogram")]
+        self.metrics.saw_certificate(left as f64);
+        if subject.common_name.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(UserInfo {
+            name: subject.common_name,
+            groups: subject.organizations,
+            ..UserInfo::default()
+        }))
+    }
+
+    /// The subject of the client's certificate, if it shows one and this authority vouches for it.
+    fn verified(
+        &self,
+        authority: &Authority,
+        peer: &[CertificateDer<'_>],
+    ) -> Result<Option<Subject>, String> {
+        let Some((certificate, chain)) = peer.split_first() else {
+            return Ok(None);
+        };
+        let now = self.clock.now().as_second().max(0).unsigned_abs();
+        let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now));
+        authority
+            .verifier
+            .verify_client_cert(certificate, chain, now)
+            .map_err(|error| error.to_string())?;
+        Subject::of(certificate).map(Some)
+    }
+
+    async fn owner(&self, token: &str) -> Found {
+        // Without anybody to ask, a token says nothing.
+        let Some(reviews) = &self.reviews else {
+            return Ok(None);
+        };
+        let refused = || "nobody's token".to_owned();
+        if let Some(known) = self.tokens.recall(token) {
+            return known.map(Some).ok_or_else(refused);
+        }
+        let _turn = self.turns.acquire().await;
+        // Whoever waited may find that the one before asked the same.
+        if let Some(known) = self.tokens.recall(token) {
+            return known.map(Some).ok_or_else(refused);
+        }
+        match reviews.token(token).await {
+            Ok(user) => {
+                if token.len() <= MAX_REMEMBERED_TOKEN {
+                    self.tokens
+                        .remember(token.to_owned(), user.clone(), self.ttl.token);
+                }
+                user.map(Some).ok_or_else(refused)
+            }
+            Err(error) => {
+                tracing::warn!(error, "Reviewing a token failed");
+                Err(error)
+            }
+        }
+    }
+}
+
+/// What a certificate says about its holder.
+struct Subject {
+    common_name: String,
+    organizations: Vec<String>,
+    /// The end of its validity, in seconds since 1970.
+    not_after: i64,
+}
+
+impl Subject {
+    fn of(certificate: &CertificateDer<'_>) -> Result<Self, String> {
+        let (_, certificate) = X509Certificate::from_der(certificate).map_err(|error| error.to_string())?;
+        let subject = certificate.subject();
+        Ok(Self {
+            common_name: subject
+                .iter_common_name()
+                .last()
+                .and_then(|name| name.as_str().ok())
+                .unwrap_or_default()
+                .to_owned(),
+            organizations: subject
+                .iter_organization()
+                .filter_map(|name| name.as_str().ok())
+                .map(str::to_owned)
+                .collect(),
+            not_after: certificate.validity().not_after.timestamp(),
+        })
+    }
+}
+
+/// The user that the headers of a front proxy name.
+fn named(names: &FrontProxyHeaders, headers: &HeaderMap) -> Option<UserInfo> {
+    let values = |name: &String| headers.get_all(name.as_str()).into_iter();
+    let texts = |name: &String| {
+        values(name)
+            .filter_map(|value| value.to_str().ok())
+            .filter(|value| !value.is_empty())
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let first = |list: &[String]| list.iter().find_map(|name| texts(name).into_iter().next());
+    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for prefix in &names.extra_prefix {
+        let prefix = prefix.to_ascii_lowercase();
+        for (name, value) in headers {
+            if let Some(key) = name.as_str().strip_prefix(&prefix)
+                && let Ok(value) = value.to_str()
+            {
+                let key = percent_encoding::percent_decode_str(key).decode_utf8_lossy();
+                extra.entry(key.into_owned()).or_default().push(value.to_owned());
+            }
+        }
+    }
+    Some(UserInfo {
+        name: first(&names.username)?,
+        uid: first(&names.uid).unwrap_or_default(),
+        groups: names.group.iter().flat_map(texts).collect(),
+        extra,
+    })
+}
+
+/// Whoever showed credentials is in the group of those who did, unless the groups speak of it already.
+fn with_group(mut user: UserInfo) -> UserInfo {
+    let is_told = user
+        .groups
+        .iter()
+        .any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED);
+    if user.name != ANONYMOUS && !is_told {
+        user.groups.push(AUTHENTICATED.to_owned());
+    }
+    user
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}

@@ -1,0 +1,154 @@
+//! `/debug/`: the verbosity of the log, and what there is of Go's profiles.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HeaderValue, LOCATION};
+use http::{Method, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Body;
+
+use super::SetVerbosity;
+use super::respond::{HTML, TEXT, answer, not_found, plain};
+
+/// A number has a few digits, and they come at once.
+const MAX_BODY: usize = 64;
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// Go's profiles, and why there is none of them here.
+const NOT_THERE: &[(&str, &str)] = &[
+    (
+        "allocs",
+        "allocations are not sampled by this program's allocator",
+    ),
+    (
+        "block",
+        "waiting is not recorded: all work is done by tasks on one thread",
+    ),
+    (
+        "goroutine",
+        "there are no goroutines: all work is done by tasks on one thread",
+    ),
+    ("heap", "allocations are not sampled by this program's allocator"),
+    (
+        "mutex",
+        "waiting is not recorded: all work is done by tasks on one thread",
+    ),
+    ("symbol", "profiles carry the names of functions themselves"),
+    ("threadcreate", "all work is done by tasks on one thread"),
+    (
+        "trace",
+        "there is no execution tracer: raise the verbosity at /debug/flags/v instead",
+    ),
+];
+
+/// Whether the path is one of these.
+pub(super) fn is_here(path: &str) -> bool {
+    path.starts_with("/debug/flags") || path.starts_with("/debug/pprof")
+}
+
+/// Answers what is below `/debug/`.
+pub(super) async fn respond<B>(
+    set_verbosity: &SetVerbosity,
+    method: &Method,
+    path: &str,
+    query: &str,
+    body: B,
+) -> Response<Full<Bytes>>
+where
+    B: Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match path {
+        "/debug/flags/v" if *method == Method::PUT => verbosity(set_verbosity, body).await,
+        "/debug/flags/v" => plain(StatusCode::NOT_ACCEPTABLE, "unsupported http method\n"),
+        "/debug/flags" | "/debug/flags/" => flags(),
+        "/debug/pprof" => moved("/debug/pprof/"),
+        "/debug/pprof/" => profiles(),
+        "/debug/pprof/profile" => cpu_profile(query).await,
+        _ => {
+            let name = path.strip_prefix("/debug/pprof/");
+            let reason = name.and_then(|name| NOT_THERE.iter().find(|(known, _)| *known == name));
+            reason.map_or_else(not_found, |(_, reason)| absent(reason))
+        }
+    }
+}
+
+async fn verbosity<B>(set: &SetVerbosity, body: B) -> Response<Full<Bytes>>
+where
+    B: Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let body = tokio::time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect()).await;
+    let Ok(Ok(body)) = body else {
+        return plain(StatusCode::BAD_REQUEST, "error reading request body\n");
+    };
+    let body = body.to_bytes();
+    let text = String::from_utf8_lossy(&body);
+    match text.trim().parse::<u32>() {
+        Ok(level) => {
+            set(u8::try_from(level).unwrap_or(u8::MAX));
+            let said = format!("successfully set klog.logging.verbosity to {level}\n");
+            answer(StatusCode::OK, TEXT, said)
+        }
+        Err(error) => {
+            let said = format!(
+                "failed set klog.logging.verbosity {}: {error}\n",
+                text.escape_debug()
+            );
+            answer(StatusCode::BAD_REQUEST, TEXT, said)
+        }
+    }
+}
+
+fn flags() -> Response<Full<Bytes>> {
+    let page = "<html><head><title>/debug/flags/</title></head><body>\n\
+                /debug/flags/<br>\nflags that can be changed with PUT:<br>\n<a href=\"/debug/flags/v\">v</a><br>\n\
+                </body></html>\n";
+    answer(StatusCode::OK, HTML, page.to_owned())
+}
+
+fn profiles() -> Response<Full<Bytes>> {
+    let mut page = String::from(
+        "<html><head><title>/debug/pprof/</title></head><body>\n/debug/pprof/<br>\n\
+         <a href=\"profile\">profile</a>: where the processor's time goes, for ?seconds=N<br>\n",
+    );
+    for (name, reason) in NOT_THERE {
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "{name}: not here, {reason}<br>");
+    }
+    page.push_str("</body></html>\n");
+    answer(StatusCode::OK, HTML, page)
+}
+
+fn moved(to: &'static str) -> Response<Full<Bytes>> {
+    let mut response = answer(
+        StatusCode::FOUND,
+        HTML,
+        format!("<a href=\"{to}\">Found</a>.\n\n"),
+    );
+    response
+        .headers_mut()
+        .insert(LOCATION, HeaderValue::from_static(to));
+    response
+}
+
+fn absent(reason: &str) -> Response<Full<Bytes>> {
+    answer(
+        StatusCode::NOT_IMPLEMENTED,
+        TEXT,
+        format!("not implemented: {reason}\n"),
+    )
+}
+
+#[cfg(not(feature = "cpu-profile"))]
+#[expect(clippy::unused_async, reason = "the one that takes a profile waits for it")]
+async fn cpu_profile(_: &str) -> Response<Full<Bytes>> {
+    absent("this program was built without the feature `cpu-profile`")
+}
+
+#[cfg(feature = "cpu-profile")]
+async fn cpu_profile(query: &str) -> Response<Full<Bytes>> {
+    super::profile::respond(query).await
+}
