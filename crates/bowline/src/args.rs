@@ -1,5 +1,6 @@
 //! The command line: one table of flags, and what becomes of it.
 
+mod configz;
 pub mod duration;
 pub mod features;
 mod flag;
@@ -7,6 +8,7 @@ mod help;
 mod options;
 mod parse;
 mod quantity;
+mod serving;
 mod table;
 mod validate;
 mod value;

@@ -4,6 +4,7 @@ mod fields;
 mod json;
 mod klog;
 mod streams;
+mod verbosity;
 
 use std::collections::BTreeMap;
 
@@ -17,16 +18,18 @@ use crate::args::{LoggingFormat, LoggingOptions};
 use fields::Fields;
 
 pub use streams::{Sink, Streams};
+pub use verbosity::Verbosity;
 
 /// Starts logging for the whole process. A second call changes nothing.
 ///
 /// Who asks for a split stream with a buffer flushes the result from time to time, and at the end.
-pub fn start(options: LoggingOptions) -> Streams {
+pub fn start(options: LoggingOptions) -> (Streams, Verbosity) {
     let streams = Streams::of_process(options.split);
-    let log = log_to(options, streams.clone(), Timestamp::now);
+    let verbosity = Verbosity::new(options.verbosity);
+    let log = log_with(options, verbosity.clone(), streams.clone(), Timestamp::now);
     // The only error is that somebody logs already: then that one goes on.
     let _ = tracing::subscriber::set_global_default(log);
-    streams
+    (streams, verbosity)
 }
 
 /// A log that writes all lines to `sink` and tells the time by `now`.
@@ -40,8 +43,20 @@ pub fn log_to(
     streams: Streams,
     now: fn() -> Timestamp,
 ) -> impl Subscriber + Send + Sync {
+    let verbosity = Verbosity::new(options.verbosity);
+    log_with(options, verbosity, streams, now)
+}
+
+/// The same, as talkative as `verbosity` is at the time, whatever the options say.
+pub fn log_with(
+    options: LoggingOptions,
+    verbosity: Verbosity,
+    streams: Streams,
+    now: fn() -> Timestamp,
+) -> impl Subscriber + Send + Sync {
     Registry::default().with(Log {
         options,
+        verbosity,
         streams,
         now,
         process: std::process::id(),
@@ -50,6 +65,7 @@ pub fn log_to(
 
 struct Log {
     options: LoggingOptions,
+    verbosity: Verbosity,
     streams: Streams,
     now: fn() -> Timestamp,
     process: u32,
@@ -86,7 +102,7 @@ impl Log {
             .modules
             .iter()
             .find(|(pattern, _)| stem.is_some_and(|stem| matches(pattern, stem)))
-            .map_or(self.options.verbosity, |(_, level)| *level)
+            .map_or_else(|| self.verbosity.level(), |(_, level)| *level)
     }
 }
 

@@ -265,4 +265,30 @@ mod tests {
         assert!(health.probe_one(Endpoint::Live, "caches").is_none());
         assert!(!health.probe_one(Endpoint::Ready, "caches").unwrap().passed);
     }
+
+    #[test]
+    fn results_are_counted_until_they_are_reset() {
+        let health = health();
+        let excluded = ["leaderElection".to_owned()];
+        health.probe(Endpoint::Health, false, &[]);
+        health.probe(Endpoint::Health, false, &excluded);
+        let text = health.slis().render().unwrap();
+        for line in [
+            r#"kubernetes_healthcheck{name="leaderElection",type="healthz"} 1"#,
+            r#"kubernetes_healthcheck{name="service-lb-controller",type="healthz"} 0"#,
+            r#"kubernetes_healthchecks_total{name="leaderElection",type="healthz",status="success"} 1"#,
+            r#"kubernetes_healthchecks_total{name="service-lb-controller",type="healthz",status="error"} 2"#,
+        ] {
+            let mut wanted: Vec<&str> = line.split(['{', ',', '}']).collect();
+            wanted.sort_unstable();
+            let has = text.lines().any(|found| {
+                let mut found: Vec<&str> = found.split(['{', ',', '}']).collect();
+                found.sort_unstable();
+                found == wanted
+            });
+            assert!(has, "{line} is missing in\n{text}");
+        }
+        health.slis().reset();
+        assert!(!health.slis().render().unwrap().contains("leaderElection"));
+    }
 }

@@ -120,10 +120,15 @@ impl Metrics {
     ///
     /// A series that cannot be written.
     pub fn render(&self) -> Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
-        Ok(exposition::from_open_metrics(&text))
+        page(&self.registry)
     }
+}
+
+/// The series of a registry as text.
+pub(crate) fn page(registry: &Registry) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, registry)?;
+    Ok(exposition::from_open_metrics(&text))
 }
 
 impl Series {

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bowline_manager::config::{
-    AccessConfig, CertificateSource, Config, DeletionSettings, ElectionConfig, LoopSettings, ServingConfig,
-};
+use bowline_manager::config::{Config, DeletionSettings, ElectionConfig, LoopSettings, ServingConfig};
 use bowline_manager::loops::LoopSelection;
 
+use super::configz;
 use super::features;
 use super::flag::Status;
 use super::parse::Flags;
+use super::serving;
 use super::table;
 use super::validate::Checks;
 use crate::version::Version;
@@ -38,6 +38,8 @@ pub struct Options {
     pub idle_flags: Vec<&'static str>,
     /// Flags on the command line that should not be used any more.
     pub deprecated_flags: Vec<&'static str>,
+    /// The configuration in effect, as `/configz` shows it.
+    pub configz: serde_json::Value,
     /// Each flag with its value, for the log.
     pub flags: Vec<(&'static str, String)>,
 }
@@ -126,7 +128,7 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
             service_accounts: flags.switch("use-service-account-credentials"),
             ..Config::default()
         },
-        serving: serving(flags, &mut checks),
+        serving: serving::resolve(flags, &mut checks),
         logging: logging(flags, &mut checks),
         idle_gates: gates
             .iter()
@@ -136,6 +138,7 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
             .collect(),
         idle_flags: given_with(flags, Status::Accepted),
         deprecated_flags: given_with(flags, Status::Deprecated),
+        configz: configz::page(flags),
         flags: flags.all().collect(),
     }
 }
@@ -236,45 +239,6 @@ fn settings(checks: &mut Checks<'_>) -> LoopSettings {
         },
         service_workers: checks.workers("concurrent-service-syncs", 1),
     }
-}
-
-fn serving(flags: &Flags, checks: &mut Checks<'_>) -> Option<ServingConfig> {
-    let port = checks.port("secure-port");
-    let webhook_port = checks.port("webhook-secure-port");
-    if port != 0 && port == webhook_port {
-        checks.fault(format!(
-            "--secure-port and --webhook-secure-port must differ, both are {port}"
-        ));
-    }
-    let certificate = match (path(flags, "tls-cert-file"), path(flags, "tls-private-key-file")) {
-        (Some(certificate), Some(key)) => CertificateSource::Files { certificate, key },
-        (None, None) => {
-            path(flags, "cert-dir").map_or(CertificateSource::Memory, CertificateSource::Directory)
-        }
-        _ => {
-            checks.fault("--tls-cert-file and --tls-private-key-file must be given together");
-            CertificateSource::Memory
-        }
-    };
-    let streams = checks.at_least("http2-max-streams-per-connection", 0);
-    let access = AccessConfig {
-        always_allowed: flags.list("authorization-always-allow-paths"),
-        token_ttl: checks.pause("authentication-token-webhook-cache-ttl"),
-        granted_ttl: checks.pause("authorization-webhook-cache-authorized-ttl"),
-        refused_ttl: checks.pause("authorization-webhook-cache-unauthorized-ttl"),
-    };
-    let requires_tls13 = checks.tls_version("tls-min-version");
-    checks.request_headers();
-    (port != 0).then(|| ServingConfig {
-        address: flags.ip("bind-address"),
-        port,
-        shares_port: flags.switch("permit-port-sharing"),
-        certificate,
-        requires_tls13,
-        http2: !flags.switch("disable-http2-serving"),
-        http2_streams: u32::try_from(streams).ok().filter(|streams| *streams > 0),
-        access,
-    })
 }
 
 fn logging(flags: &Flags, checks: &mut Checks<'_>) -> LoggingOptions {

@@ -272,6 +272,10 @@ reader!(
     list, List, Vec<String>
 );
 reader!(
+    /// A list of whole numbers.
+    ints, Ints, Vec<i64>
+);
+reader!(
     /// An IP address.
     ip, Ip, std::net::IpAddr
 );

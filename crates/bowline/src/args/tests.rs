@@ -369,3 +369,111 @@ fn help_shows_every_flag_that_is_not_hidden() {
             .join("\n")
     );
 }
+
+#[test]
+fn what_tls_cannot_serve_is_dropped_and_what_nobody_knows_is_refused() {
+    let serving = |words: &[&str]| resolved(words).serving.unwrap();
+    let some = "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_128_CBC_SHA";
+    assert!(serving(&[some]).tls.cipher_suites.is_some());
+    assert!(serving(&["--tls-curve-preferences=4588,29"]).tls.groups.is_some());
+    assert!(serving(&["--tls-min-version=VersionTLS13"]).tls.requires_tls13);
+    assert_eq!(
+        wrong(&["--tls-cipher-suites=TLS_FAST"]),
+        ["--tls-cipher-suites: TLS_FAST is not known"]
+    );
+    assert_eq!(
+        wrong(&["--webhook-tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA"]),
+        ["--webhook-tls-cipher-suites: none of TLS_RSA_WITH_RC4_128_SHA can be served"]
+    );
+    assert_eq!(
+        wrong(&["--tls-curve-preferences=25"]),
+        ["--tls-curve-preferences: none of 25 can be served"]
+    );
+}
+
+#[test]
+fn named_certificates_have_two_files_and_maybe_patterns() {
+    let named = resolved(&[
+        "--tls-sni-cert-key=a.crt,a.key",
+        "--tls-sni-cert-key=b.crt,b.key:*.b,c",
+    ])
+    .serving
+    .unwrap()
+    .named_certificates;
+    assert_eq!(named[0].names, Vec::<String>::new());
+    assert_eq!(named[1].certificate.to_str(), Some("b.crt"));
+    assert_eq!(named[1].key.to_str(), Some("b.key"));
+    assert_eq!(named[1].names, ["*.b", "c"]);
+    assert_eq!(
+        wrong(&["--tls-sni-cert-key=a.crt"]),
+        ["--tls-sni-cert-key: \"a.crt\" is not of the form cert,key or cert,key:pattern,pattern"]
+    );
+}
+
+#[test]
+fn no_webhook_is_known() {
+    assert!(resolved(&["--webhooks=*"]).serving.is_some());
+    assert_eq!(
+        wrong(&["--webhooks=*,mine,-yours"]),
+        [
+            "\"mine\" is not in the list of known webhooks",
+            "\"yours\" is not in the list of known webhooks"
+        ]
+    );
+    assert_eq!(
+        wrong(&["--webhook-tls-cert-file=a"]),
+        ["--webhook-tls-cert-file and --webhook-tls-private-key-file must be given together"]
+    );
+}
+
+#[test]
+fn who_is_believed_comes_from_flags_or_is_looked_up() {
+    use bowline_manager::config::Lookup;
+    let access = |words: &[&str]| resolved(words).serving.unwrap().access;
+    assert_eq!(access(&[]).lookup, Lookup::Required);
+    assert_eq!(
+        access(&["--authentication-tolerate-lookup-failure"]).lookup,
+        Lookup::Tolerated
+    );
+    assert_eq!(access(&["--authentication-skip-lookup"]).lookup, Lookup::Skipped);
+    let proxy = access(&[
+        "--requestheader-client-ca-file=ca.crt",
+        "--requestheader-allowed-names=a,b",
+        "--requestheader-uid-headers=x-remote-uid",
+    ])
+    .front_proxy
+    .unwrap();
+    assert_eq!(proxy.headers.allowed_names, ["a", "b"]);
+    assert_eq!(proxy.headers.username, ["x-remote-user"]);
+    assert_eq!(proxy.headers.uid, ["x-remote-uid"]);
+    assert!(!access(&["--feature-gates=RemoteRequestHeaderUID=false"]).front_proxy_uids);
+    assert_eq!(
+        wrong(&["--authorization-always-allow-paths=/a*b"]),
+        ["--authorization-always-allow-paths: only trailing * allowed in \"/a*b\""]
+    );
+}
+
+#[test]
+fn a10_configz_shows_the_configuration_in_effect_in_eight_parts() {
+    let configz = resolved(&["--leader-elect-lease-duration=20s", "--controllers=*,-route"]).configz;
+    let parts: Vec<&String> = configz.as_object().unwrap().keys().collect();
+    assert_eq!(
+        parts,
+        [
+            "Generic",
+            "KubeCloudShared",
+            "NodeController",
+            "NodeStatusUpdateFrequency",
+            "ServiceController",
+            "Webhook",
+            "apiVersion",
+            "kind",
+        ]
+    );
+    let generic = &configz["Generic"];
+    assert_eq!(generic["LeaderElection"]["leaseDuration"], "20s");
+    assert_eq!(generic["MinResyncPeriod"], "12h0m0s");
+    assert_eq!(generic["Controllers"], serde_json::json!(["*", "-route"]));
+    assert_eq!(generic["Port"], 10258);
+    assert_eq!(configz["KubeCloudShared"]["CloudProvider"]["Name"], "cloudscale");
+}

@@ -32,24 +32,44 @@ pub(super) async fn api_server(
     Kube::connect(&target, kube).await
 }
 
-/// The API server that reviews requests to the secure port: the one of this kubeconfig, else the one of the loops.
-pub(super) async fn reviewer(
+/// The API server that the secure port asks about its clients.
+pub(super) struct Delegate {
+    /// The API server.
+    pub(super) kube: Kube,
+    /// Whether the operator or the pod names it; else it is only the one that the loops use.
+    pub(super) is_named: bool,
+}
+
+/// The API server of this kubeconfig; else, in a pod, the one of the pod's cluster; else the one of the loops.
+///
+/// The Go managers ask nobody in the last case. Here, who may read the cluster's metrics may read the manager's there,
+/// too; but nothing is looked up, and nothing can fail at start.
+pub(super) async fn delegate(
     options: &Options,
     surroundings: &Surroundings,
     kubeconfig: Option<&Path>,
     of_loops: &Kube,
-) -> Result<Kube, ConnectError> {
-    let Some(path) = kubeconfig else {
-        return Ok(of_loops.clone());
-    };
+) -> Result<Delegate, ConnectError> {
     let target = ConnectOptions {
-        kubeconfig: Some(path.to_owned()),
+        kubeconfig: kubeconfig.map(Path::to_owned),
         environment: surroundings.environment.clone(),
         ..ConnectOptions::default()
     };
-    Kube::connect(
-        &target,
-        KubeOptions::new(options.version.user_agent(&options.program)),
-    )
-    .await
+    let is_pod_of_loops = options.kube.kubeconfig.is_none() && options.kube.master.is_none();
+    if kubeconfig.is_none() && is_pod_of_loops {
+        return Ok(Delegate {
+            kube: of_loops.clone(),
+            is_named: true,
+        });
+    }
+    let kube = KubeOptions::new(options.version.user_agent(&options.program));
+    match Kube::connect(&target, kube).await {
+        Ok(kube) => Ok(Delegate { kube, is_named: true }),
+        Err(error) if kubeconfig.is_some() => Err(error),
+        // This is no pod.
+        Err(_) => Ok(Delegate {
+            kube: of_loops.clone(),
+            is_named: false,
+        }),
+    }
 }

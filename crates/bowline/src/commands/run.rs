@@ -4,18 +4,19 @@ use std::future::Future;
 use std::sync::Arc;
 
 use bowline_cloud_http::CancellationToken;
-use bowline_kube_io::{Kube, KubeMetrics};
+use bowline_kube_io::{Clock as _, Kube, KubeMetrics, SystemClock};
+use bowline_manager::config::Lookup;
 use bowline_manager::health::Health;
 use bowline_manager::metrics::process::ProcessCollector;
 use bowline_manager::metrics::{BuildInfo, Metrics};
-use bowline_manager::serving::{Server, Site};
+use bowline_manager::serving::{Authorities, Pages, Server, SetVerbosity, Site, SiteParts};
 use bowline_manager::{End, FencingGate, KubeReviews, Manager};
-use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Surroundings, connect, exit};
 use crate::args::Options;
+use crate::logging::Verbosity;
 use crate::version::Version;
 use crate::{logging, providers};
 
@@ -32,7 +33,7 @@ fn fatal(code: u8) -> impl Fn(String) -> Fatal {
 /// Runs the manager; gives the exit status.
 #[must_use]
 pub fn run(options: Options, surroundings: Surroundings) -> u8 {
-    let log = logging::start(options.logging.clone());
+    let (log, verbosity) = logging::start(options.logging.clone());
     tracing::info!(version = options.version.git_version, "Version");
     logging::flags(options.logging.verbosity, &options.flags);
     for gate in &options.idle_gates {
@@ -56,7 +57,12 @@ pub fn run(options: Options, surroundings: Surroundings) -> u8 {
     };
     let manager = async {
         match Signals::listen() {
-            Ok(signals) => until_signalled(signals, |stop| start(options, surroundings, stop)).await,
+            Ok(signals) => {
+                until_signalled(signals, |stop| {
+                    start(options, surroundings, stop, Some(verbosity))
+                })
+                .await
+            }
             Err(error) => Err(Fatal {
                 text: format!("could not listen to signals: {error}"),
                 code: exit::FATAL,
@@ -79,9 +85,10 @@ pub fn run(options: Options, surroundings: Surroundings) -> u8 {
 
 /// Runs the manager in the caller's runtime until `stop`; gives the exit status.
 ///
-/// For a program that holds a manager, such as the demo: it takes no signals, and the log is the caller's.
+/// For a program that holds a manager, such as the demo: it takes no signals, and the log is the caller's, so that
+/// `/debug/`, which changes its verbosity, is not served.
 pub async fn run_until(options: Options, surroundings: Surroundings, stop: CancellationToken) -> u8 {
-    start(options, surroundings, stop)
+    start(options, surroundings, stop, None)
         .await
         .unwrap_or_else(|error| die(&error))
 }
@@ -142,7 +149,12 @@ where
     }
 }
 
-async fn start(options: Options, surroundings: Surroundings, stop: CancellationToken) -> Result<u8, Fatal> {
+async fn start(
+    options: Options,
+    surroundings: Surroundings,
+    stop: CancellationToken,
+    verbosity: Option<Verbosity>,
+) -> Result<u8, Fatal> {
     let gate = Arc::new(if options.manager.election.is_some() {
         FencingGate::closed()
     } else {
@@ -174,7 +186,7 @@ async fn start(options: Options, surroundings: Surroundings, stop: CancellationT
         .map_err(fatal(exit::FAILURE))?;
 
     let health = Arc::new(Health::default());
-    let server = serve(&options, &surroundings, &kube, &health, &metrics)
+    let server = serve(&options, &surroundings, &kube, &health, &metrics, verbosity)
         .await
         .map_err(fatal(exit::FAILURE))?;
     let manager = Manager {
@@ -216,25 +228,52 @@ async fn serve(
     kube: &Kube,
     health: &Arc<Health>,
     metrics: &Arc<Metrics>,
+    verbosity: Option<Verbosity>,
 ) -> Result<Option<Server>, String> {
     let Some(config) = &options.serving else {
         return Ok(None);
     };
-    let reviewer = |path| connect::reviewer(options, surroundings, path, kube);
-    let tokens = reviewer(options.kube.authentication.as_deref())
+    let delegate = |path| connect::delegate(options, surroundings, path, kube);
+    let tokens = delegate(options.kube.authentication.as_deref())
         .await
         .map_err(|error| error.to_string())?;
-    let access = reviewer(options.kube.authorization.as_deref())
+    let access = delegate(options.kube.authorization.as_deref())
         .await
         .map_err(|error| error.to_string())?;
-    let reviews = Arc::new(KubeReviews::new(&tokens, &access));
-    let site = Site::new(
-        &config.access,
-        Arc::clone(health),
-        Arc::clone(metrics),
-        Some(reviews),
-    );
-    let server = Server::bind(config, site, Timestamp::now()).map_err(|error| error.to_string())?;
+    if !tokens.is_named && config.access.lookup != Lookup::Skipped {
+        tracing::info!(
+            "Who vouches for client certificates is not looked up: there is no --authentication-kubeconfig, and \
+             this is no pod"
+        );
+    }
+    let cluster = tokens.is_named.then(|| tokens.kube.clone());
+    let authorities = Authorities::establish(&config.access, cluster)
+        .await
+        .map_err(|error| error.to_string())?;
+    let reviews = KubeReviews::new(&tokens.kube, &access.kube, metrics.serving().clone());
+    let debug = verbosity.filter(|_| config.profiling);
+    let clock = Arc::new(SystemClock);
+    let parts = SiteParts {
+        health: Arc::clone(health),
+        metrics: Arc::clone(metrics),
+        authorities,
+        reviews: Some(Arc::new(reviews)),
+        pages: Pages {
+            component: options.program.clone(),
+            version: options.version.git_version.clone(),
+            compiler: options.version.compiler.to_owned(),
+            started: clock.now(),
+            configz: options.configz.clone(),
+            flags: options
+                .flags
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
+        },
+        clock,
+        debug: debug.map(|verbosity| -> SetVerbosity { Arc::new(move |level| verbosity.set(level)) }),
+    };
+    let server = Server::bind(config, Site::new(&config.access, parts)).map_err(|error| error.to_string())?;
     if let Ok(address) = server.local_address() {
         tracing::info!(%address, "Serving securely");
     }

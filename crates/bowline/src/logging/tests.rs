@@ -166,3 +166,25 @@ async fn a_buffer_holds_info_lines_back_until_the_next_flush_and_no_others() {
     assert!(flushing.await.is_err());
     assert_eq!(lines(), [1, 2]);
 }
+
+#[test]
+fn verbosity_changes_while_the_process_runs() {
+    let verbosity = Verbosity::new(0);
+    let sink = Arc::new(Mutex::new(Vec::new()));
+    let log = log_with(
+        options(LoggingFormat::Text, 0),
+        verbosity.clone(),
+        Streams::one(sink.clone()),
+        noon,
+    );
+    tracing::subscriber::with_default(log, || {
+        let mut lines = Vec::new();
+        for level in [0, 4, 0] {
+            verbosity.set(level);
+            sink.lock().unwrap().clear();
+            talk();
+            lines.push(String::from_utf8_lossy(&sink.lock().unwrap()).lines().count());
+        }
+        assert_eq!(lines, [2, 3, 2]);
+    });
+}

@@ -59,8 +59,6 @@ impl Slis {
     ///
     /// A series that cannot be written.
     pub fn render(&self) -> Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
-        Ok(text)
+        crate::metrics::page(&self.registry)
     }
 }

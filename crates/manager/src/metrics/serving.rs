@@ -1,14 +1,8 @@
 //! The series of the secure port: who asked, how that was decided, and what the API server said about it.
 
-use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 use tokio::time::{Duration, Instant};
 
@@ -44,35 +38,11 @@ const EXPIRATION: [f64; 14] = [
     31_104_000.0,
 ];
 
-/// A counter under a name that does not end in `_total`, which the text form would add to every counter.
-#[derive(Debug, Clone, Default)]
-struct PlainCounter(Arc<AtomicU64>);
-
-impl PlainCounter {
-    fn inc(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-impl TypedMetric for PlainCounter {
-    const TYPE: MetricType = MetricType::Unknown;
-}
-
-impl EncodeMetric for PlainCounter {
-    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
-        encoder.encode_gauge(&self.0.load(Ordering::Relaxed))
-    }
-
-    fn metric_type(&self) -> MetricType {
-        Self::TYPE
-    }
-}
-
 /// The series of the secure port. Clones share them.
 #[derive(Debug, Clone)]
 pub struct ServingMetrics {
-    users: Family<Labels, PlainCounter>,
-    authentications: Family<Labels, PlainCounter>,
+    users: Family<Labels, Counter>,
+    authentications: Family<Labels, Counter>,
     authentication_seconds: Histograms,
     authorizations: Family<Labels, Counter>,
     authorization_seconds: Histograms,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bowline_kube_io::{Kube, watch_config_map};
+use bowline_kube_io::{Kube, KubeError, watch_config_map};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -103,10 +103,29 @@ impl Authorities {
         {
             match kube.config_map(NAMESPACE, NAME).await {
                 Ok(published) => this.take_over(&published.unwrap_or_default()),
-                Err(error) => return Err(AuthoritiesError::Lookup(error.to_string())),
+                Err(error) => {
+                    if matches!(error, KubeError::Forbidden(_)) {
+                        tracing::warn!(
+                            "A RoleBinding to the Role kube-system/extension-apiserver-authentication-reader is missing"
+                        );
+                    }
+                    return Err(AuthoritiesError::Lookup(error.to_string()));
+                }
             }
         }
         Ok(this)
+    }
+
+    /// Nobody vouches for anybody: client certificates say nothing.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self {
+            client_file: None,
+            proxy_file: None,
+            cluster: None,
+            takes_uids: false,
+            current: RwLock::default(),
+        }
     }
 
     pub(super) fn current(&self) -> Current {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 /// What there is to tell about the process.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Pages {
     /// The program's name.
     pub component: String,

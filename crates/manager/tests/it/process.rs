@@ -11,10 +11,11 @@ use bowline_kube_io::{Kube, KubeOptions, TokioClock};
 use bowline_manager::config::{AccessConfig, Config};
 use bowline_manager::health::{Endpoint, Health};
 use bowline_manager::metrics::{BuildInfo, Metrics};
-use bowline_manager::serving::Site;
+use bowline_manager::serving::{Authorities, Pages, Site, SiteParts};
 use bowline_manager::{End, FencingGate, Identity, KubeReviews, Manager};
+use bytes::Bytes;
 use http::Request;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Empty};
 use prometheus_client::registry::Registry;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -69,12 +70,18 @@ impl Process {
         );
         let metrics = Arc::new(Metrics::new(Registry::default(), &BuildInfo::default()));
         let health = Arc::new(Health::default());
-        let reviews = Arc::new(KubeReviews::new(&kube, &kube));
+        let reviews = KubeReviews::new(&kube, &kube, metrics.serving().clone());
         let site = Site::new(
             &AccessConfig::default(),
-            Arc::clone(&health),
-            Arc::clone(&metrics),
-            Some(reviews),
+            SiteParts {
+                health: Arc::clone(&health),
+                metrics: Arc::clone(&metrics),
+                authorities: Authorities::nobody(),
+                reviews: Some(Arc::new(reviews)),
+                pages: Pages::default(),
+                clock: Arc::clone(kube.clock()),
+                debug: None,
+            },
         );
         let asked = Arc::clone(&cloud.asked);
         let stop = CancellationToken::new();
@@ -134,7 +141,10 @@ impl Process {
         if let Some(token) = token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let response = self.site.respond(&request.body(()).unwrap()).await;
+        let response = self
+            .site
+            .respond(request.body(Empty::<Bytes>::new()).unwrap(), &[])
+            .await;
         let status = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())

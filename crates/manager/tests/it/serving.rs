@@ -2,29 +2,38 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
 
+mod client;
+mod paths;
+
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bowline_kube_io::SystemClock;
 use bowline_manager::config::{AccessConfig, CertificateSource, ServingConfig};
 use bowline_manager::health::Health;
 use bowline_manager::metrics::{BuildInfo, Metrics};
-use bowline_manager::serving::{Server, Site};
-use jiff::Timestamp;
+use bowline_manager::serving::{Authorities, Pages, Server, Site, SiteParts};
 use prometheus_client::registry::Registry;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
+use client::{Client, Pki};
+
+fn parts() -> SiteParts {
+    SiteParts {
+        health: Arc::new(Health::default()),
+        metrics: Arc::new(Metrics::new(Registry::default(), &BuildInfo::default())),
+        authorities: Authorities::nobody(),
+        reviews: None,
+        pages: Pages::default(),
+        clock: Arc::new(SystemClock),
+        debug: None,
+    }
+}
+
 fn site() -> Site {
-    let metrics = Arc::new(Metrics::new(Registry::default(), &BuildInfo::default()));
-    Site::new(
-        &AccessConfig::default(),
-        Arc::new(Health::default()),
-        metrics,
-        None,
-    )
+    Site::new(&AccessConfig::default(), parts())
 }
 
 fn config(certificate: CertificateSource) -> ServingConfig {
@@ -37,52 +46,17 @@ fn config(certificate: CertificateSource) -> ServingConfig {
     }
 }
 
-/// What a client that trusts the authority in this file is answered over the protocol it asks for.
-async fn ask(
-    server: &std::net::SocketAddr,
-    authority: &std::path::Path,
-    alpn: &[u8],
-) -> (Option<Vec<u8>>, String) {
-    let chain: Vec<_> = CertificateDer::pem_file_iter(authority)
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(chain[1].clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![alpn.to_vec()];
-    let stream = TcpStream::connect(server).await.unwrap();
-    let connector = tokio_rustls::TlsConnector::from(Arc::new(tls));
-    let mut stream = connector
-        .connect("localhost".try_into().unwrap(), stream)
-        .await
-        .unwrap();
-    let protocol = stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
-    let mut answer = Vec::new();
-    if alpn == b"http/1.1" {
-        let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-        stream.write_all(request).await.unwrap();
-        stream.read_to_end(&mut answer).await.unwrap();
-    }
-    (protocol, String::from_utf8(answer).unwrap())
-}
-
 #[tokio::test]
 async fn health_is_answered_under_a_certificate_that_clients_can_verify() {
     let directory = tempfile::tempdir().unwrap();
     let config = config(CertificateSource::Directory(directory.path().to_owned()));
-    let server = Server::bind(&config, site(), Timestamp::now()).unwrap();
+    let server = Server::bind(&config, site()).unwrap();
     let address = server.local_address().unwrap();
     let stop = CancellationToken::new();
     let run = tokio::spawn(server.run(stop.clone()));
-    let authority = directory.path().join("cloud-controller-manager.crt");
+    let client = Client::trusting(&directory.path().join("cloud-controller-manager.crt"), address);
 
-    let (protocol, answer) = ask(&address, &authority, b"http/1.1").await;
+    let (protocol, answer) = client.ask("GET", "/healthz", &[], "").await;
     assert_eq!(protocol.unwrap(), b"http/1.1");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(
@@ -94,7 +68,7 @@ async fn health_is_answered_under_a_certificate_that_clients_can_verify() {
         "{answer}"
     );
     assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
-    assert_eq!(ask(&address, &authority, b"h2").await.0.unwrap(), b"h2");
+    assert_eq!(client.protocol(b"h2").await.unwrap(), b"h2");
 
     stop.cancel();
     run.await.unwrap();
@@ -103,20 +77,46 @@ async fn health_is_answered_under_a_certificate_that_clients_can_verify() {
 
 #[tokio::test]
 async fn a_port_in_use_is_an_error_that_names_it() {
-    let taken = Server::bind(&config(CertificateSource::Memory), site(), Timestamp::now()).unwrap();
+    let taken = Server::bind(&config(CertificateSource::Memory), site()).unwrap();
     let address = taken.local_address().unwrap();
     let config = ServingConfig {
         port: address.port(),
         ..config(CertificateSource::Memory)
     };
-    let error = Server::bind(&config, site(), Timestamp::now())
-        .err()
-        .unwrap()
-        .to_string();
+    let error = Server::bind(&config, site()).err().unwrap().to_string();
     assert!(
         error.starts_with(&format!(
             "failed to create listener: failed to listen on {address}: "
         )),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn a24_a_certificate_that_is_replaced_on_disk_is_served_without_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let (old, new) = (Pki::new("old-ca"), Pki::new("new-ca"));
+    let (certificate, key) = old.write(directory.path(), "tls", "localhost", &[]);
+    let source = CertificateSource::Files { certificate, key };
+    let server = Server::bind(&config(source), site()).unwrap();
+    let address = server.local_address().unwrap();
+    let run = tokio::spawn(server.run(CancellationToken::new()));
+    let trusts = |pki: &Pki| Client::trusting(&pki.write_authority(directory.path()), address);
+    assert!(trusts(&old).answers().await);
+    assert!(!trusts(&new).answers().await);
+
+    new.write(directory.path(), "tls", "localhost", &[]);
+    // The clock stands for a moment, so that the time until the files are looked at again need not pass.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(21)).await;
+    tokio::time::resume();
+    let begun = tokio::time::Instant::now();
+    while !trusts(&new).answers().await {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "the old one is still served"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    run.abort();
 }

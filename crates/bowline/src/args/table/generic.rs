@@ -119,16 +119,15 @@ pub(super) static DEBUGGING: &[Flag] = &[
         "contention-profiling",
         Kind::Bool,
         "false",
-        "Offer profiles of lock contention, if profiling is on.",
+        "Offer profiles of lock contention. Work waits for no locks here.",
     )
-    .later(),
+    .accepted(),
     Flag::new(
         "profiling",
         Kind::Bool,
         "true",
-        "Offer profiles on the secure port under /debug/pprof/.",
-    )
-    .later(),
+        "Offer profiles on the secure port under /debug/pprof/, and the verbosity of the log under /debug/flags/.",
+    ),
 ];
 
 pub(super) static GLOBAL: &[Flag] = &[

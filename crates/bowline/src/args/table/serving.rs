@@ -51,22 +51,20 @@ pub(super) static SECURE_SERVING: &[Flag] = &[
         "tls-cert-file",
         Kind::Text,
         "",
-        "The certificate with its chain, as PEM. Needs --tls-private-key-file.",
+        "The certificate with its chain, as PEM. Needs --tls-private-key-file. Both are read again when they change.",
     ),
     Flag::new(
         "tls-cipher-suites",
         Kind::List,
         "",
-        "The cipher suites to offer, by name. Empty for the defaults.",
-    )
-    .later(),
+        "The cipher suites of TLS 1.2 to offer, by name; those of TLS 1.3 are always offered. Empty for the defaults.",
+    ),
     Flag::new(
         "tls-curve-preferences",
         Kind::IntList,
         "",
         "The key exchange groups to offer, by number. Empty for the defaults.",
-    )
-    .later(),
+    ),
     Flag::new(
         "tls-min-version",
         Kind::Text,
@@ -84,8 +82,7 @@ pub(super) static SECURE_SERVING: &[Flag] = &[
         Kind::Repeated,
         "",
         "A further certificate for certain names, as cert,key or cert,key:pattern,pattern.",
-    )
-    .later(),
+    ),
 ];
 
 pub(super) static AUTHENTICATION: &[Flag] = &[
@@ -93,15 +90,14 @@ pub(super) static AUTHENTICATION: &[Flag] = &[
         "authentication-kubeconfig",
         Kind::Text,
         "",
-        "The kubeconfig of the cluster that reviews tokens. Empty for the one that the loops use.",
+        "The kubeconfig of the cluster that reviews tokens and publishes who vouches for clients. Empty in a pod for the pod's cluster; elsewhere the loops' API server reviews, and nothing is looked up.",
     ),
     Flag::new(
         "authentication-skip-lookup",
         Kind::Bool,
         "false",
         "Do not read missing settings from the cluster.",
-    )
-    .later(),
+    ),
     Flag::new(
         "authentication-token-webhook-cache-ttl",
         Kind::Duration,
@@ -113,57 +109,49 @@ pub(super) static AUTHENTICATION: &[Flag] = &[
         Kind::Bool,
         "false",
         "Only warn if settings cannot be read from the cluster.",
-    )
-    .later(),
+    ),
     Flag::new(
         "client-ca-file",
         Kind::Text,
         "",
-        "Certificates that client certificates must be signed by, instead of the cluster's.",
-    )
-    .later(),
+        "Certificates that client certificates must be signed by, instead of those that the cluster publishes. Read again when it changes.",
+    ),
     Flag::new(
         "requestheader-allowed-names",
         Kind::List,
         "",
         "Common names of front proxies whose user headers are believed. Empty for any that the CA signed.",
-    )
-    .later(),
+    ),
     Flag::new(
         "requestheader-client-ca-file",
         Kind::Text,
         "",
         "Certificates that front proxies must be signed by.",
-    )
-    .later(),
+    ),
     Flag::new(
         "requestheader-extra-headers-prefix",
         Kind::List,
         "x-remote-extra-",
         "Prefixes of headers with further facts about a user.",
-    )
-    .later(),
+    ),
     Flag::new(
         "requestheader-group-headers",
         Kind::List,
         "x-remote-group",
         "Headers that name a user's groups.",
-    )
-    .later(),
+    ),
     Flag::new(
         "requestheader-uid-headers",
         Kind::List,
         "",
         "Headers that name a user's UID.",
-    )
-    .later(),
+    ),
     Flag::new(
         "requestheader-username-headers",
         Kind::List,
         "x-remote-user",
         "Headers that name a user.",
-    )
-    .later(),
+    ),
 ];
 
 pub(super) static AUTHORIZATION: &[Flag] = &[
@@ -177,7 +165,7 @@ pub(super) static AUTHORIZATION: &[Flag] = &[
         "authorization-kubeconfig",
         Kind::Text,
         "",
-        "The kubeconfig of the cluster that answers access reviews. Empty for the one that the loops use.",
+        "The kubeconfig of the cluster that answers access reviews. Empty in a pod for the pod's cluster, elsewhere for the loops' API server.",
     ),
     Flag::new(
         "authorization-webhook-cache-authorized-ttl",
@@ -199,65 +187,56 @@ pub(super) static WEBHOOK_SERVING: &[Flag] = &[
         Kind::Ip,
         "0.0.0.0",
         "As --bind-address, for webhooks.",
-    )
-    .later(),
-    Flag::new("webhook-cert-dir", Kind::Text, "", "As --cert-dir, for webhooks.").later(),
+    ),
+    Flag::new("webhook-cert-dir", Kind::Text, "", "As --cert-dir, for webhooks."),
     Flag::new(
         "webhook-disable-http2-serving",
         Kind::Bool,
         "false",
         "As --disable-http2-serving, for webhooks.",
-    )
-    .later(),
+    ),
     Flag::new(
         "webhook-secure-port",
         Kind::Int,
         "10260",
         "The port for webhooks. 0 is off. Nothing listens on it as long as no webhook is enabled.",
-    )
-    .later(),
+    ),
     Flag::new(
         "webhook-tls-cert-file",
         Kind::Text,
         "",
         "As --tls-cert-file, for webhooks.",
-    )
-    .later(),
+    ),
     Flag::new(
         "webhook-tls-cipher-suites",
         Kind::List,
         "",
         "As --tls-cipher-suites, for webhooks.",
-    )
-    .later(),
+    ),
     Flag::new(
         "webhook-tls-curve-preferences",
         Kind::IntList,
         "",
         "As --tls-curve-preferences, for webhooks.",
-    )
-    .later(),
+    ),
     Flag::new(
         "webhook-tls-min-version",
         Kind::Text,
         "",
         "As --tls-min-version, for webhooks.",
-    )
-    .later(),
+    ),
     Flag::new(
         "webhook-tls-private-key-file",
         Kind::Text,
         "",
         "As --tls-private-key-file, for webhooks.",
-    )
-    .later(),
+    ),
     Flag::new(
         "webhook-tls-sni-cert-key",
         Kind::Repeated,
         "",
         "As --tls-sni-cert-key, for webhooks.",
-    )
-    .later(),
+    ),
 ];
 
 pub(super) static WEBHOOK: &[Flag] = &[Flag::new(
@@ -265,5 +244,4 @@ pub(super) static WEBHOOK: &[Flag] = &[Flag::new(
     Kind::List,
     "",
     "The webhooks to serve, as in --controllers.",
-)
-.later()];
+)];

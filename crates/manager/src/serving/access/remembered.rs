@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Answers remembered at once; beyond, the one that ends soonest is forgotten.
-const MAX_REMEMBERED: usize = 1024;
+pub(super) const MAX_REMEMBERED: usize = 1024;
 
 /// Answers with an end.
-pub(super) struct Remembered<K, V>(Mutex<BTreeMap<K, (Instant, V)>>);
+pub(super) struct Remembered<K, V>(pub(super) Mutex<BTreeMap<K, (Instant, V)>>);
 
 impl<K, V> Default for Remembered<K, V> {
     fn default() -> Self {

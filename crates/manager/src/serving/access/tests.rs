@@ -1,6 +1,12 @@
 use std::sync::Mutex;
 
+use bowline_kube_io::SystemClock;
+use http::header::AUTHORIZATION;
+
+use super::authentication::anonymous;
+use super::remembered::MAX_REMEMBERED;
 use super::*;
+use crate::config::AccessConfig;
 
 /// An API server that knows one token, and writes down what it was asked.
 #[derive(Default)]
@@ -51,7 +57,12 @@ impl Reviews for Server {
 
 fn setup(server: Server) -> (Access, Arc<Server>) {
     let server = Arc::new(server);
-    (Access::new(AccessConfig::default(), Some(server.clone())), server)
+    (access(&AccessConfig::default(), Some(server.clone())), server)
+}
+
+fn access(config: &AccessConfig, reviews: Option<Arc<dyn Reviews>>) -> Access {
+    let (clock, metrics) = (Arc::new(SystemClock), ServingMetrics::default());
+    Access::new(config, Authorities::nobody(), reviews, clock, metrics)
 }
 
 async fn get(access: &Access, path: &str, token: Option<&str>) -> Result<(), Denial> {
@@ -59,7 +70,7 @@ async fn get(access: &Access, path: &str, token: Option<&str>) -> Result<(), Den
     if let Some(token) = token {
         headers.insert(AUTHORIZATION, format!("Bearer {token}").parse().unwrap());
     }
-    access.admit(&Method::GET, path, &headers).await
+    access.admit(&Method::GET, path, &headers, &[]).await
 }
 
 fn forbidden(user: &str) -> Result<(), Denial> {
@@ -119,7 +130,7 @@ async fn a_prefix_opens_all_below_it() {
         always_allowed: vec!["/healthz*".to_owned()],
         ..AccessConfig::default()
     };
-    let access = Access::new(config, None);
+    let access = access(&config, None);
     assert_eq!(get(&access, "/healthz/ping", None).await, Ok(()));
     assert_eq!(
         get(&access, "/metrics", None).await,
