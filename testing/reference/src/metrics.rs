@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Request, Transport, Url};
 use bowline_controllers::queue::{Backoff, WorkQueue};
 use bowline_kube_io::{Kube, KubeMetrics, KubeOptions};
+use bowline_manager::KubeReviews;
+use bowline_manager::config::AccessConfig;
 use bowline_manager::loops::Loop;
 use bowline_manager::metrics::process::ProcessCollector;
 use bowline_manager::metrics::{BuildInfo, Metrics};
+use bowline_manager::serving::{Authorities, Pages, Site, SiteParts};
 use bowline_plan::Answer;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -99,7 +102,7 @@ fn described() -> BTreeMap<String, Family> {
     of_clouds.register(&mut registry);
     let of_kube = bowline_kube_io::KubeMetrics::register(&mut registry);
     let build = BUILD_LABELS.map(|name| (name, String::new())).to_vec();
-    let metrics = Metrics::new(registry, &BuildInfo { labels: build });
+    let metrics = Arc::new(Metrics::new(registry, &BuildInfo { labels: build }));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build();
@@ -164,7 +167,7 @@ fn families(page: &str) -> BTreeMap<String, Family> {
 
 /// A family is described only once it has a value: so everything happens once, in memory.
 async fn live_for_a_moment(
-    metrics: &Metrics,
+    metrics: &Arc<Metrics>,
     of_clouds: bowline_cloud_http::Metrics,
     of_kube: KubeMetrics,
 ) -> Arc<WorkQueue<()>> {
@@ -210,5 +213,26 @@ async fn live_for_a_moment(
     metrics.series().count_slow_renewal("cloud-controller-manager");
     metrics.series().set_running(Loop::Service);
     metrics.series().set_ready(Loop::Service, true);
+    ask_the_secure_port(metrics, &kube).await;
     queue
+}
+
+/// Once with a token and once without, so that each kind of review is asked for.
+async fn ask_the_secure_port(metrics: &Arc<Metrics>, kube: &Kube) {
+    let parts = SiteParts {
+        health: Arc::default(),
+        metrics: Arc::clone(metrics),
+        authorities: Authorities::nobody(),
+        reviews: Some(Arc::new(KubeReviews::new(kube, kube, metrics.serving().clone()))),
+        pages: Pages::default(),
+        clock: Arc::clone(kube.clock()),
+        debug: None,
+    };
+    let site = Site::new(&AccessConfig::default(), parts);
+    for authorization in ["Bearer token", ""] {
+        let request = http::Request::get("/metrics").header("authorization", authorization);
+        if let Ok(request) = request.body(Full::<Bytes>::default()) {
+            let _ = site.respond(request, &[]).await;
+        }
+    }
 }
