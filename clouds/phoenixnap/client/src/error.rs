@@ -1,0 +1,147 @@
+//! Why a call failed, in terms of what to do next.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+use bowline_cloud_http::{Failure, HttpError, StatusCode};
+use serde::Deserialize;
+
+/// A call that failed.
+///
+/// The text is `operation: METHOD path: status: message: validation errors`, without query, headers or token.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    /// What to do about it.
+    pub kind: ErrorKind,
+    /// What the API said.
+    pub message: Option<Box<str>>,
+    /// The failure below.
+    pub http: HttpError,
+    /// What to do about it, where it is known.
+    pub(crate) remedy: Option<&'static str>,
+}
+
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// 404: there is no such object, says the API itself.
+    NotFound,
+    /// 401, twice: the token is refused; or there is none to be had.
+    Unauthorized,
+    /// 403: the credentials may not do this, or there is no such object. The APIs do not tell these apart.
+    Forbidden,
+    /// 400 or another refusal: the request itself is wrong.
+    Invalid,
+    /// 406: nothing of the kind is left to be bought.
+    SoldOut,
+    /// 409: the object is in another state than this call needs.
+    Conflict,
+    /// 429: too many calls.
+    Throttled {
+        /// How long the API asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// 5xx: the API is in trouble.
+    Server {
+        /// How long the API asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// No answer, or none that arrived whole.
+    Transport,
+    /// The answer was good but could not be read. A write had its effect.
+    Decode,
+    /// The write was not sent, because this process may not write now.
+    GateClosed,
+    /// The process is shutting down; nothing was sent.
+    Cancelled,
+}
+
+impl ApiError {
+    /// Whether a write may have had its effect: look before trying again.
+    pub fn maybe_applied(&self) -> bool {
+        self.http.maybe_applied()
+    }
+
+    /// The HTTP status, if there was an answer.
+    pub fn status(&self) -> Option<u16> {
+        self.http.status().map(|status| status.as_u16())
+    }
+}
+
+/// An error body of the APIs.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Said {
+    message: String,
+    #[serde(default)]
+    validation_errors: Option<Vec<String>>,
+}
+
+impl From<HttpError> for ApiError {
+    fn from(http: HttpError) -> Self {
+        let (kind, message) = match &http.failure {
+            Failure::Status(failure) => {
+                let said: Option<Said> = serde_json::from_slice(&failure.body).ok();
+                let retry_after = failure.retry_after;
+                let kind = match failure.status {
+                    // A page of HTML comes from something in between, or from a wrong base URL, and proves nothing.
+                    StatusCode::NOT_FOUND if said.is_some() => ErrorKind::NotFound,
+                    StatusCode::UNAUTHORIZED => ErrorKind::Unauthorized,
+                    StatusCode::FORBIDDEN => ErrorKind::Forbidden,
+                    StatusCode::NOT_ACCEPTABLE => ErrorKind::SoldOut,
+                    StatusCode::CONFLICT => ErrorKind::Conflict,
+                    StatusCode::TOO_MANY_REQUESTS => ErrorKind::Throttled { retry_after },
+                    status if status.is_client_error() => ErrorKind::Invalid,
+                    _ => ErrorKind::Server { retry_after },
+                };
+                (kind, said.map(|said| http.call.redact(&said.text()).into()))
+            }
+            Failure::Decode { .. } | Failure::TooLarge { .. } => (ErrorKind::Decode, None),
+            Failure::GateClosed(_) => (ErrorKind::GateClosed, None),
+            Failure::Cancelled => (ErrorKind::Cancelled, None),
+            Failure::Unsendable(_) => (ErrorKind::Invalid, None),
+            _ => (ErrorKind::Transport, None),
+        };
+        Self {
+            kind,
+            message,
+            http,
+            remedy: None,
+        }
+    }
+}
+
+impl Said {
+    fn text(self) -> String {
+        std::iter::once(self.message)
+            .chain(self.validation_errors.unwrap_or_default())
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join(": ")
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.http.failure, &self.message) {
+            (Failure::Status(failure), Some(message)) => {
+                let call = &self.http.call;
+                let status = failure.status;
+                write!(
+                    f,
+                    "{}: {} {}: {status}: {message}",
+                    call.operation, call.method, call.path
+                )?;
+            }
+            _ => self.http.fmt(f)?,
+        }
+        match self.remedy {
+            Some(remedy) => write!(f, " ({remedy})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl StdError for ApiError {}

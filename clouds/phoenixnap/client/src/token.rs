@@ -1,0 +1,290 @@
+//! The one token of the process (RFC 6749, section 4.4: client credentials).
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bowline_cloud_http::{CloudHttp, Failure, HeaderName, Method, Request, Secret, SharedRead, Url};
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use crate::error::{ApiError, ErrorKind};
+use crate::settings::Credentials;
+
+/// The scopes asked for, in this order, whatever they are then used for.
+const SCOPES: &str = "bmc bmc.read tags tags.read";
+
+/// A token with this much or less to live is renewed at its next use.
+const MARGIN: Duration = Duration::from_secs(10);
+
+/// The shortest time between two requests for a token when the first was refused.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+const OPERATION: &str = "token.create";
+const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
+
+/// A token, and which of those fetched it is: so that a refused one is dropped only once.
+#[derive(Clone)]
+pub(crate) struct Token {
+    pub(crate) secret: Secret,
+    serial: u64,
+    /// None: it never expires.
+    expires: Option<Instant>,
+}
+
+/// How the credentials are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// In an `Authorization: Basic` header.
+    Basic,
+    /// In the body.
+    Body,
+}
+
+/// Where calls get their token from. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Tokens {
+    store: Arc<Store>,
+    fetch: SharedRead<Result<Token, ApiError>>,
+}
+
+struct Store {
+    http: CloudHttp,
+    url: Url,
+    state: Mutex<State>,
+}
+
+struct State {
+    credentials: Credentials,
+    /// Counts the changes of the credentials.
+    generation: u64,
+    token: Option<Token>,
+    fetched: u64,
+    form: Option<Form>,
+}
+
+impl Tokens {
+    pub(crate) fn new(http: CloudHttp, url: Url, credentials: Credentials) -> Self {
+        let store = Arc::new(Store {
+            http,
+            url,
+            state: Mutex::new(State {
+                credentials,
+                generation: 0,
+                token: None,
+                fetched: 0,
+                form: None,
+            }),
+        });
+        let shared = Arc::clone(&store);
+        // Who asks while a token is being fetched gets the next read, which finds that token in the store.
+        let fetch = SharedRead::new(INTERVAL, move || {
+            let store = Arc::clone(&shared);
+            async move {
+                match store.valid() {
+                    Some(token) => Ok(token),
+                    None => store.fetch().await,
+                }
+            }
+        });
+        Self { store, fetch }
+    }
+
+    /// A token with more than the margin to live. Calls that need a new one at the same time share one request.
+    pub(crate) async fn token(&self) -> Result<Token, ApiError> {
+        match self.store.valid() {
+            Some(token) => Ok(token),
+            None => self.fetch.ask().await,
+        }
+    }
+
+    /// Forgets a token that an API has refused, unless another one has taken its place.
+    pub(crate) fn forget(&self, refused: &Token) {
+        let mut state = self.store.lock();
+        if state
+            .token
+            .as_ref()
+            .is_some_and(|token| token.serial == refused.serial)
+        {
+            state.token = None;
+        }
+    }
+
+    /// Takes other credentials from now on.
+    pub(crate) fn replace(&self, credentials: Credentials) {
+        let mut state = self.store.lock();
+        state.credentials = credentials;
+        state.generation += 1;
+        state.token = None;
+        state.form = None;
+    }
+}
+
+impl Store {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn valid(&self) -> Option<Token> {
+        let state = self.lock();
+        let token = state.token.as_ref()?;
+        let is_fresh = token
+            .expires
+            .is_none_or(|expires| expires > Instant::now() + MARGIN);
+        is_fresh.then(|| token.clone())
+    }
+
+    async fn fetch(&self) -> Result<Token, ApiError> {
+        let (credentials, generation, known) = {
+            let state = self.lock();
+            (state.credentials.clone(), state.generation, state.form)
+        };
+        // Its life begins no later than its answer.
+        let asked = Instant::now();
+        let (form, answer) = match known {
+            Some(form) => (form, self.request(&credentials, form).await),
+            None => match self.request(&credentials, Form::Basic).await {
+                // Not every server takes the header; nobody says so in a way that could be told from a refusal.
+                Err(error) if error.kind != ErrorKind::Cancelled => {
+                    tracing::debug!(err = %error, "no token with credentials in the header, trying the form");
+                    (Form::Body, self.request(&credentials, Form::Body).await)
+                }
+                answer => (Form::Basic, answer),
+            },
+        };
+        let answer = answer?;
+        let mut state = self.lock();
+        state.fetched += 1;
+        let token = Token {
+            secret: answer.access_token,
+            serial: state.fetched,
+            expires: answer.expires_in.map(|life| asked + life),
+        };
+        if state.generation == generation {
+            state.form = Some(form);
+            state.token = Some(token.clone());
+        }
+        Ok(token)
+    }
+
+    async fn request(&self, credentials: &Credentials, form: Form) -> Result<Answer, ApiError> {
+        let grant = [("grant_type", "client_credentials"), ("scope", SCOPES)];
+        // It changes nothing that lasts, so it may be repeated.
+        let request = Request::read(Method::POST, OPERATION, self.url.clone())
+            .conceal(&credentials.client_secret)
+            .confidential_answer();
+        let request = match form {
+            Form::Basic => request
+                .secret_header(AUTHORIZATION, "Basic ", &basic(credentials))
+                .form(grant),
+            Form::Body => {
+                let own = [
+                    ("client_id", credentials.client_id.as_str()),
+                    ("client_secret", credentials.client_secret.expose()),
+                ];
+                request.form(grant.into_iter().chain(own))
+            }
+        };
+        let response = self.http.send(request).await.map_err(refused)?;
+        let answer: Answer = response.json()?;
+        if answer.access_token.expose().is_empty() {
+            return Err(response.unusable("it holds no access_token").into());
+        }
+        Ok(answer)
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tokens")
+    }
+}
+
+/// Both halves form-encoded, then Base64 (RFC 6749, section 2.3.1).
+fn basic(credentials: &Credentials) -> Secret {
+    let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!(
+        "{}:{}",
+        encode(&credentials.client_id),
+        encode(credentials.client_secret.expose())
+    );
+    Secret::new(STANDARD.encode(pair))
+}
+
+/// Says what the token endpoint said, as far as it is one of the words of RFC 6749, section 5.2: the rest of the answer
+/// is never shown.
+fn refused(error: bowline_cloud_http::HttpError) -> ApiError {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: String,
+    }
+    let word = match &error.failure {
+        Failure::Status(failure) => serde_json::from_slice::<Refusal>(&failure.body).ok(),
+        _ => None,
+    };
+    let mut error = ApiError::from(error);
+    if matches!(error.kind, ErrorKind::Invalid | ErrorKind::Forbidden) {
+        error.kind = ErrorKind::Unauthorized;
+    }
+    error.remedy = match word.as_ref().map(|refusal| refusal.error.as_str()) {
+        Some("invalid_client" | "unauthorized_client") => {
+            Some("the client ID or the client secret is wrong, or was revoked")
+        }
+        Some("invalid_scope") => Some("the credentials need the scopes bmc, bmc.read, tags and tags.read"),
+        _ if error.kind == ErrorKind::Unauthorized => Some("the token endpoint refused the credentials"),
+        _ => Some("no token could be fetched"),
+    };
+    error
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    access_token: Secret,
+    #[serde(default, deserialize_with = "lifetime")]
+    expires_in: Option<Duration>,
+}
+
+/// Seconds as a number or as text. Missing, null or 0 is for ever.
+fn lifetime<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    let seconds = match &value {
+        serde_json::Value::String(text) => text.trim().parse().ok(),
+        other => other.as_f64(),
+    };
+    Ok(seconds
+        .filter(|seconds: &f64| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_read_from_a_number_or_a_text() {
+        let life = |text: &str| {
+            let answer: Answer =
+                serde_json::from_str(&format!(r#"{{"access_token":"t","expires_in":{text}}}"#)).unwrap();
+            answer.expires_in.map(|life| life.as_secs())
+        };
+        assert_eq!(life("900"), Some(900));
+        assert_eq!(life(r#""900""#), Some(900));
+        assert_eq!(life("0"), None);
+        assert_eq!(life("null"), None);
+        assert_eq!(life(r#""soon""#), None);
+        let answer: Answer = serde_json::from_str(r#"{"access_token":"t"}"#).unwrap();
+        assert_eq!(answer.expires_in, None);
+    }
+
+    #[test]
+    fn both_halves_of_the_header_are_encoded() {
+        let credentials = Credentials {
+            client_id: "a:b".to_owned(),
+            client_secret: Secret::new("c d+ü"),
+        };
+        let decoded = STANDARD.decode(basic(&credentials).expose()).unwrap();
+        assert_eq!(String::from_utf8(decoded).unwrap(), "a%3Ab:c+d%2B%C3%BC");
+    }
+}
