@@ -15,6 +15,7 @@
 //!
 //! This crate is pure: no runtime, no IO, no clock. It names generated Kubernetes types only as read-only input.
 
+mod annotation;
 mod erased;
 mod error;
 mod instances;
@@ -25,6 +26,7 @@ mod routes;
 mod selector;
 mod service;
 
+pub use annotation::{AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;
 pub use erased::{
     DynAnswer, DynBackgroundWork, DynLearned, DynLoadBalancer, DynPlan, DynStep, Reconcile, erase,

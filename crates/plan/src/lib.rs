@@ -13,10 +13,12 @@
 
 mod answer;
 mod diff;
+mod event;
 mod render;
 mod step;
 
 pub use answer::{Answer, Note, NoteKind, Plan, Refusal, Wave};
 pub use diff::{Diff, diff};
+pub use event::EventSpec;
 pub use render::{PlanReport, ReportedOutcome, ReportedStep, ReportedWave, render_json, render_text};
 pub use step::{Impact, Lane, Step, StepView};

@@ -33,7 +33,10 @@ pub fn pages() -> Vec<Page> {
     };
     let mut pages = vec![
         page("docs/reference/flags.md", flags::page()),
-        page("docs/reference/cloudscale-annotations.md", annotations::page()),
+        page(
+            "docs/reference/cloudscale-annotations.md",
+            annotations::page("cloudscale.ch", bowline_cloudscale::annotation_table()),
+        ),
         page("docs/reference/events.md", events::page()),
         page("docs/reference/metrics.md", metrics::page()),
         page("docs/reference/rbac.md", rbac::page()),

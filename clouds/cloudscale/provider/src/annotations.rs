@@ -1,14 +1,14 @@
 //! The annotations of a Service: what they are called, what they mean, how they are read.
 
-use bowline_cloud_provider::facts;
+use bowline_cloud_provider::{AnnotationSpec, facts};
 use k8s_openapi::api::core::v1::Service;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 mod table;
 
+pub use table::annotation_table;
 pub(crate) use table::*;
-pub use table::{AnnotationSpec, Changeability, ValueKind, annotation_table};
 
 /// Reads annotations of one Service and collects everything that is wrong with them, so that a person hears of all
 /// problems at once.

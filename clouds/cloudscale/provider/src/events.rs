@@ -1,44 +1,9 @@
 //! Everything that the provider tells people: the reasons of its events, in one table.
 
-use bowline_plan::{Note, NoteKind};
+use bowline_plan::EventSpec;
 
-/// One reason of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventSpec {
-    /// The event's reason.
-    pub reason: &'static str,
-    /// How loud it is.
-    pub kind: NoteKind,
-    /// What it says.
-    pub meaning: &'static str,
-    /// What the operator can do.
-    pub remedy: &'static str,
-}
-
-impl EventSpec {
-    /// The note of this reason.
-    pub(crate) fn note(&self, text: impl Into<String>) -> Note {
-        Note {
-            kind: self.kind,
-            reason: self.reason,
-            text: text.into(),
-        }
-    }
-}
-
-macro_rules! events {
-    ($($name:ident = $reason:literal, $kind:ident, $meaning:literal, $remedy:literal;)*) => {
-        $(
-            #[doc = $meaning]
-            pub(crate) const $name: EventSpec =
-                EventSpec { reason: $reason, kind: NoteKind::$kind, meaning: $meaning, remedy: $remedy };
-        )*
-
-        static TABLE: &[EventSpec] = &[$($name),*];
-    };
-}
-
-events! {
+bowline_plan::events! {
+    TABLE;
     NO_VALID_NODES = "NoValidNodes", Warning,
         "No node may be balanced over, so the load balancer has no members.",
         "Compare the node selector annotation with the labels of the nodes; without one, see why no node is eligible.";

@@ -33,7 +33,7 @@ mod servers;
 mod status;
 mod step;
 
-pub use annotations::{AnnotationSpec, Changeability, ValueKind, annotation_table};
-pub use events::{EventSpec, event_table};
+pub use annotations::annotation_table;
+pub use events::event_table;
 pub use provider::{Cloudscale, Options, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;
