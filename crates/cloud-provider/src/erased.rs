@@ -83,6 +83,8 @@ pub trait DynLoadBalancer: Send + Sync {
     fn begin(&self, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal>;
     /// See [`LoadBalancer::node_set`].
     fn node_set(&self) -> NodeSet;
+    /// See [`LoadBalancer::follows_nodes`].
+    fn follows_nodes(&self) -> bool;
     /// See [`LoadBalancer::load_balancer_name`].
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
     /// See [`LoadBalancer::selects_nodes_by_label`].
@@ -163,6 +165,10 @@ impl<L: LoadBalancer> DynLoadBalancer for Erased<L> {
 
     fn node_set(&self) -> NodeSet {
         self.0.node_set()
+    }
+
+    fn follows_nodes(&self) -> bool {
+        self.0.follows_nodes()
     }
 
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {

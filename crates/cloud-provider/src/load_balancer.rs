@@ -113,6 +113,11 @@ pub trait LoadBalancer: Reconciler<Facts = ServiceFacts> {
         NodeSet::Stable
     }
 
+    /// Whether a balancer changes with the Nodes. If not, a change of Nodes causes no reconcile and so no call.
+    fn follows_nodes(&self) -> bool {
+        true
+    }
+
     /// The name of a Service's balancer, for people.
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
 
@@ -130,7 +135,8 @@ pub trait BackgroundWork: Reconciler<Facts = BackgroundFacts> {
     /// A name for the queue, for logs and metrics.
     fn name(&self) -> &'static str;
 
-    /// Time from the end of one run to the start of the next.
+    /// Time from the end of one run to the start of the next, and from the start of the loop to the first one. A run also
+    /// begins whenever the balancer of a Service was removed.
     fn period(&self) -> Duration;
 }
 

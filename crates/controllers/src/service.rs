@@ -27,7 +27,7 @@ mod removal;
 mod status;
 mod tracking;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -36,7 +36,7 @@ use bowline_cloud_provider::{
     ClusterFacts, DynBackgroundWork, DynLoadBalancer, Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use bowline_kube_io::{Change, Kube, NodeCache, Recorder, ServiceCache};
-use bowline_plan::NoteKind;
+use bowline_plan::{Note, NoteKind};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -153,6 +153,8 @@ pub struct ServiceController {
     node_changes: NodeChanges,
     balanced: Mutex<Option<BalancedNodes>>,
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
+    /// What the last run of each background work had to say.
+    background_notes: Mutex<BTreeMap<usize, BTreeSet<Note>>>,
     is_stopping: AtomicBool,
     stop: Notify,
 }
@@ -192,6 +194,7 @@ impl ServiceController {
             settings,
             balanced: Mutex::default(),
             tracked: Mutex::default(),
+            background_notes: Mutex::default(),
             is_stopping: AtomicBool::new(false),
             stop: Notify::new(),
         });
@@ -219,8 +222,8 @@ impl ServiceController {
     pub async fn run(self: Arc<Self>) {
         self.services.synced().await;
         self.nodes.synced().await;
-        for index in 0..self.background.len() {
-            self.queue.add(Key::Background(index));
+        for (index, work) in self.background.iter().enumerate() {
+            self.queue.add_after(Key::Background(index), work.period());
         }
         let mut under_way = FuturesUnordered::new();
         let mut verify_at = self.next_verify();
@@ -449,8 +452,9 @@ impl ServiceController {
         match outcome {
             Outcome::Settled(identities) => {
                 self.observe_settled(key);
-                let is_behind =
-                    identities != self.balanced_nodes().identities && !self.node_changes.is_pending();
+                let is_behind = self.load_balancer.follows_nodes()
+                    && identities != self.balanced_nodes().identities
+                    && !self.node_changes.is_pending();
                 self.tracked(key, |tracked| {
                     tracked.nodes = Some(identities);
                     tracked.unfinished = None;

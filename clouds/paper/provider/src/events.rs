@@ -1,19 +1,6 @@
 //! What the provider tells people, in one table, from which the reference page is made.
 
-use bowline_plan::NoteKind;
-
-/// One reason of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EventSpec {
-    /// The event's reason.
-    pub reason: &'static str,
-    /// How loud it is.
-    pub kind: NoteKind,
-    /// What it says.
-    pub meaning: &'static str,
-    /// What the operator can do.
-    pub remedy: &'static str,
-}
+use bowline_plan::{EventSpec, NoteKind};
 
 /// Nodes without a known machine.
 pub(crate) const NODES_LEFT_OUT: EventSpec = EventSpec {

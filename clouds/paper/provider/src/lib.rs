@@ -22,6 +22,6 @@ pub mod provider_id;
 mod routes;
 mod step;
 
-pub use events::{EventSpec, event_table};
+pub use events::event_table;
 pub use provider::Paper;
 pub use provider_id::PROVIDER_NAME;

@@ -1,10 +1,11 @@
 //! A provider's work that belongs to no single Service, from the same queue.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{BackgroundFacts, KubeWrite, ServicesView};
 use bowline_kube_io::KubeError;
-use bowline_plan::Note;
+use bowline_plan::{Note, NoteKind};
 use futures::future::BoxFuture;
 
 use super::drive::{Driven, Hooks, drive};
@@ -12,6 +13,13 @@ use super::{Key, ServiceController};
 use crate::metrics::ControllerMetrics;
 
 impl ServiceController {
+    /// Lets all background work run soon: a balancer was removed, and that may have left something to do.
+    pub(super) fn wake_background(&self) {
+        for index in 0..self.background.len() {
+            self.queue.add(Key::Background(index));
+        }
+    }
+
     /// One run; comes back by itself after its period, or when the cloud said that it is worth looking again.
     pub(super) async fn run_background(&self, index: usize) {
         let work = &self.background[index];
@@ -32,8 +40,13 @@ impl ServiceController {
             controller: self,
             name: work.name(),
             facts,
+            said_before: lock(&self.background_notes).remove(&index).unwrap_or_default(),
+            said: Mutex::default(),
         };
-        match drive(&mut *session, &self.lanes, &hooks, &mut false).await {
+        let driven = drive(&mut *session, &self.lanes, &hooks, &mut false).await;
+        // What holds for many runs is said once.
+        lock(&self.background_notes).insert(index, std::mem::take(&mut *lock(&hooks.said)));
+        match driven {
             Ok(Driven::Wait { after, .. }) => again(after.min(work.period())),
             Ok(Driven::Refused(refusal)) => {
                 tracing::warn!(work = work.name(), err = %refusal, "background work refused");
@@ -52,6 +65,9 @@ struct BackgroundHooks<'a> {
     controller: &'a ServiceController,
     name: &'static str,
     facts: BackgroundFacts,
+    /// What the last run had to say.
+    said_before: BTreeSet<Note>,
+    said: Mutex<BTreeSet<Note>>,
 }
 
 impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
@@ -60,9 +76,16 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
     }
 
     fn noted(&self, notes: &[Note]) {
+        // There is no object to raise an event on.
+        let mut said = lock(&self.said);
         for note in notes {
-            // There is no object to raise an event on.
-            tracing::info!(work = self.name, reason = note.reason, "{}", note.text);
+            if !said.insert(note.clone()) || self.said_before.contains(note) {
+                continue;
+            }
+            match note.kind {
+                NoteKind::Warning => tracing::warn!(work = self.name, reason = note.reason, "{}", note.text),
+                NoteKind::Normal => tracing::info!(work = self.name, reason = note.reason, "{}", note.text),
+            }
         }
     }
 
@@ -95,4 +118,8 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
     fn object(&self) -> String {
         self.name.to_owned()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

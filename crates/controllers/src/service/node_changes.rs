@@ -94,8 +94,11 @@ impl NodeChanges {
 impl ServiceController {
     /// A Node changed. What most changes of a Node are about, its heartbeat above all, concerns no balancer.
     pub(super) fn on_node(&self, change: &Change<Node>) {
-        let kind = self.load_balancer.node_set();
         *self.balanced.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        if !self.load_balancer.follows_nodes() {
+            return;
+        }
+        let kind = self.load_balancer.node_set();
         let (is_trigger, with_labels) = match change {
             Change::Added(_) | Change::Deleted(_) => (true, true),
             Change::Updated { old, new } => (

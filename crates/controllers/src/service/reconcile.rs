@@ -351,7 +351,16 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
                 KubeWrite::AnnotateNode { .. } => return Ok(()), // done above
             };
             tracked(&|it| it.written(write, written.is_ok()));
-            lock(&self.facts).service = Arc::new(written?);
+            let mut facts = lock(&self.facts);
+            facts.service = Arc::new(match written {
+                // A Service that goes and is gone needs nothing written any more; its balancer still has to go.
+                Err(KubeError::NotFound(_)) if !facts.is_wanted => {
+                    let mut gone = (*service).clone();
+                    write.predict(&mut gone);
+                    gone
+                }
+                written => written?,
+            });
             Ok(())
         })
     }

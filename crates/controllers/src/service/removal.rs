@@ -120,7 +120,12 @@ impl ServiceController {
             ..hooks.progress()
         };
         let outcome = match driven {
-            Ok(Driven::Settled(status)) => return Ok((progress, status)),
+            Ok(Driven::Settled(status)) => {
+                if progress.has_written {
+                    self.wake_background();
+                }
+                return Ok((progress, status));
+            }
             Ok(Driven::Wait { after, .. }) => Outcome::Parked(Parked { session, progress }, after),
             Ok(Driven::Refused(refusal)) => Outcome::Failed(Failure::refused(DELETE, &refusal), progress),
             Ok(Driven::Superseded) => Outcome::Superseded(progress),
