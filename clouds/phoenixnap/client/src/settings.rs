@@ -73,7 +73,10 @@ impl Settings {
 
 fn absolute(name: &'static str, text: &str) -> Result<Url, SettingsError> {
     let wrong = |reason: String| SettingsError { name, reason };
-    let url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+    let mut url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+    // Nothing is opened by them here, and they would show in messages. Both fail only for a URL without a host.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong(format!("its scheme is `{}`", url.scheme())));
     }

@@ -1,0 +1,164 @@
+//! Makes the writes.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::CloudError;
+use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, NewIpBlock};
+use tokio::time::sleep_until;
+
+use crate::blocks::{self, Place};
+use crate::claim::{self, VALIDITY};
+use crate::error::cloud_error;
+use crate::intent::{Intent, Wanted};
+use crate::observe::reads::{Reads, bought_already};
+use crate::observe::{MarkName, Observed, Purchase, Unattached};
+use crate::step::CloudStep;
+
+/// A list that is older than this does not decide a purchase: the blocks are looked for once more.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// How many IPv4 blocks a public network takes (Networks API, "Public Networks").
+const MOST_BLOCKS: usize = 10;
+
+/// What the answer to a write told.
+#[derive(Debug)]
+pub(crate) enum Learned {
+    /// A tag's name is known to the account.
+    Name,
+    /// The block that was bought, or was there already.
+    Blocks(Vec<IpBlock>),
+    /// Nothing was bought.
+    NotBought(Purchase),
+    /// The block is on its way to the network.
+    Attached,
+    /// The block, as it is after the attachment was refused because it is there already.
+    Block(Box<IpBlock>),
+    /// The block was not attached.
+    NotAttached(Unattached),
+    /// The block is marked.
+    Marked,
+    /// The account does not know the tag that marks.
+    NoMarkName,
+    /// The block is on its way off the network.
+    Detached,
+    /// The block is gone.
+    Deleted,
+    /// A write of the sweeper failed; the others go on.
+    Failed(String),
+}
+
+/// Makes the writes of one reconcile.
+pub(crate) struct Writer<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) reads: &'a Reads,
+    pub(crate) observed: &'a Observed,
+}
+
+impl Writer<'_> {
+    /// Makes one write.
+    pub(crate) async fn apply(&self, intent: &Intent, step: &CloudStep) -> Result<Learned, CloudError> {
+        match step {
+            CloudStep::CreateTagName { name } => self.create_name(name).await,
+            CloudStep::BuyBlock { new } => match intent {
+                Intent::Wanted(wanted) => self.buy(wanted, new).await,
+                Intent::Absent(_) => Err(CloudError::other("nothing is bought for a service that goes")),
+            },
+            CloudStep::Attach { block, network, .. } => attach(self.client, block, network).await,
+            CloudStep::Mark { block, tags, .. } => match self.client.put_ip_block_tags(block, tags).await {
+                Ok(()) => Ok(Learned::Marked),
+                Err(error) if error.status() == Some(400) && self.observed.mark != MarkName::Ensured => {
+                    tracing::debug!(block, err = %error, "marking refused, the tag may be unknown");
+                    Ok(Learned::NoMarkName)
+                }
+                Err(error) => Err(cloud_error(&error)),
+            },
+            CloudStep::Detach { .. } | CloudStep::Delete { .. } => {
+                Err(CloudError::other("only the sweeper takes blocks away"))
+            }
+        }
+    }
+
+    async fn create_name(&self, name: &'static str) -> Result<Learned, CloudError> {
+        match self.client.create_tag(name).await {
+            Ok(()) => {}
+            // Somebody was faster.
+            Err(error) if error.kind == ErrorKind::Conflict => {}
+            Err(error) => return Err(cloud_error(&error)),
+        }
+        self.reads.learn_name(name);
+        Ok(Learned::Name)
+    }
+
+    /// Buys a block, if the claim still holds and there really is none. Never tried twice in one reconcile, whatever became
+    /// of it: the next one looks for the block by its tags.
+    async fn buy(&self, wanted: &Wanted, new: &NewIpBlock) -> Result<Learned, CloudError> {
+        let Some(claim) = wanted.own_claim() else {
+            return Err(CloudError::other("nothing is bought without a claim"));
+        };
+        let claimed = self.observed.began + claim::elapsed(wanted.now, claim.time);
+        let purchase = async {
+            if self.observed.listed.elapsed() > FRESH {
+                let found = bought_already(self.client, &wanted.identity).await?;
+                if !found.is_empty() {
+                    return Ok(Learned::Blocks(found));
+                }
+            }
+            self.client
+                .create_ip_block(new)
+                .await
+                .map(|block| Learned::Blocks(vec![block]))
+        };
+        let result: Result<Learned, ApiError> = tokio::select! {
+            biased;
+            // A process that was stopped for a while must not begin what another one has taken over meanwhile. If it had
+            // begun, its answer is as good as lost.
+            () = sleep_until(claimed + VALIDITY) => return Ok(Learned::NotBought(Purchase::ClaimExpired)),
+            result = purchase => result,
+        };
+        let error = match result {
+            Ok(learned) => return Ok(learned),
+            Err(error) => error,
+        };
+        if error.maybe_applied() || matches!(error.kind, ErrorKind::GateClosed | ErrorKind::Cancelled) {
+            return Err(cloud_error(&error));
+        }
+        if error.status() == Some(400) && self.observed.purchase == Purchase::Untried {
+            tracing::debug!(err = %error, "purchase refused, the tags may be unknown");
+            return Ok(Learned::NotBought(Purchase::NamesForgotten));
+        }
+        Ok(Learned::NotBought(Purchase::Refused(error.to_string())))
+    }
+}
+
+/// Attaches a block. A refusal may mean that it is there already, that something is busy, or that the network is full.
+pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Result<Learned, CloudError> {
+    let error = match client.attach(network, block).await {
+        Ok(()) => return Ok(Learned::Attached),
+        Err(error) => error,
+    };
+    let is_refused = error.kind == ErrorKind::Conflict || error.kind == ErrorKind::Invalid;
+    if !is_refused {
+        return Err(cloud_error(&error));
+    }
+    if error.kind == ErrorKind::Conflict {
+        let now = client
+            .ip_block(block)
+            .await
+            .map_err(|error| cloud_error(&error))?;
+        if blocks::place(&now) == Place::Network(network) {
+            return Ok(Learned::Block(Box::new(now)));
+        }
+    }
+    match client.public_network(network).await {
+        Ok(facts) if facts.ip_blocks.len() >= MOST_BLOCKS => {
+            Ok(Learned::NotAttached(Unattached::Full(format!(
+                "public network {network} has {} IP blocks and takes no more, so no more services either: {error}",
+                facts.ip_blocks.len()
+            ))))
+        }
+        _ if error.kind == ErrorKind::Conflict => {
+            Ok(Learned::NotAttached(Unattached::Busy(error.to_string())))
+        }
+        _ => Err(cloud_error(&error)),
+    }
+}

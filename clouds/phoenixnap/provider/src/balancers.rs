@@ -1,0 +1,93 @@
+//! IP blocks as the service loop wants them.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{CloudError, LoadBalancer, LoadBalancerPlan, Reconciler, ServiceFacts};
+use bowline_phoenixnap_client::Client;
+use bowline_plan::Refusal;
+
+use crate::apply::{Learned, Writer};
+use crate::intent::{self, Context, Intent};
+use crate::learn;
+use crate::observe::Observed;
+use crate::observe::reads::Reads;
+use crate::planning;
+use crate::step::CloudStep;
+
+/// The blocks of Services on one public network.
+pub(crate) struct Balancers {
+    pub(crate) client: Client,
+    pub(crate) reads: Arc<Reads>,
+    pub(crate) network: String,
+    pub(crate) location: Option<String>,
+    pub(crate) location_annotation: String,
+}
+
+impl Reconciler for Balancers {
+    type Facts = ServiceFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Step = CloudStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        let context = Context {
+            location: self.location.as_deref(),
+            location_annotation: &self.location_annotation,
+        };
+        intent::read(&context, facts)
+    }
+
+    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+        self.reads.all(intent, &self.network, seen).await
+    }
+
+    /// A block that was bought or attached is told by the answers alone. That nothing is left to be marked is worth a look.
+    async fn verify(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+        match intent {
+            Intent::Wanted(_) => Ok(seen.clone()),
+            Intent::Absent(_) => self.observe(intent, None).await,
+        }
+    }
+
+    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+        planning::plan(intent, observed, &self.network)
+    }
+
+    async fn apply(
+        &self,
+        intent: &Intent,
+        observed: &Observed,
+        step: &CloudStep,
+    ) -> Result<Learned, CloudError> {
+        let writer = Writer {
+            client: &self.client,
+            reads: &self.reads,
+            observed,
+        };
+        writer.apply(intent, step).await
+    }
+
+    fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {
+        learn::learn(observed, step, learned);
+    }
+
+    fn predict(&self, observed: &mut Observed, step: &CloudStep) {
+        learn::predict(observed, step);
+    }
+}
+
+impl LoadBalancer for Balancers {
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        format!(
+            "usage=cloud-provider-phoenixnap-auto:service={}:cluster={}",
+            facts.key(),
+            facts.cluster.uid.as_deref().unwrap_or_default()
+        )
+    }
+
+    /// kube-vip chooses the node: which ones there are changes nothing in the cloud.
+    fn follows_nodes(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,136 @@
+//! What a Service asks for. Pure.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, facts};
+use bowline_plan::Refusal;
+use jiff::Timestamp;
+
+use crate::claim::Claim;
+use crate::tags::ClusterTags;
+
+/// What a Service asks for.
+pub(crate) enum Intent {
+    /// A block and its address.
+    Wanted(Wanted),
+    /// That its blocks go.
+    Absent(Identity),
+}
+
+/// By what a Service's blocks are found.
+pub(crate) struct Identity {
+    /// The Service.
+    pub(crate) key: ServiceKey,
+    /// Its cluster.
+    pub(crate) cluster: ClusterTags,
+    /// `spec.loadBalancerIP` as it stands there; empty if it is not set.
+    pub(crate) field: String,
+}
+
+/// A Service that wants a block.
+pub(crate) struct Wanted {
+    pub(crate) identity: Identity,
+    /// The Service itself, for its present status.
+    pub(crate) service: Arc<Service>,
+    /// Where a block would be bought.
+    pub(crate) location: Option<String>,
+    /// The annotation by which it says so.
+    pub(crate) location_annotation: String,
+    /// Which IP families it asks for.
+    pub(crate) families: Families,
+    /// The claim on it.
+    pub(crate) claim: Option<Claim>,
+    /// Who this process is.
+    pub(crate) holder: String,
+    /// The wall time at which the facts were gathered.
+    pub(crate) now: Timestamp,
+}
+
+/// The IP families of a Service, as far as they matter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Families {
+    /// IPv4, or not said.
+    Ipv4,
+    /// Both.
+    Dual,
+    /// IPv6 alone.
+    Ipv6,
+}
+
+/// What the provider knows besides the facts.
+pub(crate) struct Context<'a> {
+    pub(crate) location: Option<&'a str>,
+    pub(crate) location_annotation: &'a str,
+}
+
+impl Intent {
+    pub(crate) fn identity(&self) -> &Identity {
+        match self {
+            Self::Wanted(wanted) => &wanted.identity,
+            Self::Absent(identity) => identity,
+        }
+    }
+}
+
+impl Identity {
+    /// The address in the field: none if it is not set, an error with its text if it is no address.
+    pub(crate) fn address(&self) -> Result<Option<IpAddr>, &str> {
+        if self.field.is_empty() {
+            return Ok(None);
+        }
+        self.field
+            .trim()
+            .parse()
+            .map(Some)
+            .map_err(|_| self.field.as_str())
+    }
+}
+
+impl Wanted {
+    /// The claim on the Service if this reconcile made it: no other one has a time after the reconcile's beginning.
+    pub(crate) fn own_claim(&self) -> Option<&Claim> {
+        let claim = self.claim.as_ref()?;
+        (claim.holder == self.holder && claim.time >= self.now).then_some(claim)
+    }
+}
+
+/// Reads what is asked for. Nothing that a deletion does not need is even looked at for one.
+pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+    let Some(uid) = facts.cluster.uid.clone() else {
+        return Err(Refusal::new("the cluster's ID is not known")
+            .with_remedy("the manager must be allowed to get the namespace kube-system"));
+    };
+    let spec = facts.service.spec.as_ref();
+    let identity = Identity {
+        key: facts.key(),
+        cluster: ClusterTags { uid },
+        field: spec
+            .and_then(|spec| spec.load_balancer_ip.clone())
+            .unwrap_or_default(),
+    };
+    if !facts.is_wanted {
+        return Ok(Intent::Absent(identity));
+    }
+    let families = spec
+        .and_then(|spec| spec.ip_families.as_deref())
+        .unwrap_or_default();
+    let has = |family: &str| families.iter().any(|present| present == family);
+    let annotated = facts::annotation(&facts.service, context.location_annotation)
+        .map(str::trim)
+        .filter(|text| !text.is_empty());
+    Ok(Intent::Wanted(Wanted {
+        identity,
+        location: context.location.or(annotated).map(str::to_owned),
+        location_annotation: context.location_annotation.to_owned(),
+        families: match (has("IPv4"), has("IPv6")) {
+            (false, true) => Families::Ipv6,
+            (true, true) => Families::Dual,
+            _ => Families::Ipv4,
+        },
+        claim: Claim::of(&facts.service),
+        holder: facts.cluster.holder.clone(),
+        now: facts.now,
+        service: Arc::clone(&facts.service),
+    }))
+}

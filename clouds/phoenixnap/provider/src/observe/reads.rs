@@ -1,0 +1,295 @@
+//! The reads. What several ask for at the same time is read once.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_http::SharedRead;
+use bowline_cloud_provider::{CloudError, ServiceKey};
+use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, PublicNetwork, Server, TagFilter};
+use tokio::time::Instant;
+
+use super::{MarkName, Observed, Purchase};
+use crate::blocks;
+use crate::error::cloud_error;
+use crate::intent::{Identity, Intent, Wanted};
+use crate::servers::ServerIndex;
+use crate::tags::{self, ClusterTags};
+
+/// How long a list of blocks waits for other Services that want it: Services are created and deleted in groups.
+const GATHER: Duration = Duration::from_millis(25);
+
+/// Reads from the APIs.
+pub(crate) struct Reads {
+    client: Client,
+    servers: SharedRead<Result<Arc<ServerIndex>, CloudError>>,
+    blocks: SharedRead<Result<Arc<Listing>, CloudError>>,
+    /// Who waits for the next list of blocks: one Service is looked for by its tags, several by their cluster's.
+    asking: Arc<Mutex<BTreeSet<Asker>>>,
+    names: TagNames,
+    network: NetworkFacts,
+}
+
+/// A Service that is looked for: the UID of its cluster, and its key.
+type Asker = (String, ServiceKey);
+
+/// A list of blocks, and for whom it was read: it says nothing about anybody else's.
+struct Listing {
+    asked: BTreeSet<Asker>,
+    blocks: Vec<IpBlock>,
+}
+
+/// What is known about one server.
+pub(crate) enum Known {
+    /// It is there.
+    Server(Box<Server>),
+    /// It is gone, and why that is certain.
+    Gone(String),
+}
+
+/// The names of tags that the account knows, for the life of the process.
+#[derive(Clone, Default)]
+struct TagNames(Arc<Mutex<BTreeSet<&'static str>>>);
+
+/// The public network, read once.
+struct NetworkFacts {
+    id: Option<String>,
+    read: tokio::sync::OnceCell<Option<Arc<PublicNetwork>>>,
+}
+
+impl Reads {
+    /// `network` is the public network; none while load balancing is off.
+    pub(crate) fn new(client: &Client, network: Option<String>) -> Self {
+        let for_servers = client.clone();
+        let for_blocks = client.clone();
+        let asking = Arc::new(Mutex::new(BTreeSet::new()));
+        let askers = Arc::clone(&asking);
+        Self {
+            client: client.clone(),
+            servers: SharedRead::new(SharedRead::<()>::INTERVAL, move || {
+                let client = for_servers.clone();
+                async move {
+                    let servers = client.servers().await.map_err(|error| cloud_error(&error))?;
+                    Ok(Arc::new(ServerIndex::new(servers)))
+                }
+            }),
+            blocks: SharedRead::gathering(GATHER, SharedRead::<()>::INTERVAL, move || {
+                let client = for_blocks.clone();
+                let asked = std::mem::take(&mut *lock(&askers));
+                async move {
+                    let conditions = conditions(&asked);
+                    let blocks = match conditions {
+                        // Those who waited are served by another read.
+                        None => Vec::new(),
+                        Some(conditions) => client
+                            .ip_blocks(&conditions)
+                            .await
+                            .map_err(|error| cloud_error(&error))?,
+                    };
+                    Ok(Arc::new(Listing { asked, blocks }))
+                }
+            }),
+            asking,
+            names: TagNames::default(),
+            network: NetworkFacts {
+                id: network,
+                read: tokio::sync::OnceCell::new(),
+            },
+        }
+    }
+
+    /// All servers of the account.
+    pub(crate) async fn servers(&self) -> Result<Arc<ServerIndex>, CloudError> {
+        self.servers.ask().await
+    }
+
+    /// One server. The API answers 403 for a server that is gone, and also for lost rights: then a listing decides.
+    pub(crate) async fn server(&self, id: &str) -> Result<Known, CloudError> {
+        let error = match self.client.server(id).await {
+            Ok(server) => return Ok(Known::Server(Box::new(server))),
+            Err(error) => error,
+        };
+        match error.kind {
+            ErrorKind::NotFound => Ok(Known::Gone(format!("the API answered 404 to server {id}"))),
+            ErrorKind::Forbidden => {
+                let listing = self.servers().await.map_err(|error| {
+                    error.context(format!("server {id} answered 403, and the list of servers"))
+                })?;
+                if listing.by_id(id).is_some() {
+                    return Err(cloud_error(&error).context("the list of servers has it, but"));
+                }
+                Ok(Known::Gone(format!(
+                    "the API answered 403 to server {id}, and the list of servers does not have it"
+                )))
+            }
+            _ => Err(cloud_error(&error)),
+        }
+    }
+
+    /// Everything that the plan needs.
+    pub(crate) async fn all(
+        &self,
+        intent: &Intent,
+        network: &str,
+        seen: Option<&Observed>,
+    ) -> Result<Observed, CloudError> {
+        let identity = intent.identity();
+        let began = seen.map_or_else(Instant::now, |seen| seen.began);
+        let listed = Instant::now();
+        let mut blocks = self.blocks_of(identity).await?;
+        blocks::sort(&mut blocks, network);
+        let mut observed = Observed {
+            blocks,
+            listed,
+            began,
+            waited: began.elapsed(),
+            missing_names: None,
+            network: None,
+            purchase: seen.map_or(Purchase::Untried, |seen| seen.purchase.clone()),
+            // Looked at anew: it is tried again.
+            unattached: None,
+            mark: seen.map_or(MarkName::Assumed, |seen| seen.mark),
+            made_up: 0,
+        };
+        if let Intent::Wanted(wanted) = intent
+            && observed.blocks.is_empty()
+            && is_buyer(wanted)
+        {
+            self.before_purchase(&mut observed).await?;
+        }
+        Ok(observed)
+    }
+
+    /// The Service's active blocks.
+    async fn blocks_of(&self, identity: &Identity) -> Result<Vec<IpBlock>, CloudError> {
+        let Identity { key, cluster, .. } = identity;
+        let asker = (cluster.uid.clone(), key.clone());
+        loop {
+            lock(&self.asking).insert(asker.clone());
+            let listing = self.blocks.ask().await?;
+            // A read that began between the two lines above took the question along without answering us. What it does
+            // not cover it must not be asked: a block that is not found gets bought.
+            if listing.asked.contains(&asker) {
+                let ours = listing.blocks.iter();
+                return Ok(ours
+                    .filter(|block| cluster.is_active_for(block, key))
+                    .cloned()
+                    .collect());
+            }
+        }
+    }
+
+    /// All blocks of the cluster, active and marked.
+    pub(crate) async fn blocks_of_cluster(&self, cluster: &ClusterTags) -> Result<Vec<IpBlock>, CloudError> {
+        let blocks = self
+            .client
+            .ip_blocks(&cluster.conditions())
+            .await
+            .map_err(|error| cloud_error(&error))?;
+        Ok(blocks.into_iter().filter(|block| cluster.owns(block)).collect())
+    }
+
+    async fn before_purchase(&self, observed: &mut Observed) -> Result<(), CloudError> {
+        if observed.purchase == Purchase::NamesForgotten {
+            self.names.forget();
+            observed.purchase = Purchase::NamesRead;
+        }
+        observed.missing_names = Some(if self.names.are_all_known() {
+            Vec::new()
+        } else {
+            let known = self.client.tags().await.map_err(|error| cloud_error(&error))?;
+            for tag in known {
+                self.names.learn(&tag.name);
+            }
+            self.names.missing()
+        });
+        observed.network = self.network().await;
+        Ok(())
+    }
+
+    /// The public network. Whether it can be read decides nothing: it only makes a refusal come before a purchase.
+    pub(crate) async fn network(&self) -> Option<Arc<PublicNetwork>> {
+        let id = self.network.id.as_deref()?;
+        let read = self.network.read.get_or_init(|| async {
+            match self.client.public_network(id).await {
+                Ok(network) => {
+                    tracing::info!(
+                        network = network.id,
+                        name = network.name,
+                        location = network.location.as_deref().unwrap_or_default(),
+                        vlan = network.vlan_id,
+                        "Public network of Services"
+                    );
+                    Some(Arc::new(network))
+                }
+                Err(error) => {
+                    tracing::warn!(network = id, err = %error, "The public network of Services cannot be read");
+                    None
+                }
+            }
+        });
+        read.await.clone()
+    }
+
+    /// Remembers that the account knows a tag's name.
+    pub(crate) fn learn_name(&self, name: &str) {
+        self.names.learn(name);
+    }
+}
+
+/// Whether a Service without a block may get to buy one, so that what that takes is worth reading.
+fn is_buyer(wanted: &Wanted) -> bool {
+    wanted.identity.field.is_empty()
+        && wanted.location.is_some()
+        && wanted.families != crate::intent::Families::Ipv6
+}
+
+/// One Service is looked for by all of its tags, several of a cluster by the cluster's alone; nobody by nothing.
+fn conditions(asked: &BTreeSet<Asker>) -> Option<Vec<TagFilter>> {
+    let mut asked = asked.iter();
+    let (uid, key) = asked.next()?;
+    let cluster = ClusterTags { uid: uid.clone() };
+    Some(if asked.next().is_some() {
+        cluster.conditions()
+    } else {
+        cluster.conditions_of(key)
+    })
+}
+
+impl TagNames {
+    fn learn(&self, name: &str) {
+        if let Some(name) = tags::NAMES.iter().find(|known| **known == name) {
+            lock(&self.0).insert(name);
+        }
+    }
+
+    fn forget(&self) {
+        lock(&self.0).clear();
+    }
+
+    fn are_all_known(&self) -> bool {
+        lock(&self.0).len() == tags::NAMES.len()
+    }
+
+    fn missing(&self) -> Vec<&'static str> {
+        let known = lock(&self.0);
+        tags::NAMES
+            .into_iter()
+            .filter(|name| !known.contains(name))
+            .collect()
+    }
+}
+
+/// Reads the blocks that a purchase may have made, right before it.
+pub(crate) async fn bought_already(client: &Client, identity: &Identity) -> Result<Vec<IpBlock>, ApiError> {
+    let Identity { key, cluster, .. } = identity;
+    let blocks = client.ip_blocks(&cluster.conditions_of(key)).await?;
+    Ok(blocks
+        .into_iter()
+        .filter(|block| cluster.is_active_for(block, key))
+        .collect())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,338 @@
+//! What the operator sets: flag, environment, file, default, in this order.
+
+use std::fmt;
+
+use bowline_cloud_http::Secret;
+use bowline_cloud_provider::{CloudConfig, Environment, Selector};
+use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings, SettingsError};
+
+use crate::annotations::LOCATION;
+use file::File;
+
+mod file;
+mod load_balancing;
+
+pub use load_balancing::LoadBalancing;
+
+/// Everything that the provider is told.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How the APIs are reached.
+    pub settings: Settings,
+    /// Whether Services get blocks, and on which network.
+    pub load_balancing: LoadBalancing,
+    /// Where blocks are bought; none: each Service says it.
+    pub location: Option<String>,
+    /// The annotation by which a Service says it.
+    pub location_annotation: String,
+    /// Which Nodes take traffic.
+    pub nodes: Selector,
+    /// Where each of them came from, for the log.
+    report: Vec<(&'static str, String, Origin)>,
+}
+
+/// What was given on the command line.
+#[derive(Debug, Clone, Default)]
+pub struct Given {
+    /// `--base-url`.
+    pub base_url: Option<String>,
+}
+
+/// An option cannot be used, or is missing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// There is no file and not enough without it.
+    #[error(
+        "--cloud-config is required, unless both {} and {} are in the environment",
+        Setting::ClientId.variable(),
+        Setting::ClientSecret.variable()
+    )]
+    NoFile,
+    /// The file cannot be understood. Its contents are never repeated.
+    #[error("cannot read cloud config {path}: {reason}")]
+    File {
+        /// The path.
+        path: String,
+        /// What is wrong, and where.
+        reason: String,
+    },
+    /// A credential is set nowhere.
+    #[error("environment variable {} or `{}` in the cloud config is required", .0.variable(), .0.key())]
+    Missing(Setting),
+    /// A value cannot be used.
+    #[error("{origin} `{value}`: {reason}")]
+    Value {
+        /// The variable or the key that holds it.
+        origin: String,
+        /// The value.
+        value: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A URL cannot be used.
+    #[error(transparent)]
+    Url(#[from] SettingsError),
+}
+
+/// The options by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// Who asks for tokens.
+    ClientId,
+    /// The proof of it.
+    ClientSecret,
+    /// Where blocks are bought.
+    Location,
+    /// Whether Services get blocks.
+    LoadBalancer,
+    /// The annotation by which a Service says where.
+    LocationAnnotation,
+    /// Accepted and without effect, as upstream.
+    ApiServerPort,
+    /// Where the APIs are.
+    BaseUrl,
+    /// Where tokens come from.
+    TokenUrl,
+    /// Which Nodes take traffic.
+    ServiceNodeSelector,
+}
+
+impl Setting {
+    /// The environment variable; empty if there is none.
+    #[must_use]
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::ClientId => "PNAP_CLIENT_ID",
+            Self::ClientSecret => "PNAP_CLIENT_SECRET",
+            Self::Location => "PNAP_LOCATION",
+            Self::LoadBalancer => "PNAP_LOAD_BALANCER",
+            Self::LocationAnnotation => "PNAP_ANNOTATION_IP_LOCATION",
+            Self::ApiServerPort => "PNAP_API_SERVER_PORT",
+            Self::BaseUrl => "PNAP_BASE_URL",
+            Self::TokenUrl => "PNAP_TOKEN_URL",
+            Self::ServiceNodeSelector => "",
+        }
+    }
+
+    /// The key in the file, which is read in any letter case.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::ClientId => "clientID",
+            Self::ClientSecret => "clientSecret",
+            Self::Location => "location",
+            Self::LoadBalancer => "loadbalancer",
+            Self::LocationAnnotation => "annotationIPLocation",
+            Self::ApiServerPort => "apiServerPort",
+            Self::BaseUrl => "base-url",
+            Self::TokenUrl => "token-url",
+            Self::ServiceNodeSelector => "serviceNodeSelector",
+        }
+    }
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Flag,
+    Environment,
+    File,
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::File => "file",
+            Self::Default => "default",
+        })
+    }
+}
+
+/// What is given, by setting.
+struct Sources<'a> {
+    given: &'a Given,
+    environment: &'a Environment,
+    file: File,
+}
+
+impl Sources<'_> {
+    /// The value of a setting without the white space around it, and where it came from; none if it is set nowhere. An
+    /// empty variable counts as not set, so the environment cannot blank out the file.
+    fn find(&self, setting: Setting) -> Option<(String, Origin)> {
+        let flag = match setting {
+            Setting::BaseUrl => self.given.base_url.as_deref(),
+            _ => None,
+        };
+        let variable = self.environment.value(setting.variable());
+        [
+            (flag, Origin::Flag),
+            (variable, Origin::Environment),
+            (self.file.text(setting), Origin::File),
+        ]
+        .into_iter()
+        .find_map(|(text, origin)| {
+            let text = text?.trim_ascii();
+            (!text.is_empty()).then(|| (text.to_owned(), origin))
+        })
+    }
+
+    /// How a person would name the place of a value.
+    fn name(setting: Setting, origin: Origin) -> String {
+        match origin {
+            Origin::Flag => format!("--{}", setting.key()),
+            Origin::Environment => setting.variable().to_owned(),
+            Origin::File | Origin::Default => setting.key().to_owned(),
+        }
+    }
+}
+
+impl Options {
+    /// Reads the options. The order of the checks is upstream's.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is missing or cannot be used.
+    pub fn read(
+        given: &Given,
+        environment: &Environment,
+        config: &CloudConfig,
+    ) -> Result<Self, OptionsError> {
+        let is_set = |setting: Setting| {
+            environment
+                .value(setting.variable())
+                .is_some_and(|text| !text.trim_ascii().is_empty())
+        };
+        let file = match config {
+            CloudConfig::Given { path, contents } => {
+                File::parse(contents).map_err(|reason| OptionsError::File {
+                    path: path.clone(),
+                    reason,
+                })?
+            }
+            CloudConfig::Absent if is_set(Setting::ClientId) && is_set(Setting::ClientSecret) => {
+                File::default()
+            }
+            CloudConfig::Absent => return Err(OptionsError::NoFile),
+        };
+        let port_in_file = file.port();
+        let sources = Sources {
+            given,
+            environment,
+            file,
+        };
+        let mut report = Vec::new();
+        let mut text = |setting: Setting, default: &str| {
+            let (text, origin) = sources
+                .find(setting)
+                .unwrap_or_else(|| (default.to_owned(), Origin::Default));
+            let shown = match setting {
+                Setting::ClientSecret => "(set)",
+                // Told from the parsed URLs, which hold no password.
+                Setting::BaseUrl | Setting::TokenUrl => "",
+                _ => &text,
+            };
+            report.push((setting.key(), shown.to_owned(), origin));
+            (text, origin)
+        };
+        let required = |(text, _): (String, Origin), setting| {
+            if text.is_empty() {
+                Err(OptionsError::Missing(setting))
+            } else {
+                Ok(text)
+            }
+        };
+        let client_id = required(text(Setting::ClientId, ""), Setting::ClientId)?;
+        let client_secret = required(text(Setting::ClientSecret, ""), Setting::ClientSecret)?;
+
+        let (port, origin) = text(Setting::ApiServerPort, "");
+        check_port(&port, origin, port_in_file)?;
+
+        let base = text(Setting::BaseUrl, DEFAULT_BASE_URL).0;
+        let token = text(Setting::TokenUrl, DEFAULT_TOKEN_URL).0;
+        let credentials = Credentials {
+            client_id,
+            client_secret: Secret::new(client_secret),
+        };
+        let settings = Settings::new(credentials, &base, &token)?;
+
+        let (selector, origin) = text(Setting::ServiceNodeSelector, "");
+        let nodes = Selector::parse(&selector).map_err(|error| OptionsError::Value {
+            origin: Sources::name(Setting::ServiceNodeSelector, origin),
+            value: selector.clone(),
+            reason: error.to_string(),
+        })?;
+        let location = Some(text(Setting::Location, "").0).filter(|location| !location.is_empty());
+        let location_annotation = text(Setting::LocationAnnotation, LOCATION.key).0;
+        let (balancing, origin) = text(Setting::LoadBalancer, "");
+        let load_balancing = LoadBalancing::parse(&balancing).map_err(|reason| OptionsError::Value {
+            origin: Sources::name(Setting::LoadBalancer, origin),
+            value: balancing.clone(),
+            reason,
+        })?;
+        Ok(Self {
+            settings,
+            load_balancing,
+            location,
+            location_annotation,
+            nodes,
+            report,
+        })
+    }
+
+    /// The credentials of a file that has changed, if the file is where they came from.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    pub fn reread_credentials(
+        environment: &Environment,
+        config: &CloudConfig,
+    ) -> Result<Credentials, OptionsError> {
+        Self::read(&Given::default(), environment, config).map(|options| options.settings.credentials)
+    }
+
+    /// Writes one line for each option: its value in force, and where it came from. The secret is not shown.
+    pub fn log(&self) {
+        for (option, value, origin) in &self.report {
+            let value = match *option {
+                "base-url" => self.settings.base_url.as_str(),
+                "token-url" => self.settings.token_url.as_str(),
+                _ => value,
+            };
+            tracing::info!(option, value, origin = %origin, "Provider option");
+        }
+        match &self.load_balancing {
+            LoadBalancing::Off => tracing::info!("Load balancing is disabled"),
+            LoadBalancing::UnknownType(kind) => tracing::warn!(
+                kind,
+                "Load balancing is disabled: the load balancer type is not known, kube-vip is the only one"
+            ),
+            LoadBalancing::KubeVip { .. } => {}
+        }
+    }
+}
+
+/// The port has no effect; it is checked so that a wrong one is not taken for a right one.
+fn check_port(text: &str, origin: Origin, in_file: Option<i64>) -> Result<(), OptionsError> {
+    let (text, origin) = match (text, in_file) {
+        ("", None) => return Ok(()),
+        ("", Some(port)) => (port.to_string(), Origin::File),
+        (text, _) => (text.to_owned(), origin),
+    };
+    let reason = match text.parse::<i64>() {
+        Ok(port) if (0..=65535).contains(&port) => return Ok(()),
+        Ok(_) => "a port is between 0 and 65535",
+        Err(_) => "not a whole number",
+    };
+    Err(OptionsError::Value {
+        origin: Sources::name(Setting::ApiServerPort, origin),
+        value: text,
+        reason: reason.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! The file: one JSON object, as it lies in a Secret.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Setting;
+
+/// The values of the file, by key in lower case.
+#[derive(Default)]
+pub(super) struct File(BTreeMap<String, Value>);
+
+impl File {
+    /// Reads the file. A comma before the closing brace is forgiven, because the vendor's own sample has one; nothing
+    /// else is.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong and where, without any of the contents.
+    pub(super) fn parse(contents: &[u8]) -> Result<Self, String> {
+        let text = without_trailing_comma(contents);
+        let document: Value = serde_json::from_slice(&text).map_err(|error| {
+            let what = match error.classify() {
+                serde_json::error::Category::Eof => "the file ends too early",
+                _ => "not valid JSON",
+            };
+            format!("{what} at line {} column {}", error.line(), error.column())
+        })?;
+        let object = match document {
+            Value::Null => return Ok(Self::default()),
+            Value::Object(object) => object,
+            _ => return Err("not a JSON object".to_owned()),
+        };
+        let mut values = BTreeMap::new();
+        for (key, value) in object {
+            // A key that stands twice counts with its last value.
+            values.insert(key.to_ascii_lowercase(), value);
+        }
+        let file = Self(values);
+        file.check()?;
+        Ok(file)
+    }
+
+    fn value(&self, setting: Setting) -> Option<&Value> {
+        self.0
+            .get(&setting.key().to_ascii_lowercase())
+            .filter(|value| !value.is_null())
+    }
+
+    /// Texts must be texts, and the port a number of 32 bits.
+    fn check(&self) -> Result<(), String> {
+        for setting in TEXTS {
+            if self.value(setting).is_some_and(|value| !value.is_string()) {
+                return Err(format!("`{}` is not a text", setting.key()));
+            }
+        }
+        let port = self.value(Setting::ApiServerPort);
+        let is_number = |value: &Value| value.as_i64().is_some_and(|port| i32::try_from(port).is_ok());
+        if port.is_some_and(|value| !is_number(value)) {
+            return Err(format!(
+                "`{}` is not a number of 32 bits",
+                Setting::ApiServerPort.key()
+            ));
+        }
+        Ok(())
+    }
+
+    /// The text of a setting.
+    pub(super) fn text(&self, setting: Setting) -> Option<&str> {
+        self.value(setting)?.as_str()
+    }
+
+    /// The port, if there is one.
+    pub(super) fn port(&self) -> Option<i64> {
+        self.value(Setting::ApiServerPort)?.as_i64()
+    }
+}
+
+const TEXTS: [Setting; 8] = [
+    Setting::ClientId,
+    Setting::ClientSecret,
+    Setting::Location,
+    Setting::LoadBalancer,
+    Setting::LocationAnnotation,
+    Setting::BaseUrl,
+    Setting::TokenUrl,
+    Setting::ServiceNodeSelector,
+];
+
+/// The contents with a comma that stands before the last brace made a blank, so that positions stay what they are.
+fn without_trailing_comma(contents: &[u8]) -> Vec<u8> {
+    let mut text = contents.to_vec();
+    let before = |text: &[u8], end: usize| text[..end].iter().rposition(|byte| !byte.is_ascii_whitespace());
+    let Some(brace) = before(&text, text.len()).filter(|at| text[*at] == b'}') else {
+        return text;
+    };
+    if let Some(comma) = before(&text, brace).filter(|at| text[*at] == b',') {
+        // After another comma or the opening brace it is no trailing one.
+        if before(&text, comma).is_some_and(|at| !matches!(text[at], b',' | b'{')) {
+            text[comma] = b' ';
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(text: &str) -> Result<Option<String>, String> {
+        File::parse(text.as_bytes()).map(|file| file.text(Setting::Location).map(str::to_owned))
+    }
+
+    #[test]
+    fn the_shipped_sample_and_its_trailing_comma_are_read() {
+        let sample = "{\n  \"clientID\": \"a\",\n  \"location\": \"SGP\",\n}\n";
+        assert_eq!(location(sample), Ok(Some("SGP".to_owned())));
+    }
+
+    #[test]
+    fn keys_are_read_in_any_letter_case_and_unknown_ones_ignored() {
+        assert_eq!(
+            location(r#"{"LOCATION":"PHX","x":[1]}"#),
+            Ok(Some("PHX".to_owned()))
+        );
+        for nothing in ["null", "{}", r#"{"location":null}"#] {
+            assert_eq!(location(nothing), Ok(None), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn what_is_malformed_is_told_by_position_and_without_its_contents() {
+        for text in [
+            "",
+            "[]",
+            "\"hunter2\"",
+            "{\"clientSecret\": \"hunter2\",,}",
+            "{,}",
+            "{\"clientSecret\": \"hunter2}",
+            "{\"clientSecret\": hunter2}",
+            "{\"clientSecret\": \"hunter2\"} hunter2",
+            "{\"clientSecret\": [\"hunter2\"]}",
+            "{\"apiServerPort\": \"6443\"}",
+            "{\"apiServerPort\": 4294967297}",
+            "{\"apiServerPort\": 1.5}",
+        ] {
+            let error = File::parse(text.as_bytes()).err().unwrap();
+            assert!(!error.contains("hunter2"), "{text}: {error}");
+            assert!(!error.is_empty());
+        }
+        let error = File::parse(b"{\n  \"clientID\" \"a\"\n}").err().unwrap();
+        assert_eq!(error, "not valid JSON at line 2 column 14");
+    }
+}

@@ -1,0 +1,135 @@
+use super::*;
+
+fn config(text: &str) -> CloudConfig {
+    CloudConfig::Given {
+        path: "/etc/cloud-sa/cloud-sa.json".to_owned(),
+        contents: text.as_bytes().to_vec(),
+    }
+}
+
+fn read(variables: &[(&str, &str)], config: &CloudConfig) -> Result<Options, OptionsError> {
+    let environment: Environment = variables.iter().copied().collect();
+    Options::read(&Given::default(), &environment, config)
+}
+
+const BOTH: [(&str, &str); 2] = [("PNAP_CLIENT_ID", "env-id"), ("PNAP_CLIENT_SECRET", "hunter2")];
+const FILE: &str =
+    r#"{"clientID":"f","clientSecret":"hunter2","location":"CHI","loadbalancer":"kube-vip://A"}"#;
+
+#[test]
+fn the_environment_beats_the_file_and_an_empty_variable_does_not() {
+    let options = read(
+        &[
+            ("PNAP_CLIENT_ID", "e"),
+            ("PNAP_LOCATION", "AUS"),
+            ("PNAP_LOAD_BALANCER", "kube-vip://B"),
+        ],
+        &config(FILE),
+    )
+    .unwrap();
+    assert_eq!(options.settings.credentials.client_id, "e");
+    assert_eq!(options.location.as_deref(), Some("AUS"));
+    let network = "B".to_owned();
+    assert_eq!(options.load_balancing, LoadBalancing::KubeVip { network });
+
+    let options = read(&[("PNAP_LOCATION", ""), ("PNAP_CLIENT_ID", " ")], &config(FILE)).unwrap();
+    assert_eq!(options.location.as_deref(), Some("CHI"));
+    assert_eq!(options.settings.credentials.client_id, "f");
+}
+
+#[test]
+fn without_a_file_both_credentials_must_be_in_the_environment() {
+    assert!(read(&BOTH, &CloudConfig::Absent).is_ok());
+    for variables in [&BOTH[..1], &BOTH[1..], &[]] {
+        let error = read(variables, &CloudConfig::Absent).unwrap_err();
+        assert_eq!(error, OptionsError::NoFile);
+        assert!(error.to_string().contains("--cloud-config"), "{error}");
+    }
+}
+
+#[test]
+fn a_missing_credential_is_named_by_variable_and_key() {
+    let error = read(&[], &config("{}")).unwrap_err().to_string();
+    assert!(
+        error.contains("PNAP_CLIENT_ID") && error.contains("clientID"),
+        "{error}"
+    );
+    let error = read(&BOTH[..1], &config("{}")).unwrap_err().to_string();
+    assert!(
+        error.contains("PNAP_CLIENT_SECRET") && error.contains("clientSecret"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_malformed_file_is_named_and_not_shown() {
+    let error = read(&BOTH, &config("{\"clientSecret\": \"hunter2\",,}"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("/etc/cloud-sa/cloud-sa.json") && !error.contains("hunter2"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_port_is_checked_and_has_no_effect() {
+    for (value, is_good) in [
+        ("6443", true),
+        ("0", true),
+        ("65536", false),
+        ("-1", false),
+        ("https", false),
+    ] {
+        let mut variables = BOTH.to_vec();
+        variables.push(("PNAP_API_SERVER_PORT", value));
+        let result = read(&variables, &CloudConfig::Absent);
+        assert_eq!(result.is_ok(), is_good, "{value}");
+        if let Err(error) = result {
+            let text = error.to_string();
+            assert!(
+                text.contains("PNAP_API_SERVER_PORT") && text.contains(value),
+                "{text}"
+            );
+        }
+    }
+    let file = r#"{"clientID":"a","clientSecret":"b","apiServerPort":70000}"#;
+    assert!(read(&[], &config(file)).is_err());
+}
+
+#[test]
+fn urls_annotation_and_selector_of_the_file_count() {
+    let file = r#"{"clientID":"a","clientSecret":"b","base-url":"http://127.0.0.1:9/x/",
+        "token-url":"http://127.0.0.1:9/token","annotationIPLocation":"acme.io/site","serviceNodeSelector":"tier=edge"}"#;
+    let options = read(&[], &config(file)).unwrap();
+    assert_eq!(options.settings.base_url.as_str(), "http://127.0.0.1:9/x/");
+    assert_eq!(options.settings.token_url.as_str(), "http://127.0.0.1:9/token");
+    assert_eq!(options.location_annotation, "acme.io/site");
+    assert_eq!(options.nodes, Selector::parse("tier=edge").unwrap());
+    for wrong in [
+        r#"{"clientID":"a","clientSecret":"b","serviceNodeSelector":"in in"}"#,
+        r#"{"clientID":"a","clientSecret":"b","base-url":"api.example"}"#,
+        r#"{"clientID":"a","clientSecret":"b","loadbalancer":"kube-vip://"}"#,
+    ] {
+        assert!(read(&[], &config(wrong)).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_flag_for_the_base_wins_over_everything() {
+    let environment: Environment = BOTH
+        .into_iter()
+        .chain([("PNAP_BASE_URL", "http://env.example")])
+        .collect();
+    let given = Given {
+        base_url: Some("http://flag.example".to_owned()),
+    };
+    let options = Options::read(&given, &environment, &CloudConfig::Absent).unwrap();
+    assert_eq!(options.settings.base_url.as_str(), "http://flag.example/");
+}
+
+#[test]
+fn nothing_that_is_shown_holds_the_secret() {
+    let options = read(&[], &config(FILE)).unwrap();
+    assert!(!format!("{options:?}").contains("hunter2"));
+}

@@ -1,0 +1,266 @@
+//! Decides what comes next. Pure.
+//!
+//! A Service without a block: refusals, the names of tags, the claim, the purchase. With one: the attachment, the address
+//! in its field, the status. A block that is attached late is no reason to keep its address back.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_phoenixnap_client::{IpBlock, NewIpBlock};
+use bowline_plan::{Answer, Note, Plan, Refusal};
+
+use crate::blocks::{self, Attachment};
+use crate::claim::{self, Claim};
+use crate::events::{BLOCK_NOT_ATTACHED, IPV4_ONLY, PURCHASE_PENDING};
+use crate::intent::{Families, Intent, Wanted};
+use crate::observe::{Observed, Purchase, Unattached};
+use crate::status;
+use crate::step::CloudStep;
+
+mod absent;
+
+/// How often a block that is on its way is looked at.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// How long a block may be on its way before somebody is told.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
+
+/// Decides what comes next for a Service on a network.
+pub(crate) fn plan(intent: &Intent, observed: &Observed, network: &str) -> LoadBalancerPlan<CloudStep> {
+    match intent {
+        Intent::Wanted(wanted) => wanted_plan(wanted, observed, network),
+        Intent::Absent(identity) => Plan::new(absent::plan(identity, observed)),
+    }
+}
+
+fn wanted_plan(wanted: &Wanted, observed: &Observed, network: &str) -> LoadBalancerPlan<CloudStep> {
+    let key = &wanted.identity.key;
+    let field = match wanted.identity.address() {
+        Ok(field) => field,
+        Err(text) => {
+            let reason = format!("spec.loadBalancerIP of service {key} is no IP address: {text}");
+            return Plan::new(Answer::Refused(
+                Refusal::new(reason).with_remedy("clear the field, and an address is allocated"),
+            ));
+        }
+    };
+    match (observed.blocks.as_slice(), field) {
+        ([], Some(address)) => Plan::new(Answer::Refused(
+            Refusal::new(format!(
+                "spec.loadBalancerIP {address} belongs to no IP block of service {key}, and a block cannot be requested by address"
+            ))
+            .with_remedy("clear the field, and an address is allocated"),
+        )),
+        ([], None) => purchase(wanted, observed),
+        ([block], field) => existing(wanted, observed, block, field, network),
+        (several, _) => {
+            let ids: Vec<&str> = several.iter().map(|block| block.id.as_str()).collect();
+            Plan::new(Answer::Refused(
+                Refusal::new(format!(
+                    "service {key} has more than one IP block: {}",
+                    ids.join(", ")
+                ))
+                .with_remedy("mark all but one with the tag `delete`, or delete the service, which marks all of them"),
+            ))
+        }
+    }
+}
+
+/// There is no block yet.
+fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+    let key = &wanted.identity.key;
+    let refused = |refusal: Refusal| Plan::new(Answer::Refused(refusal));
+    if wanted.families == Families::Ipv6 {
+        return refused(
+            Refusal::new(format!(
+                "service {key} asks for IPv6 only, which is not supported: IP blocks are IPv4"
+            ))
+            .with_remedy("add IPv4 to spec.ipFamilies"),
+        );
+    }
+    let Some(location) = &wanted.location else {
+        return refused(
+            Refusal::new(format!(
+                "no location is known to buy an IP block for service {key} in"
+            ))
+            .with_remedy(format!(
+                "set PNAP_LOCATION, or the annotation {} of the service",
+                wanted.location_annotation
+            )),
+        );
+    };
+    let of_network = observed
+        .network
+        .as_ref()
+        .and_then(|network| network.location.as_deref());
+    if let Some(other) = of_network.filter(|other| !other.eq_ignore_ascii_case(location)) {
+        return refused(Refusal::new(format!(
+            "an IP block in {location} cannot be attached to the public network, which is in {other}; none is bought"
+        )));
+    }
+    if let Purchase::Refused(reason) = &observed.purchase {
+        // Nothing was bought, so nobody has to wait for it.
+        return Plan::new(if wanted.own_claim().is_some() {
+            kube(vec![Claim::withdraw()])
+        } else {
+            Answer::Refused(Refusal::new(reason.clone()))
+        });
+    }
+    let Some(missing) = &observed.missing_names else {
+        // The Service began to ask for a block only after it was looked at, or the names turned out to be others.
+        return Plan::new(wait(Duration::ZERO, "the names of tags".to_owned()));
+    };
+    let now = wanted.now.saturating_add(observed.waited).unwrap_or(wanted.now);
+    let has_run_out = observed.purchase == Purchase::ClaimExpired;
+    if wanted.own_claim().is_none() || has_run_out {
+        if let Some((claim, left)) = wanted
+            .claim
+            .as_ref()
+            .and_then(|claim| claim.bars_for(now).map(|left| (claim, left)))
+        {
+            return pending(wanted, claim, left);
+        }
+        if has_run_out {
+            // Start anew, with a new time.
+            return Plan::new(Answer::Refused(Refusal::new(
+                "the claim to buy an IP block ran out before the purchase could begin",
+            )));
+        }
+    }
+    if observed.purchase == Purchase::NamesForgotten {
+        return Plan::new(wait(Duration::ZERO, "the names of tags".to_owned()));
+    }
+    if !missing.is_empty() {
+        let names = missing.iter().map(|name| CloudStep::CreateTagName { name });
+        return Plan::new(cloud(names.collect()));
+    }
+    if wanted.own_claim().is_none() {
+        let claim = Claim {
+            holder: wanted.holder.clone(),
+            time: now,
+        };
+        return Plan::new(kube(vec![claim.write()]));
+    }
+    Plan::new(cloud(vec![CloudStep::BuyBlock {
+        new: NewIpBlock {
+            location: location.clone(),
+            cidr_block_size: blocks::SIZE,
+            tags: wanted.identity.cluster.of_new_block(&wanted.identity.key),
+        },
+    }]))
+}
+
+/// A purchase may be under way, or its answer was lost: its block is looked for until the claim is old enough.
+fn pending(wanted: &Wanted, claim: &Claim, left: Duration) -> LoadBalancerPlan<CloudStep> {
+    let text = format!(
+        "{} began to buy an IP block for service {} at {}; it is being looked for, and no other one is bought before two minutes have passed",
+        claim.holder, wanted.identity.key, claim.time
+    );
+    // A moment more, so that the last look is not too early.
+    let after = LOOK.min(left + Duration::from_millis(100));
+    Plan::new(wait(after, "a purchase whose outcome is not known".to_owned()))
+        .with_notes(vec![PURCHASE_PENDING.note(text)])
+}
+
+/// The block is there.
+fn existing(
+    wanted: &Wanted,
+    observed: &Observed,
+    block: &IpBlock,
+    field: Option<IpAddr>,
+    network: &str,
+) -> LoadBalancerPlan<CloudStep> {
+    let mut notes = Vec::new();
+    if wanted.families == Families::Dual {
+        notes.push(IPV4_ONLY.note("the service asks for IPv4 and IPv6 and gets an IPv4 address"));
+    }
+    let answer = with_block(wanted, observed, block, field, network, &mut notes);
+    Plan::new(answer).with_notes(notes)
+}
+
+fn with_block(
+    wanted: &Wanted,
+    observed: &Observed,
+    block: &IpBlock,
+    field: Option<IpAddr>,
+    network: &str,
+    notes: &mut Vec<Note>,
+) -> Next {
+    let key = &wanted.identity.key;
+    let IpBlock { id, cidr, .. } = block;
+    let address = match (field, blocks::service_address(block)) {
+        (Some(field), _) if blocks::contains(block, field) => field,
+        (Some(field), _) => {
+            return Answer::Refused(
+                Refusal::new(format!(
+                    "spec.loadBalancerIP {field} is outside of {cidr}, the IP block {id} of service {key}"
+                ))
+                .with_remedy("clear the field, or set it to an address of the block"),
+            );
+        }
+        (None, Some(third)) => third.into(),
+        (None, None) => {
+            return Answer::Refused(Refusal::new(format!(
+                "the API gives IP block {id} of service {key} a CIDR that has no third IPv4 address: {cidr}"
+            )));
+        }
+    };
+    match blocks::attachment(block, network) {
+        Attachment::Never(reason) => return Answer::Refused(Refusal::new(reason)),
+        Attachment::Later(reason) => return later(observed, network, reason, notes),
+        Attachment::Needed => match &observed.unattached {
+            Some(Unattached::Full(reason)) => return Answer::Refused(Refusal::new(reason.clone())),
+            Some(Unattached::Busy(reason)) => return later(observed, network, reason.clone(), notes),
+            None => {
+                return cloud(vec![CloudStep::Attach {
+                    block: id.clone(),
+                    cidr: cidr.clone(),
+                    network: network.to_owned(),
+                }]);
+            }
+        },
+        Attachment::Done => {}
+    }
+    let mut writes = Vec::new();
+    if field.is_none() {
+        writes.push(KubeWrite::SetLoadBalancerIp {
+            seen: wanted.identity.field.clone(),
+            ip: address.to_string(),
+        });
+    }
+    if claim::is_written_on(&wanted.service) {
+        writes.push(Claim::withdraw());
+    }
+    if writes.is_empty() {
+        Answer::Settled(status::status(&wanted.service, address))
+    } else {
+        kube(writes)
+    }
+}
+
+fn later(observed: &Observed, network: &str, reason: String, notes: &mut Vec<Note>) -> Next {
+    if observed.waited >= PATIENCE {
+        notes.push(BLOCK_NOT_ATTACHED.note(format!(
+            "not attached to public network {network} for more than {} minutes: {reason}",
+            PATIENCE.as_secs() / 60
+        )));
+    }
+    wait(LOOK, reason)
+}
+
+pub(crate) fn cloud(steps: Vec<CloudStep>) -> Next {
+    let steps = steps.into_iter().map(LoadBalancerStep::Cloud).collect();
+    Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
+}
+
+fn kube(writes: Vec<KubeWrite>) -> Next {
+    let steps = writes.into_iter().map(LoadBalancerStep::Kube).collect();
+    Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
+}
+
+pub(crate) fn wait(after: Duration, reason: String) -> Next {
+    Answer::Wait { after, reason }
+}

@@ -1,0 +1,121 @@
+//! The servers of the account, found by ID or by name.
+
+use std::collections::BTreeMap;
+
+use bowline_phoenixnap_client::{Server, ServerStatus};
+
+/// One listing of the account's servers.
+#[derive(Debug, Default)]
+pub(crate) struct ServerIndex {
+    servers: Vec<Server>,
+    by_id: BTreeMap<String, usize>,
+    by_hostname: BTreeMap<String, Vec<usize>>,
+    /// By host name in lower case: Nodes' names have no capitals.
+    by_lower: BTreeMap<String, Vec<usize>>,
+}
+
+/// What a listing says about a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Named<'a> {
+    /// This one.
+    Server(&'a Server),
+    /// None, or none that is in use.
+    Nobody,
+    /// These.
+    Several(Vec<&'a str>),
+}
+
+impl ServerIndex {
+    pub(crate) fn new(servers: Vec<Server>) -> Self {
+        let mut index = Self::default();
+        for (position, server) in servers.iter().enumerate() {
+            index.by_id.insert(server.id.clone(), position);
+            let hostname = server.hostname.clone();
+            index
+                .by_lower
+                .entry(hostname.to_ascii_lowercase())
+                .or_default()
+                .push(position);
+            index.by_hostname.entry(hostname).or_default().push(position);
+        }
+        index.servers = servers;
+        index
+    }
+
+    pub(crate) fn by_id(&self, id: &str) -> Option<&Server> {
+        self.by_id.get(id).map(|position| &self.servers[*position])
+    }
+
+    /// Finds a server by host name: to the letter, else in any letter case. Of several, those count that are in use; one
+    /// alone is taken whatever its state.
+    pub(crate) fn named(&self, name: &str) -> Named<'_> {
+        let Some(found) = self
+            .by_hostname
+            .get(name)
+            .or_else(|| self.by_lower.get(&name.to_ascii_lowercase()))
+        else {
+            return Named::Nobody;
+        };
+        let all: Vec<&Server> = found.iter().map(|position| &self.servers[*position]).collect();
+        if let [server] = all.as_slice() {
+            return Named::Server(server);
+        }
+        let in_use: Vec<&Server> = all
+            .into_iter()
+            .filter(|server| !matches!(server.status, ServerStatus::Deleting | ServerStatus::Reserved))
+            .collect();
+        match in_use.as_slice() {
+            [] => Named::Nobody,
+            [server] => Named::Server(server),
+            several => Named::Several(several.iter().map(|server| server.id.as_str()).collect()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(servers: &[(&str, &str, &str)]) -> ServerIndex {
+        ServerIndex::new(
+            servers
+                .iter()
+                .map(|(id, hostname, status)| {
+                    serde_json::from_value(
+                        serde_json::json!({ "id": id, "hostname": hostname, "status": status }),
+                    )
+                    .unwrap()
+                })
+                .collect(),
+        )
+    }
+
+    fn named(servers: &[(&str, &str, &str)], name: &str) -> String {
+        match index(servers).named(name) {
+            Named::Server(server) => server.id.clone(),
+            Named::Nobody => "nobody".to_owned(),
+            Named::Several(ids) => ids.join("+"),
+        }
+    }
+
+    #[test]
+    fn a_name_is_matched_to_the_letter_first_and_in_any_case_then() {
+        let servers = [("1", "Worker-1", "powered-on"), ("2", "worker-1", "powered-on")];
+        assert_eq!(named(&servers, "worker-1"), "2");
+        assert_eq!(named(&servers[..1], "worker-1"), "1");
+        assert_eq!(named(&servers, "worker-2"), "nobody");
+    }
+
+    #[test]
+    fn of_several_only_those_in_use_count() {
+        let servers = |second: &'static str| [("1", "db", "powered-on"), ("2", "db", second)];
+        assert_eq!(named(&servers("powered-on"), "db"), "1+2");
+        assert_eq!(named(&servers("deleting"), "db"), "1");
+        assert_eq!(named(&servers("reserved"), "db"), "1");
+        assert_eq!(
+            named(&[("1", "db", "deleting"), ("2", "db", "reserved")], "db"),
+            "nobody"
+        );
+        assert_eq!(named(&[("1", "db", "deleting")], "db"), "1");
+    }
+}

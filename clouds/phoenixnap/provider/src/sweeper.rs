@@ -1,0 +1,182 @@
+//! Takes marked blocks off their network and gives them back; attaches again what fell off.
+//!
+//! One list for each run. Every block is handled by its own ID and on its own network, side by side but for the network's
+//! lane; a failure on one keeps no other waiting.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{
+    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Reconciler, Service, ServiceKey, facts,
+};
+use bowline_phoenixnap_client::{BlockStatus, Client, ErrorKind, IpBlock};
+use bowline_plan::{Plan, Refusal};
+
+use crate::apply::{Learned, attach};
+use crate::error::cloud_error;
+use crate::observe::reads::Reads;
+use crate::step::CloudStep;
+use crate::tags::ClusterTags;
+
+mod planning;
+
+/// Time between two runs.
+const PERIOD: Duration = Duration::from_secs(30);
+
+/// Gives back what is marked.
+pub(crate) struct Sweeper {
+    pub(crate) client: Client,
+    pub(crate) reads: Arc<Reads>,
+    pub(crate) network: String,
+}
+
+/// The cluster and its Services.
+pub(crate) struct Intent {
+    cluster: ClusterTags,
+    services: BTreeMap<ServiceKey, Arc<Service>>,
+}
+
+/// The cluster's blocks, and what could not be done with them in this run.
+#[derive(Clone)]
+pub(crate) struct Observed {
+    blocks: Vec<IpBlock>,
+    failed: BTreeMap<String, String>,
+    /// Addresses that servers use in the public network, where it could be read.
+    used: Vec<String>,
+}
+
+impl Reconciler for Sweeper {
+    type Facts = BackgroundFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Step = CloudStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &BackgroundFacts) -> Result<Intent, Refusal> {
+        let Some(uid) = facts.cluster.uid.clone() else {
+            return Err(Refusal::new("the cluster's ID is not known"));
+        };
+        let services = facts.services.services();
+        Ok(Intent {
+            cluster: ClusterTags { uid },
+            services: services
+                .into_iter()
+                .map(|service| (ServiceKey::of(&service), service))
+                .collect(),
+        })
+    }
+
+    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+        let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
+        let network = self.reads.network().await;
+        Ok(Observed {
+            blocks,
+            failed: seen.map(|seen| seen.failed.clone()).unwrap_or_default(),
+            used: network
+                .iter()
+                .flat_map(|network| &network.memberships)
+                .flat_map(|member| member.ips.iter().cloned())
+                .collect(),
+        })
+    }
+
+    /// The next run looks anyway.
+    async fn verify(&self, _intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+        Ok(seen.clone())
+    }
+
+    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+        let (answer, notes) = planning::plan(intent, observed, &self.network);
+        Plan::new(answer).with_notes(notes)
+    }
+
+    async fn apply(
+        &self,
+        intent: &Intent,
+        _observed: &Observed,
+        step: &CloudStep,
+    ) -> Result<Learned, CloudError> {
+        let result = match step {
+            CloudStep::Detach { block, network, .. } => self
+                .client
+                .detach(network, block)
+                .await
+                .map(|()| Learned::Detached)
+                .map_err(|error| cloud_error(&error)),
+            CloudStep::Delete { block, .. } => self.delete(intent, block).await,
+            CloudStep::Attach { block, network, .. } => attach(&self.client, block, network).await,
+            other => Err(CloudError::other(format!("not the sweeper's: {other:?}"))),
+        };
+        // One block must not end the run for the others.
+        Ok(result.unwrap_or_else(|error| Learned::Failed(error.to_string())))
+    }
+
+    fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {
+        let (CloudStep::Detach { block, .. }
+        | CloudStep::Delete { block, .. }
+        | CloudStep::Attach { block, .. }) = step
+        else {
+            return;
+        };
+        match learned {
+            Learned::Failed(why) => {
+                observed.failed.insert(block.clone(), why);
+            }
+            Learned::NotAttached(_) => {
+                // Busy or full: the Service's own reconcile tells of it.
+                observed.failed.insert(block.clone(), String::new());
+            }
+            _ => self.predict(observed, step),
+        }
+    }
+
+    fn predict(&self, observed: &mut Observed, step: &CloudStep) {
+        match step {
+            CloudStep::Delete { block, .. } => observed.blocks.retain(|known| known.id != *block),
+            CloudStep::Detach { block, .. } => set_status(observed, block, BlockStatus::Unassigning),
+            CloudStep::Attach { block, .. } => set_status(observed, block, BlockStatus::Assigning),
+            _ => {}
+        }
+    }
+}
+
+impl Sweeper {
+    async fn delete(&self, intent: &Intent, block: &str) -> Result<Learned, CloudError> {
+        let error = match self.client.delete_ip_block(block).await {
+            Ok(_) => return Ok(Learned::Deleted),
+            Err(error) => error,
+        };
+        // A deleted ID answers 403, as one does that must not be touched.
+        if error.kind == ErrorKind::Forbidden {
+            let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
+            if blocks.iter().all(|known| known.id != block) {
+                return Ok(Learned::Deleted);
+            }
+        }
+        Err(cloud_error(&error))
+    }
+}
+
+impl BackgroundWork for Sweeper {
+    fn name(&self) -> &'static str {
+        "phoenixnap-sweeper"
+    }
+
+    fn period(&self) -> Duration {
+        PERIOD
+    }
+}
+
+fn set_status(observed: &mut Observed, block: &str, status: BlockStatus) {
+    for known in observed.blocks.iter_mut().filter(|known| known.id == block) {
+        known.status = status.clone();
+    }
+}
+
+/// The address in a Service's field, if the Service asks for a balancer.
+fn address_of(service: &Service) -> Option<std::net::IpAddr> {
+    let field = service.spec.as_ref()?.load_balancer_ip.as_deref()?;
+    let is_live = facts::wants_load_balancer(service) && service.metadata.deletion_timestamp.is_none();
+    is_live.then(|| field.trim().parse().ok()).flatten()
+}

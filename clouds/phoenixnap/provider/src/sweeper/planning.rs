@@ -1,0 +1,177 @@
+//! Decides what is done with each block. Pure.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{LoadBalancerStatus, LoadBalancerStep};
+use bowline_phoenixnap_client::{BlockStatus, IpBlock};
+use bowline_plan::{Answer, Note};
+
+use super::{Intent, Observed, address_of};
+use crate::blocks::{self, Attachment, Place};
+use crate::events::{ADDRESS_IN_USE, BLOCK_LEFT_ALONE, ORPHAN, SWEEP_FAILED};
+use crate::planning::{Next, wait};
+use crate::step::CloudStep;
+use crate::tags;
+
+/// How long until the next look while marked blocks are there.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// What becomes of a marked block.
+#[derive(Debug, PartialEq, Eq)]
+enum Fate {
+    Detach(String),
+    Delete,
+    Wait,
+    LeaveAlone(String),
+}
+
+pub(super) fn plan(intent: &Intent, observed: &Observed, network: &str) -> (Next, Vec<Note>) {
+    let mut steps = Vec::new();
+    let mut notes = Vec::new();
+    let mut is_waiting = false;
+    for block in &observed.blocks {
+        let IpBlock { id, cidr, .. } = block;
+        if let Some(why) = observed.failed.get(id) {
+            if !why.is_empty() {
+                notes.push(SWEEP_FAILED.note(format!("IP block {id} ({cidr}): {why}")));
+            }
+            continue;
+        }
+        if !tags::is_marked(block) {
+            steps.extend(heal(intent, block, network));
+            notes.extend(look_at(intent, observed, block));
+            continue;
+        }
+        match fate(block, network) {
+            Fate::Wait => is_waiting = true,
+            Fate::LeaveAlone(why) => {
+                notes.push(BLOCK_LEFT_ALONE.note(format!("IP block {id} ({cidr}) {why}")))
+            }
+            Fate::Delete => steps.push(CloudStep::Delete {
+                block: id.clone(),
+                cidr: cidr.clone(),
+            }),
+            Fate::Detach(network) => steps.push(CloudStep::Detach {
+                block: id.clone(),
+                cidr: cidr.clone(),
+                network,
+            }),
+        }
+    }
+    let steps: Vec<_> = steps.into_iter().map(LoadBalancerStep::Cloud).collect();
+    let answer = Answer::apply_or(steps, || {
+        if is_waiting {
+            wait(LOOK, "marked IP blocks are on their way".to_owned())
+        } else {
+            Answer::Settled(LoadBalancerStatus::empty())
+        }
+    });
+    (answer, notes)
+}
+
+fn fate(block: &IpBlock, network: &str) -> Fate {
+    let own_network = match blocks::place(block) {
+        Place::Other(kind) => return Fate::LeaveAlone(format!("is attached to a resource of type {kind}")),
+        Place::Network(id) => Some(id),
+        Place::Nowhere | Place::SomeNetwork => None,
+    };
+    match &block.status {
+        BlockStatus::Unassigned => Fate::Delete,
+        BlockStatus::Creating | BlockStatus::Assigning | BlockStatus::Unassigning => Fate::Wait,
+        BlockStatus::Assigned | BlockStatus::ErrorUnassigning => {
+            Fate::Detach(own_network.unwrap_or(network).to_owned())
+        }
+        BlockStatus::ErrorAssigning => match own_network {
+            Some(network) => Fate::Detach(network.to_owned()),
+            None => Fate::Delete,
+        },
+        BlockStatus::Subnetted | BlockStatus::Absent | BlockStatus::Other(_) => {
+            Fate::LeaveAlone(format!("is {}", block.status))
+        }
+    }
+}
+
+/// Attaches an active block again that fell off, if a Service lives on its address.
+fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
+    let has_fallen_off = matches!(
+        block.status,
+        BlockStatus::Unassigned | BlockStatus::ErrorAssigning
+    );
+    if !has_fallen_off || blocks::attachment(block, network) != Attachment::Needed {
+        return None;
+    }
+    let service = intent.services.get(&tags::service_of(block)?)?;
+    let address = address_of(service)?;
+    blocks::contains(block, address).then(|| CloudStep::Attach {
+        block: block.id.clone(),
+        cidr: block.cidr.clone(),
+        network: network.to_owned(),
+    })
+}
+
+/// What somebody should know of an active block.
+fn look_at(intent: &Intent, observed: &Observed, block: &IpBlock) -> Option<Note> {
+    let IpBlock { id, cidr, .. } = block;
+    let key = tags::service_of(block)?;
+    let Some(service) = intent.services.get(&key) else {
+        return Some(ORPHAN.note(format!(
+            "IP block {id} ({cidr}) bears the tags of service {key}, which does not exist"
+        )));
+    };
+    let address = address_of(service)?.to_string();
+    observed.used.contains(&address).then(|| {
+        ADDRESS_IN_USE.note(format!(
+            "a server of the public network uses {address}, the address of service {key}"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(status: &str, assigned: Option<(&str, Option<&str>)>) -> IpBlock {
+        let mut value = serde_json::json!({ "id": "b1", "cidr": "198.51.100.8/29", "status": status });
+        if let Some((kind, id)) = assigned {
+            value["assignedResourceType"] = kind.into();
+            value["assignedResourceId"] = id.into();
+        }
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_marked_block_goes_by_its_own_state_and_network() {
+        let own = Some(("PUBLIC_NETWORK", Some("old")));
+        let detach = |network: &str| Fate::Detach(network.to_owned());
+        for (status, assigned, expected) in [
+            ("unassigned", None, Fate::Delete),
+            ("unassigning", own, Fate::Wait),
+            ("creating", None, Fate::Wait),
+            ("assigning", own, Fate::Wait),
+            ("assigned", own, detach("old")),
+            ("assigned", None, detach("net")),
+            ("assigned", Some(("public network", None)), detach("net")),
+            ("error unassigning", own, detach("old")),
+            ("error assigning", own, detach("old")),
+            ("error assigning", None, Fate::Delete),
+        ] {
+            assert_eq!(
+                fate(&block(status, assigned), "net"),
+                expected,
+                "{status} {assigned:?}"
+            );
+        }
+        for (status, assigned) in [
+            ("assigned", Some(("server", Some("s1")))),
+            ("unassigned", Some(("server", Some("s1")))),
+            ("subnetted", None),
+            ("", own),
+            ("lost", own),
+        ] {
+            assert!(
+                matches!(fate(&block(status, assigned), "net"), Fate::LeaveAlone(_)),
+                "{status}"
+            );
+        }
+    }
+}
