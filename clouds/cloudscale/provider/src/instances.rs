@@ -157,7 +157,7 @@ fn metadata(server: &Server) -> InstanceMetadata {
         zone: server.zone.slug.clone(),
         region: region(&server.zone.slug).to_owned(),
         addresses: addresses(server),
-        additional_labels: Default::default(),
+        ..InstanceMetadata::default()
     }
 }
 
