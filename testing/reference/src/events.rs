@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bowline_plan::NoteKind;
+use bowline_plan::{EventSpec, NoteKind};
 
 use crate::cell;
 
@@ -32,29 +32,20 @@ pub(crate) fn page() -> String {
     page.push_str(
         "\n## Of the clouds, on Services\n\nAn event is raised when its text is new, and again only after it has not held for a while.\n",
     );
-    let cloudscale = bowline_cloudscale::event_table().iter();
-    let rows = cloudscale.map(|it| (it.reason, it.kind, it.meaning, it.remedy));
-    table(&mut page, "cloudscale.ch", rows);
-    let paper = bowline_paper::event_table().iter();
-    table(
-        &mut page,
-        "Paper",
-        paper.map(|it| (it.reason, it.kind, it.meaning, it.remedy)),
-    );
+    table(&mut page, "cloudscale.ch", bowline_cloudscale::event_table());
+    table(&mut page, "phoenixNAP", bowline_phoenixnap::event_table());
+    table(&mut page, "Paper", bowline_paper::event_table());
     page
 }
 
-fn table<'a>(
-    page: &mut String,
-    cloud: &str,
-    rows: impl Iterator<Item = (&'a str, NoteKind, &'a str, &'a str)>,
-) {
+fn table(page: &mut String, cloud: &str, events: &[EventSpec]) {
     let _ = writeln!(
         page,
         "\n### {cloud}\n\n| reason | type | meaning | what to do |\n| --- | --- | --- | --- |"
     );
-    for (reason, loudness, meaning, remedy) in rows {
-        let (kind, meaning, remedy) = (kind(loudness), cell(meaning), cell(remedy));
+    for event in events {
+        let reason = event.reason;
+        let (kind, meaning, remedy) = (kind(event.kind), cell(event.meaning), cell(event.remedy));
         let _ = writeln!(page, "| `{reason}` | {kind} | {meaning} | {remedy} |");
     }
 }

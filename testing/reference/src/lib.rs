@@ -37,6 +37,10 @@ pub fn pages() -> Vec<Page> {
             "docs/reference/cloudscale-annotations.md",
             annotations::page("cloudscale.ch", bowline_cloudscale::annotation_table()),
         ),
+        page(
+            "docs/reference/phoenixnap-annotations.md",
+            annotations::page("phoenixNAP", bowline_phoenixnap::annotation_table()),
+        ),
         page("docs/reference/events.md", events::page()),
         page("docs/reference/metrics.md", metrics::page()),
         page("docs/reference/rbac.md", rbac::page()),
