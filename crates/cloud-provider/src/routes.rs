@@ -36,6 +36,12 @@ pub trait Routes: Send + Sync + 'static {
         cluster: &'a str,
         route: &'a Route,
     ) -> BoxFuture<'a, Result<(), CloudError>>;
+
+    /// How many of these calls may be under way at once. A cloud that makes routes slowly, and side by side, may want more
+    /// than the default of 10; one that takes a write at a time wants 1.
+    fn calls_at_once(&self) -> usize {
+        10
+    }
 }
 
 /// One route.

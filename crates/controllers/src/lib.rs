@@ -1,4 +1,4 @@
-//! The control loops of a cloud controller manager: node, node lifecycle and service.
+//! The control loops of a cloud controller manager: node, node lifecycle, service, route and node IPAM.
 //!
 //! Every loop goes one way: intent (pure), observe (reads of the cloud), plan (pure), apply (writes), publish
 //! (status and events). What decides is a pure function beside the loop; what reads and writes is the loop.
@@ -8,15 +8,21 @@
 //! - [`node_lifecycle`]: deletes the Node of an instance that is proved gone, taints the Node of one that is shut
 //!   down.
 //! - [`service`]: keeps the load balancer of each Service as its plan says.
+//! - [`route`]: gives each pod network its route.
+//! - [`node_ipam`]: gives each Node its pod networks.
+//! - [`cluster_cidr`]: reads lists of networks.
 //! - [`node_set`]: which Nodes are balanced over, and when a change of a Node concerns the balancers.
 //! - [`queue`]: the ordered work queue all of them take their keys from.
 //! - [`events`]: every event that may be recorded, as a table.
 //! - [`metrics`]: the series of the loops.
 
+pub mod cluster_cidr;
 pub mod events;
 pub mod metrics;
 pub mod node;
+pub mod node_ipam;
 pub mod node_lifecycle;
 pub mod node_set;
 pub mod queue;
+pub mod route;
 pub mod service;

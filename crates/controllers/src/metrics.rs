@@ -1,5 +1,7 @@
 //! The series of the loops, by the names and buckets of the Go managers, and those of our own.
 
+mod ipam;
+
 use bowline_plan::Answer;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -7,6 +9,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+pub use ipam::{IpamLabels, IpamMetrics};
 
 /// Seconds from the creation of a Node: each bucket four times the one before.
 const NODE_BUCKETS: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0];
@@ -77,6 +81,8 @@ pub struct ControllerMetrics {
     pub update_loadbalancer_host_latency_seconds: Histogram,
     /// Route reconciliations begun.
     pub route_sync_total: Counter,
+    /// Node IPAM's.
+    pub ipam: IpamMetrics,
     /// Nodes whose deletion is proved but frozen, because the credentials see no machine of a ready Node.
     pub node_deletions_frozen: Gauge,
     /// Nodes whose deletion is proved and waits for its turn.
@@ -98,6 +104,7 @@ impl Default for ControllerMetrics {
             nodesync_latency_seconds: Histogram::new(BALANCER_BUCKETS),
             update_loadbalancer_host_latency_seconds: Histogram::new(BALANCER_BUCKETS),
             route_sync_total: Counter::default(),
+            ipam: IpamMetrics::default(),
             node_deletions_frozen: Gauge::default(),
             node_deletions_throttled: Gauge::default(),
             settle_duration_seconds: Histogram::new(SETTLE_BUCKETS),
@@ -177,6 +184,7 @@ impl ControllerMetrics {
             "[ALPHA] Route reconciliations begun",
             self.route_sync_total.clone(),
         );
+        self.ipam.register(registry);
         registry.register(
             "node_deletions_frozen",
             "Nodes not deleted because the cloud shows no machine of any ready Node: wrong credentials or project?",

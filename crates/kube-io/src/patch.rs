@@ -92,6 +92,14 @@ pub(crate) fn network_unavailable(
     json!({"metadata": node_identity(node), "status": {"conditions": [condition]}})
 }
 
+/// Merge patch of `nodes/NAME`.
+pub(crate) fn pod_networks(node: &Node, networks: &[String]) -> Value {
+    json!({
+        "metadata": node_identity(node),
+        "spec": {"podCIDR": networks.first(), "podCIDRs": networks},
+    })
+}
+
 /// Merge patch of a Node's annotations alone.
 pub(crate) fn annotations_of_named_node(annotations: &[(String, Option<String>)]) -> Value {
     json!({"metadata": {"annotations": pairs(annotations)}})

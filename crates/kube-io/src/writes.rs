@@ -54,6 +54,16 @@ impl Kube {
         self.write_node(&node.name, "/status", STRATEGIC, &body).await
     }
 
+    /// Gives a Node its pod networks, which can be set once; the first is `spec.podCIDR`.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Conflict`] if the Node is another one by now, [`KubeError::Invalid`] if it has other networks.
+    pub async fn set_pod_networks(&self, node: &Node, networks: &[String]) -> Result<Node, KubeError> {
+        self.write_node(&node.name, "", MERGE, &patch::pod_networks(node, networks))
+            .await
+    }
+
     /// Sets or removes annotations of whichever Node has this name. To write to one Node and no successor of it, use
     /// [`patch_node`](Self::patch_node).
     ///

@@ -4,7 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::loops::LoopSelection;
+use bowline_cloud_provider::CloudProvider;
+use bowline_controllers::cluster_cidr;
+pub use bowline_controllers::cluster_cidr::CidrListError;
+pub use bowline_controllers::node_ipam::ranges::{RangeError, RangeFlags, Ranges};
+pub use bowline_controllers::route::RouteTiming;
+use ipnet::IpNet;
+
+use crate::loops::{Loop, LoopSelection};
 pub use crate::serving::{CipherSuites, Groups, UnservableError};
 
 /// Everything a [`Manager`](crate::Manager) has to know.
@@ -79,6 +86,10 @@ pub struct LoopSettings {
     pub deletion: DeletionSettings,
     /// Workers that decide about Services.
     pub service_workers: usize,
+    /// What the route loop is told.
+    pub routes: RouteConfig,
+    /// From which networks Nodes get theirs; none: node IPAM is off.
+    pub node_networks: Option<Ranges>,
 }
 
 impl Default for LoopSettings {
@@ -90,6 +101,72 @@ impl Default for LoopSettings {
             monitor_period: Duration::from_secs(5),
             deletion: DeletionSettings::default(),
             service_workers: 1,
+            routes: RouteConfig::default(),
+            node_networks: None,
+        }
+    }
+}
+
+/// What the route loop is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteConfig {
+    /// Whether routes are kept at all, where the provider has them.
+    pub is_wanted: bool,
+    /// The cluster's pod networks. What is wrong with them matters only where the loop runs: a manifest may well give
+    /// something else, or nothing, to a provider without routes.
+    pub cluster_cidrs: Result<Vec<IpNet>, CidrListError>,
+    /// When passes begin.
+    pub timing: RouteTiming,
+}
+
+impl RouteConfig {
+    /// Reads `--cluster-cidr`.
+    #[must_use]
+    pub fn new(is_wanted: bool, cluster_cidr: &str, timing: RouteTiming) -> Self {
+        Self {
+            is_wanted,
+            cluster_cidrs: cluster_cidr::parse(cluster_cidr),
+            timing,
+        }
+    }
+}
+
+impl Default for RouteConfig {
+    fn default() -> Self {
+        Self::new(true, "", RouteTiming::Periodic(Duration::from_secs(10)))
+    }
+}
+
+/// Why a configuration does not fit a provider.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The route loop cannot run.
+    #[error(
+        "--cluster-cidr: {fault}; the route loop of provider {provider} needs the pod networks of the cluster: give them, or switch the loop off by --configure-cloud-routes=false"
+    )]
+    ClusterCidr {
+        /// The provider.
+        provider: &'static str,
+        /// What is wrong with the flag.
+        fault: CidrListError,
+    },
+}
+
+impl Config {
+    /// Looks for what only shows when the provider is known.
+    ///
+    /// # Errors
+    ///
+    /// A loop that is to run has not been told what it needs.
+    pub fn check(&self, provider: &dyn CloudProvider) -> Result<(), ConfigError> {
+        let routes = &self.settings.routes;
+        let runs = self.loops.includes(Loop::Route) && routes.is_wanted && provider.routes().is_some();
+        match &routes.cluster_cidrs {
+            Err(fault) if runs => Err(ConfigError::ClusterCidr {
+                provider: provider.name(),
+                fault: fault.clone(),
+            }),
+            _ => Ok(()),
         }
     }
 }

@@ -13,11 +13,19 @@ pub enum Loop {
     Service,
     /// Keeps routes to pod networks.
     Route,
+    /// Gives Nodes their pod networks.
+    NodeIpam,
 }
 
 impl Loop {
     /// All of them, in the order in which they are started.
-    pub const ALL: [Self; 4] = [Self::Node, Self::NodeLifecycle, Self::Service, Self::Route];
+    pub const ALL: [Self; 5] = [
+        Self::Node,
+        Self::NodeLifecycle,
+        Self::Service,
+        Self::Route,
+        Self::NodeIpam,
+    ];
 
     /// The name in health checks, events and logs.
     #[must_use]
@@ -27,6 +35,7 @@ impl Loop {
             Self::NodeLifecycle => "cloud-node-lifecycle-controller",
             Self::Service => "service-lb-controller",
             Self::Route => "node-route-controller",
+            Self::NodeIpam => "node-ipam-controller",
         }
     }
 
@@ -38,6 +47,7 @@ impl Loop {
             Self::NodeLifecycle => "cloud-node-lifecycle",
             Self::Service => "service",
             Self::Route => "route",
+            Self::NodeIpam => "nodeipam",
         }
     }
 
@@ -131,10 +141,16 @@ mod tests {
     fn the_first_entry_that_matches_decides() {
         assert_eq!(
             running(&["*"]),
-            ["cloud-node", "cloud-node-lifecycle", "service", "route"]
+            [
+                "cloud-node",
+                "cloud-node-lifecycle",
+                "service",
+                "route",
+                "nodeipam"
+            ]
         );
         assert_eq!(
-            running(&["*", "-route"]),
+            running(&["*", "-route", "-node-ipam-controller"]),
             ["cloud-node", "cloud-node-lifecycle", "service"]
         );
         assert_eq!(
@@ -143,7 +159,7 @@ mod tests {
         );
         assert_eq!(
             running(&["-service", "service", "*"]),
-            ["cloud-node", "cloud-node-lifecycle", "route"]
+            ["cloud-node", "cloud-node-lifecycle", "route", "nodeipam"]
         );
         assert_eq!(running(&[]), Vec::<&str>::new());
     }

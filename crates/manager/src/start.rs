@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudProvider, ClusterFacts};
 use bowline_controllers::node::{self, NodeContext, NodeController, NodeSettings};
+use bowline_controllers::node_ipam::{self, NodeIpamContext, NodeIpamController};
 use bowline_controllers::node_lifecycle::{
     self, NodeLifecycleContext, NodeLifecycleController, NodeLifecycleSettings,
 };
 use bowline_controllers::queue::{Backoff, Heartbeat, Pulse, WorkQueue};
+use bowline_controllers::route::{self, RouteContext, RouteController, RouteSettings};
 use bowline_controllers::service::{self, ServiceContext, ServiceController, ServiceSettings};
 use bowline_kube_io::rbac::Account;
 use bowline_kube_io::{EventSink, NodeCache, ServiceCache, Writes};
@@ -80,6 +82,18 @@ pub(crate) fn loops(shared: &Shared<'_>) -> Vec<Started> {
         }
         match build(shared, which) {
             Some(one) => started.push(one),
+            None if which == Loop::NodeIpam => {
+                tracing::info!(
+                    controller = which.name(),
+                    "Loop is switched on by --allocate-node-cidrs"
+                );
+            }
+            None if which == Loop::Route && !shared.config.settings.routes.is_wanted => {
+                tracing::info!(
+                    controller = which.name(),
+                    "Loop is switched off by --configure-cloud-routes"
+                );
+            }
             None => tracing::info!(
                 controller = which.name(),
                 provider = shared.provider.name(),
@@ -95,8 +109,8 @@ fn build(shared: &Shared<'_>, which: Loop) -> Option<Started> {
         Loop::Node => node_loop(shared),
         Loop::NodeLifecycle => node_lifecycle_loop(shared),
         Loop::Service => service_loop(shared),
-        // No provider built in so far has routes.
-        Loop::Route => None,
+        Loop::Route => route_loop(shared),
+        Loop::NodeIpam => node_ipam_loop(shared),
     }
 }
 
@@ -189,6 +203,64 @@ fn service_loop(shared: &Shared<'_>) -> Option<Started> {
     Some(Started {
         which: Loop::Service,
         heartbeat,
+        run: Box::pin(controller.run()),
+        stop: Box::new(move || stopped.stop()),
+    })
+}
+
+fn route_loop(shared: &Shared<'_>) -> Option<Started> {
+    let config = &shared.config.settings.routes;
+    let routes = shared.provider.routes().filter(|_| config.is_wanted)?;
+    let cluster_cidrs = match &config.cluster_cidrs {
+        Ok(networks) => networks.clone(),
+        // Whoever starts a manager has checked this. Without networks no route counts as the cluster's: none is deleted.
+        Err(fault) => {
+            tracing::error!(controller = route::NAME, err = %fault, "--cluster-cidr cannot be used, routes are not deleted");
+            Vec::new()
+        }
+    };
+    let kube = shared.identities.of(Account::Route);
+    let controller = RouteController::new(RouteContext {
+        kube: kube.clone(),
+        nodes: Arc::clone(shared.nodes),
+        routes,
+        recorder: shared.identities.recorder(shared.events, route::COMPONENT, &kube),
+        metrics: shared.metrics.controllers().clone(),
+        queue_metrics: shared.metrics.queues().clone(),
+        settings: RouteSettings {
+            cluster_name: shared.config.cluster_name.clone(),
+            cluster_cidrs,
+            timing: config.timing,
+        },
+        seed: shared.seed.wrapping_add(2),
+    });
+    let stopped = Arc::clone(&controller);
+    Some(Started {
+        which: Loop::Route,
+        heartbeat: Arc::clone(controller.heartbeat()),
+        run: Box::pin(controller.run()),
+        stop: Box::new(move || stopped.stop()),
+    })
+}
+
+fn node_ipam_loop(shared: &Shared<'_>) -> Option<Started> {
+    let ranges = shared.config.settings.node_networks.clone()?;
+    let kube = shared.identities.of(Account::Node);
+    let controller = NodeIpamController::new(NodeIpamContext {
+        kube: kube.clone(),
+        nodes: Arc::clone(shared.nodes),
+        ranges,
+        recorder: shared
+            .identities
+            .recorder(shared.events, node_ipam::COMPONENT, &kube),
+        metrics: shared.metrics.controllers().clone(),
+        queue_metrics: shared.metrics.queues().clone(),
+        seed: shared.seed.wrapping_add(3),
+    });
+    let stopped = Arc::clone(&controller);
+    Some(Started {
+        which: Loop::NodeIpam,
+        heartbeat: Arc::clone(controller.heartbeat()),
         run: Box::pin(controller.run()),
         stop: Box::new(move || stopped.stop()),
     })

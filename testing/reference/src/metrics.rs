@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Request, Transport, Url};
+use bowline_controllers::metrics::IpamLabels;
 use bowline_controllers::queue::{Backoff, WorkQueue};
 use bowline_kube_io::{Kube, KubeMetrics, KubeOptions};
 use bowline_manager::KubeReviews;
@@ -209,6 +210,13 @@ async fn live_for_a_moment(
     queue.done(&queue.next().await);
     metrics.controllers().planned(&Answer::<(), ()>::Settled(()));
     metrics.controllers().synced("ensure", "settled");
+    let ipam = &metrics.controllers().ipam;
+    let network = IpamLabels::of(&"10.200.0.0/16");
+    ipam.allocations.get_or_create(&network).inc();
+    ipam.releases.get_or_create(&network).inc();
+    ipam.blocks.get_or_create(&network).set(256);
+    ipam.usage.get_or_create(&network).set(0.0);
+    ipam.tries.get_or_create(&network).observe(0.0);
     metrics.series().set_leading("cloud-controller-manager", true);
     metrics.series().count_slow_renewal("cloud-controller-manager");
     metrics.series().set_running(Loop::Service);

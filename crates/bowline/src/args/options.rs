@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bowline_manager::config::{Config, DeletionSettings, ElectionConfig, LoopSettings, ServingConfig};
+use bowline_manager::config::{
+    Config, DeletionSettings, ElectionConfig, LoopSettings, RangeFlags, Ranges, RouteConfig, RouteTiming,
+    ServingConfig,
+};
 use bowline_manager::loops::LoopSelection;
 
 use super::configz;
@@ -124,7 +127,7 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
             election: election(flags, &mut checks),
             loops: loops(flags, &mut checks),
             cluster_name: flags.text("cluster-name"),
-            settings: settings(&mut checks),
+            settings: settings(flags, &mut checks),
             service_accounts: flags.switch("use-service-account-credentials"),
             ..Config::default()
         },
@@ -219,14 +222,12 @@ fn loops(flags: &Flags, checks: &mut Checks<'_>) -> LoopSelection {
     })
 }
 
-fn settings(checks: &mut Checks<'_>) -> LoopSettings {
+fn settings(flags: &Flags, checks: &mut Checks<'_>) -> LoopSettings {
     let node_workers = checks.workers("concurrent-node-syncs", 1);
     let address_workers = match checks.workers("concurrent-node-status-updates", 0) {
         0 => node_workers,
         workers => workers,
     };
-    // These belong to loops and passes that are not run yet, but a bad value is bad in any case.
-    checks.period("route-reconciliation-period");
     LoopSettings {
         node_workers,
         address_workers,
@@ -238,7 +239,46 @@ fn settings(checks: &mut Checks<'_>) -> LoopSettings {
             window: checks.period("node-deletion-window"),
         },
         service_workers: checks.workers("concurrent-service-syncs", 1),
+        routes: routes(flags, checks),
+        node_networks: node_networks(flags, checks),
     }
+}
+
+/// Checked only if node IPAM is asked for: manifests name these flags for other programs, too.
+fn node_networks(flags: &Flags, checks: &mut Checks<'_>) -> Option<Ranges> {
+    if !flags.switch("allocate-node-cidrs") {
+        return None;
+    }
+    let ranges = Ranges::new(&RangeFlags {
+        cluster_cidr: &flags.text("cluster-cidr"),
+        service_range: &flags.text("service-cluster-ip-range"),
+        mask: flags.int("node-cidr-mask-size"),
+        mask_ipv4: flags.int("node-cidr-mask-size-ipv4"),
+        mask_ipv6: flags.int("node-cidr-mask-size-ipv6"),
+        allocator: &flags.text("cidr-allocator-type"),
+    });
+    ranges
+        .map_err(|faults| {
+            for fault in faults {
+                checks.fault(fault.to_string());
+            }
+        })
+        .ok()
+}
+
+fn routes(flags: &Flags, checks: &mut Checks<'_>) -> RouteConfig {
+    let period = checks.period("route-reconciliation-period");
+    let gates = flags.gates("feature-gates");
+    let timing = if features::is_on(&gates, "CloudControllerManagerWatchBasedRoutesReconciliation") {
+        RouteTiming::WatchBased
+    } else {
+        RouteTiming::Periodic(period)
+    };
+    RouteConfig::new(
+        flags.switch("configure-cloud-routes"),
+        &flags.text("cluster-cidr"),
+        timing,
+    )
 }
 
 fn logging(flags: &Flags, checks: &mut Checks<'_>) -> LoggingOptions {

@@ -2,7 +2,7 @@ mod manifests;
 
 use std::time::Duration;
 
-use bowline_manager::config::{CertificateSource, Config, ServingConfig};
+use bowline_manager::config::{CertificateSource, Config, RouteTiming, ServingConfig};
 use bowline_manager::loops::Loop;
 
 use super::*;
@@ -115,7 +115,7 @@ fn a_switch_takes_its_value_only_after_an_equals_sign() {
 
 #[test]
 fn lists_are_split_at_commas_and_add_up() {
-    let options = resolved(&["--controllers=*,-route", "--controllers", "-cloud-node"]);
+    let options = resolved(&["--controllers=*,-route,-nodeipam", "--controllers", "-cloud-node"]);
     let running: Vec<_> = Loop::ALL
         .into_iter()
         .filter(|one| options.manager.loops.includes(*one))
@@ -283,6 +283,45 @@ fn a_certificate_comes_from_files_before_a_directory() {
         resolved(&["--cert-dir=/c"]).serving.unwrap().certificate,
         CertificateSource::Directory("/c".into())
     );
+}
+
+#[test]
+fn node_ipam_is_off_until_it_is_asked_for_and_then_needs_good_flags() {
+    let settings = |words: &[&str]| resolved(words).manager.settings.node_networks;
+    assert_eq!(
+        settings(&["--cluster-cidr=nonsense", "--node-cidr-mask-size=99"]),
+        None
+    );
+    let ranges = settings(&["--allocate-node-cidrs", "--cluster-cidr=10.200.0.0/16"]).unwrap();
+    assert_eq!(ranges.cluster[0].1, 24);
+    // I-03
+    assert_eq!(
+        wrong(&[
+            "--allocate-node-cidrs",
+            "--cluster-cidr=10.200.0.0/16,fd00::/48",
+            "--node-cidr-mask-size=24",
+            "--cidr-allocator-type=CloudAllocator",
+        ])[..2],
+        [
+            "--cidr-allocator-type \"CloudAllocator\" is not supported, only RangeAllocator is",
+            "--node-cidr-mask-size cannot be used with two cluster CIDRs, use --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6",
+        ]
+    );
+}
+
+#[test]
+fn the_route_loop_is_told_what_the_flags_say() {
+    let routes = |words: &[&str]| resolved(words).manager.settings.routes;
+    let default = routes(&[]);
+    assert!(default.is_wanted && default.cluster_cidrs.is_err());
+    assert_eq!(default.timing, RouteTiming::Periodic(Duration::from_secs(10)));
+    let given = routes(&[
+        "--cluster-cidr=10.200.0.0/16",
+        "--configure-cloud-routes=false",
+        "--feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=true",
+    ]);
+    assert!(!given.is_wanted && given.cluster_cidrs.is_ok());
+    assert_eq!(given.timing, RouteTiming::WatchBased);
 }
 
 #[test]

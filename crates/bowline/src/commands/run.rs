@@ -179,6 +179,11 @@ async fn start(
     let provider = providers::build(&options.provider, &site)
         .map_err(|error| format!("Cloud provider could not be initialized: {error}"))
         .map_err(fatal(exit::FATAL))?;
+    options
+        .manager
+        .check(&*provider)
+        .map_err(|error| error.to_string())
+        .map_err(fatal(exit::FATAL))?;
 
     let kube = connect::api_server(&options, &surroundings, Arc::clone(&gate) as Arc<_>, of_kube)
         .await

@@ -42,17 +42,28 @@ impl Backoff {
     }
 
     /// The share of the delay to wait, for [`delay`](Self::delay).
-    pub(super) fn draw(&self) -> f64 {
+    pub(crate) fn draw(&self) -> f64 {
         self.jitter.as_ref().map_or(1.0, |jitter| jitter.share(0.5))
     }
 
     /// The delay after this many failures before the present one.
-    pub(super) fn delay(&self, failures: u32, share: f64) -> Duration {
+    pub(crate) fn delay(&self, failures: u32, share: f64) -> Duration {
         let doubled = 2_u32
             .checked_pow(failures)
             .and_then(|factor| self.base.checked_mul(factor))
             .map_or(self.max, |delay| delay.min(self.max));
         doubled.mul_f64(share).max(self.base)
+    }
+
+    /// The same, but at the limit the delay is the limit: where a periodic pass comes round in that time, all that is so
+    /// far off waits for it.
+    pub(crate) fn delay_below_limit(&self, failures: u32, share: f64) -> Duration {
+        let exact = self.delay(failures, 1.0);
+        if exact < self.max {
+            self.delay(failures, share)
+        } else {
+            exact
+        }
     }
 }
 

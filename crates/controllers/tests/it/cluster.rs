@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use bowline_controllers::metrics::ControllerMetrics;
 use bowline_controllers::node::{self, NodeContext, NodeController, NodeSettings};
+use bowline_controllers::node_ipam::ranges::Ranges;
+use bowline_controllers::node_ipam::{self, NodeIpamContext, NodeIpamController};
 use bowline_controllers::node_lifecycle::{
     self, NodeLifecycleContext, NodeLifecycleController, NodeLifecycleSettings,
 };
 use bowline_controllers::queue::{Heartbeat, QueueMetrics};
+use bowline_controllers::route::{self, RouteContext, RouteController, RouteSettings};
 use bowline_kube_api::{Exchange, KubeApi};
 use bowline_kube_io::{EventSink, Kube, KubeOptions, NodeCache, TokioClock, watch_nodes};
 use jiff::Timestamp;
@@ -19,6 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::machines::Machines;
+use crate::route_table::RouteTable;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -30,8 +34,8 @@ pub(crate) struct Cluster {
     pub(crate) machines: Machines,
     pub(crate) metrics: ControllerMetrics,
     pub(crate) nodes: Arc<NodeCache>,
-    kube: Kube,
-    events: EventSink,
+    pub(crate) kube: Kube,
+    pub(crate) events: EventSink,
     heartbeats: Vec<Arc<Heartbeat>>,
     tasks: JoinSet<()>,
 }
@@ -102,6 +106,48 @@ impl Cluster {
         self.heartbeats.push(Arc::clone(controller.heartbeat()));
         self.tasks.spawn(controller.run());
         self
+    }
+
+    /// Starts the route loop; gives what stops it.
+    pub(crate) fn start_route_loop(
+        &mut self,
+        routes: &RouteTable,
+        settings: RouteSettings,
+    ) -> Arc<RouteController> {
+        let controller = RouteController::new(RouteContext {
+            kube: self.kube.clone(),
+            nodes: Arc::clone(&self.nodes),
+            routes: Arc::new(routes.clone()),
+            recorder: self.events.recorder(route::COMPONENT),
+            metrics: self.metrics.clone(),
+            queue_metrics: QueueMetrics::default(),
+            settings,
+            seed: 1,
+        });
+        self.heartbeats.push(Arc::clone(controller.heartbeat()));
+        self.tasks.spawn(Arc::clone(&controller).run());
+        controller
+    }
+
+    /// Starts node IPAM; gives what stops it.
+    pub(crate) fn start_node_ipam(&mut self, ranges: Ranges) -> Arc<NodeIpamController> {
+        let controller = NodeIpamController::new(NodeIpamContext {
+            kube: self.kube.clone(),
+            nodes: Arc::clone(&self.nodes),
+            ranges,
+            recorder: self.events.recorder(node_ipam::COMPONENT),
+            metrics: self.metrics.clone(),
+            queue_metrics: QueueMetrics::default(),
+            seed: 1,
+        });
+        self.heartbeats.push(Arc::clone(controller.heartbeat()));
+        self.tasks.spawn(Arc::clone(&controller).run());
+        controller
+    }
+
+    /// Waits for one of the loops to end.
+    pub(crate) async fn end_of_a_loop(&mut self) {
+        self.tasks.join_next().await.unwrap().unwrap();
     }
 
     /// Creates a Node, or replaces it.

@@ -3,6 +3,9 @@
 mod cluster;
 mod machines;
 mod node;
+mod node_ipam;
 mod node_lifecycle;
 mod node_refresh;
+mod route;
+mod route_table;
 mod service;

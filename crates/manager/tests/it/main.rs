@@ -5,4 +5,5 @@ mod election;
 mod life;
 mod plan;
 mod process;
+mod routes;
 mod serving;

@@ -128,9 +128,14 @@ fn our_own_flags_are_these() {
     assert_eq!(
         own,
         [
+            // Those of node IPAM belong to kube-controller-manager, and to the framework's example manager.
+            "node-cidr-mask-size",
+            "node-cidr-mask-size-ipv4",
+            "node-cidr-mask-size-ipv6",
             "node-deletion-confirmation",
             "node-deletion-share",
             "node-deletion-window",
+            "service-cluster-ip-range",
         ]
     );
 }

@@ -4,16 +4,16 @@ use super::super::flag::Flag;
 use super::super::value::Kind;
 
 pub(super) static GENERIC: &[Flag] = &[
-    Flag::new("allocate-node-cidrs", Kind::Bool, "false", "Whether pod networks are given to Nodes here. Node IPAM runs in kube-controller-manager.").later(),
+    Flag::new("allocate-node-cidrs", Kind::Bool, "false", "Give pod networks to Nodes here, by the loop node-ipam-controller. Normally kube-controller-manager does: two of them give networks twice."),
     Flag::new("allow-untagged-cloud", Kind::Bool, "false", "Run with a provider that does not mark what belongs to a cluster. This warns; without the flag it is fatal.").deprecated().hidden(),
-    Flag::new("cidr-allocator-type", Kind::Text, "RangeAllocator", "Which allocator gives pod networks to Nodes.").later(),
+    Flag::new("cidr-allocator-type", Kind::Text, "RangeAllocator", "Which allocator gives pod networks to Nodes, with --allocate-node-cidrs. Only RangeAllocator is supported."),
     Flag::new("cloud-config", Kind::Text, "", "The provider's configuration file. Empty for none."),
     Flag::new("cloud-provider", Kind::Text, "", "The provider. Required."),
-    Flag::new("cluster-cidr", Kind::Text, "", "The pod network or networks of the cluster, for the route loop.").later(),
+    Flag::new("cluster-cidr", Kind::Text, "", "The pod network of the cluster, or one of each family. The route loop needs it: routes to other destinations are never deleted. Node IPAM gives networks from it."),
     Flag::new("cluster-name", Kind::Text, "kubernetes", "The cluster's name, for the names and marks of what is made in the cloud. Two clusters in one project need different names."),
-    Flag::new("configure-cloud-routes", Kind::Bool, "true", "Whether routes to pod networks are kept in the cloud.").later(),
+    Flag::new("configure-cloud-routes", Kind::Bool, "true", "Whether routes to pod networks are kept in the cloud, where the provider has routes."),
     Flag::new("controller-start-interval", Kind::Duration, "0s", "A pause of once to twice this between the starts of two loops.").accepted(),
-    Flag::new("controllers", Kind::List, "*", "The loops to run: '*' all, 'NAME' this one, '-NAME' not this one; the first entry that matches decides. Names: cloud-node-controller (cloud-node), cloud-node-lifecycle-controller (cloud-node-lifecycle), service-lb-controller (service), node-route-controller (route)."),
+    Flag::new("controllers", Kind::List, "*", "The loops to run: '*' all, 'NAME' this one, '-NAME' not this one; the first entry that matches decides. Names: cloud-node-controller (cloud-node), cloud-node-lifecycle-controller (cloud-node-lifecycle), service-lb-controller (service), node-route-controller (route), node-ipam-controller (nodeipam, only with --allocate-node-cidrs)."),
     Flag::new("external-cloud-volume-plugin", Kind::Text, "", "Belongs to kube-controller-manager.").accepted(),
     Flag::new("feature-gates", Kind::Gates, "", "Switches for features in the making, as Name=true or Name=false."),
     Flag::new("kube-api-burst", Kind::Int, "30", "Requests to the API server that may begin at once after a pause. Paces only when this or --kube-api-qps is given; else requests in flight are bounded and the server's own limits are obeyed."),
@@ -27,9 +27,13 @@ pub(super) static GENERIC: &[Flag] = &[
     Flag::new("leader-elect-resource-namespace", Kind::Text, "kube-system", "The namespace of the lease."),
     Flag::new("leader-elect-retry-period", Kind::Duration, "2s", "The time between two tries to take or renew the lease."),
     Flag::new("min-resync-period", Kind::Duration, "12h0m0s", "Time between two full walks over the caches. The caches here need none.").accepted(),
+    Flag::new("node-cidr-mask-size", Kind::Int, "0", "The prefix length of a Node's pod network, with --allocate-node-cidrs and one cluster CIDR. 0 is 24 for IPv4 and 64 for IPv6."),
+    Flag::new("node-cidr-mask-size-ipv4", Kind::Int, "0", "The prefix length of a Node's IPv4 pod network, with --allocate-node-cidrs. 0 is 24."),
+    Flag::new("node-cidr-mask-size-ipv6", Kind::Int, "0", "The prefix length of a Node's IPv6 pod network, with --allocate-node-cidrs. 0 is 64; at most 16 more than the cluster CIDR's."),
     Flag::new("node-monitor-period", Kind::Duration, "5s", "The period of the node lifecycle loop: how often Nodes that are not ready are looked for in the cloud."),
     Flag::new("node-sync-period", Kind::Duration, "0s", "Does nothing, as in the framework.").accepted().hidden(),
-    Flag::new("route-reconciliation-period", Kind::Duration, "10s", "The period of the route loop.").later(),
+    Flag::new("route-reconciliation-period", Kind::Duration, "10s", "How often the route loop reads all routes when nothing changes. Changes of Nodes are acted on at once whatever it is, so it may be long."),
+    Flag::new("service-cluster-ip-range", Kind::Text, "", "The network of Services, or one of each family. Node IPAM gives nothing from it."),
     Flag::new("use-service-account-credentials", Kind::Bool, "false", "Each loop works under a ServiceAccount of its own in kube-system, which is made where it is missing: node-controller, service-controller, route-controller, and one that the provider names for what it writes itself."),
 ];
 

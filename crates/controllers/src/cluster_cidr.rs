@@ -1,0 +1,88 @@
+//! Reading `--cluster-cidr` and its kin: one network, or one of each family.
+
+use ipnet::IpNet;
+
+/// What is wrong with a list of networks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CidrListError {
+    /// There is none.
+    #[error("no network is given")]
+    Empty,
+    /// One of them is no network.
+    #[error("{0:?} is not a network such as 10.0.0.0/16")]
+    Unreadable(String),
+    /// There are more than two.
+    #[error("{0} networks are given, at most one of each family can be used")]
+    TooMany(usize),
+    /// There are two of one family.
+    #[error("{0} and {1} are of one family, at most one of each can be used")]
+    SameFamily(IpNet, IpNet),
+}
+
+/// Reads networks that are separated by commas. Host bits are cut off, as the Go managers do.
+///
+/// # Errors
+///
+/// What is wrong with the text.
+pub fn parse(text: &str) -> Result<Vec<IpNet>, CidrListError> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    if parts.iter().all(|part| part.is_empty()) {
+        return Err(CidrListError::Empty);
+    }
+    let networks = parts
+        .iter()
+        .map(|part| match part.parse::<IpNet>() {
+            Ok(network) => Ok(network.trunc()),
+            Err(_) => Err(CidrListError::Unreadable((*part).to_owned())),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    match networks.as_slice() {
+        [first, second] if is_ipv4(first) == is_ipv4(second) => {
+            Err(CidrListError::SameFamily(*first, *second))
+        }
+        [_] | [_, _] => Ok(networks),
+        more => Err(CidrListError::TooMany(more.len())),
+    }
+}
+
+/// Whether a network is of the older family.
+pub(crate) fn is_ipv4(network: &IpNet) -> bool {
+    matches!(network, IpNet::V4(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_network_or_one_of_each_family_can_be_used() {
+        let shown = |text: &str| match parse(text) {
+            Ok(networks) => networks
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join(" "),
+            Err(error) => error.to_string(),
+        };
+        for (text, expected) in [
+            ("10.200.0.0/16", "10.200.0.0/16"),
+            ("fd00::/48, 10.200.3.4/16", "fd00::/48 10.200.0.0/16"),
+            ("", "no network is given"),
+            (
+                "10.200.0.0",
+                "\"10.200.0.0\" is not a network such as 10.0.0.0/16",
+            ),
+            ("10.200.0.0/16,", "\"\" is not a network such as 10.0.0.0/16"),
+            (
+                "10.1.0.0/16,10.2.0.0/16",
+                "10.1.0.0/16 and 10.2.0.0/16 are of one family, at most one of each can be used",
+            ),
+            (
+                "10.1.0.0/16,fd00::/48,10.2.0.0/16",
+                "3 networks are given, at most one of each family can be used",
+            ),
+        ] {
+            assert_eq!(shown(text), expected);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The route loop (`node-route-controller`): gives each pod network of each Node its route in the cloud, takes routes away
+//! that lead nowhere, and says on the Node whether its network can be reached.
+//!
+//! It is driven by the watch: a change of Nodes begins a pass at once, with the changes of half a second together. A
+//! periodic pass is the safety net, which repairs what was changed in the cloud. Every pass reads all routes, once,
+//! whatever the number of Nodes; passes never overlap.
+//!
+//! ```text
+//! route.rs           when a pass begins
+//! route/pass.rs      one pass: read, create and delete, publish
+//! route/plan.rs      what is to be done, as a table                    (pure)
+//! route/verdict.rs   the condition and the event                       (pure)
+//! route/attempts.rs  what failed, and when it is tried again
+//! ```
+
+mod attempts;
+mod pass;
+pub mod plan;
+mod verdict;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_provider::{Node, Routes};
+use bowline_kube_io::{Change, Kube, NodeCache, Recorder};
+use ipnet::IpNet;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::metrics::ControllerMetrics;
+use crate::queue::{Backoff, Heartbeat, Jitter, QueueMetrics, WorkQueue};
+use attempts::Attempts;
+
+/// The canonical name.
+pub const NAME: &str = "node-route-controller";
+/// The name under which its events appear, as the Go managers have it.
+pub const COMPONENT: &str = "route_controller";
+/// The name of its queue in the series of work queues.
+const QUEUE: &str = "Routes";
+/// Age of a single call at which the loop counts as stuck. Some clouds take minutes to make a route.
+const STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
+/// The first delay before something that failed is tried again.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// The longest one, so that what works again is seen to work within a minute.
+const LAST_RETRY: Duration = Duration::from_secs(50);
+
+/// When passes begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteTiming {
+    /// At changes of Nodes, and this long after the start of the last pass: `--route-reconciliation-period`.
+    Periodic(Duration),
+    /// At changes of Nodes, at most one pass in ten seconds: the feature gate
+    /// `CloudControllerManagerWatchBasedRoutesReconciliation`. A safety pass follows after five to ten minutes of rest.
+    WatchBased,
+}
+
+impl RouteTiming {
+    /// How long changes are collected from the first one on.
+    fn batch(self) -> Duration {
+        match self {
+            Self::Periodic(_) => Duration::from_millis(500),
+            Self::WatchBased => Duration::from_secs(2),
+        }
+    }
+
+    /// The least time from the start of a pass to the start of the next.
+    fn distance(self) -> Duration {
+        match self {
+            Self::Periodic(_) => Duration::from_secs(1),
+            Self::WatchBased => Duration::from_secs(10),
+        }
+    }
+
+    /// The time from the start of a pass to the start of the next if nothing calls for one.
+    fn rest(self, jitter: &Jitter) -> Duration {
+        match self {
+            Self::Periodic(period) => period,
+            Self::WatchBased => jitter.between(Duration::from_secs(5 * 60), Duration::from_secs(10 * 60)),
+        }
+    }
+
+    fn backoff(self, jitter: Jitter) -> Backoff {
+        let max = match self {
+            Self::Periodic(period) => LAST_RETRY.min(period),
+            Self::WatchBased => LAST_RETRY,
+        };
+        Backoff {
+            base: FIRST_RETRY.min(max),
+            max,
+            jitter: Some(jitter),
+        }
+    }
+}
+
+/// What an operator can set.
+#[derive(Debug, Clone)]
+pub struct RouteSettings {
+    /// `--cluster-name`.
+    pub cluster_name: String,
+    /// `--cluster-cidr`: routes to destinations outside of it are never deleted.
+    pub cluster_cidrs: Vec<IpNet>,
+    /// When passes begin.
+    pub timing: RouteTiming,
+}
+
+/// Everything the loop works with.
+pub struct RouteContext {
+    /// The API server.
+    pub kube: Kube,
+    /// All Nodes.
+    pub nodes: Arc<NodeCache>,
+    /// The cloud's routes.
+    pub routes: Arc<dyn Routes>,
+    /// Where events go; its component should be [`COMPONENT`].
+    pub recorder: Recorder,
+    /// The loop's series.
+    pub metrics: ControllerMetrics,
+    /// The series of the work queues.
+    pub queue_metrics: QueueMetrics,
+    /// What an operator can set.
+    pub settings: RouteSettings,
+    /// The seed of the jitter.
+    pub seed: u64,
+}
+
+/// The route loop.
+pub struct RouteController {
+    kube: Kube,
+    nodes: Arc<NodeCache>,
+    routes: Arc<dyn Routes>,
+    recorder: Recorder,
+    metrics: ControllerMetrics,
+    settings: RouteSettings,
+    /// One key: a pass that is called for.
+    queue: Arc<WorkQueue<()>>,
+    jitter: Jitter,
+    heartbeat: Arc<Heartbeat>,
+    attempts: Mutex<Attempts>,
+    is_stopping: AtomicBool,
+    stop: Notify,
+}
+
+impl RouteController {
+    /// Builds the loop and subscribes it to the Nodes. Nothing is called before [`run`](Self::run).
+    #[must_use]
+    pub fn new(context: RouteContext) -> Arc<Self> {
+        let jitter = Jitter::seeded(context.seed);
+        let backoff = context.settings.timing.backoff(jitter.clone());
+        let controller = Arc::new(Self {
+            kube: context.kube,
+            nodes: context.nodes,
+            routes: context.routes,
+            recorder: context.recorder,
+            metrics: context.metrics,
+            settings: context.settings,
+            queue: WorkQueue::new(QUEUE, backoff.clone(), &context.queue_metrics),
+            jitter,
+            heartbeat: Heartbeat::new(NAME, STUCK_AFTER),
+            attempts: Mutex::new(Attempts::new(backoff)),
+            is_stopping: AtomicBool::new(false),
+            stop: Notify::new(),
+        });
+        let subscriber = Arc::downgrade(&controller);
+        controller.nodes.subscribe(Arc::new(move |change: &Change<Node>| {
+            if let Some(controller) = subscriber.upgrade() {
+                controller.on_node(change);
+            }
+        }));
+        controller
+    }
+
+    /// Whether the loop gets on with its work.
+    #[must_use]
+    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
+        &self.heartbeat
+    }
+
+    /// Works until [`stop`](Self::stop) is called; then no call begins any more, and it returns when those under way have
+    /// ended.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping it abandons what is under way; the next process reads all routes and finishes.
+    pub async fn run(self: Arc<Self>) {
+        self.nodes.synced().await;
+        let timing = self.settings.timing;
+        let mut safety_pass = Instant::now();
+        while !self.is_stopping() {
+            let is_safety_pass = tokio::select! {
+                biased;
+                () = self.stop.notified() => continue,
+                () = self.queue.next() => safety_pass <= Instant::now(),
+                () = sleep_until(safety_pass) => true,
+            };
+            // Whatever called for a pass before now is answered by this one.
+            self.queue.remove(&());
+            let begun = Instant::now();
+            self.pass(is_safety_pass).await;
+            self.queue.done(&());
+            // Two passes never begin sooner than this after each other, whatever calls for them.
+            let next = begun + timing.distance();
+            tokio::select! {
+                biased;
+                () = self.stop.notified() => continue,
+                () = sleep_until(next) => {}
+            }
+            safety_pass = begun + timing.rest(&self.jitter).max(timing.distance());
+            if let Some(due) = self.attempts().next_due() {
+                self.call_for_pass(due.saturating_duration_since(Instant::now()));
+            }
+        }
+    }
+
+    /// Lets no call begin any more; see [`run`](Self::run).
+    pub fn stop(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.stop.notify_one();
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::SeqCst)
+    }
+
+    fn on_node(&self, change: &Change<Node>) {
+        let node = match change {
+            Change::Added(node) | Change::Deleted(node) => node,
+            Change::Updated { old, new } if matters(old, new) => new,
+            Change::Updated { .. } => return,
+        };
+        self.attempts().node_changed(&node.name);
+        self.call_for_pass(self.settings.timing.batch());
+    }
+
+    fn call_for_pass(&self, after: Duration) {
+        self.queue.add_after((), after);
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for RouteController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RouteController").finish_non_exhaustive()
+    }
+}
+
+/// Whether a change of a Node can change its routes. The order of addresses counts, as it does upstream.
+fn matters(old: &Node, new: &Node) -> bool {
+    old.pod_cidrs != new.pod_cidrs || old.addresses != new.addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_cloud_provider::{AddressType, NodeAddress, Readiness};
+
+    use super::*;
+
+    #[test]
+    fn only_pod_networks_and_addresses_call_for_a_pass() {
+        let node = Node::named("n1");
+        let changed = |change: fn(&mut Node)| {
+            let mut new = node.clone();
+            change(&mut new);
+            matters(&node, &new)
+        };
+        assert!(!changed(|node| node.resource_version = "8".into()));
+        assert!(!changed(|node| node.readiness = Readiness::Ready));
+        assert!(!changed(|node| {
+            node.network_unavailable = Some(bowline_cloud_provider::NetworkUnavailable {
+                is_unavailable: false,
+                reason: "RouteCreated".into(),
+            });
+        }));
+        assert!(changed(|node| node.pod_cidrs = vec!["10.0.0.0/24".into()]));
+        assert!(changed(
+            |node| node.addresses = vec![NodeAddress::new(AddressType::InternalIp, "10.1.0.1")]
+        ));
+    }
+}

@@ -1,0 +1,298 @@
+//! One pass: read all routes, create and delete what the plan says, publish on each Node what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, ErrorKind, Node, Route};
+use bowline_kube_io::{KubeError, ObjectRef};
+use bowline_plan::NoteKind;
+use futures::StreamExt as _;
+use futures::future::{self, BoxFuture, FutureExt as _, Shared};
+use futures::stream::FuturesUnordered;
+use ipnet::IpNet;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::attempts::Wish;
+use super::plan::{Action, NodeTable, Plan};
+use super::verdict::{self, Verdict};
+use super::{NAME, RouteController};
+use crate::events;
+
+/// Tries of a write that conflicts, and the pause between two of them: those of Kubernetes' cloud-provider library.
+const TRIES: usize = 5;
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(200));
+
+/// What the parts of a pass share.
+struct Pass {
+    is_safety_pass: bool,
+    begun: Instant,
+    /// One draw of the jitter for all that fails.
+    share: f64,
+    /// Bounds the calls in flight.
+    calls: Semaphore,
+}
+
+/// The deletions of routes to one destination, for those who have to wait for them.
+type Deletion<'a> = Shared<BoxFuture<'a, ()>>;
+
+impl RouteController {
+    /// Makes one pass. A failure of a part of it is no failure of the pass: it is remembered, and tried again.
+    ///
+    /// # Cancellation
+    ///
+    /// Every write stands by itself: the next pass begins with what the cloud then shows.
+    pub(super) async fn pass(&self, is_safety_pass: bool) {
+        let pass = Pass {
+            is_safety_pass,
+            begun: Instant::now(),
+            share: self.attempts().draw(),
+            calls: Semaphore::new(self.routes.calls_at_once().max(1)),
+        };
+        if !self.is_due(&pass, &Wish::List) {
+            return;
+        }
+        self.metrics.route_sync_total.inc();
+        let Some(listed) = self.list(&pass).await else {
+            return;
+        };
+        // Read after the routes, so that a route is not taken for one of a Node that is not known yet.
+        let nodes = self.nodes.all();
+        let plan = Plan::new(&nodes, &listed, &self.settings.cluster_cidrs);
+        self.forget_unwished(&plan);
+        self.apply(&pass, &plan).await;
+    }
+
+    async fn list(&self, pass: &Pass) -> Option<Vec<Route>> {
+        let _working = self.heartbeat.begin();
+        match self.routes.list_routes(&self.settings.cluster_name).await {
+            Ok(listed) => {
+                self.attempts().succeeded(&Wish::List);
+                Some(listed)
+            }
+            Err(error) => {
+                if self.failed(pass, Wish::List, &error).is_some() {
+                    tracing::warn!(controller = NAME, err = %error, "failed to list routes; nothing is changed before they can be read");
+                }
+                None
+            }
+        }
+    }
+
+    /// What the plan does not wish for is not tried again.
+    fn forget_unwished(&self, plan: &Plan) {
+        let mut wishes: BTreeSet<Wish> = plan.deletions.iter().map(Wish::delete).collect();
+        for table in &plan.tables {
+            wishes.insert(Wish::Condition(table.node.name.clone()));
+            let open = table
+                .networks
+                .iter()
+                .filter(|network| network.action != Action::Keep);
+            let open = open.filter_map(|network| network.destination.as_ref().ok());
+            wishes.extend(open.map(|destination| Wish::Create(table.node.name.clone(), *destination)));
+        }
+        self.attempts().keep(|wish| wishes.contains(wish));
+    }
+
+    async fn apply(&self, pass: &Pass, plan: &Plan) {
+        let deletions = self.deletions(pass, &plan.deletions);
+        if plan.deletes_first {
+            future::join_all(deletions.values().cloned()).await;
+        }
+        let mut parts: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        for table in &plan.tables {
+            parts.push(self.bring_up(pass, table, &deletions).boxed());
+        }
+        for deletion in deletions.values() {
+            parts.push(deletion.clone().boxed());
+        }
+        while parts.next().await.is_some() {}
+    }
+
+    /// The deletions by destination.
+    fn deletions<'a>(&'a self, pass: &'a Pass, routes: &'a [Route]) -> BTreeMap<IpNet, Deletion<'a>> {
+        let mut by_destination: BTreeMap<IpNet, Vec<&Route>> = BTreeMap::new();
+        for route in routes {
+            by_destination.entry(route.destination).or_default().push(route);
+        }
+        by_destination
+            .into_iter()
+            .map(|(destination, routes)| {
+                let deletions = future::join_all(routes.into_iter().map(|route| self.delete(pass, route)));
+                (destination, deletions.map(drop).boxed().shared())
+            })
+            .collect()
+    }
+
+    async fn delete(&self, pass: &Pass, route: &Route) {
+        let wish = Wish::delete(route);
+        if !self.is_due(pass, &wish) {
+            return;
+        }
+        let Ok(_turn) = pass.calls.acquire().await else {
+            return;
+        };
+        if self.is_stopping() {
+            return;
+        }
+        let _working = self.heartbeat.begin();
+        let target = route.target_node.as_ref().map_or("", |node| node.as_str());
+        match self.routes.delete_route(&self.settings.cluster_name, route).await {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                if self.failed(pass, wish, &error).is_some() {
+                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "failed to delete a route; it will be tried again");
+                }
+            }
+            _ => {
+                self.attempts().succeeded(&wish);
+                tracing::info!(controller = NAME, route = route.name, destination = %route.destination, node = target, "route deleted");
+            }
+        }
+    }
+
+    /// Gives a Node its routes, then says on it whether they are there.
+    async fn bring_up(&self, pass: &Pass, table: &NodeTable, deletions: &BTreeMap<IpNet, Deletion<'_>>) {
+        let creations = table.networks.iter().map(|network| async move {
+            match (&network.destination, network.action) {
+                (_, Action::Keep) => true,
+                (Ok(destination), _) => {
+                    // One destination, one route: what stands in its place goes first.
+                    if let Some(deletion) = deletions.get(destination) {
+                        deletion.clone().await;
+                    }
+                    self.create(pass, &table.node, *destination).await
+                }
+                (Err(text), _) => {
+                    tracing::debug!(controller = NAME, node = %table.node.name, text, "pod network cannot be understood");
+                    false
+                }
+            }
+        });
+        let is_there = future::join_all(creations).await;
+        let open = is_there.iter().filter(|is_there| !**is_there).count();
+        self.publish(pass, &table.node, Verdict::of(table.networks.len(), open))
+            .await;
+    }
+
+    /// Creates a route; gives whether it is there now.
+    async fn create(&self, pass: &Pass, node: &Node, destination: IpNet) -> bool {
+        let wish = Wish::Create(node.name.clone(), destination);
+        if !self.is_due(pass, &wish) {
+            return false;
+        }
+        let Ok(_turn) = pass.calls.acquire().await else {
+            return false;
+        };
+        if self.is_stopping() {
+            return false;
+        }
+        let route = Route {
+            name: String::new(),
+            target_node: Some(node.name.clone()),
+            target_addresses: node.addresses.clone(),
+            compares_addresses: false,
+            destination,
+            is_blackhole: false,
+        };
+        let begun = Instant::now();
+        match self.try_to_create(node, &route).await {
+            Ok(()) => {
+                self.attempts().succeeded(&wish);
+                tracing::info!(controller = NAME, node = %node.name, %destination, "route created");
+                true
+            }
+            Err(error) => {
+                let text = || verdict::failure_text(node, &destination, begun.elapsed(), &error.to_string());
+                let say =
+                    self.attempts()
+                        .failed(wish, &error.to_string(), error.retry_after(), pass.share, text);
+                if let Some(text) = say {
+                    tracing::warn!(controller = NAME, node = %node.name, %destination, err = %error, "failed to create a route; it will be tried again");
+                    self.recorder.record(
+                        &ObjectRef::from(node),
+                        NoteKind::Warning,
+                        events::FAILED_TO_CREATE_ROUTE,
+                        text,
+                    );
+                }
+                false
+            }
+        }
+    }
+
+    async fn try_to_create(&self, node: &Node, route: &Route) -> Result<(), CloudError> {
+        let _working = self.heartbeat.begin();
+        let cluster = &self.settings.cluster_name;
+        for _ in 1..TRIES {
+            match self.routes.create_route(cluster, &node.uid, route).await {
+                Err(error) if error.kind() == ErrorKind::Conflict && !self.is_stopping() => {
+                    self.pause().await;
+                }
+                done => return done,
+            }
+        }
+        self.routes.create_route(cluster, &node.uid, route).await
+    }
+
+    /// Sets the condition of a Node, unless it shows it already or is another Node by now.
+    async fn publish(&self, pass: &Pass, asked: &Node, verdict: Verdict) {
+        let wish = Wish::Condition(asked.name.clone());
+        let still = || self.nodes.get(&asked.name).filter(|node| node.uid == asked.uid);
+        for attempt in 1..=TRIES {
+            let Some(node) = still().filter(|node| !verdict.is_shown_by(node)) else {
+                break;
+            };
+            if self.is_stopping() || !self.is_due(pass, &wish) {
+                return;
+            }
+            let _working = self.heartbeat.begin();
+            let written = self
+                .kube
+                .set_network_unavailable(
+                    &node,
+                    verdict.is_unavailable(),
+                    verdict.reason(),
+                    verdict.message(),
+                )
+                .await;
+            match written {
+                Ok(_) => {
+                    tracing::info!(controller = NAME, node = %node.name, reason = verdict.reason(), "condition NetworkUnavailable set");
+                    break;
+                }
+                Err(KubeError::Conflict(_)) if attempt < TRIES => self.pause().await,
+                // It is gone, or another Node has its name: the watch brings the news.
+                Err(KubeError::NotFound(_) | KubeError::Conflict(_)) => break,
+                Err(error) => {
+                    let stated = match &error {
+                        KubeError::Throttled { after, .. } => Some(*after),
+                        _ => None,
+                    };
+                    let say = self
+                        .attempts()
+                        .failed(wish, &error.to_string(), stated, pass.share, || error.to_string());
+                    if say.is_some() {
+                        tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to set the condition NetworkUnavailable; it will be tried again");
+                    }
+                    return;
+                }
+            }
+        }
+        self.attempts().succeeded(&wish);
+    }
+
+    /// Remembers a failure; gives something if it is to be said.
+    fn failed(&self, pass: &Pass, wish: Wish, error: &CloudError) -> Option<String> {
+        let text = error.to_string();
+        self.attempts()
+            .failed(wish, &text, error.retry_after(), pass.share, || text.clone())
+    }
+
+    fn is_due(&self, pass: &Pass, wish: &Wish) -> bool {
+        self.attempts().is_due(wish, pass.begun, pass.is_safety_pass)
+    }
+
+    async fn pause(&self) {
+        tokio::time::sleep(self.jitter.between(PAUSE.0, PAUSE.1)).await;
+    }
+}

@@ -1,0 +1,157 @@
+//! Which routes there should be, as data: a table of actions per Node and pod network, and what is to be deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Node, NodeAddress, NodeName, Route};
+use ipnet::IpNet;
+
+/// What is to be done about the route to one pod network of one Node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// It is there.
+    Keep,
+    /// It is there with other addresses: deleted, then created.
+    Update,
+    /// It is not there.
+    Add,
+}
+
+/// A pod network of a Node and what is to be done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodNetwork {
+    /// The network; the text as it stands if it is none.
+    pub destination: Result<IpNet, String>,
+    /// What is to be done.
+    pub action: Action,
+}
+
+/// The table of one Node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeTable {
+    /// The Node.
+    pub node: Arc<Node>,
+    /// Its pod networks, in its order.
+    pub networks: Vec<PodNetwork>,
+    /// Whether the cloud has routes to it.
+    pub has_routes: bool,
+}
+
+/// What one pass is to do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// All Nodes with pod networks or routes, in name order.
+    pub tables: Vec<NodeTable>,
+    /// The routes to delete, as they were listed.
+    pub deletions: Vec<Route>,
+    /// Whether nothing is created before all deletions have ended.
+    pub deletes_first: bool,
+}
+
+impl Plan {
+    /// Compares Nodes with routes.
+    ///
+    /// Rules of the route controller of Kubernetes' cloud-provider library. One more: a route without a live target that
+    /// will be deleted does not count as being there, so that its successor is made in the same pass.
+    #[must_use]
+    pub fn new(nodes: &[Arc<Node>], listed: &[Route], cluster: &[IpNet]) -> Self {
+        let mut of_nodes: BTreeMap<&NodeName, Vec<&Route>> = BTreeMap::new();
+        for route in listed {
+            if let Some(node) = &route.target_node {
+                of_nodes.entry(node).or_default().push(route);
+            }
+        }
+        let tables: Vec<NodeTable> = nodes
+            .iter()
+            .filter_map(|node| {
+                let routes = of_nodes.get(&node.name).map_or(&[] as &[&Route], Vec::as_slice);
+                let table = NodeTable {
+                    networks: networks(node, routes, cluster),
+                    has_routes: !routes.is_empty(),
+                    node: Arc::clone(node),
+                };
+                (table.has_routes || !table.networks.is_empty()).then_some(table)
+            })
+            .collect();
+        let kept: BTreeSet<(&NodeName, &IpNet)> = tables
+            .iter()
+            .flat_map(|table| {
+                let kept = table
+                    .networks
+                    .iter()
+                    .filter(|network| network.action == Action::Keep);
+                kept.filter_map(|network| Some((&table.node.name, network.destination.as_ref().ok()?)))
+            })
+            .collect();
+        let is_kept = |route: &Route| {
+            let target = route.target_node.as_ref();
+            target.is_some_and(|node| kept.contains(&(node, &route.destination)))
+        };
+        let deletions = listed
+            .iter()
+            .filter(|route| is_ours(&route.destination, cluster) && (route.is_blackhole || !is_kept(route)))
+            .cloned()
+            .collect();
+        Self {
+            deletions,
+            deletes_first: listed.first().is_some_and(|route| route.compares_addresses),
+            tables,
+        }
+    }
+
+    /// Whether the cloud is as it should be.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        let is_kept = |network: &PodNetwork| network.action == Action::Keep;
+        self.deletions.is_empty() && self.tables.iter().all(|table| table.networks.iter().all(is_kept))
+    }
+}
+
+/// Whether routes to this destination are this cluster's: its first or last address lies in a pod network of the cluster.
+#[must_use]
+pub fn is_ours(destination: &IpNet, cluster: &[IpNet]) -> bool {
+    cluster
+        .iter()
+        .any(|network| network.contains(&destination.network()) || network.contains(&destination.broadcast()))
+}
+
+fn networks(node: &Node, routes: &[&Route], cluster: &[IpNet]) -> Vec<PodNetwork> {
+    let action = |destination: &IpNet| {
+        let mut there = routes
+            .iter()
+            .filter(|route| route.destination == *destination)
+            .filter(|route| !(route.is_blackhole && is_ours(destination, cluster)))
+            .peekable();
+        if there.peek().is_none() {
+            Action::Add
+        } else if there.any(|route| leads_to(route, node)) {
+            Action::Keep
+        } else {
+            Action::Update
+        }
+    };
+    node.pod_cidrs
+        .iter()
+        .map(|text| match text.parse::<IpNet>() {
+            Ok(destination) => PodNetwork {
+                action: action(&destination),
+                destination: Ok(destination),
+            },
+            Err(_) => PodNetwork {
+                destination: Err(text.clone()),
+                action: Action::Add,
+            },
+        })
+        .collect()
+}
+
+/// Whether the addresses are right, where the cloud says that they count. Their order does not.
+fn leads_to(route: &Route, node: &Node) -> bool {
+    let has_all = |a: &[NodeAddress], b: &[NodeAddress]| a.iter().all(|address| b.contains(address));
+    let (there, wanted) = (&route.target_addresses, &node.addresses);
+    !route.compares_addresses
+        || there.len() == wanted.len() && has_all(there, wanted) && has_all(wanted, there)
+}
+
+#[cfg(test)]
+mod tests;

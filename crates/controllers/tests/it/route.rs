@@ -1,0 +1,552 @@
+//! The route loop against an API server and a route table in memory. The names in front are the acceptance scenarios of
+//! the framework specification.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_controllers::route::{RouteSettings, RouteTiming};
+use bowline_kube_api::{Effect, Fault, Status};
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, SECOND};
+use crate::route_table::RouteTable;
+
+const WITHIN: Duration = Duration::from_secs(11);
+const PERIODIC: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
+
+fn settings(timing: RouteTiming) -> RouteSettings {
+    RouteSettings {
+        cluster_name: "nimbus".into(),
+        cluster_cidrs: ["10.200.0.0/16", "fd00::/48"]
+            .map(|text| text.parse().unwrap())
+            .to_vec(),
+        timing,
+    }
+}
+
+fn start(timing: RouteTiming) -> (Cluster, RouteTable) {
+    let (mut cluster, table) = (Cluster::new(), RouteTable::default());
+    cluster.start_route_loop(&table, settings(timing));
+    (cluster, table)
+}
+
+fn node(name: &str, networks: &[&str]) -> Value {
+    let mut node = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+        "status": {"addresses": [{"type": "InternalIP", "address": "10.1.0.1"}]},
+    });
+    if let Some(first) = networks.first() {
+        node["spec"] = json!({"podCIDR": first, "podCIDRs": networks});
+    }
+    node
+}
+
+/// `status reason message` of the condition.
+fn condition(cluster: &Cluster, name: &str) -> Option<String> {
+    let node = cluster.node(name);
+    let conditions = node["status"]["conditions"].as_array()?;
+    let found = conditions
+        .iter()
+        .find(|one| one["type"] == "NetworkUnavailable")?;
+    for time in ["lastTransitionTime", "lastHeartbeatTime"] {
+        assert!(found[time].is_string(), "{found}");
+    }
+    let text = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
+    Some(format!(
+        "{} {} {}",
+        text("status"),
+        text("reason"),
+        text("message")
+    ))
+}
+
+const ROUTED: &str = "False RouteCreated RouteController created a route";
+const NOT_ROUTED: &str = "True NoRouteCreated RouteController failed to create a route";
+
+fn is_routed(cluster: &Cluster, name: &str) -> bool {
+    condition(cluster, name).as_deref() == Some(ROUTED)
+}
+
+fn is_not_routed(cluster: &Cluster, name: &str) -> bool {
+    condition(cluster, name).as_deref() == Some(NOT_ROUTED)
+}
+
+fn syncs(cluster: &Cluster) -> u64 {
+    cluster.metrics.route_sync_total.get()
+}
+
+fn delete_node(cluster: &Cluster, name: &str) {
+    assert!(cluster.api.delete("Node", "", name));
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn a_pod_network_gets_its_route_and_the_node_its_condition() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let (cluster, table) = start(timing);
+        cluster.put(node("n1", &["10.200.1.0/24"]));
+        let took = cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+        assert!(took <= SECOND * 3, "at once, not at the next period: {took:?}");
+        let uid = cluster.node("n1")["metadata"]["uid"].as_str().unwrap().to_owned();
+        assert_eq!(
+            table.writes(),
+            [format!("create {uid} n1 10.200.1.0/24 10.1.0.1")]
+        );
+        let write = &cluster.node_writes()[0];
+        assert_eq!(
+            (write.subresource.as_str(), write.verb.as_str()),
+            ("status", "patch")
+        );
+        assert_eq!(write.body.as_ref().unwrap()["metadata"]["uid"], uid.as_str());
+    }
+}
+
+// what is right stays as it is.
+#[tokio::test(start_paused = true)]
+async fn one_list_per_period_is_all_that_a_quiet_cluster_costs() {
+    let (cluster, table) = start(PERIODIC);
+    for n in 0..40 {
+        cluster.put(node(&format!("n{n}"), &[&format!("10.200.{n}.0/24")]));
+    }
+    cluster
+        .within(WITHIN, "all routed", |c| {
+            (0..40).all(|n| is_routed(c, &format!("n{n}")))
+        })
+        .await;
+    let (lists, writes, conditions, passes) = (
+        table.lists(),
+        table.writes().len(),
+        cluster.node_writes().len(),
+        syncs(&cluster),
+    );
+    assert_eq!((writes, conditions), (40, 40));
+    cluster.pass(SECOND * 600).await;
+    assert_eq!(table.lists() - lists, 60);
+    assert_eq!(syncs(&cluster) - passes, 60, "operators watch the rate of passes");
+    assert_eq!(
+        (table.writes().len(), cluster.node_writes().len()),
+        (writes, conditions)
+    );
+    assert!(cluster.stalled().is_empty());
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn a_route_that_cannot_be_made_shows_on_the_node_until_it_can() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let (cluster, table) = start(timing);
+        table.fail("create", Some(CloudError::other("quota exceeded")));
+        cluster.put(node("n1", &["10.200.1.0/24"]));
+        cluster
+            .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
+            .await;
+        let uid = cluster.node("n1")["metadata"]["uid"].as_str().unwrap().to_owned();
+        cluster.pass(SECOND * 300).await;
+        let events = cluster.events("n1");
+        assert_eq!(
+            events,
+            [(
+                format!(
+                    "Warning FailedToCreateRoute: Could not create route {uid} 10.200.1.0/24 for node n1 after 0s: quota exceeded"
+                ),
+                "route_controller".to_owned()
+            )],
+            "said once, in the words of upstream"
+        );
+        assert_eq!(cluster.node_writes().len(), 1);
+        let tries = table.calls("create").len();
+        assert!((6..=40).contains(&tries), "{tries}");
+        table.fail("create", None);
+        let limit = if timing == PERIODIC { WITHIN } else { SECOND * 60 };
+        cluster.within(limit, "routed", |c| is_routed(c, "n1")).await;
+        assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_error_is_another_event() {
+    let (cluster, table) = start(PERIODIC);
+    table.fail("create", Some(CloudError::other("quota exceeded")));
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster.pass(SECOND * 60).await;
+    table.fail("create", Some(CloudError::new(ErrorKind::Denied, "denied")));
+    cluster.pass(SECOND * 60).await;
+    let texts: Vec<bool> = cluster
+        .events("n1")
+        .iter()
+        .map(|(text, _)| text.ends_with(": denied"))
+        .collect();
+    assert_eq!(texts, [false, true]);
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn the_route_of_a_node_that_is_gone_is_deleted() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let (cluster, table) = start(timing);
+        cluster.put(node("n1", &["10.200.1.0/24"]));
+        cluster.put(node("n2", &["10.200.2.0/24"]));
+        cluster
+            .within(WITHIN, "routed", |c| is_routed(c, "n1") && is_routed(c, "n2"))
+            .await;
+        delete_node(&cluster, "n1");
+        cluster
+            .within(WITHIN, "gone", |_| table.routes() == ["n2 10.200.2.0/24"])
+            .await;
+        assert_eq!(table.calls("delete").len(), 1);
+    }
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn only_routes_of_the_cluster_are_ever_deleted() {
+    let (cluster, table) = start(PERIODIC);
+    table.put("", "192.168.0.0/24", false);
+    table.put("elsewhere", "172.16.0.0/12", true);
+    table.put("", "0.0.0.0/0", false);
+    table.put("n1", "10.200.1.0/24", true);
+    table.put("", "10.200.7.0/24", false);
+    table.put("gone", "10.200.8.0/24", false);
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(
+        table.routes(),
+        [
+            " 192.168.0.0/24",
+            "elsewhere 172.16.0.0/12",
+            " 0.0.0.0/0",
+            "n1 10.200.1.0/24"
+        ]
+    );
+    assert_eq!(table.calls("delete").len(), 3);
+    assert_eq!(table.calls("create").len(), 1, "the dead route was replaced");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_deleted_by_hand_is_made_again() {
+    let (cluster, table) = start(PERIODIC);
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    let elsewhere = RouteTable::clone(&table);
+    bowline_cloud_provider::Routes::delete_route(
+        &elsewhere,
+        "nimbus",
+        &bowline_cloud_provider::Routes::list_routes(&elsewhere, "nimbus")
+            .await
+            .unwrap()[0],
+    )
+    .await
+    .unwrap();
+    assert!(table.routes().is_empty());
+    cluster
+        .within(WITHIN, "made again", |_| table.routes() == ["n1 10.200.1.0/24"])
+        .await;
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn a_node_without_pod_network_and_routes_is_left_alone() {
+    let (cluster, table) = start(PERIODIC);
+    cluster.put(node("n1", &[]));
+    cluster.pass(SECOND * 30).await;
+    assert_eq!(condition(&cluster, "n1"), None);
+    assert!(table.writes().is_empty() && cluster.node_writes().is_empty());
+
+    table.put("n1", "192.168.1.0/24", false);
+    cluster
+        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
+        .await;
+    assert!(table.writes().is_empty());
+
+    cluster.edit("n1", |node| {
+        node["spec"] = json!({"podCIDR": "10.200.1.0/24", "podCIDRs": ["10.200.1.0/24"]})
+    });
+    cluster.soon("routed", |c| is_routed(c, "n1")).await;
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn both_pod_networks_must_have_their_route() {
+    let (cluster, table) = start(PERIODIC);
+    table.fail("fd00:", Some(CloudError::transient("bad gateway")));
+    cluster.put(node("n1", &["10.200.1.0/24", "fd00:0:0:1::/64"]));
+    cluster
+        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
+        .await;
+    assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
+    table.fail("fd00:", None);
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    assert_eq!(table.routes(), ["n1 10.200.1.0/24", "n1 fd00:0:0:1::/64"]);
+    let hints: std::collections::BTreeSet<String> = table
+        .calls("create")
+        .iter()
+        .map(|call| call.what.split(' ').nth(1).unwrap().to_owned())
+        .collect();
+    assert_eq!(hints.len(), 1, "the same hint for both");
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn where_addresses_count_a_changed_node_has_its_route_deleted_then_created() {
+    let (cluster, table) = start(PERIODIC);
+    table.compare_addresses();
+    table.latency(Duration::from_millis(300));
+    for n in 1..=3 {
+        cluster.put(node(&format!("n{n}"), &[&format!("10.200.{n}.0/24")]));
+    }
+    cluster
+        .within(WITHIN, "routed", |c| {
+            (1..=3).all(|n| is_routed(c, &format!("n{n}")))
+        })
+        .await;
+    let before = table.writes().len();
+    for name in ["n1", "n2"] {
+        cluster.edit(name, |node| {
+            node["status"]["addresses"][0]["address"] = json!("10.1.0.9")
+        });
+    }
+    cluster
+        .within(WITHIN, "new routes", |_| table.writes().len() == before + 4)
+        .await;
+    let kinds: Vec<String> = table.writes()[before..]
+        .iter()
+        .map(|what| what[..6].to_owned())
+        .collect();
+    assert_eq!(kinds, ["delete", "delete", "create", "create"]);
+    let ended = table
+        .calls("delete")
+        .iter()
+        .map(|call| call.at + Duration::from_millis(300))
+        .max();
+    assert!(
+        table
+            .calls("create")
+            .iter()
+            .rev()
+            .take(2)
+            .all(|call| Some(call.at) >= ended)
+    );
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(table.writes().len(), before + 4);
+    assert!(is_routed(&cluster, "n1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_network_that_moved_to_another_node_is_freed_before_it_is_routed_there() {
+    let (cluster, table) = start(PERIODIC);
+    table.latency(Duration::from_millis(200));
+    table.put("gone", "10.200.1.0/24", false);
+    table.put("gone", "10.200.9.0/24", false);
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster.put(node("n2", &["10.200.2.0/24"]));
+    cluster
+        .within(WITHIN, "routed", |c| is_routed(c, "n1") && is_routed(c, "n2"))
+        .await;
+    let begun = |begin: &str| table.calls(begin)[0].at;
+    let of = |name: &str| {
+        let calls = table.calls("create");
+        calls.iter().find(|call| call.what.contains(name)).unwrap().at
+    };
+    assert!(of(" n1 ") >= begun("delete r-gone-10.200.1.0/24") + Duration::from_millis(200));
+    assert_eq!(
+        of(" n2 "),
+        begun("delete r-gone-10.200.9.0/24"),
+        "all else side by side"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_bounded_and_each_node_is_told_when_its_own_route_is_there() {
+    for (bound, seconds) in [(10, 4), (4, 10)] {
+        let (mut cluster, table) = (Cluster::new(), RouteTable::default());
+        for n in 0..40 {
+            cluster.put(node(&format!("n{n:02}"), &[&format!("10.200.{n}.0/24")]));
+        }
+        table.latency(SECOND);
+        table.allow_at_once(bound);
+        cluster.start_route_loop(&table, settings(PERIODIC));
+        cluster
+            .within(SECOND * 4, "the first", |c| is_routed(c, "n00"))
+            .await;
+        assert!(!is_routed(&cluster, "n39"));
+        cluster
+            .within(SECOND * (seconds + 1), "all", |c| {
+                (0..40).all(|n| is_routed(c, &format!("n{n:02}")))
+            })
+            .await;
+        assert_eq!(table.most_in_flight(), bound);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_changes_nothing_and_is_tried_again() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let (cluster, table) = start(timing);
+        table.put("gone", "10.200.9.0/24", false);
+        table.fail("list", Some(CloudError::transient("bad gateway")));
+        cluster.put(node("n1", &["10.200.1.0/24"]));
+        cluster.pass(SECOND * 120).await;
+        assert!(table.writes().is_empty() && cluster.node_writes().is_empty());
+        assert!(table.lists() <= 16, "{}", table.lists());
+        table.fail("list", None);
+        cluster
+            .within(SECOND * 60, "routed", |c| is_routed(c, "n1"))
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_delay_that_the_cloud_states_is_kept() {
+    let (cluster, table) = start(PERIODIC);
+    let after = SECOND * 45;
+    table.fail(
+        "create",
+        Some(CloudError::new(ErrorKind::Throttled { after }, "slow down")),
+    );
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster
+        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
+        .await;
+    table.fail("create", None);
+    cluster
+        .within(SECOND * 50, "routed", |c| is_routed(c, "n1"))
+        .await;
+    let calls = table.calls("create");
+    assert_eq!(calls.len(), 2);
+    assert!(calls[1].at - calls[0].at >= after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_tried_again_at_once_and_five_times_at_most() {
+    let (cluster, table) = start(PERIODIC);
+    table.fail("create", Some(CloudError::new(ErrorKind::Conflict, "busy")));
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster
+        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
+        .await;
+    assert_eq!(table.calls("create").len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_condition_is_written_again_until_it_is_there() {
+    let (cluster, _table) = start(RouteTiming::WatchBased);
+    let forbidden = Status::new(403, "Forbidden", "no");
+    cluster.api.faults().inject(
+        Fault::new(Effect::Answer(forbidden))
+            .verb("patch")
+            .resource("nodes")
+            .times(3),
+    );
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster
+        .within(SECOND * 60, "routed", |c| is_routed(c, "n1"))
+        .await;
+    assert_eq!(cluster.node_writes().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_says_so_already_is_not_written() {
+    let (mut cluster, table) = (Cluster::new(), RouteTable::default());
+    table.put("n1", "10.200.1.0/24", false);
+    let mut known = node("n1", &["10.200.1.0/24"]);
+    known["status"]["conditions"] = json!([{
+        "type": "NetworkUnavailable", "status": "False", "reason": "RouteCreated", "message": "in other words",
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "lastHeartbeatTime": "2026-01-01T00:00:00Z",
+    }]);
+    cluster.put(known);
+    cluster.start_route_loop(&table, settings(PERIODIC));
+    cluster.pass(SECOND * 30).await;
+    assert!(cluster.node_writes().is_empty() && table.writes().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_created_again_under_its_name_gets_its_own_condition() {
+    let (cluster, table) = start(PERIODIC);
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    delete_node(&cluster, "n1");
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    assert_eq!(condition(&cluster, "n1"), None);
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn with_the_gate_a_quiet_cluster_costs_no_list() {
+    let (mut cluster, table) = (Cluster::new(), RouteTable::default());
+    for n in 0..5 {
+        let (name, network) = (format!("n{n}"), format!("10.200.{n}.0/24"));
+        table.put(&name, &network, false);
+        cluster.put(node(&name, &[&network]));
+    }
+    cluster.start_route_loop(&table, settings(RouteTiming::WatchBased));
+    cluster.pass(SECOND * 15).await;
+    let lists = table.lists();
+    assert!((1..=2).contains(&lists), "{lists}");
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(table.lists(), lists);
+    cluster.pass(SECOND * 3600).await;
+    let passes = table.lists() - lists;
+    assert!((6..=12).contains(&passes), "the safety pass: {passes}");
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn with_the_gate_nodes_that_join_together_share_lists() {
+    let (cluster, table) = start(RouteTiming::WatchBased);
+    for n in 0..20 {
+        cluster.put(node(&format!("n{n}"), &[&format!("10.200.{n}.0/24")]));
+        cluster.pass(Duration::from_millis(100)).await;
+    }
+    cluster.pass(SECOND * 23).await;
+    assert!(table.lists() <= 3, "{}", table.lists());
+    assert_eq!(table.routes().len(), 20);
+    assert!((0..20).all(|n| is_routed(&cluster, &format!("n{n}"))));
+}
+
+//
+#[tokio::test(start_paused = true)]
+async fn with_the_gate_what_failed_once_is_tried_again_without_any_change() {
+    let (cluster, table) = start(RouteTiming::WatchBased);
+    table.fail("create", Some(CloudError::transient("bad gateway")));
+    table.put("gone", "10.200.9.0/24", false);
+    table.fail("delete", Some(CloudError::transient("bad gateway")));
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster
+        .within(WITHIN, "not routed", |c| is_not_routed(c, "n1"))
+        .await;
+    table.fail("create", None);
+    table.fail("delete", None);
+    cluster
+        .within(SECOND * 60, "routed", |c| is_routed(c, "n1"))
+        .await;
+    assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_stop_no_call_begins_and_those_under_way_end() {
+    let (mut cluster, table) = (Cluster::new(), RouteTable::default());
+    for n in 0..30 {
+        cluster.put(node(&format!("n{n:02}"), &[&format!("10.200.{n}.0/24")]));
+    }
+    table.latency(SECOND);
+    let controller = cluster.start_route_loop(&table, settings(PERIODIC));
+    cluster
+        .within(SECOND * 4, "under way", |_| table.calls("create").len() == 10)
+        .await;
+    controller.stop();
+    cluster.end_of_a_loop().await;
+    assert_eq!((table.calls("create").len(), table.routes().len()), (10, 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_hangs_makes_the_loop_unhealthy() {
+    let (cluster, table) = start(PERIODIC);
+    table.latency(SECOND * 3600);
+    cluster.pass(SECOND * 400).await;
+    assert!(cluster.stalled().is_empty());
+    cluster.pass(SECOND * 100).await;
+    assert_eq!(cluster.stalled(), ["node-route-controller"]);
+}

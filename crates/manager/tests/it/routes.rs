@@ -1,0 +1,131 @@
+//! When the route loop runs. The names in front are the acceptance scenarios of the framework specification.
+
+use std::time::Duration;
+
+use bowline_manager::End;
+use bowline_manager::config::{Config, LoopSettings, RangeFlags, Ranges, RouteConfig, RouteTiming};
+use bowline_manager::loops::LoopSelection;
+use serde_json::json;
+
+use crate::clouds::Machines;
+use crate::process::{Process, SECOND, api_server, until};
+
+const TIMING: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
+
+fn config(is_wanted: bool, cluster_cidr: &str) -> Config {
+    Config {
+        settings: LoopSettings {
+            routes: RouteConfig::new(is_wanted, cluster_cidr, TIMING),
+            ..LoopSettings::default()
+        },
+        ..Config::default()
+    }
+}
+
+fn cloud(has_routes: bool) -> Machines {
+    Machines {
+        has_machines: !has_routes,
+        has_routes,
+        ..Machines::default()
+    }
+}
+
+// R-01, and its place among health checks and series.
+#[tokio::test(start_paused = true)]
+async fn a_provider_with_routes_has_the_route_loop() {
+    let api = api_server();
+    let config = config(true, "10.200.0.0/16");
+    assert_eq!(config.check(&cloud(true)), Ok(()));
+    let mut process = Process::with(&api, "a", config, cloud(true));
+    api.apply_json(json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": "node-1" },
+        "spec": { "podCIDR": "10.200.1.0/24", "podCIDRs": ["10.200.1.0/24"] },
+    }))
+    .unwrap();
+    let is_routed = || {
+        let node = api.object("Node", "", "node-1").unwrap();
+        node["status"]["conditions"][0]["reason"] == "RouteCreated"
+    };
+    assert!(until("routed", is_routed).await <= 11 * SECOND);
+    assert_eq!(
+        process.healthz(),
+        "[+]leaderElection ok\n[+]node-route-controller ok\nhealthz check passed\n"
+    );
+    let series = process.metrics.render().unwrap();
+    let line = r#"running_managed_controllers{manager="cloud-controller-manager",name="route"} 1"#;
+    assert!(series.lines().any(|found| found == line), "{series}");
+    assert_eq!(process.stop().await, End::Stopped);
+}
+
+// R-10
+#[tokio::test(start_paused = true)]
+async fn without_routes_the_other_loops_run() {
+    let api = api_server();
+    let config = config(true, "");
+    assert_eq!(config.check(&cloud(false)), Ok(()));
+    let process = Process::with(&api, "a", config, cloud(false));
+    until("the loops run", || process.healthz().contains("lifecycle")).await;
+    assert!(!process.healthz().contains("node-route-controller"));
+}
+
+// R-11
+#[tokio::test(start_paused = true)]
+async fn routes_that_are_not_wanted_need_no_pod_network() {
+    let api = api_server();
+    let config = config(false, "");
+    assert_eq!(config.check(&cloud(true)), Ok(()));
+    let process = Process::with(&api, "a", config, cloud(true));
+    until("a leads", || process.leads()).await;
+    tokio::time::sleep(30 * SECOND).await;
+    assert_eq!(process.healthz(), "[+]leaderElection ok\nhealthz check passed\n");
+    assert_eq!(process.cloud_calls(), 0);
+}
+
+// I-01, and its place among health checks and series.
+#[tokio::test(start_paused = true)]
+async fn node_ipam_runs_when_it_is_asked_for() {
+    let api = api_server();
+    let ranges = Ranges::new(&RangeFlags {
+        cluster_cidr: "10.200.0.0/16",
+        allocator: "RangeAllocator",
+        ..RangeFlags::default()
+    });
+    let mut config = config(true, "10.200.0.0/16");
+    config.settings.node_networks = Some(ranges.unwrap());
+    let mut process = Process::with(&api, "a", config, cloud(true));
+    api.apply_json(json!({"apiVersion": "v1", "kind": "Node", "metadata": { "name": "node-1" }}))
+        .unwrap();
+    let is_routed = || {
+        let node = api.object("Node", "", "node-1").unwrap();
+        node["spec"]["podCIDRs"] == json!(["10.200.0.0/24"])
+            && node["status"]["conditions"][0]["reason"] == "RouteCreated"
+    };
+    until("networked and routed", is_routed).await;
+    assert_eq!(
+        process.healthz(),
+        "[+]leaderElection ok\n[+]node-route-controller ok\n[+]node-ipam-controller ok\nhealthz check passed\n"
+    );
+    let series = process.metrics.render().unwrap();
+    let line = r#"running_managed_controllers{manager="cloud-controller-manager",name="nodeipam"} 1"#;
+    assert!(series.lines().any(|found| found == line), "{series}");
+    assert_eq!(process.stop().await, End::Stopped);
+}
+
+// R-12
+#[test]
+fn routes_without_a_usable_pod_network_are_refused_with_the_remedy() {
+    let text = |cidr: &str| config(true, cidr).check(&cloud(true)).unwrap_err().to_string();
+    assert_eq!(
+        text(""),
+        "--cluster-cidr: no network is given; the route loop of provider nimbus needs the pod networks of the cluster: \
+         give them, or switch the loop off by --configure-cloud-routes=false"
+    );
+    assert!(text("10.200.0.0").contains("is not a network"));
+    assert!(text("10.1.0.0/16,10.2.0.0/16").contains("of one family"));
+    assert!(text("10.1.0.0/16,fd00::/48,10.2.0.0/16").contains("3 networks"));
+    let without_loop = Config {
+        loops: LoopSelection::parse(["*", "-route"]).unwrap(),
+        ..config(true, "")
+    };
+    assert_eq!(without_loop.check(&cloud(true)), Ok(()));
+}
