@@ -10,3 +10,5 @@
 )]
 
 pub mod api_server;
+pub mod cloud;
+pub mod clouds;

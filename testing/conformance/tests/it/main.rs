@@ -1,4 +1,5 @@
-//! Mounts the bodies: each on the embedded server, and on one real server that all share.
+//! Mounts the bodies: those about the API server on the embedded one and on one real one that all share, those about
+//! clouds on each cloud.
 //!
 //! This is a program of its own instead of a set of test functions, so that the real server is started once, for those
 //! who ask for it, and ends in good order.
@@ -9,9 +10,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bowline_conformance::api_server::{Arm, BODIES, Body, EMBEDDED_ONLY};
+use bowline_conformance::cloud::{CloudUnderTest, scenarios};
+use bowline_conformance::clouds;
 use bowline_control_plane::{Version, binaries_or_leave_out};
 use libtest_mimic::{Arguments, Trial};
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::OnceCell;
 
 /// An arm that is started when the first body wants it.
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         .chain(EMBEDDED_ONLY)
         .map(|body| on_embedded(body, &embedded, runtime.handle()))
         .collect();
+    trials.extend(on_cloud::<clouds::Cloudscale>());
     if binaries_or_leave_out(version, "the suite of the API server on the real one").is_some() {
         trials.extend(BODIES.iter().map(|body| on_real(body, &real, runtime.handle())));
     }
@@ -64,5 +68,25 @@ fn on_real(body: &'static Body, lazy: &Arc<Lazy>, runtime: &Handle) -> Trial {
             arm.unwrap().check(body).await;
         });
         Ok(())
+    })
+}
+
+/// Every scenario on a cloud; what does not apply to it is listed as ignored, with the reason.
+fn on_cloud<C: CloudUnderTest>() -> impl Iterator<Item = Trial> {
+    scenarios::<C>().into_iter().map(|scenario| {
+        let (name, missing) = (scenario.name.clone(), scenario.missing);
+        let trial = Trial::test(name, move || match scenario.missing {
+            Some(missing) => Err(format!("not applicable: {missing}").into()),
+            None => {
+                // One thread and a stopped clock: what takes hours takes milliseconds, and every run is the same.
+                let mut runtime = Builder::new_current_thread();
+                scenario.play(&runtime.enable_all().start_paused(true).build()?);
+                Ok(())
+            }
+        });
+        match missing {
+            Some(missing) => trial.with_kind(missing).with_ignored_flag(true),
+            None => trial,
+        }
     })
 }

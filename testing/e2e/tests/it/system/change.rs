@@ -7,7 +7,7 @@ use bowline_cloudscale_sim::OverlapMode;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::objects::{service, settled_web, web};
+use super::objects::{OnCloudscale, service, settled_web, web};
 use super::world::{SECOND, World};
 
 fn pools(world: &World) -> BTreeSet<Uuid> {
@@ -253,48 +253,6 @@ async fn c52_no_write_ever_meets_another_one_on_its_balancer() {
     assert!(refused.is_empty(), "{refused:?}");
     let names: BTreeSet<String> = world.sim.pools().iter().map(|pool| pool.name.clone()).collect();
     assert_eq!(names, ["tcp/extra", "tcp/web"].map(str::to_owned).into());
-    world.assert_sound();
-}
-
-#[tokio::test(start_paused = true)]
-async fn s15_a_service_that_wants_no_balancer_any_more_stays_and_its_balancer_goes() {
-    let world = settled_web(2).await;
-    world.edit_service("web", |web| {
-        web["spec"]["type"] = json!("ClusterIP");
-        for port in web["spec"]["ports"].as_array_mut().unwrap() {
-            port.as_object_mut().unwrap().remove("nodePort");
-        }
-        web["status"] = json!({});
-    });
-    world
-        .until("the balancer is gone", |w| w.sim.load_balancers().is_empty())
-        .await;
-    world
-        .until("the finalizer is off", |w| !w.has_finalizer("web"))
-        .await;
-    world.rest().await;
-    assert!(world.service("web").is_some() && world.addresses("web").is_empty());
-    // And back.
-    world.edit_service("web", |it| it["spec"]["type"] = json!("LoadBalancer"));
-    world.settled("web").await;
-    assert_eq!(world.sim.load_balancers().len(), 1);
-    world.assert_sound();
-}
-
-#[tokio::test(start_paused = true)]
-async fn s20_s21_nodes_are_left_out_by_label_and_by_the_autoscaler_s_taint() {
-    const EXCLUDED: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
-    let world = settled_web(3).await;
-    world.edit_node("n3", |node| node["metadata"]["labels"][EXCLUDED] = json!(""));
-    world.until("without it", |w| w.sim.members().len() == 4).await;
-    world.rest().await;
-    // A node that is not ready or is cordoned stays in.
-    let begun = world.since();
-    world.set_ready("n2", "False");
-    world.edit_node("n1", |node| node["spec"]["unschedulable"] = json!(true));
-    world.pass(SECOND * 30).await;
-    assert!(world.writes(begun).is_empty());
-    assert_eq!(world.sim.members().len(), 4);
     world.assert_sound();
 }
 

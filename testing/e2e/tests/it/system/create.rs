@@ -6,8 +6,8 @@ use bowline_cloudscale_sim::CloudscaleSim;
 use bowline_kube_api::KubeApi;
 use serde_json::json;
 
-use super::objects::{service, settled_web, web};
-use super::world::{SECOND, World};
+use super::objects::{OnCloudscale, service, settled_web, web};
+use super::world::{Cloudscale, SECOND, World};
 
 #[tokio::test(start_paused = true)]
 async fn c11_a_service_of_two_ports_gets_a_whole_balancer() {
@@ -64,23 +64,6 @@ async fn c11_a_service_of_two_ports_gets_a_whole_balancer() {
         ]
     );
     world.assert_sound();
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_finalizer_is_on_before_the_first_write_to_the_cloud() {
-    let mut world = World::new();
-    world.add_nodes(1);
-    world.start();
-    world.rest().await;
-    world
-        .sim
-        .faults()
-        .add(bowline_cloudscale_sim::kit::Fault::write().always().hang_before());
-    world.apply(web());
-    world
-        .until("the first write", |w| !w.sim.journal().writes().is_empty())
-        .await;
-    assert!(world.has_finalizer("web"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,7 +179,7 @@ async fn c44_two_candidates_are_one_too_many_and_none_is_touched() {
 async fn c46_the_ip_mode_is_told_to_servers_that_know_it() {
     for (minor, expected) in [(36, Some("VIP")), (31, Some("VIP")), (28, None)] {
         let sim = CloudscaleSim::builder().seed(7).build();
-        let mut world = World::of(sim, KubeApi::builder().version(minor), 7);
+        let mut world = World::of(Cloudscale(sim), KubeApi::builder().version(minor), 7);
         world.add_nodes(1);
         world.apply(web());
         world.annotate("web", "ip-mode", "VIP");
@@ -246,22 +229,6 @@ async fn c47_a_forced_host_name_is_all_that_is_published() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c50_a_service_of_another_class_is_nobody_s_business() {
-    let mut world = World::new();
-    world.add_nodes(1);
-    world.start();
-    world.rest().await;
-    let begun = world.since();
-    let mut other = web();
-    other["spec"]["loadBalancerClass"] = json!("example.com/other");
-    world.apply(other);
-    world.pass(SECOND * 30).await;
-    assert!(world.calls(begun).is_empty());
-    assert!(world.kube_writes(begun).is_empty());
-    assert!(world.reasons("web").is_empty() && !world.has_finalizer("web"));
-}
-
-#[tokio::test(start_paused = true)]
 async fn c53_a_broken_annotation_stops_its_own_service_only() {
     let mut world = World::new();
     world.add_nodes(2);
@@ -280,27 +247,6 @@ async fn c53_a_broken_annotation_stops_its_own_service_only() {
         "{events:?}"
     );
     assert_eq!(world.sim.load_balancers().len(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn services_that_come_together_get_a_balancer_each() {
-    let mut world = World::new();
-    world.add_nodes(2);
-    for index in 0..5_u16 {
-        world.apply(service(&format!("s{index}"), &[("", 80, 30080 + index)]));
-    }
-    world.start();
-    for index in 0..5 {
-        world.settled(&format!("s{index}")).await;
-    }
-    let mut uuids: Vec<_> = (0..5)
-        .map(|i| world.annotation(&format!("s{i}"), "uuid").unwrap())
-        .collect();
-    uuids.sort();
-    uuids.dedup();
-    assert_eq!(uuids.len(), 5);
-    assert_eq!(world.sim.load_balancers().len(), 5);
-    world.assert_sound();
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bowline_cloudscale_sim::{FloatingSpec, OverlapMode, Target};
 use serde_json::json;
 
-use super::objects::{service, web};
+use super::objects::{OnCloudscale, service, web};
 use super::world::{SECOND, World};
 
 fn list(addresses: &[&str]) -> String {
@@ -14,7 +14,8 @@ fn list(addresses: &[&str]) -> String {
 
 async fn with_floating_ip() -> (World, String) {
     let mut world = World::new();
-    let server = world.add_node("n1");
+    world.add_node("n1");
+    let server = world.server("n1");
     world.add_node("n2");
     let spec = FloatingSpec {
         address: Some("198.51.100.9".parse().unwrap()),

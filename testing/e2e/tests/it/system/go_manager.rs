@@ -12,23 +12,31 @@ use super::world::World;
 /// A token that only this manager has.
 const TOKEN: &str = "the-go-manager-s-own";
 
-impl World {
-    /// Lets somebody else write to the cloud over its API.
-    async fn post(&self, path: &str, body: Value) -> Value {
-        let request = http::Request::post(format!("/v1/load-balancers{path}"))
-            .header("authorization", format!("Bearer {TOKEN}"))
-            .header("content-type", "application/json")
-            .body(Full::new(bytes::Bytes::from(body.to_string())))
-            .unwrap();
-        let answer = self.sim.service().send(request).await.unwrap();
-        let status = answer.status();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
-        assert_eq!(status, 201, "{path}: {}", String::from_utf8_lossy(&body));
-        serde_json::from_slice(&body).unwrap()
-    }
+/// Lets somebody else write to the cloud over its API.
+async fn post(world: &World, path: &str, body: Value) -> Value {
+    let request = http::Request::post(format!("/v1/load-balancers{path}"))
+        .header("authorization", format!("Bearer {TOKEN}"))
+        .header("content-type", "application/json")
+        .body(Full::new(bytes::Bytes::from(body.to_string())))
+        .unwrap();
+    let answer = world.sim.service().send(request).await.unwrap();
+    let status = answer.status();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(status, 201, "{path}: {}", String::from_utf8_lossy(&body));
+    serde_json::from_slice(&body).unwrap()
+}
 
+/// What it makes.
+pub(crate) trait GoManager {
     /// A Node as the Go manager initialised it, with its server.
-    pub(crate) fn go_node(&self, name: &str) -> Uuid {
+    fn go_node(&self, name: &str) -> Uuid;
+
+    /// A Service with its balancer as the Go manager keeps them. Ports are (name, port, node port), all TCP.
+    async fn go_service(&self, service: Value, ports: &[(&str, u16, u16)]);
+}
+
+impl GoManager for World {
+    fn go_node(&self, name: &str) -> Uuid {
         let server = self.sim.add_server(ServerSpec::new(name));
         let state = self.sim.server(server).unwrap();
         let mut addresses = vec![json!({ "type": "Hostname", "address": name })];
@@ -59,8 +67,7 @@ impl World {
         server
     }
 
-    /// A Service with its balancer as the Go manager keeps them. Ports are (name, port, node port), all TCP.
-    pub(crate) async fn go_service(&self, mut service: Value, ports: &[(&str, u16, u16)]) {
+    async fn go_service(&self, mut service: Value, ports: &[(&str, u16, u16)]) {
         self.sim.set_token(TOKEN, Access::ReadWrite);
         self.sim.set_token(super::world::TOKEN, Access::ReadWrite);
         let name = service["metadata"]["name"].as_str().unwrap().to_owned();
@@ -69,7 +76,7 @@ impl World {
 
         let balancer =
             json!({ "name": format!("k8s-service-{uid}"), "flavor": "lb-standard", "zone": "rma1" });
-        let balancer = self.post("", balancer).await;
+        let balancer = post(self, "", balancer).await;
         for (name, port, node_port) in ports {
             let pool_name = if name.is_empty() {
                 "tcp".to_owned()
@@ -80,7 +87,7 @@ impl World {
                 "name": pool_name, "load_balancer": balancer["uuid"],
                 "algorithm": "round_robin", "protocol": "tcp",
             });
-            let pool = self.post("/pools", pool).await;
+            let pool = post(self, "/pools", pool).await;
             for server in self.sim.servers() {
                 for address in server
                     .interfaces
@@ -94,7 +101,7 @@ impl World {
                         "address": address.address.to_string(), "subnet": address.subnet.to_string(),
                     });
                     let path = format!("/pools/{}/members", pool["uuid"].as_str().unwrap());
-                    self.post(&path, member).await;
+                    post(self, &path, member).await;
                 }
             }
             let listener = json!({
@@ -102,12 +109,12 @@ impl World {
                 "timeout_client_data_ms": 50_000, "timeout_member_connect_ms": 5_000,
                 "timeout_member_data_ms": 50_000, "allowed_cidrs": [],
             });
-            self.post("/listeners", listener).await;
+            post(self, "/listeners", listener).await;
             let monitor = json!({
                 "pool": pool["uuid"], "delay_s": 2, "timeout_s": 1, "up_threshold": 2, "down_threshold": 3,
                 "type": "tcp",
             });
-            self.post("/health-monitors", monitor).await;
+            post(self, "/health-monitors", monitor).await;
         }
 
         let annotations = &mut service["metadata"]["annotations"];

@@ -1,14 +1,12 @@
 //! Machines and their Nodes.
 
-use std::time::Duration;
-
 use bowline_cloudscale_sim::kit::Fault;
-use bowline_cloudscale_sim::{Access, InterfaceSpec, ServerSpec, ServerStatus};
+use bowline_cloudscale_sim::{InterfaceSpec, ServerSpec, ServerStatus};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::objects::{SHUTDOWN, settled_web, tainted_node};
-use super::world::{SECOND, TOKEN, World};
+use super::objects::{OnCloudscale, SHUTDOWN, settled_web, tainted_node};
+use super::world::{Cloudscale, SECOND, World};
 
 fn addresses(node: &Value) -> Vec<String> {
     let all = node["status"]["addresses"]
@@ -26,7 +24,7 @@ async fn n01_c05_a_node_gets_what_its_server_tells() {
         .zones(["rma1", "lpg2"])
         .seed(7)
         .build();
-    let mut world = World::over(sim, 7);
+    let mut world = World::over(Cloudscale(sim), 7);
     let server = world.sim.add_server(
         ServerSpec::new("db-1")
             .zone("lpg2")
@@ -133,7 +131,8 @@ async fn c08_a_node_of_another_cloud_is_left_alone_without_a_call() {
 #[tokio::test(start_paused = true)]
 async fn c09_a_stopped_server_taints_its_node_and_one_that_changes_does_not() {
     let mut world = World::new();
-    let server = world.add_node("n1");
+    world.add_node("n1");
+    let server = world.server("n1");
     world.add_node("n2");
     world.start();
     world.rest().await;
@@ -181,72 +180,10 @@ async fn l02_a_node_whose_server_is_gone_is_deleted_in_six_seconds_and_its_membe
 }
 
 #[tokio::test(start_paused = true)]
-async fn c10_no_answer_deletes_a_node() {
-    type Sick = fn() -> Fault;
-    let faults: [(&str, Sick); 9] = [
-        ("500", || Fault::any().always().status(500)),
-        ("503", || Fault::any().always().status(503)),
-        ("429", || {
-            Fault::any().always().too_many_requests(Duration::from_secs(7))
-        }),
-        ("401", || Fault::any().always().status(401)),
-        ("403", || Fault::any().always().status(403)),
-        ("404 as a page", || Fault::any().always().html(404)),
-        ("200 as a page", || Fault::any().always().html(200)),
-        ("cut short", || Fault::any().always().truncate(10)),
-        ("no connection", || Fault::any().always().drop_before()),
-    ];
-    for (name, fault) in faults {
-        let mut world = World::new();
-        let gone = world.add_node("n1");
-        world.add_nodes_named(&["n2", "n3"]);
-        world.start();
-        world.rest().await;
-        world.sim.remove_server(gone);
-        world.sim.faults().add(fault());
-        for node in ["n1", "n2"] {
-            world.set_ready(node, "Unknown");
-        }
-        world.pass(SECOND * 300).await;
-        for node in ["n1", "n2", "n3"] {
-            assert!(world.node(node).is_some(), "{name} deleted {node}");
-            assert_eq!(world.taints(node), Vec::<String>::new(), "{name}");
-        }
-        // Over, and only the one that is proved gone goes.
-        world.sim.faults().clear();
-        world.until("the lost one goes", |w| w.node("n1").is_none()).await;
-        world.pass(SECOND * 60).await;
-        assert!(world.node("n2").is_some() && world.node("n3").is_some(), "{name}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_token_of_another_project_deletes_no_node() {
-    let mut world = World::new();
-    world.add_nodes_named(&["n1", "n2", "n3", "n4"]);
-    world.sim.set_token(TOKEN, Access::EmptyProject);
-    for node in ["n1", "n2", "n3"] {
-        world.set_ready(node, "Unknown");
-    }
-    world.start();
-    world.pass(SECOND * 900).await;
-    for node in ["n1", "n2", "n3", "n4"] {
-        assert!(world.node(node).is_some(), "{node}");
-    }
-    for node in ["n1", "n2", "n3"] {
-        assert_eq!(
-            world.reasons(node),
-            ["NodeDeletionFrozen"],
-            "{:?}",
-            world.events(node)
-        );
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_single_404_that_is_taken_back_deletes_no_node() {
     let mut world = World::new();
-    let server = world.add_node("n1");
+    world.add_node("n1");
+    let server = world.server("n1");
     world.add_node("n2");
     world.start();
     world.rest().await;
@@ -259,98 +196,4 @@ async fn a_single_404_that_is_taken_back_deletes_no_node() {
     world.pass(SECOND * 60).await;
     assert_eq!(world.sim.faults().struck(id), 1);
     assert!(world.node("n1").is_some());
-}
-
-#[tokio::test(start_paused = true)]
-async fn nodes_that_join_together_share_one_listing() {
-    let mut world = World::new();
-    world.add_nodes(2);
-    world.start();
-    world.rest().await;
-    let begun = world.since();
-    for index in 0..40 {
-        world.join(&format!("late{index}"));
-    }
-    world
-        .until("all are initialised", |w| {
-            (0..40).all(|i| w.is_initialized(&format!("late{i}")))
-        })
-        .await;
-    world.rest().await;
-    let (reads, _) = world.counts(begun);
-    assert!(reads <= 2, "{:?}", world.tally(begun));
-}
-
-#[tokio::test(start_paused = true)]
-async fn l10_a_node_that_registers_before_its_server_is_listed_is_waited_for() {
-    let mut world = World::new();
-    world.add_node("n1");
-    world.start();
-    world.rest().await;
-    world.apply(tainted_node("early"));
-    world.set_ready("early", "False");
-    world.pass(SECOND * 30).await;
-    assert!(world.node("early").is_some() && !world.is_initialized("early"));
-    world.sim.add_server(ServerSpec::new("early"));
-    world.until("initialised", |w| w.is_initialized("early")).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn l11_when_most_servers_vanish_nodes_go_slowly() {
-    let mut world = World::new();
-    world.add_nodes(40);
-    world.start();
-    world.rest().await;
-    for index in 1..=30 {
-        let name = format!("n{index}");
-        world.sim.remove_server(world.server(&name));
-        world.set_ready(&name, "Unknown");
-    }
-    world.pass(SECOND * 60).await;
-    let left = world.api.objects("Node").len();
-    assert_eq!(left, 40 - 8, "a fifth within ten minutes");
-    let told = world.all_events();
-    assert!(
-        told.iter().any(|line| line.contains("NodeDeletionThrottled")),
-        "{told:?}"
-    );
-    // Not for ever: all are gone after some windows, and none that has a server.
-    world.pass(SECOND * 5_400).await;
-    assert_eq!(world.api.objects("Node").len(), 10);
-    for index in 31..=40 {
-        assert!(world.node(&format!("n{index}")).is_some());
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn n15_a_new_address_of_a_server_comes_to_its_node_and_to_the_pools() {
-    let world = settled_web(2).await;
-    let server = world.server("n1");
-    let old = world.sim.members()[0].address;
-    world.sim.set_interfaces(
-        server,
-        [InterfaceSpec::Public { v6: false }, InterfaceSpec::Private],
-    );
-    let private = world.sim.server(server).unwrap().interfaces[1].addresses[0].address;
-    assert_ne!(private, old);
-    let took = world
-        .until("the node's addresses", |w| {
-            w.node("n1").unwrap()["status"]["addresses"]
-                .to_string()
-                .contains(&format!("\"{private}\""))
-        })
-        .await;
-    assert!(took <= SECOND * 330, "one pass over addresses: {took:?}");
-    assert_eq!(
-        addresses(&world.node("n1").unwrap()),
-        ["Hostname", "ExternalIP", "InternalIP"]
-    );
-    let took = world
-        .until("the members", |w| {
-            let members = w.sim.members();
-            members.len() == 4 && members.iter().filter(|it| it.address == private).count() == 2
-        })
-        .await;
-    assert!(took <= SECOND * 700, "one check of all balancers: {took:?}");
-    world.assert_sound();
 }

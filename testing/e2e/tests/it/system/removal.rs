@@ -1,10 +1,9 @@
 //! The end of a Service.
 
-use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::{FloatingSpec, Target};
 use serde_json::json;
 
-use super::objects::settled_web;
+use super::objects::{OnCloudscale, settled_web};
 use super::world::{SECOND, World};
 
 async fn gone(world: &World) {
@@ -45,16 +44,6 @@ async fn c48_the_balancer_goes_with_all_its_parts_and_the_floating_ips_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c49_a_balancer_that_was_deleted_by_hand_is_no_obstacle() {
-    let world = settled_web(2).await;
-    world.sim.delete_load_balancer(world.sim.load_balancers()[0].uuid);
-    let begun = world.since();
-    world.delete_service("web");
-    gone(&world).await;
-    assert!(world.writes(begun).is_empty(), "{:?}", world.writes(begun));
-}
-
-#[tokio::test(start_paused = true)]
 async fn c45_an_outage_keeps_the_finalizer_and_after_it_the_balancer_goes() {
     let world = settled_web(2).await;
     world.sim.set_behaviour(|it| it.maintenance = true);
@@ -66,17 +55,6 @@ async fn c45_an_outage_keeps_the_finalizer_and_after_it_the_balancer_goes() {
     gone(&world).await;
     assert!(world.sim.load_balancers().is_empty());
     world.assert_sound();
-}
-
-#[tokio::test(start_paused = true)]
-async fn s17_what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_start() {
-    let mut world = settled_web(2).await;
-    world.kill().await;
-    world.delete_service("web");
-    assert!(world.service("web").is_some(), "the finalizer holds it");
-    world.start();
-    gone(&world).await;
-    assert!(world.sim.load_balancers().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,20 +103,4 @@ async fn a_balancer_of_another_service_is_never_deleted() {
         "{:?}",
         world.events("web")
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_deletion_that_is_refused_for_a_while_goes_on_by_the_schedule() {
-    let world = settled_web(2).await;
-    let refused = world
-        .sim
-        .faults()
-        .add(Fault::on(http::Method::DELETE, "/v1/**").always().status(400));
-    world.delete_service("web");
-    world.pass(SECOND * 120).await;
-    assert!(world.has_finalizer("web"));
-    let tries = world.sim.faults().struck(refused);
-    assert!((2..=6).contains(&tries), "{tries} tries in two minutes");
-    world.sim.faults().clear();
-    gone(&world).await;
 }

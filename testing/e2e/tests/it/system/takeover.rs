@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::objects::{service, settled_web, web};
-use super::world::{SECOND, World};
+use super::go_manager::GoManager;
+use super::objects::{OnCloudscale, service, settled_web, web};
+use super::world::World;
 
 const PORTS: &[(&str, u16, u16)] = &[("web", 8080, 31200), ("admin", 9000, 31201)];
 
@@ -129,67 +130,6 @@ async fn what_is_made_here_is_what_the_go_manager_makes_but_for_the_marks() {
         ingress.as_array().unwrap().len()
     };
     assert_eq!(keys(&ours), keys(&theirs));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_restart_writes_nothing_and_says_nothing() {
-    let mut world = settled_web(3).await;
-    let (begun, events) = (world.since(), world.all_events());
-    world.restart().await;
-    world.pass(SECOND * 120).await;
-    assert!(world.counts(begun).0 > 0, "it never looked");
-    assert_eq!(world.counts(begun).1, 0);
-    assert_eq!(world.object_writes(begun), Vec::<String>::new());
-    assert_eq!(world.all_events(), events);
-}
-
-#[tokio::test(start_paused = true)]
-async fn s30_a_service_that_was_made_anew_during_an_outage_gets_a_balancer_of_its_own() {
-    let mut world = settled_web(2).await;
-    let old = world.sim.load_balancers()[0].uuid;
-    world.kill().await;
-    // Somebody takes the finalizer off by hand, which leaks the balancer, and makes the Service again.
-    world.edit_service("web", |web| {
-        web["metadata"].as_object_mut().unwrap().remove("finalizers");
-    });
-    world.delete_service("web");
-    world.apply(web());
-    world.start();
-    world.settled("web").await;
-    let new = world.annotation("web", "uuid").unwrap();
-    assert_ne!(new, old.to_string());
-    let vips = world.sim.load_balancer(new.parse().unwrap()).unwrap().vips;
-    let vips: Vec<String> = vips.iter().map(|vip| vip.address.to_string()).collect();
-    assert_eq!(world.addresses("web"), vips);
-    assert!(
-        world.sim.load_balancer(old).is_some(),
-        "what is not proved ours is left alone"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn s37_a_new_service_need_not_wait_for_two_hundred_old_ones() {
-    const SERVICES: u16 = 200;
-    let mut world = World::new();
-    world.add_nodes(3);
-    for index in 0..SERVICES {
-        world.apply(service(&format!("s{index}"), &[("", 80, 30000 + index)]));
-    }
-    world.start();
-    world
-        .until("all", |w| {
-            (0..SERVICES).all(|i| !w.addresses(&format!("s{i}")).is_empty())
-        })
-        .await;
-    world.rest().await;
-    world.stop().await;
-    world.start();
-    world.pass(SECOND / 10).await;
-    world.apply(service("new", &[("", 80, 31000)]));
-    let took = world
-        .until("the new one", |w| !w.addresses("new").is_empty())
-        .await;
-    assert!(took < SECOND * 5, "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]

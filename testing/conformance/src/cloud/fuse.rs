@@ -13,14 +13,15 @@ use tokio_util::sync::CancellationToken;
 ///
 /// The write itself is carried out, its answer reaches nobody, and no request leaves the process any more.
 #[derive(Clone, Debug)]
-pub(crate) struct Fuse {
+pub struct Fuse {
     left: Arc<AtomicUsize>,
     dead: CancellationToken,
 }
 
 impl Fuse {
     /// For a process that dies in its `nth` write, counted from 1.
-    pub(crate) fn at(nth: usize) -> Self {
+    #[must_use]
+    pub fn at(nth: usize) -> Self {
         Self {
             left: Arc::new(AtomicUsize::new(nth)),
             dead: CancellationToken::new(),
@@ -28,15 +29,19 @@ impl Fuse {
     }
 
     /// For a process that does not die.
-    pub(crate) fn never() -> Self {
+    #[must_use]
+    pub fn never() -> Self {
         Self::at(usize::MAX)
     }
 
-    pub(crate) fn is_burnt(&self) -> bool {
+    /// Whether the process has died.
+    #[must_use]
+    pub fn is_burnt(&self) -> bool {
         self.dead.is_cancelled()
     }
 
-    pub(crate) async fn burnt(&self) {
+    /// Waits for the death of the process.
+    pub async fn burnt(&self) {
         self.dead.cancelled().await;
     }
 
@@ -47,7 +52,8 @@ impl Fuse {
     }
 
     /// A connection of the process, whose writes burn the fuse.
-    pub(crate) fn on<S>(&self, inner: S, writer: &Writer) -> Fused<S> {
+    #[must_use]
+    pub fn on<S>(&self, inner: S, writer: &Writer) -> Fused<S> {
         Fused {
             inner,
             fuse: self.clone(),
@@ -57,7 +63,8 @@ impl Fuse {
     }
 
     /// A connection of the process that only ends with it.
-    pub(crate) fn beside<S>(&self, inner: S, writer: &Writer) -> Fused<S> {
+    #[must_use]
+    pub fn beside<S>(&self, inner: S, writer: &Writer) -> Fused<S> {
         Fused {
             burns: false,
             ..self.on(inner, writer)
@@ -67,14 +74,16 @@ impl Fuse {
 
 /// A process in the list of all processes' writes.
 #[derive(Clone, Debug)]
-pub(crate) struct Writer {
-    pub(crate) number: u64,
-    pub(crate) all: Arc<Mutex<Vec<u64>>>,
+pub struct Writer {
+    /// Its number, counted from 1.
+    pub number: u64,
+    /// The numbers of the writers so far.
+    pub all: Arc<Mutex<Vec<u64>>>,
 }
 
 /// A connection that breaks when its process dies.
 #[derive(Clone)]
-pub(crate) struct Fused<S> {
+pub struct Fused<S> {
     inner: S,
     fuse: Fuse,
     burns: bool,

@@ -1,0 +1,218 @@
+//! What every provider must do, whatever its cloud: played on its simulator, in memory, under a stopped clock.
+//!
+//! A cloud plugs in by implementing [`CloudUnderTest`] and is handed to [`scenarios`]; nothing else is to be written. Each
+//! body is one asynchronous function over a [`World`]: a simulator, an embedded API server and as many managers as it
+//! takes, on one thread, from one seed. What is expected is told by what reached the cloud and the API server, and is
+//! worked out from the objects and the simulator's own model, never by the code under test.
+//!
+//! # What is not asked of every cloud
+//!
+//! A body says which [`Ability`]s it needs. For a cloud that lacks one it is listed all the same, as ignored and with
+//! what is missing in front of its name.
+//!
+//! # What is not here
+//!
+//! What is particular to a cloud: its annotations, the names of its objects, its states and quotas. That is tested
+//! beside its provider and, as a whole system, in `testing/e2e`.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use tokio::runtime::Runtime;
+
+mod balanced;
+mod churn;
+mod crashes;
+mod fuse;
+mod leadership;
+mod lifecycle;
+mod nodes;
+mod outages;
+mod plans;
+mod services;
+mod session;
+mod takeover;
+mod under_test;
+mod world;
+
+pub use fuse::{Fuse, Writer};
+pub use under_test::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
+pub use world::{
+    AUTOSCALER, EXCLUDED, FINALIZER, SECOND, SHUTDOWN, Since, Start, UNINITIALIZED, World, service,
+    tainted_node, web,
+};
+
+/// A body that has been started.
+type Running = Pin<Box<dyn Future<Output = ()>>>;
+
+/// One claim about a cloud.
+struct Body {
+    name: &'static str,
+    needs: &'static [Ability],
+    run: fn() -> Running,
+}
+
+macro_rules! bodies {
+    ($cloud:ident: $($module:ident ($($need:ident),*) { $($name:ident),* $(,)? })*) => {{
+        let mut all: Vec<Body> = Vec::new();
+        $({
+            let needs: &'static [Ability] = &[$(Ability::$need),*];
+            $(all.push(Body {
+                name: concat!(stringify!($module), "::", stringify!($name)),
+                needs,
+                run: || Box::pin($module::$name::<$cloud>()),
+            });)*
+        })*
+        all
+    }};
+}
+
+fn bodies<C: CloudUnderTest>() -> Vec<Body> {
+    bodies! { C:
+        nodes () {
+            n01_a_node_gets_what_its_machine_tells,
+            n02_n03_only_that_taint_goes_whatever_its_value_and_effect,
+            n04_n05_a_provided_address_comes_first_and_is_the_only_one_of_its_type,
+            n06_n07_n08_a_provided_address_of_nobody_keeps_the_taint,
+            n13_l10_a_node_that_registers_before_its_machine_is_listed_is_waited_for,
+            n14_nothing_is_written_before_the_cloud_has_answered,
+            n16_a_host_name_that_the_cloud_does_not_know_is_kept,
+            n18_n19_the_two_families_of_labels_agree_and_come_back_to_what_is_true,
+            n21_n22_a_node_at_rest_is_not_written_to,
+            n23_the_calls_for_many_nodes_are_those_for_a_few,
+            n24_the_taint_stays_until_the_addresses_are_there,
+            a_node_that_goes_while_it_is_asked_about_is_not_written_to,
+        }
+        nodes (NewAddresses) {
+            n15_new_addresses_of_a_machine_come_to_its_node,
+        }
+        lifecycle () {
+            l01_a_ready_node_is_not_asked_about,
+            l02_l03_a_node_goes_when_its_machine_is_proved_gone_twice,
+            l04_no_error_is_a_proof,
+            l07_a_machine_that_runs_changes_nothing,
+            l07_l12_a_pass_costs_the_same_for_many_nodes,
+            l09_a_node_that_may_not_be_deleted_is_told_of,
+            l10_a_young_node_is_given_five_minutes,
+            l11_when_most_machines_vanish_nodes_go_slowly,
+            a_node_of_another_cloud_is_left_alone_without_a_call,
+            unknown_credentials_delete_no_node,
+        }
+        lifecycle (PowerState) {
+            l05_l06_a_machine_that_is_switched_off_taints_its_node,
+        }
+        lifecycle (OtherProjects) {
+            credentials_of_another_project_delete_no_node,
+        }
+        services (LoadBalancers) {
+            s01_a_service_gets_its_balancer,
+            s01_the_finalizer_is_on_before_the_first_write_to_the_cloud,
+            s02_without_nodes_people_are_told,
+            s03_what_no_balancer_depends_on_costs_no_call,
+            s04_s31_any_other_change_leads_to_a_read_and_only_needed_writes,
+            s06_a_failure_is_told_and_tried_again_by_the_schedule,
+            s10_a_service_of_another_class_is_nobody_s_business,
+            s11_a_service_goes_and_its_balancer_with_it,
+            s12_a_balancer_that_was_deleted_by_hand_is_no_obstacle,
+            s13_s35_a_deletion_that_fails_for_a_while_goes_on_by_the_schedule,
+            s14_without_an_answer_nothing_is_deleted,
+            s15_s16_a_service_may_change_its_mind,
+            s17_what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_start,
+            s28_a_service_without_node_ports_is_served_or_refused_but_never_half,
+            s30_a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
+            s36_a_write_that_hangs_holds_up_nobody_else,
+            s37_a_new_service_need_not_wait_for_old_ones,
+        }
+        services (LoadBalancers, Repair) {
+            a_balancer_that_is_lost_is_made_anew,
+        }
+        balanced (LoadBalancers, BalancedNodes) {
+            s18_s19_a_node_comes_and_goes_and_nothing_else_changes,
+            s20_the_label_keeps_a_node_out_unless_it_says_false,
+            s21_what_comes_and_goes_with_a_node_s_health_changes_no_balancer,
+            s22_a_node_that_gets_its_provider_id_late_is_found,
+            s23_the_last_node_goes_and_people_are_told,
+            s24_a_node_that_could_not_be_added_is_added_later,
+            s34_nodes_that_come_together_are_few_updates,
+            a_node_whose_machine_is_gone_leaves_the_balancers,
+        }
+        balanced (LoadBalancers, BalancedNodes, NewAddresses) {
+            new_addresses_of_a_machine_reach_the_balancers,
+        }
+        plans (LoadBalancers) {
+            a_plan_is_made_without_a_write,
+            what_is_printed_is_what_is_done_in_that_order,
+            what_is_predicted_is_what_becomes,
+            a_plan_that_is_done_has_nothing_left_to_do,
+        }
+        outages () {
+            unknown_credentials_are_named_on_nodes_and_never_shown,
+            a_stated_delay_is_kept,
+            an_api_server_that_is_away_for_a_while_loses_nothing,
+        }
+        outages (LoadBalancers) {
+            a_service_waits_for_a_cloud_that_is_ill,
+            an_illness_between_two_writes_leaves_nothing_half_done,
+            what_is_up_stays_up_while_the_cloud_is_ill,
+            unknown_credentials_are_named_on_services_and_never_shown,
+        }
+        crashes (LoadBalancers) {
+            a_creation_survives_the_death_of_the_process_at_any_write_to_the_cloud,
+            a_creation_survives_the_death_of_the_process_at_any_write_to_kubernetes,
+            a_creation_survives_the_loss_of_any_answer,
+            a_creation_survives_the_failure_of_any_write,
+            a_creation_survives_any_trouble_with_kubernetes,
+            a_change_survives_the_death_of_the_process_at_any_write_to_the_cloud,
+            a_change_survives_the_loss_of_any_answer,
+            a_change_survives_the_failure_of_any_write,
+            a_deletion_survives_every_accident,
+        }
+        takeover () {
+            a_restart_writes_nothing_and_says_nothing,
+            an_idle_cluster_costs_the_same_whatever_its_size,
+            the_same_seed_gives_the_same_history,
+        }
+        leadership () {
+            a_follower_asks_the_cloud_for_nothing,
+            a02_after_a_power_cut_the_follower_finishes_the_work,
+            a28_a_leader_that_is_asked_to_stop_hands_over_in_the_middle,
+            a04_a_leader_that_cannot_renew_writes_nothing_after_its_lease,
+        }
+        churn () {
+            whatever_happens_the_end_is_what_the_objects_ask_for,
+        }
+    }
+}
+
+/// One scenario of one cloud, ready to be run.
+pub struct Scenario {
+    /// `cloud::NAME::module::fact`.
+    pub name: String,
+    /// What the cloud cannot do and the scenario is about; it is not applicable then.
+    pub missing: Option<&'static str>,
+    run: fn() -> Running,
+}
+
+impl Scenario {
+    /// Plays it; panics when the claim does not hold.
+    ///
+    /// The runtime has one thread and its clock is stopped.
+    pub fn play(&self, runtime: &Runtime) {
+        runtime.block_on((self.run)());
+    }
+}
+
+/// Every scenario, for this cloud.
+#[must_use]
+pub fn scenarios<C: CloudUnderTest>() -> Vec<Scenario> {
+    let scenario = |body: Body| Scenario {
+        name: format!("cloud::{}::{}", C::NAME, body.name),
+        missing: body
+            .needs
+            .iter()
+            .find(|need| !C::ABILITIES.contains(need))
+            .map(|need| need.missing()),
+        run: body.run,
+    };
+    bodies::<C>().into_iter().map(scenario).collect()
+}

@@ -1,0 +1,154 @@
+//! The Nodes behind the balancers come and go.
+
+use serde_json::json;
+
+use super::under_test::CloudUnderTest;
+use super::world::{AUTOSCALER, EXCLUDED, SECOND, World, tainted_node};
+
+async fn followed<C: CloudUnderTest>(world: &World<C>) {
+    world
+        .until("the balancers follow", |w| w.unserved().is_empty())
+        .await;
+    world.rest().await;
+    world.assert_served();
+}
+
+pub(super) async fn s18_s19_a_node_comes_and_goes_and_nothing_else_changes<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(3).await;
+    let before = world.sim.state();
+    world.add_node("n4");
+    followed(&world).await;
+    assert_eq!(
+        world.reasons("web"),
+        [
+            "EnsuringLoadBalancer",
+            "EnsuredLoadBalancer",
+            "UpdatedLoadBalancer"
+        ]
+    );
+    assert!(world.api.delete("Node", "", "n4"));
+    followed(&world).await;
+    assert_eq!(world.sim.state(), before);
+}
+
+pub(super) async fn s20_the_label_keeps_a_node_out_unless_it_says_false<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(3).await;
+    for (value, is_behind) in [
+        (Some(""), false),
+        (Some("false"), true),
+        (Some("true"), false),
+        (None, true),
+    ] {
+        world.label_node("n3", EXCLUDED, value);
+        followed(&world).await;
+        let ports = &world.sim.balancers()[0].ports["TCP/8080"];
+        assert_eq!(
+            ports.iter().any(|it| it.starts_with("n3:")),
+            is_behind,
+            "{value:?}"
+        );
+    }
+    // From one value that keeps it out to another one.
+    world.label_node("n3", EXCLUDED, Some("true"));
+    followed(&world).await;
+    let begun = world.since();
+    world.label_node("n3", EXCLUDED, Some("banana"));
+    world.pass(SECOND * 10).await;
+    assert_eq!(world.writes(begun), Vec::<String>::new());
+}
+
+pub(super) async fn s21_what_comes_and_goes_with_a_node_s_health_changes_no_balancer<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(3).await;
+    let begun = world.since();
+    world.set_ready("n2", "False");
+    world.edit_node("n1", |node| node["spec"]["unschedulable"] = json!(true));
+    world.pass(SECOND * 30).await;
+    assert_eq!(world.writes(begun), Vec::<String>::new());
+    // What the autoscaler is about to remove is taken out.
+    world.edit_node("n3", |node| {
+        node["spec"]["taints"] = json!([{ "key": AUTOSCALER, "effect": "NoSchedule" }]);
+    });
+    world.annotate_idly("web");
+    followed(&world).await;
+}
+
+pub(super) async fn s22_a_node_that_gets_its_provider_id_late_is_found<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(1).await;
+    world.join("n2");
+    followed(&world).await;
+    // Its Node is there before its machine.
+    world.apply(tainted_node("n3"));
+    world.pass(SECOND * 20).await;
+    world.sim.add_machine(&super::under_test::Machine::plain("n3"));
+    followed(&world).await;
+}
+
+pub(super) async fn s23_the_last_node_goes_and_people_are_told<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(1).await;
+    assert!(world.api.delete("Node", "", "n1"));
+    world
+        .until("the event", |w| {
+            w.reasons("web").contains(&"UnAvailableLoadBalancer".to_owned())
+        })
+        .await;
+    world.rest().await;
+    world.assert_served();
+    world.add_node("n2");
+    followed(&world).await;
+}
+
+pub(super) async fn s24_a_node_that_could_not_be_added_is_added_later<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    world
+        .cloud()
+        .faults()
+        .add(bowline_cloud_kit::Fault::write().always().status(400));
+    world.add_node("n3");
+    world.pass(SECOND * 60).await;
+    let reasons = world.reasons("web");
+    assert!(
+        reasons.contains(&"UpdateLoadBalancerFailed".to_owned())
+            || reasons.contains(&"SyncLoadBalancerFailed".to_owned()),
+        "{reasons:?}"
+    );
+    world.cloud().faults().clear();
+    followed(&world).await;
+}
+
+pub(super) async fn s34_nodes_that_come_together_are_few_updates<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(1).await;
+    for index in 0..5 {
+        world.ask_for(&format!("s{index}"), 30000 + index);
+    }
+    followed(&world).await;
+    let begun = world.since();
+    world.add_node("one");
+    followed(&world).await;
+    let (of_one, _) = world.counts(begun);
+    let begun = world.since();
+    for index in 0..20 {
+        world.add_node(&format!("late{index}"));
+        world.pass(SECOND / 20).await;
+    }
+    followed(&world).await;
+    let (of_many, _) = world.counts(begun);
+    assert!(
+        of_many <= 3 * of_one,
+        "{of_many} reads for 20 nodes, {of_one} for one"
+    );
+}
+
+pub(super) async fn a_node_whose_machine_is_gone_leaves_the_balancers<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(4).await;
+    world.break_machine("n2");
+    world.until("the node is gone", |w| w.node("n2").is_none()).await;
+    followed(&world).await;
+}
+
+pub(super) async fn new_addresses_of_a_machine_reach_the_balancers<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    world.pass(SECOND * 310).await;
+    world.sim.renumber("n1");
+    followed(&world).await;
+    assert_eq!(world.unlike(), Vec::<String>::new());
+}

@@ -1,0 +1,115 @@
+//! What is printed is what is done.
+
+use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
+
+use super::session::Session;
+use super::under_test::{CloudUnderTest, Wish};
+use super::world::{World, web};
+
+/// What becomes of the Service.
+const STORIES: &[&str] = &["create", "change", "nodes", "delete"];
+
+/// A world without a manager, before a story.
+async fn before<C: CloudUnderTest>(story: &str) -> World<C> {
+    let world = World::<C>::new();
+    world.add_nodes(3);
+    world.ask(web(), Wish::Rich);
+    if story == "create" {
+        return world;
+    }
+    Session::begin(&world, "web").await.finish().await;
+    match story {
+        "change" => world.change("web"),
+        "nodes" => {
+            world.add_node("n4");
+            assert!(world.api.delete("Node", "", "n1"));
+        }
+        _ => world.delete_service("web"),
+    }
+    world
+}
+
+/// The labels of a printed plan, in order.
+fn labels(report: &PlanReport) -> Vec<String> {
+    let steps = report.waves.iter().flat_map(|wave| &wave.steps);
+    steps.map(|step| step.label.clone()).collect()
+}
+
+/// Without ids, which nobody can predict.
+fn unnamed(labels: &[String]) -> Vec<String> {
+    let is_of_id = |it: char| it.is_ascii_hexdigit() || it == '-';
+    let unname = |label: &String| {
+        let words = label.split_inclusive(|it| !is_of_id(it)).map(|word| {
+            let id = word.trim_end_matches(|it| !is_of_id(it));
+            match uuid::Uuid::parse_str(id) {
+                Ok(_) => format!("[id]{}", &word[id.len()..]),
+                Err(_) => word.to_owned(),
+            }
+        });
+        words.collect()
+    };
+    labels.iter().map(unname).collect()
+}
+
+fn is_settled(report: &PlanReport) -> bool {
+    matches!(report.outcome, ReportedOutcome::Settled { .. })
+}
+
+pub(super) async fn a_plan_is_made_without_a_write<C: CloudUnderTest>() {
+    for story in STORIES {
+        let world = before::<C>(story).await;
+        let (begun, state) = (world.since(), world.sim.state());
+        let report = Session::begin(&world, "web").await.printed().await;
+        assert!(report.has_changes(), "{story}: {report:#?}");
+        assert!(is_settled(&report), "{story}: {report:#?}");
+        assert_eq!(world.writes(begun), Vec::<String>::new(), "{story}");
+        assert_eq!(world.kube_writes(begun), Vec::<String>::new(), "{story}");
+        assert_eq!(world.sim.state(), state, "{story}");
+    }
+}
+
+pub(super) async fn what_is_printed_is_what_is_done_in_that_order<C: CloudUnderTest>() {
+    for story in STORIES {
+        let world = before::<C>(story).await;
+        let printed = Session::begin(&world, "web").await.printed().await;
+        let begun = world.since();
+        let done = Session::begin(&world, "web").await.finish().await;
+        assert_eq!(unnamed(&done), unnamed(&labels(&printed)), "{story}");
+        assert!(!world.writes(begun).is_empty(), "{story}");
+    }
+}
+
+/// After each step made, a plan from true answers is the rest of the first one, which was made from predictions: so the
+/// predicted states are the real ones, and the last of them is the end.
+pub(super) async fn what_is_predicted_is_what_becomes<C: CloudUnderTest>() {
+    for story in STORIES {
+        let world = before::<C>(story).await;
+        let all = unnamed(&labels(&Session::begin(&world, "web").await.printed().await));
+        for made in 0..=all.len() {
+            let world = before::<C>(story).await;
+            let mut session = Session::begin(&world, "web").await;
+            let done = session.make(made).await;
+            assert_eq!(unnamed(&done), all[..made], "{story}");
+            let rest = Session::begin(&world, "web").await.printed().await;
+            assert_eq!(unnamed(&labels(&rest)), all[made..], "{story} after {made} steps");
+        }
+    }
+}
+
+pub(super) async fn a_plan_that_is_done_has_nothing_left_to_do<C: CloudUnderTest>() {
+    for story in STORIES {
+        let world = before::<C>(story).await;
+        Session::begin(&world, "web").await.finish().await;
+        world.assert_sound();
+        let (begun, state) = (world.since(), world.sim.state());
+        let report = Session::begin(&world, "web").await.printed().await;
+        assert_eq!(labels(&report), Vec::<String>::new(), "{story}");
+        assert!(is_settled(&report), "{story}: {report:#?}");
+        assert_eq!(
+            Session::begin(&world, "web").await.finish().await,
+            Vec::<String>::new()
+        );
+        assert_eq!(world.writes(begun), Vec::<String>::new(), "{story}");
+        assert_eq!(world.sim.state(), state, "{story}");
+    }
+}

@@ -1,0 +1,331 @@
+//! The life of a Service.
+
+use std::collections::BTreeSet;
+
+use bowline_cloud_kit::Fault;
+use serde_json::{Value, json};
+
+use super::under_test::{CloudUnderTest, Wish};
+use super::world::{FINALIZER, SECOND, World, service, web};
+
+const ENSURING: &str = "EnsuringLoadBalancer";
+const ENSURED: &str = "EnsuredLoadBalancer";
+const FAILED: &str = "SyncLoadBalancerFailed";
+
+pub(super) async fn s01_a_service_gets_its_balancer<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(3).await;
+    let begun = world.since();
+    world.ask(web(), Wish::Rich);
+    world.settled("web").await;
+    world.assert_served();
+    assert!(world.has_finalizer("web"));
+    assert_eq!(world.reasons("web"), [ENSURING, ENSURED]);
+    let writes = world.object_writes(begun);
+    assert_eq!(
+        writes.first().unwrap(),
+        "patch services/status web",
+        "the finalizer"
+    );
+    assert!(writes.len() <= 4, "{writes:?}");
+}
+
+pub(super) async fn s01_the_finalizer_is_on_before_the_first_write_to_the_cloud<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(1).await;
+    world.cloud().faults().add(Fault::write().always().hang_before());
+    let begun = world.since();
+    world.ask(web(), Wish::Plain);
+    world
+        .until("the first write", |w| !w.writes(begun).is_empty())
+        .await;
+    assert!(world.has_finalizer("web"));
+}
+
+pub(super) async fn s02_without_nodes_people_are_told<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(0).await;
+    world.ask(web(), Wish::Plain);
+    world
+        .until("the event", |w| {
+            w.events("web").contains(
+                &"UnAvailableLoadBalancer: There are no available nodes for LoadBalancer".to_owned(),
+            )
+        })
+        .await;
+    world.add_node("n1");
+    world.settled("web").await;
+    world.assert_served();
+}
+
+pub(super) async fn s03_what_no_balancer_depends_on_costs_no_call<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    let begun = world.since();
+    let changes: [fn(&mut Value); 4] = [
+        |it| it["metadata"]["labels"] = json!({ "tier": "front" }),
+        |it| it["spec"]["selector"] = json!({ "app": "web" }),
+        |it| it["spec"]["internalTrafficPolicy"] = json!("Local"),
+        |it| it["spec"]["publishNotReadyAddresses"] = json!(true),
+    ];
+    for change in changes {
+        world.edit_service("web", change);
+        world.pass(SECOND * 10).await;
+    }
+    assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
+    assert_eq!(world.kube_writes(begun), Vec::<String>::new());
+}
+
+pub(super) async fn s04_s31_any_other_change_leads_to_a_read_and_only_needed_writes<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    let begun = world.since();
+    world.annotate_idly("web");
+    world.rest().await;
+    assert!(world.counts(begun).0 > 0, "an annotation may mean anything");
+    assert_eq!(world.writes(begun), Vec::<String>::new());
+    assert_eq!(world.object_writes(begun), Vec::<String>::new());
+
+    world.change("web");
+    world.rest().await;
+    assert!(!world.writes(begun).is_empty());
+    world.assert_served();
+}
+
+pub(super) async fn s06_a_failure_is_told_and_tried_again_by_the_schedule<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(2).await;
+    let fault = world.cloud().faults().add(Fault::write().always().status(500));
+    let begun = world.since();
+    world.ask(web(), Wish::Plain);
+    world.pass(SECOND * 70).await;
+    let (mut tries, mut last) = (Vec::new(), None);
+    for call in world.calls(begun).iter().filter(|call| call.write) {
+        // Repeats within a try come quicker than the shortest step of the schedule.
+        if last.is_none_or(|last| call.at.saturating_sub(last) >= SECOND * 4) {
+            tries.push(call.at);
+        }
+        last = Some(call.at);
+    }
+    assert!(world.cloud().faults().struck(fault) > 0);
+    assert_eq!(tries.len(), 4, "at about 0, 5, 15 and 35 s: {tries:?}");
+    for (pair, seconds) in tries.windows(2).zip([5, 10, 20]) {
+        let gap = pair[1].saturating_sub(pair[0]);
+        assert!(
+            gap >= SECOND * seconds && gap < SECOND * (seconds + 3),
+            "{tries:?}"
+        );
+    }
+    let events = world.events("web");
+    assert!(
+        events
+            .iter()
+            .any(|line| line.starts_with(&format!("{FAILED}: Error syncing load balancer: "))),
+        "{events:?}"
+    );
+    assert!(world.has_finalizer("web") && world.addresses("web").is_empty());
+    world.cloud().faults().clear();
+    world.settled("web").await;
+    world.assert_served();
+}
+
+pub(super) async fn s10_a_service_of_another_class_is_nobody_s_business<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(1).await;
+    let begun = world.since();
+    let mut other = web();
+    other["spec"]["loadBalancerClass"] = json!("example.com/other");
+    world.ask(other, Wish::Plain);
+    world.pass(SECOND * 30).await;
+    assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
+    assert_eq!(world.kube_writes(begun), Vec::<String>::new());
+    // Nor is its end, although others use the same finalizer.
+    world.edit_service("web", |it| it["metadata"]["finalizers"] = json!([FINALIZER]));
+    world.delete_service("web");
+    world.pass(SECOND * 60).await;
+    assert!(world.has_finalizer("web"));
+    assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
+}
+
+pub(super) async fn s11_a_service_goes_and_its_balancer_with_it<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(2).await;
+    let before = world.sim.state();
+    world.ask(web(), Wish::Rich);
+    world.settled("web").await;
+    assert_ne!(world.sim.state(), before);
+    world.delete_service("web");
+    world.gone("web").await;
+    assert_eq!(world.sim.state(), before, "something is left");
+    let reasons = world.reasons("web");
+    assert!(
+        reasons.ends_with(&[
+            "DeletingLoadBalancer".to_owned(),
+            "DeletedLoadBalancer".to_owned()
+        ]),
+        "{reasons:?}"
+    );
+    world.assert_served();
+}
+
+pub(super) async fn s12_a_balancer_that_was_deleted_by_hand_is_no_obstacle<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    world.sim.lose_balancer(&world.uid("web"));
+    assert!(world.sim.balancers().is_empty(), "the simulator lost nothing");
+    world.delete_service("web");
+    world.gone("web").await;
+    world.assert_served();
+}
+
+pub(super) async fn s13_s35_a_deletion_that_fails_for_a_while_goes_on_by_the_schedule<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    world.cloud().faults().add(Fault::write().always().status(400));
+    let begun = world.since();
+    world.delete_service("web");
+    world.pass(SECOND * 120).await;
+    assert!(world.has_finalizer("web"), "the balancer would be leaked");
+    let tries = world.writes(begun).len();
+    assert!((2..=8).contains(&tries), "{tries} tries in two minutes");
+    assert!(world.reasons("web").contains(&FAILED.to_owned()));
+    world.cloud().faults().clear();
+    world.gone("web").await;
+    world.assert_served();
+}
+
+pub(super) async fn s14_without_an_answer_nothing_is_deleted<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    let before = world.sim.state();
+    world.cloud().faults().add(Fault::any().always().status(503));
+    world.delete_service("web");
+    world.pass(SECOND * 600).await;
+    assert!(world.has_finalizer("web"), "the balancer would be leaked");
+    assert_eq!(world.sim.state(), before);
+    world.cloud().faults().clear();
+    world.gone("web").await;
+    world.assert_served();
+}
+
+pub(super) async fn s15_s16_a_service_may_change_its_mind<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    world.edit_service("web", |web| {
+        web["spec"]["type"] = json!("ClusterIP");
+        for port in web["spec"]["ports"].as_array_mut().unwrap() {
+            port.as_object_mut().unwrap().remove("nodePort");
+        }
+        web["status"] = json!({});
+    });
+    world
+        .until("the finalizer is off", |w| !w.has_finalizer("web"))
+        .await;
+    world.rest().await;
+    assert!(world.service("web").is_some() && world.addresses("web").is_empty());
+    world.assert_served();
+    // And back.
+    world.edit_service("web", |it| it["spec"]["type"] = json!("LoadBalancer"));
+    world.settled("web").await;
+    assert_eq!(world.sim.balancers().len(), 1);
+    world.assert_served();
+}
+
+pub(super) async fn s17_what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_start<C: CloudUnderTest>() {
+    let mut world = World::<C>::with_web(2).await;
+    world.kill().await;
+    world.delete_service("web");
+    assert!(world.service("web").is_some(), "the finalizer holds it");
+    world.start();
+    world.gone("web").await;
+    world.assert_served();
+}
+
+pub(super) async fn s28_a_service_without_node_ports_is_served_or_refused_but_never_half<
+    C: CloudUnderTest,
+>() {
+    let world = World::<C>::with_nodes(2).await;
+    let mut bare = service("bare", &[]);
+    bare["spec"]["ports"] = json!([{ "port": 80 }]);
+    bare["spec"]["allocateLoadBalancerNodePorts"] = json!(false);
+    world.ask(bare, Wish::Plain);
+    world.pass(SECOND * 60).await;
+    world.rest().await;
+    let (is_refused, is_shown) = (
+        world.reasons("bare").contains(&FAILED.to_owned()),
+        !world.addresses("bare").is_empty(),
+    );
+    assert!(is_refused != is_shown, "{:?}", world.events("bare"));
+    world.delete_service("bare");
+    world.gone("bare").await;
+    world.assert_served();
+}
+
+pub(super) async fn s30_a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own<
+    C: CloudUnderTest,
+>() {
+    let mut world = World::<C>::with_web(2).await;
+    let old = world.uid("web");
+    world.kill().await;
+    // Somebody takes the finalizer off by hand, which leaks the balancer, and makes the Service again.
+    world.edit_service("web", |web| {
+        web["metadata"].as_object_mut().unwrap().remove("finalizers");
+    });
+    world.delete_service("web");
+    world.ask(web(), Wish::Plain);
+    assert_ne!(world.uid("web"), old);
+    world.start();
+    world.settled("web").await;
+    let new = world.uid("web");
+    let of_new: Vec<_> = world
+        .sim
+        .balancers()
+        .into_iter()
+        .filter(|it| it.service == new)
+        .collect();
+    assert_eq!(of_new.len(), 1);
+    assert_eq!(world.addresses("web"), of_new[0].addresses);
+}
+
+pub(super) async fn s36_a_write_that_hangs_holds_up_nobody_else<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(2).await; // with one worker, as by default
+    world.cloud().faults().add(Fault::write().hang_before());
+    let begun = world.since();
+    world.ask(web(), Wish::Plain);
+    world.until("it hangs", |w| w.writes(begun).len() == 1).await;
+    world.ask_for("other", 30080);
+    let took = world
+        .until("the other one", |w| !w.addresses("other").is_empty())
+        .await;
+    assert!(took < SECOND * 5, "{took:?}");
+    assert!(world.addresses("web").is_empty());
+    world.settled("web").await;
+    world.assert_served();
+}
+
+pub(super) async fn s37_a_new_service_need_not_wait_for_old_ones<C: CloudUnderTest>() {
+    const SERVICES: u16 = 30;
+    let mut world = World::<C>::with_nodes(2).await;
+    for index in 0..SERVICES {
+        world.ask_for(&format!("s{index}"), 30000 + index);
+    }
+    world
+        .until("all", |w| {
+            (0..SERVICES).all(|i| !w.addresses(&format!("s{i}")).is_empty())
+        })
+        .await;
+    world.rest().await;
+    let each: BTreeSet<String> = world.sim.balancers().into_iter().map(|it| it.service).collect();
+    assert_eq!(each.len(), usize::from(SERVICES));
+    world.stop().await;
+    world.cloud().set_latency(SECOND / 10);
+    world.start();
+    world.pass(SECOND / 10).await;
+    world.ask_for("new", 31000);
+    let took = world
+        .until("the new one", |w| !w.addresses("new").is_empty())
+        .await;
+    assert!(took < SECOND * 5, "{took:?}");
+    world.rest().await;
+    world.assert_served();
+}
+
+pub(super) async fn a_balancer_that_is_lost_is_made_anew<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    world.sim.lose_balancer(&world.uid("web"));
+    assert!(world.sim.balancers().is_empty(), "the simulator lost nothing");
+    // Nobody tells us: the periodic check finds it.
+    world
+        .until("it is there again", |w| w.unserved().is_empty())
+        .await;
+    world.rest().await;
+    world.assert_served();
+}

@@ -1,0 +1,98 @@
+//! From one process to the next, and from one hour to the next: nothing is written where nothing changed.
+
+use super::under_test::{CloudUnderTest, Wish};
+use super::world::{SECOND, World, web};
+
+/// A world where all is done that the cloud can do.
+async fn settled<C: CloudUnderTest>() -> World<C> {
+    let mut world = World::<C>::new();
+    world.start();
+    for index in 1..=3 {
+        world.join(&format!("n{index}"));
+    }
+    if world.can(super::Ability::LoadBalancers) {
+        world
+            .until("nodes", |w| (1..=3).all(|i| w.is_initialized(&format!("n{i}"))))
+            .await;
+        world.ask(web(), Wish::Rich);
+        world.settled("web").await;
+    }
+    world.rest().await;
+    world
+}
+
+pub(super) async fn a_restart_writes_nothing_and_says_nothing<C: CloudUnderTest>() {
+    let mut world = settled::<C>().await;
+    let (begun, events, state) = (world.since(), world.all_events(), world.sim.state());
+    // A power cut, and an orderly one.
+    world.restart().await;
+    world.pass(SECOND * 700).await;
+    world.stop().await;
+    world.start();
+    world.pass(SECOND * 700).await;
+    assert!(world.counts(begun).0 > 0, "it never looked");
+    assert_eq!(world.writes(begun), Vec::<String>::new());
+    assert_eq!(world.object_writes(begun), Vec::<String>::new());
+    assert_eq!(world.all_events(), events);
+    assert_eq!(world.sim.state(), state);
+}
+
+pub(super) async fn an_idle_cluster_costs_the_same_whatever_its_size<C: CloudUnderTest>() {
+    let cost = async |nodes: usize| {
+        let mut world = World::<C>::new();
+        world.add_nodes(nodes);
+        if world.can(super::Ability::LoadBalancers) {
+            world.ask(web(), Wish::Plain);
+        }
+        world.start();
+        world.pass(SECOND * 60).await;
+        world.rest().await;
+        let begun = world.since();
+        world.pass(SECOND * 3_600).await;
+        assert_eq!(world.writes(begun), Vec::<String>::new());
+        assert_eq!(world.kube_writes(begun), Vec::<String>::new());
+        world.tally(begun)
+    };
+    assert_eq!(cost(3).await, cost(40).await);
+}
+
+pub(super) async fn the_same_seed_gives_the_same_history<C: CloudUnderTest>() {
+    let history = async |seed| {
+        let mut world = World::<C>::seeded(seed);
+        world.cloud().set_latency(SECOND / 50);
+        for index in 0..8 {
+            world.join(&format!("n{index}"));
+        }
+        if world.can(super::Ability::LoadBalancers) {
+            for index in 0..4 {
+                world.ask_for(&format!("s{index}"), 30100 + index);
+            }
+        }
+        world
+            .cloud()
+            .faults()
+            .add(bowline_cloud_kit::Fault::any().nth(5).times(2).status(503));
+        world
+            .cloud()
+            .faults()
+            .add(bowline_cloud_kit::Fault::write().nth(3).lose_answer());
+        world.start();
+        world.pass(SECOND * 45).await;
+        world.break_machine("n3");
+        world.join("late");
+        world.restart().await;
+        world.pass(SECOND * 400).await;
+        world.rest().await;
+        let calls = world.cloud().journal().entries();
+        let requests = world.api.journal().all();
+        let calls = calls.iter().map(|it| format!("{it:?}"));
+        calls
+            .chain(requests.iter().map(|it| format!("{it:?}")))
+            .collect::<Vec<_>>()
+    };
+    let (first, second) = (history(1).await, history(1).await);
+    let differs = first.iter().zip(&second).find(|(a, b)| a != b);
+    assert_eq!(differs, None, "the histories part here");
+    assert_eq!(first.len(), second.len());
+    assert_ne!(history(2).await, first, "the seed has no effect");
+}

@@ -1,0 +1,198 @@
+//! What a cloud says about itself to be played: the whole of what there is to write per cloud.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport, WriteGate};
+use bowline_cloud_kit::CloudService;
+use bowline_cloud_provider::{CloudProvider, InstanceMetadata};
+use bowline_kube_api::KubeApi;
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+/// A provider and the simulator of its cloud.
+///
+/// The simulator is filled and looked at through this, past its API, and what it tells is what the provider is held
+/// to: an implementation reads the simulator's own model, never the provider's.
+pub trait CloudUnderTest: Send + Sync + Sized + 'static {
+    /// The value of `--cloud-provider`, which is also the scheme of provider IDs.
+    const NAME: &'static str;
+
+    /// What the cloud and its provider can do. A scenario that needs more is listed as not applicable.
+    const ABILITIES: &'static [Ability];
+
+    /// The secret that the provider is given. It must appear nowhere.
+    const SECRET: &'static str;
+
+    /// An empty project that accepts [`SECRET`](Self::SECRET). The same seed gives the same ids.
+    fn new(seed: u64) -> Self;
+
+    /// The API, with its journal and its faults.
+    fn service(&self) -> CloudService;
+
+    /// The provider as the program builds it, over the transport of the seat.
+    fn provider(&self, seat: Seat) -> Arc<dyn CloudProvider>;
+
+    /// Adds a running machine.
+    fn add_machine(&self, machine: &Machine);
+
+    /// Removes the machine of this name, as its owner does: from then on the API proves that it is gone.
+    fn remove_machine(&self, name: &str);
+
+    /// What the Node of each machine must show, by the machine's name.
+    fn machines(&self) -> BTreeMap<String, InstanceMetadata>;
+
+    /// Starts or stops a machine. Only asked of clouds with [`Ability::PowerState`].
+    fn set_power(&self, _name: &str, _is_on: bool) {}
+
+    /// Gives a machine other addresses. Only asked of clouds with [`Ability::NewAddresses`].
+    fn renumber(&self, _name: &str) {}
+
+    /// Makes the credentials wrong, or good for another place; `None` makes them right again.
+    fn deny(&self, denial: Option<Denial>);
+
+    /// Everything that the provider made, without ids, times and addresses that the cloud chose: two histories that end
+    /// the same give the same text.
+    fn state(&self) -> String;
+
+    /// What must never be and is, in words: duplicates, orphans, writes side by side where the cloud forbids them.
+    fn violations(&self) -> Vec<String>;
+
+    /// The load balancers that bear the mark of a Service.
+    fn balancers(&self) -> Vec<Balancer> {
+        Vec::new()
+    }
+
+    /// Deletes the balancer of a Service by hand, by the Service's UID.
+    fn lose_balancer(&self, _service: &str) {}
+
+    /// From now on the cloud is as slow and as strict as it may be: asynchronous states, writes side by side refused.
+    fn be_strict(&self) {}
+
+    /// What people do by hand to what is ours, other than deleting a balancer, and what a check is to put right: says
+    /// what it was, if there was anything to do it to. The number chooses.
+    fn tamper(&self, _dice: usize) -> Option<String> {
+        None
+    }
+
+    /// Turns a plain Service of type LoadBalancer into one that asks for this cloud's balancer.
+    fn ask(&self, _service: &mut Value, _wish: Wish) {}
+
+    /// The routes, as `destination -> machine`.
+    fn routes(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    /// What else runs in a cluster of this cloud and has a part in its balancers, such as an announcer of addresses.
+    fn companion(&self, _api: &KubeApi) -> Option<BoxFuture<'static, ()>> {
+        None
+    }
+}
+
+/// What not every cloud can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ability {
+    /// Services get load balancers.
+    LoadBalancers,
+    /// The Nodes are behind the balancers, each as `machine:node port`.
+    BalancedNodes,
+    /// A balancer that is lost is found missing by the periodic check.
+    Repair,
+    /// The cloud tells which machine is switched off.
+    PowerState,
+    /// A machine may get other addresses.
+    NewAddresses,
+    /// Credentials may be good and see none of the cluster's machines.
+    OtherProjects,
+    /// Nodes get routes to their pods.
+    Routes,
+}
+
+impl Ability {
+    /// What is missing without it, as the list of tests says it.
+    #[must_use]
+    pub fn missing(self) -> &'static str {
+        match self {
+            Self::LoadBalancers => "no load balancers",
+            Self::BalancedNodes => "no nodes behind balancers",
+            Self::Repair => "no periodic check of balancers",
+            Self::PowerState => "no power state",
+            Self::NewAddresses => "addresses never change",
+            Self::OtherProjects => "one project only",
+            Self::Routes => "no routes",
+        }
+    }
+}
+
+/// A machine to be added. The cloud chooses type, zone and addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name, which is its Node's.
+    pub name: String,
+    /// Whether it is to be of another type, in another zone if there is one, and with several addresses of a kind.
+    pub is_special: bool,
+}
+
+impl Machine {
+    /// A machine like most.
+    #[must_use]
+    pub fn plain(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            is_special: false,
+        }
+    }
+}
+
+/// What is wrong with the credentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// The API does not know them.
+    Unknown,
+    /// They are another project's, which is empty. Only asked of clouds with [`Ability::OtherProjects`].
+    OtherProject,
+}
+
+/// How much a Service asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// No more than it takes to get a balancer.
+    Plain,
+    /// A balancer with parts of every kind that the cloud has.
+    Rich,
+    /// Something else than before in as many respects as can be changed. The ports have been changed already.
+    Changed,
+}
+
+/// A load balancer as the cloud has it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Balancer {
+    /// The UID of the Service that it is marked with.
+    pub service: String,
+    /// Where it is reached.
+    pub addresses: Vec<String>,
+    /// What is behind each port, `machine:node port` by `TCP/80`. Left empty without [`Ability::BalancedNodes`].
+    pub ports: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// What one process builds its provider from.
+pub struct Seat {
+    /// The way to the API.
+    pub transport: Transport,
+    /// Open while the process leads.
+    pub gate: Arc<dyn WriteGate>,
+    /// Where jitter comes from.
+    pub seed: u64,
+}
+
+impl Seat {
+    /// The HTTP stack, configured as the provider wants it.
+    #[must_use]
+    pub fn http(self, provider: &'static str, configure: impl FnOnce(&mut CloudHttpConfig)) -> CloudHttp {
+        let mut config = CloudHttpConfig::new(provider, "bowline/conformance");
+        configure(&mut config);
+        config.seed = self.seed;
+        config.gate = self.gate;
+        CloudHttp::new(config, self.transport)
+    }
+}

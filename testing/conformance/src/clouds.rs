@@ -1,0 +1,5 @@
+//! The clouds that the suite is played on: one file each, and a line where the tests are mounted (`tests/it/main.rs`).
+
+pub mod cloudscale;
+
+pub use cloudscale::Cloudscale;

@@ -1,0 +1,227 @@
+//! cloudscale.ch.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_kit::CloudService;
+use bowline_cloud_provider::{AddressType, CloudProvider, InstanceMetadata, NodeAddress};
+use bowline_cloudscale::{Cloudscale as Provider, Options};
+use bowline_cloudscale_client::Settings;
+use bowline_cloudscale_sim::model::Server;
+use bowline_cloudscale_sim::{
+    Access, CloudscaleSim, FloatingSpec, InterfaceSpec, OverlapMode, ServerSpec, ServerStatus, region_of,
+};
+use serde_json::{Value, json};
+
+use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
+
+/// cloudscale.ch and its simulator.
+pub struct Cloudscale(pub CloudscaleSim);
+
+impl Deref for Cloudscale {
+    type Target = CloudscaleSim;
+
+    fn deref(&self) -> &CloudscaleSim {
+        &self.0
+    }
+}
+
+impl CloudUnderTest for Cloudscale {
+    const NAME: &'static str = "cloudscale";
+    const ABILITIES: &'static [Ability] = &[
+        Ability::LoadBalancers,
+        Ability::BalancedNodes,
+        Ability::Repair,
+        Ability::PowerState,
+        Ability::NewAddresses,
+        Ability::OtherProjects,
+    ];
+    const SECRET: &'static str = "Qv7tMz0aLk42sXbR9eYcUgH1";
+
+    fn new(seed: u64) -> Self {
+        Self(
+            CloudscaleSim::builder()
+                .zones(["rma1", "lpg2"])
+                .seed(seed)
+                .build(),
+        )
+    }
+
+    fn service(&self) -> CloudService {
+        self.0.service()
+    }
+
+    fn provider(&self, seat: Seat) -> Arc<dyn CloudProvider> {
+        let settings =
+            Settings::from_env(|name| (name == "CLOUDSCALE_ACCESS_TOKEN").then(|| Self::SECRET.to_owned()))
+                .unwrap();
+        let http = seat.http(Self::NAME, |config| settings.configure(config));
+        Arc::new(Provider::new(http, &settings, Options::default()))
+    }
+
+    fn add_machine(&self, machine: &Machine) {
+        let mut spec = ServerSpec::new(&machine.name);
+        if machine.is_special {
+            use InterfaceSpec::{Private, Public};
+            spec = spec.zone("lpg2").flavor("flex-8-2");
+            spec = spec.interfaces([Private, Private, Public { v6: true }]);
+        }
+        self.add_server(spec);
+    }
+
+    fn remove_machine(&self, name: &str) {
+        self.remove_server(self.named(name).uuid);
+    }
+
+    fn machines(&self) -> BTreeMap<String, InstanceMetadata> {
+        self.servers()
+            .iter()
+            .map(|it| (it.name.clone(), shown(it)))
+            .collect()
+    }
+
+    fn set_power(&self, name: &str, is_on: bool) {
+        let status = if is_on {
+            ServerStatus::Running
+        } else {
+            ServerStatus::Stopped
+        };
+        self.set_server_status(self.named(name).uuid, status);
+    }
+
+    fn renumber(&self, name: &str) {
+        let interfaces = [InterfaceSpec::Public { v6: false }, InterfaceSpec::Private];
+        self.set_interfaces(self.named(name).uuid, interfaces);
+    }
+
+    fn deny(&self, denial: Option<Denial>) {
+        self.revoke_token(Self::SECRET);
+        match denial {
+            Some(Denial::Unknown) => self.set_token("another one", Access::ReadWrite),
+            Some(Denial::OtherProject) => self.set_token(Self::SECRET, Access::EmptyProject),
+            None => self.set_token(Self::SECRET, Access::ReadWrite),
+        }
+    }
+
+    fn state(&self) -> String {
+        format!("{:#?}", self.snapshot())
+    }
+
+    fn violations(&self) -> Vec<String> {
+        self.check_invariants()
+    }
+
+    fn balancers(&self) -> Vec<Balancer> {
+        let servers = self.servers();
+        let owner = |member: std::net::IpAddr| {
+            let owner = servers
+                .iter()
+                .find(|it| addresses(it).any(|(_, found)| found == member));
+            owner.map_or_else(|| member.to_string(), |it| it.name.clone())
+        };
+        let of = |balancer: &bowline_cloudscale_sim::model::LoadBalancer| Balancer {
+            service: balancer.tags.get("k8s-service-uid").cloned().unwrap_or_default(),
+            addresses: balancer.vips.iter().map(|vip| vip.address.to_string()).collect(),
+            ports: self
+                .listeners()
+                .iter()
+                .filter(|listener| listener.load_balancer == balancer.uuid)
+                .map(|listener| {
+                    let members = listener
+                        .pool
+                        .map(|pool| self.members_of(pool))
+                        .unwrap_or_default();
+                    let members = members
+                        .iter()
+                        .map(|it| format!("{}:{}", owner(it.address), it.protocol_port));
+                    (format!("TCP/{}", listener.protocol_port), members.collect())
+                })
+                .collect(),
+        };
+        self.load_balancers().iter().map(of).collect()
+    }
+
+    fn lose_balancer(&self, service: &str) {
+        for balancer in self.load_balancers() {
+            if balancer
+                .tags
+                .get("k8s-service-uid")
+                .is_some_and(|uid| uid == service)
+            {
+                self.delete_load_balancer(balancer.uuid);
+            }
+        }
+    }
+
+    fn be_strict(&self) {
+        self.set_behaviour(|it| {
+            it.lb_create_time = Duration::from_secs(4);
+            it.lb_write_time = Duration::from_millis(40);
+            it.overlap = OverlapMode::Refuse(409);
+        });
+    }
+
+    fn tamper(&self, dice: usize) -> Option<String> {
+        let members = self.members();
+        let member = members.get(dice % members.len().max(1))?;
+        self.delete_member(member.uuid);
+        Some(format!("somebody deletes member {}", member.name))
+    }
+
+    fn ask(&self, service: &mut Value, wish: Wish) {
+        let mut annotate = |suffix: &str, value: String| {
+            service["metadata"]["annotations"][format!("k8s.cloudscale.ch/loadbalancer-{suffix}")] =
+                json!(value);
+        };
+        match wish {
+            Wish::Plain => {}
+            Wish::Rich => {
+                if self.floating_ips().is_empty() {
+                    self.add_floating_ip(FloatingSpec::default());
+                }
+                let floating = self.floating_ips()[0].network.to_string();
+                annotate("floating-ips", json!([floating]).to_string());
+            }
+            Wish::Changed => {
+                annotate("health-monitor-type", "ping".to_owned());
+                annotate("timeout-client-data-ms", "60000".to_owned());
+                annotate("pool-algorithm", "least_connections".to_owned());
+            }
+        }
+    }
+}
+
+impl Cloudscale {
+    fn named(&self, name: &str) -> Server {
+        self.servers().into_iter().find(|it| it.name == name).unwrap()
+    }
+}
+
+/// Whether an address is public, and the address.
+fn addresses(server: &Server) -> impl Iterator<Item = (bool, std::net::IpAddr)> {
+    let interfaces = server.interfaces.iter();
+    interfaces.flat_map(|it| it.addresses.iter().map(|address| (it.public, address.address)))
+}
+
+fn shown(server: &Server) -> InstanceMetadata {
+    let kind = |public| {
+        if public {
+            AddressType::ExternalIp
+        } else {
+            AddressType::InternalIp
+        }
+    };
+    let hostname = NodeAddress::new(AddressType::Hostname, server.name.clone());
+    let others =
+        addresses(server).map(|(public, address)| NodeAddress::new(kind(public), address.to_string()));
+    InstanceMetadata {
+        provider_id: Some(format!("cloudscale://{}", server.uuid)),
+        instance_type: server.flavor.clone(),
+        zone: server.zone.clone(),
+        region: region_of(&server.zone).to_owned(),
+        addresses: std::iter::once(hostname).chain(others).collect(),
+        ..InstanceMetadata::default()
+    }
+}
