@@ -1,5 +1,7 @@
 //! The clouds that the suite is played on: one file each, and a line where the tests are mounted (`tests/it/main.rs`).
 
 pub mod cloudscale;
+pub mod paper;
 
 pub use cloudscale::Cloudscale;
+pub use paper::Paper;

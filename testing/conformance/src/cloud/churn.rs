@@ -27,7 +27,7 @@ struct Churn<C> {
 
 impl<C: CloudUnderTest> Churn<C> {
     fn new(seed: u64) -> Self {
-        let mut world = World::seeded(seed);
+        let mut world = World::<C>::seeded(seed);
         world.sim.be_strict();
         world.cloud().set_latency(Duration::from_millis(20));
         world.start();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport, WriteGate};
+use bowline_cloud_http::{CloudHttp, CloudHttpConfig, RequestGate, Transport};
 use bowline_cloud_kit::CloudService;
 use bowline_cloud_provider::{CloudProvider, InstanceMetadata};
 use bowline_kube_api::KubeApi;
@@ -180,7 +180,7 @@ pub struct Seat {
     /// The way to the API.
     pub transport: Transport,
     /// Open while the process leads.
-    pub gate: Arc<dyn WriteGate>,
+    pub gate: Arc<dyn RequestGate>,
     /// Where jitter comes from.
     pub seed: u64,
 }

@@ -37,34 +37,6 @@ impl OnCloudscale for World {
             .uuid
     }
 
-    fn annotation(&self, name: &str, suffix: &str) -> Option<String>;
-
-    /// Sets an annotation of a Service by the end of its key.
-    fn annotate(&self, name: &str, suffix: &str, value: &str);
-
-    /// Takes an annotation of a Service away by the end of its key.
-    fn unannotate(&self, name: &str, suffix: &str);
-}
-
-impl OnCloudscale for World {
-    fn server(&self, name: &str) -> Uuid {
-        let servers = self.sim.servers();
-        servers
-            .iter()
-            .find(|server| server.name == name)
-            .expect("a server of this name")
-            .uuid
-    }
-
-    fn add_server_node(&self, spec: ServerSpec) -> Uuid {
-        let name = spec.name.clone();
-        let server = self.sim.add_server(spec);
-        let mut node = tainted_node(&name);
-        node["spec"] = json!({ "providerID": format!("cloudscale://{server}") });
-        self.apply(node);
-        server
-    }
-
     fn annotation(&self, name: &str, suffix: &str) -> Option<String> {
         let service = self.service(name)?;
         Some(
