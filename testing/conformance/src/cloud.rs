@@ -95,7 +95,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             l09_a_node_that_may_not_be_deleted_is_told_of,
             l10_a_young_node_is_given_five_minutes,
             l11_when_most_machines_vanish_nodes_go_slowly,
-            a_node_of_another_cloud_is_left_alone_without_a_call,
+            a_node_of_another_cloud_is_left_alone,
             unknown_credentials_delete_no_node,
         }
         lifecycle (PowerState) {

@@ -142,8 +142,11 @@ pub(super) async fn s10_a_service_of_another_class_is_nobody_s_business<C: Cloud
 
 pub(super) async fn s11_a_service_goes_and_its_balancer_with_it<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
+    // What has to be there for it, such as a reserved address, is not ours and stays.
+    let mut service = web();
+    world.sim.ask(&mut service, Wish::Rich);
     let before = world.sim.state();
-    world.ask(web(), Wish::Rich);
+    world.apply(service);
     world.settled("web").await;
     assert_ne!(world.sim.state(), before);
     world.delete_service("web");
