@@ -284,7 +284,9 @@ impl<C: CloudUnderTest> World<C> {
                 "never: {what}; events:\n{}",
                 self.all_events().join("\n")
             );
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            // Fine steps where seconds are measured, coarse ones where minutes are.
+            let step = if begun.elapsed() < SECOND * 20 { 10 } else { 250 };
+            tokio::time::sleep(Duration::from_millis(step)).await;
         }
         begun.elapsed()
     }
