@@ -6,5 +6,6 @@
 pub mod args;
 pub mod commands;
 pub mod logging;
+mod migration;
 pub mod providers;
 pub mod version;

@@ -11,7 +11,9 @@ pub use bowline_controllers::node_ipam::ranges::{RangeError, RangeFlags, Ranges}
 pub use bowline_controllers::route::RouteTiming;
 use ipnet::IpNet;
 
+use crate::loops::LoopSelection;
 use crate::loops::{Loop, LoopSelection};
+use crate::migration::Migration;
 pub use crate::serving::{CipherSuites, Groups, UnservableError};
 
 /// Everything a [`Manager`](crate::Manager) has to know.
@@ -19,6 +21,8 @@ pub use crate::serving::{CipherSuites, Groups, UnservableError};
 pub struct Config {
     /// The lease that decides who leads; none: the loops start at once and the write gate is always open.
     pub election: Option<ElectionConfig>,
+    /// Which loops wait for a second lease; none: all run under the first. Nothing without an election.
+    pub migration: Option<Migration>,
     /// Which loops run.
     pub loops: LoopSelection,
     /// The cluster's name, for names and marks in the cloud.
@@ -35,6 +39,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             election: Some(ElectionConfig::default()),
+            migration: None,
             loops: LoopSelection::all(),
             cluster_name: "kubernetes".to_owned(),
             settings: LoopSettings::default(),

@@ -12,6 +12,7 @@ mod leadership;
 pub mod loops;
 mod manager;
 pub mod metrics;
+pub mod migration;
 pub mod plan;
 mod reviews;
 pub mod serving;

@@ -51,7 +51,7 @@ impl Loop {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|one| one.name() == name || one.alias() == name)

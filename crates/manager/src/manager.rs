@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
+use crate::config::{Config, ElectionConfig};
 use crate::fencing::FencingGate;
 use crate::health::Health;
 use crate::identities::Identities;
@@ -17,13 +17,14 @@ use crate::leadership::{Elector, Leadership};
 use crate::loops::Loop;
 use crate::metrics::Metrics;
 use crate::serving::Server;
-use crate::start::{self, Shared, Started};
+use crate::start::{self, Lease, Shared, Started};
 use crate::tasks::{Finished, Tasks};
 
 /// Where events about the lease come from.
 const COMPONENT: &str = "cloud-controller-manager";
 
 const ELECTION: &str = "leader election";
+const MIGRATION: &str = "leader migration";
 const SERVING: &str = "secure serving";
 const EVENTS: &str = "events";
 
@@ -119,12 +120,20 @@ struct Process {
     nodes: Arc<NodeCache>,
     services: Arc<ServiceCache>,
     events: EventSink,
-    leadership: watch::Receiver<Leadership>,
-    /// Ends the election and gives the lease up.
+    /// The leases that this process stands for or holds: the main one, and after it that of the migration. Empty
+    /// without an election.
+    leases: Vec<Standing>,
+    /// Ends the elections and gives the leases up.
     stop_election: CancellationToken,
+    cluster: Option<Arc<ClusterFacts>>,
     loops: Vec<Running>,
-    /// Whether the election is under way.
-    stands: bool,
+}
+
+/// An election that this process stands for.
+struct Standing {
+    task: &'static str,
+    leadership: watch::Receiver<Leadership>,
+    has_ended: bool,
 }
 
 /// A loop that runs.
@@ -158,99 +167,130 @@ impl Process {
         let (events, writer) = EventSink::channel(identities.process(), manager.identity.host.as_str());
         tasks.spawn(EVENTS, writer.run());
 
-        let stop_election = CancellationToken::new();
-        let leadership = match &manager.config.election {
-            Some(config) => {
-                let elector = Elector::new(
-                    config,
-                    &manager.identity.holder,
-                    &identities.election(),
-                    Arc::clone(&manager.gate),
-                    manager.metrics.series().clone(),
-                    events.recorder(COMPONENT),
-                    manager.seed,
-                );
-                let leadership = elector.leadership();
-                let (state, lease_duration) = (leadership.clone(), config.lease_duration);
-                manager.health.add("leaderElection", move || {
-                    state.borrow().check(Instant::now(), lease_duration)
-                });
-                let stop = stop_election.clone();
-                tasks.spawn(ELECTION, async move {
-                    elector.run(stop).await;
-                });
-                leadership
-            }
-            None => watch::Sender::new(Leadership::Leading {
-                renewed: Instant::now(),
-            })
-            .subscribe(),
-        };
-
-        let stands = manager.config.election.is_some();
-        let state = leadership.clone();
-        let (of_nodes, of_services) = (Arc::clone(&nodes), Arc::clone(&services));
-        manager.health.add_readiness("caches", move || {
-            // Told by followers too: nobody would notice before they lead.
-            if let Some(refusal) = of_nodes.refusal().or_else(|| of_services.refusal()) {
-                return Err(refusal.to_string());
-            }
-            if !state.borrow().is_leading() || (of_nodes.is_synced() && of_services.is_synced()) {
-                return Ok(());
-            }
-            Err("Nodes or Services have not been read yet".to_owned())
-        });
-        Self {
+        let mut process = Self {
             manager,
             identities,
             tasks,
             nodes,
             services,
             events,
-            leadership,
-            stop_election,
+            leases: Vec::new(),
+            stop_election: CancellationToken::new(),
+            cluster: None,
             loops: Vec::new(),
-            stands,
+        };
+        if let Some(config) = process.manager.config.election.clone() {
+            process.stand(&config, ELECTION, "leaderElection");
         }
+        let main = process.leases.first().map(|lease| lease.leadership.clone());
+        let (of_nodes, of_services) = (Arc::clone(&process.nodes), Arc::clone(&process.services));
+        process.manager.health.add_readiness("caches", move || {
+            // Told by followers too: nobody would notice before they lead.
+            if let Some(refusal) = of_nodes.refusal().or_else(|| of_services.refusal()) {
+                return Err(refusal.to_string());
+            }
+            let leads = main.as_ref().is_none_or(|main| main.borrow().is_leading());
+            if !leads || (of_nodes.is_synced() && of_services.is_synced()) {
+                return Ok(());
+            }
+            Err("Nodes or Services have not been read yet".to_owned())
+        });
+        process
+    }
+
+    /// Stands for the election of a lease from now on.
+    fn stand(&mut self, config: &ElectionConfig, task: &'static str, check: &'static str) {
+        let elector = Elector::new(
+            config,
+            &self.manager.identity.holder,
+            &self.identities.election(),
+            Arc::clone(&self.manager.gate),
+            self.manager.metrics.series().clone(),
+            self.events.recorder(COMPONENT),
+            self.manager.seed,
+        );
+        let leadership = elector.leadership();
+        let (state, lease_duration) = (leadership.clone(), config.lease_duration);
+        self.manager.health.add(check, move || {
+            state.borrow().check(Instant::now(), lease_duration)
+        });
+        let stop = self.stop_election.clone();
+        self.tasks.spawn(task, async move {
+            elector.run(stop).await;
+        });
+        self.leases.push(Standing {
+            task,
+            leadership,
+            has_ended: false,
+        });
     }
 
     /// Lives until it is told to stop, or until something ends.
     async fn live(&mut self, shutdown: &CancellationToken) -> End {
         tokio::select! {
             biased;
-            () = shutdown.cancelled() => return End::Stopped,
-            end = self.until_leading() => if let Some(end) = end { return end },
-        }
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => return End::Stopped,
-            () = self.start_loops() => {}
-        }
-        let synced = {
-            let (nodes, services) = (Arc::clone(&self.nodes), Arc::clone(&self.services));
-            async move {
-                nodes.synced().await;
-                services.synced().await;
-            }
-        };
-        tokio::select! {
-            biased;
-            () = shutdown.cancelled() => return End::Stopped,
-            end = self.until_end() => return end,
-            () = synced => {}
-        }
-        for one in &self.loops {
-            self.manager.metrics.series().set_ready(one.which, true);
-        }
-        tokio::select! {
-            biased;
             () = shutdown.cancelled() => End::Stopped,
-            end = self.until_end() => end,
+            end = self.work() => end,
         }
     }
 
+    /// Leads, once it may, until something ends that must not.
+    async fn work(&mut self) -> End {
+        if let Some(end) = self.until_leading().await {
+            return end;
+        }
+        self.start_loops(Lease::Main).await;
+        let of_migration = self.migration_lease();
+        if let Some(config) = &of_migration {
+            self.stand(config, MIGRATION, "leaderMigration");
+        }
+        if let Some(end) = self.until_synced().await {
+            return end;
+        }
+        if of_migration.is_some() {
+            if let Some(end) = self.until_leading().await {
+                return end;
+            }
+            self.start_loops(Lease::Migration).await;
+            self.show_ready();
+        }
+        self.until_end().await
+    }
+
+    /// The second lease, if loops wait for one: like the first but for its name.
+    fn migration_lease(&self) -> Option<ElectionConfig> {
+        let config = &self.manager.config;
+        let (main, migration) = (config.election.as_ref()?, config.migration.as_ref()?);
+        Some(ElectionConfig {
+            name: migration.lease.clone(),
+            ..main.clone()
+        })
+    }
+
+    async fn until_synced(&mut self) -> Option<End> {
+        let (nodes, services) = (Arc::clone(&self.nodes), Arc::clone(&self.services));
+        let synced = async move {
+            nodes.synced().await;
+            services.synced().await;
+        };
+        tokio::select! {
+            biased;
+            end = self.until_end() => return Some(end),
+            () = synced => {}
+        }
+        self.show_ready();
+        None
+    }
+
+    fn show_ready(&self) {
+        for one in &self.loops {
+            self.manager.metrics.series().set_ready(one.which, true);
+        }
+    }
+
+    /// Waits until the lease that was stood for last is held.
     async fn until_leading(&mut self) -> Option<End> {
-        let mut leadership = self.leadership.clone();
+        let mut leadership = self.leases.last()?.leadership.clone();
         tokio::select! {
             biased;
             end = self.until_end() => Some(end),
@@ -271,14 +311,19 @@ impl Process {
     }
 
     fn judge(&self, Finished { name, panicked }: Finished) -> End {
-        if name == ELECTION && !panicked && *self.leadership.borrow() == Leadership::Lost {
+        let lease = self.leases.iter().find(|lease| lease.task == name);
+        if !panicked && lease.is_some_and(|lease| *lease.leadership.borrow() == Leadership::Lost) {
             return End::LeadershipLost;
         }
         tracing::error!(task = name, panicked, "A task has ended that should not");
         End::Failed { task: name, panicked }
     }
 
-    async fn start_loops(&mut self) {
+    /// The facts about the cluster, read once.
+    async fn cluster(&mut self) -> Arc<ClusterFacts> {
+        if let Some(cluster) = &self.cluster {
+            return Arc::clone(cluster);
+        }
         let version = tokio::time::timeout(VERSION_TIMEOUT, self.manager.kube.server_version()).await;
         let server_version = match version {
             Ok(Ok(version)) => Some(version),
@@ -297,6 +342,13 @@ impl Process {
             server_version,
             holder: self.manager.identity.holder.clone(),
         });
+        self.cluster = Some(Arc::clone(&cluster));
+        cluster
+    }
+
+    /// Starts the loops of a lease that is held now.
+    async fn start_loops(&mut self, lease: Lease) {
+        let cluster = self.cluster().await;
         let shared = Shared {
             config: &self.manager.config,
             identities: &self.identities,
@@ -313,7 +365,7 @@ impl Process {
             heartbeat,
             run,
             stop,
-        } in start::loops(&shared)
+        } in start::loops(&shared, lease)
         {
             self.tasks.spawn(which.name(), run);
             self.manager.health.add(which.name(), move || {
@@ -369,7 +421,7 @@ impl Process {
             tracing::warn!(events = left, "Events could not be written in time");
         }
         self.stop_election.cancel();
-        while self.stands {
+        while self.leases.iter().any(|lease| !lease.has_ended) {
             self.note_next_end().await;
         }
     }
@@ -383,11 +435,13 @@ impl Process {
     async fn note_next_end(&mut self) {
         let Some(finished) = self.tasks.next().await else {
             // Nothing runs any more, so there is nothing to wait for.
-            self.stands = false;
+            self.leases.clear();
             self.loops.clear();
             return;
         };
-        self.stands &= finished.name != ELECTION;
+        for lease in &mut self.leases {
+            lease.has_ended |= lease.task == finished.name;
+        }
         for one in &mut self.loops {
             one.has_ended |= one.which.name() == finished.name;
         }

@@ -21,9 +21,17 @@ use crate::config::{Config, LoopSettings};
 use crate::identities::Identities;
 use crate::loops::Loop;
 use crate::metrics::Metrics;
+use crate::migration::Assignment;
 
 /// Age of the oldest work at which the service loop counts as stuck. Waiting for a cloud that is busy is no work.
 const SERVICE_STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
+
+/// One of the two leases that loops can wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lease {
+    Main,
+    Migration,
+}
 
 /// What the loops share.
 pub(crate) struct Shared<'a> {
@@ -72,10 +80,28 @@ impl Started {
     }
 }
 
-/// Builds the loops that are selected and that the provider supports, in their fixed order.
-pub(crate) fn loops(shared: &Shared<'_>) -> Vec<Started> {
+/// Builds the loops of a lease that are selected and that the provider supports, in their fixed order.
+pub(crate) fn loops(shared: &Shared<'_>, lease: Lease) -> Vec<Started> {
     let mut started = Vec::new();
     for which in Loop::ALL {
+        let assignment = match &shared.config.migration {
+            Some(migration) if shared.config.election.is_some() => migration.of(which),
+            _ => Assignment::Main,
+        };
+        match (assignment, lease) {
+            (Assignment::Main, Lease::Main) | (Assignment::Migrated, Lease::Migration) => {}
+            (Assignment::Main | Assignment::Migrated, _) | (Assignment::Elsewhere(_), Lease::Migration) => {
+                continue;
+            }
+            (Assignment::Elsewhere(component), Lease::Main) => {
+                tracing::info!(
+                    controller = which.name(),
+                    component,
+                    "Loop is not started, it is assigned to another component"
+                );
+                continue;
+            }
+        }
         if !shared.config.loops.includes(which) {
             tracing::info!(controller = which.name(), "Loop is disabled");
             continue;

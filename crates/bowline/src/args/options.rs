@@ -31,6 +31,8 @@ pub struct Options {
     pub kube: ApiServerOptions,
     /// The manager.
     pub manager: Config,
+    /// Whether loops move between components, and the file that says which.
+    pub migration: Option<MigrationOptions>,
     /// The secure port; none: nothing is served.
     pub serving: Option<ServingConfig>,
     /// The log.
@@ -56,6 +58,13 @@ pub struct ProviderOptions {
     pub config: Option<PathBuf>,
     /// Whether a provider without cluster ID is fine.
     pub allows_untagged: bool,
+}
+
+/// Leader migration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MigrationOptions {
+    /// The file of `--leader-migration-config`; none: the built-in assignment.
+    pub config: Option<PathBuf>,
 }
 
 /// How to reach the API server.
@@ -131,6 +140,11 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
             service_accounts: flags.switch("use-service-account-credentials"),
             ..Config::default()
         },
+        migration: (flags.switch("leader-elect") && flags.switch("enable-leader-migration")).then(|| {
+            MigrationOptions {
+                config: path(flags, "leader-migration-config"),
+            }
+        }),
         serving: serving::resolve(flags, &mut checks),
         logging: logging(flags, &mut checks),
         idle_gates: gates

@@ -18,7 +18,7 @@ use super::{Surroundings, connect, exit};
 use crate::args::Options;
 use crate::logging::Verbosity;
 use crate::version::Version;
-use crate::{logging, providers};
+use crate::{logging, migration, providers};
 
 /// Why the manager could not be started.
 struct Fatal {
@@ -150,11 +150,15 @@ where
 }
 
 async fn start(
-    options: Options,
+    mut options: Options,
     surroundings: Surroundings,
     stop: CancellationToken,
     verbosity: Option<Verbosity>,
 ) -> Result<u8, Fatal> {
+    if let Some(file) = &options.migration {
+        let migration = migration::load(file.config.as_deref()).map_err(fatal(exit::FAILURE))?;
+        options.manager.migration = Some(migration);
+    }
     let gate = Arc::new(if options.manager.election.is_some() {
         FencingGate::closed()
     } else {

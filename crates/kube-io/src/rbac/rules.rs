@@ -169,8 +169,9 @@ pub static RULES: &[Rule] = &[
         Part::LeaderElection,
         "coordination.k8s.io",
         "leases",
-        &["get", "update"],
-        "the lease cannot be taken or kept, so no process leads and no loop runs",
+        &["get", "update", "watch"],
+        "the lease cannot be taken or kept, so no process leads and no loop runs; without watch alone, a lease that \
+         was given up is noticed some seconds later",
     )
     .in_system(LEASES),
     rule(

@@ -3,6 +3,7 @@
 mod clouds;
 mod election;
 mod life;
+mod migration;
 mod plan;
 mod process;
 mod routes;

@@ -181,6 +181,7 @@ fn the_role_gives_no_right_that_the_program_does_not_use() {
         "get leases",
         "create leases",
         "update leases",
+        "watch leases",
     ] {
         assert!(rights.contains(needed), "{needed}");
     }

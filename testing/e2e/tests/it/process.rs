@@ -9,3 +9,4 @@ mod logs;
 mod metrics;
 mod plan;
 pub(crate) mod program;
+mod two;

@@ -107,15 +107,13 @@ pub(super) static LEADER_MIGRATION: &[Flag] = &[
         Kind::Bool,
         "false",
         "Take over single loops from kube-controller-manager under a second lease.",
-    )
-    .later(),
+    ),
     Flag::new(
         "leader-migration-config",
         Kind::Text,
         "",
         "The file that says which loops move. Empty for the built-in list.",
-    )
-    .later(),
+    ),
 ];
 
 pub(super) static DEBUGGING: &[Flag] = &[

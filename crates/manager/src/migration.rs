@@ -1,0 +1,169 @@
+//! Leader migration: which loops wait for a second lease, which both kube-controller-manager and this program stand for
+//! while loops move from the one to the other.
+
+use std::collections::BTreeMap;
+
+use crate::loops::Loop;
+
+/// The lease of the built-in assignment.
+const DEFAULT_LEASE: &str = "cloud-provider-extraction-migration";
+
+/// The name of this program among components.
+const COMPONENT: &str = "cloud-controller-manager";
+
+/// Stands for any component.
+const ANY: &str = "*";
+
+/// Names of Kubernetes' older releases, which its own built-in list still has.
+const OLD_NAMES: [(&str, Loop); 2] = [
+    ("service-controller", Loop::Service),
+    ("route-controller", Loop::Route),
+];
+
+/// Loops of kube-controller-manager that may be listed although there is none of that name here.
+const OF_OTHERS: [&str; 2] = ["node-ipam-controller", "nodeipam"];
+
+/// Which loops run under which lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Migration {
+    /// The name of the second lease. Namespace, identity and timings are those of the first.
+    pub lease: String,
+    listed: BTreeMap<Loop, Assigned>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Assigned {
+    Here,
+    Elsewhere(String),
+}
+
+/// Where a loop runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assignment<'a> {
+    /// Here, under the main lease: it is not listed.
+    Main,
+    /// Here, under the second lease.
+    Migrated,
+    /// In another component.
+    Elsewhere(&'a str),
+}
+
+impl Migration {
+    /// The assignment that holds without a file: the loops that kube-controller-manager once had run wherever the
+    /// second lease is held.
+    #[must_use]
+    pub fn built_in() -> Self {
+        let loops = [Loop::Route, Loop::Service, Loop::NodeLifecycle];
+        Self {
+            lease: DEFAULT_LEASE.to_owned(),
+            listed: loops.map(|one| (one, Assigned::Here)).into(),
+        }
+    }
+
+    /// Reads entries of loop and component. Loops may be named as `--controllers` names them, or by their old names.
+    ///
+    /// # Errors
+    ///
+    /// A text for each name that no loop has, and for each loop that is listed more than once. Upstream compares names
+    /// literally, and so runs a loop that it does not recognise under the main lease while another component may run
+    /// it under the second one.
+    pub fn new<'a>(
+        lease: impl Into<String>,
+        entries: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, Vec<String>> {
+        let mut listed = BTreeMap::new();
+        let mut faults = Vec::new();
+        for (index, (name, component)) in entries.into_iter().enumerate() {
+            let Some(one) = named(name) else {
+                if !OF_OTHERS.contains(&name) {
+                    faults.push(format!(
+                        "controllerLeaders[{index}].name: {name:?} is not in the list of known controllers"
+                    ));
+                }
+                continue;
+            };
+            let assigned = match component {
+                COMPONENT | ANY => Assigned::Here,
+                other => Assigned::Elsewhere(other.to_owned()),
+            };
+            if listed.insert(one, assigned).is_some() {
+                faults.push(format!(
+                    "controllerLeaders[{index}].name: {name:?} is {one}, which is listed already"
+                ));
+            }
+        }
+        if faults.is_empty() {
+            let lease = lease.into();
+            Ok(Self { lease, listed })
+        } else {
+            Err(faults)
+        }
+    }
+
+    /// Where a loop runs.
+    #[must_use]
+    pub fn of(&self, which: Loop) -> Assignment<'_> {
+        match self.listed.get(&which) {
+            None => Assignment::Main,
+            Some(Assigned::Here) => Assignment::Migrated,
+            Some(Assigned::Elsewhere(component)) => Assignment::Elsewhere(component),
+        }
+    }
+}
+
+fn named(name: &str) -> Option<Loop> {
+    let old = OLD_NAMES.into_iter().find(|(old, _)| *old == name);
+    Loop::named(name).or(old.map(|(_, one)| one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_list_means_the_loops_and_not_their_old_names() {
+        let migration = Migration::built_in();
+        assert_eq!(migration.lease, "cloud-provider-extraction-migration");
+        assert_eq!(migration.of(Loop::Node), Assignment::Main);
+        for which in [Loop::Service, Loop::Route, Loop::NodeLifecycle] {
+            assert_eq!(migration.of(which), Assignment::Migrated);
+        }
+        let entries = [
+            "route-controller",
+            "service-controller",
+            "cloud-node-lifecycle-controller",
+        ];
+        let read = Migration::new(DEFAULT_LEASE, entries.map(|name| (name, "*"))).unwrap();
+        assert_eq!(read, migration);
+    }
+
+    #[test]
+    fn canonical_names_aliases_and_old_names_are_the_same() {
+        for name in ["service-lb-controller", "service", "service-controller"] {
+            let migration = Migration::new("m", [(name, "kube-controller-manager")]).unwrap();
+            assert_eq!(
+                migration.of(Loop::Service),
+                Assignment::Elsewhere("kube-controller-manager")
+            );
+            let migration = Migration::new("m", [(name, "cloud-controller-manager")]).unwrap();
+            assert_eq!(migration.of(Loop::Service), Assignment::Migrated);
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_second_entries_are_refused_and_those_of_others_are_not() {
+        let entries = [
+            ("service", "*"),
+            ("node-ipam-controller", "kube-controller-manager"),
+            ("srevice", "kube-controller-manager"),
+            ("service-controller", "kube-controller-manager"),
+        ];
+        assert_eq!(
+            Migration::new("m", entries).unwrap_err(),
+            [
+                "controllerLeaders[2].name: \"srevice\" is not in the list of known controllers",
+                "controllerLeaders[3].name: \"service-controller\" is service-lb-controller, which is listed already",
+            ]
+        );
+    }
+}
