@@ -155,10 +155,8 @@ async fn a04_a_leader_that_is_cut_off_from_the_api_server_ends_before_the_other_
     assert_eq!(cluster.holder(), holder, "nobody else led while it ran");
     // The lease lasts 6 s, and is given up for lost 4 s after the renewal that fails first.
     assert!(ended < Duration::from_secs(6), "{ended:?}");
-    let cloud = cluster.sim.journal().len();
     taken_over(&cluster, &second, holder, "a cut, from the end of the process").await;
     eprintln!("takeover after a cut, and the work: {:?}", begun.elapsed());
-    assert!(cluster.sim.journal().len() >= cloud);
     let of_first: Vec<_> = cluster
         .api
         .journal()
