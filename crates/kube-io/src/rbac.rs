@@ -235,6 +235,6 @@ mod tests {
         assert_eq!(nodes.verbs, ["get", "patch", "delete"]);
         let leases = grants(&[Part::LeaderElection], Scope::System);
         let verbs: Vec<_> = leases.iter().map(|lease| lease.verbs.clone()).collect();
-        assert_eq!(verbs, [vec!["create"], vec!["get", "update", "watch"]]);
+        assert_eq!(verbs, [vec!["create"], vec!["get", "watch", "update"]]);
     }
 }
