@@ -11,7 +11,6 @@ pub use bowline_controllers::node_ipam::ranges::{RangeError, RangeFlags, Ranges}
 pub use bowline_controllers::route::RouteTiming;
 use ipnet::IpNet;
 
-use crate::loops::LoopSelection;
 use crate::loops::{Loop, LoopSelection};
 use crate::migration::Migration;
 pub use crate::serving::{CipherSuites, Groups, UnservableError};

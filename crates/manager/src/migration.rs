@@ -20,9 +20,6 @@ const OLD_NAMES: [(&str, Loop); 2] = [
     ("route-controller", Loop::Route),
 ];
 
-/// Loops of kube-controller-manager that may be listed although there is none of that name here.
-const OF_OTHERS: [&str; 2] = ["node-ipam-controller", "nodeipam"];
-
 /// Which loops run under which lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
@@ -75,11 +72,9 @@ impl Migration {
         let mut faults = Vec::new();
         for (index, (name, component)) in entries.into_iter().enumerate() {
             let Some(one) = named(name) else {
-                if !OF_OTHERS.contains(&name) {
-                    faults.push(format!(
-                        "controllerLeaders[{index}].name: {name:?} is not in the list of known controllers"
-                    ));
-                }
+                faults.push(format!(
+                    "controllerLeaders[{index}].name: {name:?} is not in the list of known controllers"
+                ));
                 continue;
             };
             let assigned = match component {
@@ -151,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_and_second_entries_are_refused_and_those_of_others_are_not() {
+    fn unknown_names_and_second_entries_are_refused() {
         let entries = [
             ("service", "*"),
             ("node-ipam-controller", "kube-controller-manager"),
