@@ -71,14 +71,26 @@ impl<C> Drop for World<C> {
 }
 
 /// What is special about a manager.
-#[derive(Default)]
 pub struct Start {
-    /// What it is told.
+    /// What it is told. By default no routes are kept: their loop lists them by the clock, whatever else happens, which
+    /// would be in every count of calls.
     pub config: Config,
     /// Burns with writes to the cloud.
     pub cloud_fuse: Option<Fuse>,
     /// Burns with writes to Kubernetes.
     pub kube_fuse: Option<Fuse>,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        let mut config = Config::default();
+        config.settings.routes.is_wanted = false;
+        Self {
+            config,
+            cloud_fuse: None,
+            kube_fuse: None,
+        }
+    }
 }
 
 impl<C: CloudUnderTest> Default for World<C> {
