@@ -3,6 +3,7 @@
 //! Each is a cargo feature. To add one: a line in `registry` and a constructor below it.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bowline_cloud_http::{CancellationToken, CloudHttpConfig, GateClosed, Metrics, RequestGate};
@@ -23,9 +24,17 @@ pub struct Site {
     pub shutdown: CancellationToken,
     /// The `User-Agent` of requests to the cloud.
     pub user_agent: String,
+    /// The version of the program, for providers with a `User-Agent` of their own.
+    pub version: String,
+    /// The cloud's API, if the command line says where it is.
+    pub base_url: Option<String>,
     /// Where jitter comes from.
     pub seed: u64,
 }
+
+/// Where phoenixNAP's guide to running the manager outside of the cluster has the path of the configuration file. There the
+/// shell puts it into `--cloud-config`; without that flag it is taken from here.
+const CCM_SECRET: &str = "CCM_SECRET";
 
 type Cause = Box<dyn Error + Send + Sync>;
 type Constructor = fn(&Site, &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause>;
@@ -94,6 +103,8 @@ fn registry() -> &'static [(&'static str, Constructor)] {
         ("cloudscale", cloudscale),
         #[cfg(feature = "paper")]
         ("paper", paper),
+        #[cfg(feature = "phoenixnap")]
+        ("phoenixnap", phoenixnap),
     ]
 }
 // guide: end
@@ -111,9 +122,17 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn CloudProvider>, ProviderError> {
     let (name, constructor) = registry()
         .iter()
-        .find(|(name, _)| *name == options.name)
+        // A Helm chart of phoenixNAP's writes it with capitals.
+        .find(|(name, _)| name.eq_ignore_ascii_case(&options.name))
         .ok_or_else(|| ProviderError::Unknown(options.name.clone()))?;
-    let config = match &options.config {
+    let unnamed = (*name == "phoenixnap")
+        .then(|| site.environment.value(CCM_SECRET))
+        .flatten();
+    let path = options
+        .config
+        .clone()
+        .or_else(|| unnamed.filter(|path| !path.is_empty()).map(PathBuf::from));
+    let config = match &path {
         None => CloudConfig::Absent,
         Some(path) => {
             let shown = path.display().to_string();
@@ -196,6 +215,25 @@ fn paper(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Ca
 }
 // guide: end
 
+#[cfg(feature = "phoenixnap")]
+fn phoenixnap(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause> {
+    use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
+    use bowline_phoenixnap::{Given, Options, PROVIDER_NAME, PhoenixNap};
+
+    let given = Given {
+        base_url: site.base_url.clone(),
+    };
+    let options = Options::read(&given, &site.environment, config)?;
+    let credentials = options.credentials_file(&site.environment, config)?;
+    options.log();
+    let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
+    let mut http = site.http(PROVIDER_NAME);
+    http.user_agent = format!("cloud-provider-phoenixnap/{}", site.version);
+    options.settings.configure(&mut http);
+    let http = CloudHttp::new(http, Transport::sockets(&sockets)?);
+    Ok(Arc::new(PhoenixNap::new(http, &options, credentials)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +245,8 @@ mod tests {
             metrics: Metrics::default(),
             shutdown: CancellationToken::new(),
             user_agent: "test".to_owned(),
+            version: "v1.2.3".to_owned(),
+            base_url: None,
             seed: 0,
         }
     }
@@ -215,6 +255,7 @@ mod tests {
         ProviderOptions {
             name: name.to_owned(),
             config: None,
+            base_url: None,
             allows_untagged,
         }
     }
@@ -253,6 +294,40 @@ mod tests {
         );
         let site = site(&[("PAPER_API_URL", "http://127.0.0.1:1"), ("PAPER_TOKEN", "secret")]);
         assert_eq!(build(&options("paper", false), &site).unwrap().name(), "paper");
+    }
+
+    #[cfg(feature = "phoenixnap")]
+    #[tokio::test]
+    async fn phoenixnap_needs_credentials_and_its_name_may_have_capitals() {
+        assert_eq!(
+            error(&options("phoenixnap", false), &site(&[])),
+            "could not init cloud provider \"phoenixnap\": --cloud-config is required, unless both PNAP_CLIENT_ID and \
+             PNAP_CLIENT_SECRET are in the environment"
+        );
+        let mut site = site(&[("PNAP_CLIENT_ID", "id"), ("PNAP_CLIENT_SECRET", "secret")]);
+        for name in ["phoenixnap", "PhoenixNAP"] {
+            assert_eq!(build(&options(name, false), &site).unwrap().name(), "phoenixnap");
+        }
+        site.base_url = Some("sim.test".to_owned());
+        assert_eq!(
+            error(&options("phoenixnap", false), &site),
+            "could not init cloud provider \"phoenixnap\": `base-url` is not an absolute URL of http or https: \
+             relative URL without a base"
+        );
+    }
+
+    #[cfg(feature = "phoenixnap")]
+    #[tokio::test]
+    async fn phoenixnap_takes_its_file_from_the_variable_of_its_guide_if_the_flag_is_not_given() {
+        let site = site(&[("CCM_SECRET", "/nonexistent/cloud-sa.json")]);
+        let text = error(&options("phoenixnap", false), &site);
+        assert!(
+            text.starts_with("couldn't open cloud provider configuration /nonexistent/cloud-sa.json: "),
+            "{text}"
+        );
+        let mut given = options("phoenixnap", false);
+        given.config = Some("/nonexistent/given.json".into());
+        assert!(error(&given, &site).contains("/nonexistent/given.json"));
     }
 
     #[test]

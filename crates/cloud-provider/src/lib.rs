@@ -44,7 +44,7 @@ pub use load_balancer::{
 pub use node::{
     AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,
 };
-pub use provider::{CloudConfig, CloudProvider, ClusterFacts, Environment, ServerVersion};
+pub use provider::{CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion};
 pub use routes::{Route, Routes};
 pub use selector::{Selector, SelectorError};
 pub use service::{Service, ServiceFacts, ServiceKey, ServicesView, facts};

@@ -27,10 +27,9 @@ pub trait CloudProvider: Send + Sync + 'static {
         None
     }
 
-    /// Whether the provider marks what it makes with the cluster's UID. Then it is read before the loops start, which
-    /// needs `get` on the namespace `kube-system`; where that is refused, [`ClusterFacts::uid`] is none.
-    fn needs_cluster_uid(&self) -> bool {
-        false
+    /// What the provider does with the cluster's UID.
+    fn cluster_uid(&self) -> ClusterUid {
+        ClusterUid::Unused
     }
 
     /// The ServiceAccount in `kube-system` with which the [writes to Kubernetes](crate::KubeWrite) of the provider's own
@@ -43,6 +42,16 @@ pub trait CloudProvider: Send + Sync + 'static {
     fn background_work(&self) -> Vec<Arc<dyn DynBackgroundWork>> {
         Vec::new()
     }
+}
+
+/// What a provider does with the UID of the cluster, which is that of the namespace `kube-system`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterUid {
+    /// Nothing: it is not read.
+    Unused,
+    /// What it makes is marked with it. It is read before the loops start, which needs `get` on the namespace; without it
+    /// they do not start, because nothing could be told from what other clusters made.
+    Required,
 }
 
 /// The environment variables of the process, as an argument: nothing below reads the process's own.
@@ -97,7 +106,7 @@ impl std::fmt::Debug for CloudConfig {
 pub struct ClusterFacts {
     /// The value of `--cluster-name`.
     pub name: String,
-    /// The UID of the namespace `kube-system`, where the provider asked for it and it is readable.
+    /// The UID of the namespace `kube-system`, where the provider [requires](ClusterUid::Required) it.
     pub uid: Option<String>,
     /// The API server's version.
     pub server_version: Option<ServerVersion>,

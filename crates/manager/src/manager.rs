@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::cluster;
 use crate::config::{Config, ElectionConfig};
 use crate::fencing::FencingGate;
 use crate::health::Health;
@@ -28,13 +29,10 @@ const MIGRATION: &str = "leader migration";
 const SERVING: &str = "secure serving";
 const EVENTS: &str = "events";
 
-/// The namespace whose UID stands for the cluster: there is one in every cluster, and it is never made anew.
-const CLUSTER_NAMESPACE: &str = "kube-system";
-
 /// How long queued events may take to be written at the end.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// How long the API server's version, and the cluster's UID, may take before the loops start without them.
+/// How long the API server's version, and the cluster's UID, may take.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Everything a process consists of.
@@ -83,6 +81,11 @@ pub enum End {
     Stopped,
     /// The lease was lost.
     LeadershipLost,
+    /// Something that the loops need could not be read.
+    CannotStart {
+        /// What, and why.
+        reason: String,
+    },
     /// A part that never ends has ended.
     Failed {
         /// The part.
@@ -125,7 +128,6 @@ struct Process {
     leases: Vec<Standing>,
     /// Ends the elections and gives the leases up.
     stop_election: CancellationToken,
-    cluster: Option<Arc<ClusterFacts>>,
     loops: Vec<Running>,
 }
 
@@ -176,7 +178,6 @@ impl Process {
             events,
             leases: Vec::new(),
             stop_election: CancellationToken::new(),
-            cluster: None,
             loops: Vec::new(),
         };
         if let Some(config) = process.manager.config.election.clone() {
@@ -239,7 +240,11 @@ impl Process {
         if let Some(end) = self.until_leading().await {
             return end;
         }
-        self.start_loops(Lease::Main).await;
+        let cluster = match self.cluster().await {
+            Ok(cluster) => cluster,
+            Err(reason) => return End::CannotStart { reason },
+        };
+        self.start_loops(&cluster, Lease::Main);
         let of_migration = self.migration_lease();
         if let Some(config) = &of_migration {
             self.stand(config, MIGRATION, "leaderMigration");
@@ -251,7 +256,7 @@ impl Process {
             if let Some(end) = self.until_leading().await {
                 return end;
             }
-            self.start_loops(Lease::Migration).await;
+            self.start_loops(&cluster, Lease::Migration);
             self.show_ready();
         }
         self.until_end().await
@@ -319,11 +324,8 @@ impl Process {
         End::Failed { task: name, panicked }
     }
 
-    /// The facts about the cluster, read once.
-    async fn cluster(&mut self) -> Arc<ClusterFacts> {
-        if let Some(cluster) = &self.cluster {
-            return Arc::clone(cluster);
-        }
+    /// The facts about the cluster; or why the loops cannot run without them.
+    async fn cluster(&self) -> Result<Arc<ClusterFacts>, String> {
         let version = tokio::time::timeout(VERSION_TIMEOUT, self.manager.kube.server_version()).await;
         let server_version = match version {
             Ok(Ok(version)) => Some(version),
@@ -336,26 +338,25 @@ impl Process {
                 None
             }
         };
-        let cluster = Arc::new(ClusterFacts {
+        let kube = self.identities.process().with_timeout(VERSION_TIMEOUT);
+        let uid = cluster::uid(&kube, &*self.manager.provider).await?;
+        Ok(Arc::new(ClusterFacts {
             name: self.manager.config.cluster_name.clone(),
-            uid: self.cluster_uid().await,
+            uid,
             server_version,
             holder: self.manager.identity.holder.clone(),
-        });
-        self.cluster = Some(Arc::clone(&cluster));
-        cluster
+        }))
     }
 
     /// Starts the loops of a lease that is held now.
-    async fn start_loops(&mut self, lease: Lease) {
-        let cluster = self.cluster().await;
+    fn start_loops(&mut self, cluster: &Arc<ClusterFacts>, lease: Lease) {
         let shared = Shared {
             config: &self.manager.config,
             identities: &self.identities,
             provider: &*self.manager.provider,
             nodes: &self.nodes,
             services: &self.services,
-            cluster: &cluster,
+            cluster,
             events: &self.events,
             metrics: &self.manager.metrics,
             seed: self.manager.seed,
@@ -380,20 +381,6 @@ impl Process {
             });
             tracing::info!(controller = which.name(), "Loop started");
         }
-    }
-
-    /// The UID of the cluster, where the provider asks for it and it can be read.
-    async fn cluster_uid(&self) -> Option<String> {
-        if !self.manager.provider.needs_cluster_uid() {
-            return None;
-        }
-        let provider = self.manager.provider.name();
-        let kube = self.identities.process().with_timeout(VERSION_TIMEOUT);
-        let read = kube.namespace_uid(CLUSTER_NAMESPACE).await;
-        read.inspect_err(|error| {
-            tracing::warn!(provider, err = %error, "The UID of the cluster could not be read, the provider goes on without it");
-        })
-        .ok()
     }
 
     /// Ends in order: no new work, running writes to their end, events out, lease given up. Each of them has its time;

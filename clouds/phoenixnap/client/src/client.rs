@@ -1,6 +1,8 @@
 //! The calls.
 
-use bowline_cloud_http::{CloudHttp, Failure, HttpError, Kind, Method, Request, Url, resolve};
+use bowline_cloud_http::{
+    CloudHttp, CredentialsFile, Failure, HttpError, Kind, Method, Request, Url, resolve,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -54,22 +56,19 @@ struct Call<'a> {
 }
 
 impl Client {
-    /// A client. Makes no call: the token is fetched with the first one.
-    pub fn new(http: CloudHttp, settings: &Settings) -> Self {
+    /// A client. Makes no call: the token is fetched with the first one. With a file of credentials, those in it take the
+    /// place of the settings' whenever it changes.
+    pub fn new(http: CloudHttp, settings: &Settings, file: Option<CredentialsFile<Credentials>>) -> Self {
         Self {
             tokens: Tokens::new(
                 http.clone(),
                 settings.token_url.clone(),
                 settings.credentials.clone(),
+                file,
             ),
             http: Http(http),
             base: settings.base_url.clone(),
         }
-    }
-
-    /// Uses other credentials from now on; a token of the former ones is forgotten.
-    pub fn replace_credentials(&self, credentials: Credentials) {
-        self.tokens.replace(credentials);
     }
 
     /// All servers of the account.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bowline_cloud_http::{CloudHttp, Failure, HeaderName, Method, Request, Secret, SharedRead, Url};
+use bowline_cloud_http::{
+    CloudHttp, CredentialsFile, Failure, HeaderName, Method, Request, Secret, SharedRead, Url,
+};
 use serde::Deserialize;
 use tokio::time::Instant;
 
@@ -53,11 +55,13 @@ pub(crate) struct Tokens {
 struct Store {
     http: CloudHttp,
     url: Url,
+    /// Where other credentials may appear.
+    file: Option<CredentialsFile<Credentials>>,
     state: Mutex<State>,
 }
 
 struct State {
-    credentials: Credentials,
+    credentials: Arc<Credentials>,
     /// Counts the changes of the credentials.
     generation: u64,
     token: Option<Token>,
@@ -66,10 +70,20 @@ struct State {
 }
 
 impl Tokens {
-    pub(crate) fn new(http: CloudHttp, url: Url, credentials: Credentials) -> Self {
+    pub(crate) fn new(
+        http: CloudHttp,
+        url: Url,
+        credentials: Credentials,
+        file: Option<CredentialsFile<Credentials>>,
+    ) -> Self {
+        let credentials = match &file {
+            Some(file) => file.current(),
+            None => Arc::new(credentials),
+        };
         let store = Arc::new(Store {
             http,
             url,
+            file,
             state: Mutex::new(State {
                 credentials,
                 generation: 0,
@@ -111,15 +125,6 @@ impl Tokens {
             state.token = None;
         }
     }
-
-    /// Takes other credentials from now on.
-    pub(crate) fn replace(&self, credentials: Credentials) {
-        let mut state = self.store.lock();
-        state.credentials = credentials;
-        state.generation += 1;
-        state.token = None;
-        state.form = None;
-    }
 }
 
 impl Store {
@@ -128,6 +133,7 @@ impl Store {
     }
 
     fn valid(&self) -> Option<Token> {
+        self.follow_file();
         let state = self.lock();
         let token = state.token.as_ref()?;
         let is_fresh = token
@@ -136,10 +142,23 @@ impl Store {
         is_fresh.then(|| token.clone())
     }
 
+    /// Takes the credentials that the file holds now; a token of the former ones is forgotten.
+    fn follow_file(&self) {
+        let Some(file) = &self.file else { return };
+        let current = file.current();
+        let mut state = self.lock();
+        if !Arc::ptr_eq(&state.credentials, &current) {
+            state.credentials = current;
+            state.generation += 1;
+            state.token = None;
+            state.form = None;
+        }
+    }
+
     async fn fetch(&self) -> Result<Token, ApiError> {
         let (credentials, generation, known) = {
             let state = self.lock();
-            (state.credentials.clone(), state.generation, state.form)
+            (Arc::clone(&state.credentials), state.generation, state.form)
         };
         // Its life begins no later than its answer.
         let asked = Instant::now();
@@ -154,7 +173,12 @@ impl Store {
                 answer => (Form::Basic, answer),
             },
         };
-        let answer = answer?;
+        let answer = answer.inspect_err(|_| {
+            // New ones may be there already.
+            if let Some(file) = &self.file {
+                file.distrust();
+            }
+        })?;
         let mut state = self.lock();
         state.fetched += 1;
         let token = Token {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bowline_cloud_http::Secret;
+use bowline_cloud_http::{CredentialsError, CredentialsFile, Malformed, Secret};
 use bowline_cloud_provider::{CloudConfig, Environment, Selector};
 use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings, SettingsError};
 
@@ -282,16 +282,45 @@ impl Options {
         })
     }
 
-    /// The credentials of a file that has changed, if the file is where they came from.
+    /// The file of credentials, to be followed while the program runs; none if both of them are in the environment.
+    ///
+    /// What the environment says has precedence at every look. Only the credentials are read again: a change of another
+    /// option needs a new start.
     ///
     /// # Errors
     ///
-    /// As [`read`](Self::read).
-    pub fn reread_credentials(
+    /// The file is not there any more.
+    pub fn credentials_file(
+        &self,
         environment: &Environment,
         config: &CloudConfig,
-    ) -> Result<Credentials, OptionsError> {
-        Self::read(&Given::default(), environment, config).map(|options| options.settings.credentials)
+    ) -> Result<Option<CredentialsFile<Credentials>>, CredentialsError> {
+        let CloudConfig::Given { path, .. } = config else {
+            return Ok(None);
+        };
+        let variable =
+            |setting: Setting| Some(environment.value(setting.variable())?.trim_ascii().to_owned());
+        let [id, secret] = [Setting::ClientId, Setting::ClientSecret]
+            .map(|setting| variable(setting).filter(|text| !text.is_empty()));
+        if id.is_some() && secret.is_some() {
+            return Ok(None);
+        }
+        CredentialsFile::open(path, move |contents| {
+            let file = File::parse(contents)
+                .map_err(|_| Malformed::because("it is not one JSON object of options"))?;
+            let one = |variable: &Option<String>, setting, lacking| {
+                variable
+                    .clone()
+                    .or_else(|| Some(file.text(setting)?.trim_ascii().to_owned()))
+                    .filter(|text| !text.is_empty())
+                    .ok_or(Malformed::because(lacking))
+            };
+            Ok(Credentials {
+                client_id: one(&id, Setting::ClientId, "no `clientID`")?,
+                client_secret: Secret::new(one(&secret, Setting::ClientSecret, "no `clientSecret`")?),
+            })
+        })
+        .map(Some)
     }
 
     /// Writes one line for each option: its value in force, and where it came from. The secret is not shown.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_http::CloudHttp;
+use bowline_cloud_http::{CloudHttp, CredentialsFile};
 use bowline_cloud_provider::{
-    CloudProvider, DynBackgroundWork, DynLoadBalancer, InstancesV2, erase, erased_background,
+    CloudProvider, ClusterUid, DynBackgroundWork, DynLoadBalancer, InstancesV2, erase, erased_background,
 };
 use bowline_phoenixnap_client::{Client, Credentials};
 
@@ -17,7 +17,6 @@ use crate::sweeper::Sweeper;
 
 /// The phoenixNAP provider.
 pub struct PhoenixNap {
-    client: Client,
     servers: Arc<Servers>,
     balancing: Option<Balancing>,
 }
@@ -28,10 +27,14 @@ struct Balancing {
 }
 
 impl PhoenixNap {
-    /// The provider over an HTTP stack. Makes no call.
+    /// The provider over an HTTP stack. Makes no call. With a file of credentials, those in it are used as they are then.
     #[must_use]
-    pub fn new(http: CloudHttp, options: &Options) -> Self {
-        let client = Client::new(http, &options.settings);
+    pub fn new(
+        http: CloudHttp,
+        options: &Options,
+        credentials: Option<CredentialsFile<Credentials>>,
+    ) -> Self {
+        let client = Client::new(http, &options.settings, credentials);
         let network = match &options.load_balancing {
             LoadBalancing::KubeVip { network } => Some(network.clone()),
             LoadBalancing::Off | LoadBalancing::UnknownType(_) => None,
@@ -54,14 +57,8 @@ impl PhoenixNap {
         });
         Self {
             servers: Arc::new(Servers::new(reads, annotated)),
-            client,
             balancing,
         }
-    }
-
-    /// Uses other credentials from now on.
-    pub fn replace_credentials(&self, credentials: Credentials) {
-        self.client.replace_credentials(credentials);
     }
 }
 
@@ -74,8 +71,12 @@ impl CloudProvider for PhoenixNap {
         true
     }
 
-    fn needs_cluster_uid(&self) -> bool {
-        self.balancing.is_some()
+    /// Blocks are marked with it. Nodes are served without.
+    fn cluster_uid(&self) -> ClusterUid {
+        match self.balancing {
+            Some(_) => ClusterUid::Required,
+            None => ClusterUid::Unused,
+        }
     }
 
     fn instances(&self) -> Option<Arc<dyn InstancesV2>> {

@@ -56,6 +56,8 @@ pub struct ProviderOptions {
     pub name: String,
     /// The file of `--cloud-config`.
     pub config: Option<PathBuf>,
+    /// Where the cloud's API is, if it is said on the command line.
+    pub base_url: Option<String>,
     /// Whether a provider without cluster ID is fine.
     pub allows_untagged: bool,
 }
@@ -174,6 +176,7 @@ fn provider(flags: &Flags, checks: &mut Checks<'_>) -> ProviderOptions {
     ProviderOptions {
         name,
         config: path(flags, "cloud-config"),
+        base_url: Some(flags.text("base-url")).filter(|text| !text.is_empty()),
         allows_untagged: flags.switch("allow-untagged-cloud"),
     }
 }

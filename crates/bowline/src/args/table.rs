@@ -59,6 +59,10 @@ static GROUPS: &[Group] = &[
         flags: serving::AUTHORIZATION,
     },
     Group {
+        title: "phoenixNAP",
+        flags: generic::PHOENIXNAP,
+    },
+    Group {
         title: "Misc",
         flags: generic::MISC,
     },

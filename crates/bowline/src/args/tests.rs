@@ -516,3 +516,13 @@ fn a10_configz_shows_the_configuration_in_effect_in_eight_parts() {
     assert_eq!(generic["Port"], 10258);
     assert_eq!(configz["KubeCloudShared"]["CloudProvider"]["Name"], "cloudscale");
 }
+
+#[test]
+fn the_address_of_the_cloud_s_api_is_handed_on() {
+    assert_eq!(resolved(&[]).provider.base_url, None);
+    let options = resolved(&["--base-url=http://127.0.0.1:9/x/"]);
+    assert_eq!(
+        options.provider.base_url.as_deref(),
+        Some("http://127.0.0.1:9/x/")
+    );
+}

@@ -7,6 +7,7 @@ use bowline_cloud_provider::ClusterFacts;
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome, render_json, render_text};
 use bowline_kube_io::{Kube, KubeMetrics};
 use bowline_manager::FencingGate;
+use bowline_manager::cluster;
 use bowline_manager::plan::{PlanInput, plan_services};
 
 use super::{Surroundings, connect, exit};
@@ -75,6 +76,8 @@ pub async fn plan_reports(
         metrics: bowline_cloud_http::Metrics::default(),
         shutdown: CancellationToken::new(),
         user_agent: options.version.user_agent(&options.program),
+        version: options.version.git_version.clone(),
+        base_url: options.provider.base_url.clone(),
         seed: surroundings.seed,
     };
     let provider = providers::build(&options.provider, &site)
@@ -85,11 +88,17 @@ pub async fn plan_reports(
             provider.name()
         ));
     };
-    let input = input(&kube, options, surroundings.identity.holder).await?;
+    let uid = cluster::uid(&kube, &*provider).await?;
+    let input = input(&kube, options, uid, surroundings.identity.holder).await?;
     Ok(plan_services(&*load_balancer, &input, &plan.services).await)
 }
 
-async fn input(kube: &Kube, options: &Options, holder: String) -> Result<PlanInput, String> {
+async fn input(
+    kube: &Kube,
+    options: &Options,
+    uid: Option<String>,
+    holder: String,
+) -> Result<PlanInput, String> {
     let services = kube
         .list_services()
         .await
@@ -100,7 +109,7 @@ async fn input(kube: &Kube, options: &Options, holder: String) -> Result<PlanInp
         .map_err(|error| format!("reading Nodes: {error}"))?;
     let cluster = Arc::new(ClusterFacts {
         name: options.manager.cluster_name.clone(),
-        uid: None,
+        uid,
         server_version: kube.server_version().await.ok(),
         holder,
     });

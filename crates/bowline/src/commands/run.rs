@@ -178,6 +178,8 @@ async fn start(
         metrics: of_clouds,
         shutdown: CancellationToken::new(),
         user_agent: options.version.user_agent(&options.program),
+        version: options.version.git_version.clone(),
+        base_url: options.provider.base_url.clone(),
         seed: surroundings.seed,
     };
     let provider = providers::build(&options.provider, &site)
@@ -216,6 +218,10 @@ async fn start(
         End::LeadershipLost => die(&Fatal {
             text: "leaderelection lost".to_owned(),
             code: exit::FAILURE,
+        }),
+        End::CannotStart { reason } => die(&Fatal {
+            text: reason,
+            code: exit::FATAL,
         }),
         End::Failed { task, panicked } => {
             let (how, code) = if panicked {

@@ -213,6 +213,6 @@ pub static RULES: &[Rule] = &[
         verbs: &["get"],
         names: &["kube-system"],
         scope: Scope::Cluster,
-        loses: "the provider does not know the UID of the cluster",
+        loses: "a provider that marks what it makes with the UID of the cluster does not start",
     },
 ];

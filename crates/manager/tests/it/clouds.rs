@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bowline_cloud_provider::{
-    CloudError, CloudProvider, DynLoadBalancer, InstanceQuery, InstanceResult, InstancesV2, Route, Routes,
+    CloudError, CloudProvider, ClusterUid, DynLoadBalancer, InstanceQuery, InstanceResult, InstancesV2,
+    Route, Routes,
 };
 use futures::future::BoxFuture;
 
@@ -26,8 +27,12 @@ impl CloudProvider for Machines {
         true
     }
 
-    fn needs_cluster_uid(&self) -> bool {
-        self.needs_uid
+    fn cluster_uid(&self) -> ClusterUid {
+        if self.needs_uid {
+            ClusterUid::Required
+        } else {
+            ClusterUid::Unused
+        }
     }
 
     fn instances(&self) -> Option<Arc<dyn InstancesV2>> {

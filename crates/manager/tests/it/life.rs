@@ -6,6 +6,8 @@ use bowline_manager::config::Config;
 use bowline_manager::health::Endpoint;
 use bowline_manager::loops::LoopSelection;
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::clouds::Machines;
 use crate::process::{Process, SECOND, api_server, until};
@@ -187,24 +189,30 @@ async fn the_cluster_s_uid_is_read_for_a_provider_that_asks_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cluster_whose_uid_may_not_be_read_is_served_without_it() {
+async fn where_the_uid_of_the_cluster_is_required_and_cannot_be_read_nothing_starts() {
     let api = api_server();
     let refused = bowline_kube_api::Status::new(403, "Forbidden", "no");
     api.faults().fail_next(1, "get", "namespaces", refused);
-    let process = Process::with(
+    let asked = Arc::<AtomicUsize>::default();
+    let mut process = Process::with(
         &api,
         "a",
         Config::default(),
         Machines {
             needs_uid: true,
+            asked: Arc::clone(&asked),
             ..machines()
         },
     );
-    until("the loops run", || {
-        process.healthz().contains("cloud-node-controller")
-    })
-    .await;
+    let End::CannotStart { reason } = process.end().await else {
+        panic!("it runs")
+    };
+    assert!(
+        reason.contains("the verb get on namespaces/kube-system"),
+        "{reason}"
+    );
     assert_eq!(api.journal().of("get", "namespaces").len(), 1, "asked once");
+    assert_eq!(asked.load(Ordering::SeqCst), 0, "the cloud was not called");
 }
 
 #[tokio::test(start_paused = true)]

@@ -80,6 +80,13 @@ pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
     ),
 ];
 
+pub(super) static PHOENIXNAP: &[Flag] = &[Flag::new(
+    "base-url",
+    Kind::Text,
+    "",
+    "Where the phoenixNAP APIs are. Empty for PNAP_BASE_URL, then `base-url` in the file of --cloud-config, then the vendor's.",
+)];
+
 pub(super) static MISC: &[Flag] = &[
     Flag::new(
         "kubeconfig",
