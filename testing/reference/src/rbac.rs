@@ -12,18 +12,39 @@ struct Manifest {
     path: &'static str,
     /// Where the objects are that take their place with `--use-service-account-credentials`: a file of its own.
     with_accounts: &'static str,
+    /// Where the rules are for a Helm chart, as named templates, and the chart's name.
+    chart: Option<(&'static str, &'static str)>,
     /// What the provider needs beyond the loops.
     extras: &'static [Part],
     /// The ServiceAccount that the provider's own writes are made with.
     account: &'static str,
+    /// Annotations of the process's ClusterRole.
+    annotations: &'static [(&'static str, &'static str)],
 }
 
 const CLOUDSCALE: Manifest = Manifest {
     path: "deploy/cloudscale/config.yml",
     with_accounts: "deploy/cloudscale/service-account-credentials.yml",
+    chart: None,
     extras: &[Part::ServiceAnnotations],
     account: bowline_cloudscale::SERVICE_ACCOUNT,
+    annotations: &[],
 };
+
+/// Its annotation on Nodes comes with what the cloud-node loop writes, and needs no right of its own.
+const PHOENIXNAP: Manifest = Manifest {
+    path: "deploy/phoenixnap/deployment.yaml",
+    with_accounts: "deploy/phoenixnap/service-account-credentials.yaml",
+    chart: Some((
+        "deploy/phoenixnap/chart/templates/_rules.tpl",
+        "cloud-provider-phoenixnap",
+    )),
+    extras: &[Part::ServiceAnnotations, Part::LoadBalancerIp, Part::ClusterUid],
+    account: bowline_phoenixnap::SERVICE_ACCOUNT,
+    annotations: &[("rbac.authorization.kubernetes.io/autoupdate", "true")],
+};
+
+const MANIFESTS: [&Manifest; 2] = [&CLOUDSCALE, &PHOENIXNAP];
 
 /// What every manager needs, whatever its cloud.
 const PROCESS: &[Part] = &[
@@ -43,13 +64,16 @@ const END: &str = "# END RBAC\n";
 
 /// The files beside the page: each path with what it should hold, given what it holds now.
 pub(crate) fn manifests(present: impl Fn(&str) -> String) -> Vec<(&'static str, String)> {
-    let Manifest {
-        path, with_accounts, ..
-    } = CLOUDSCALE;
-    vec![
-        (path, replaced(&present(path), &single(&CLOUDSCALE))),
-        (with_accounts, accounts(&CLOUDSCALE)),
-    ]
+    let mut files = Vec::new();
+    for manifest in MANIFESTS {
+        let path = manifest.path;
+        files.push((path, replaced(&present(path), &single(manifest))));
+        files.push((manifest.with_accounts, accounts(manifest)));
+        if let Some((path, name)) = manifest.chart {
+            files.push((path, templates(manifest, name)));
+        }
+    }
+    files
 }
 
 /// The text with what is between the marks replaced; without marks there is nothing to replace.
@@ -65,44 +89,68 @@ fn replaced(text: &str, block: &str) -> String {
 
 /// One identity for everything: the default.
 fn single(manifest: &Manifest) -> String {
-    let mut parts = [PROCESS, LOOPS].concat();
-    parts.extend(manifest.extras);
-    process_objects(&parts, &[])
+    process_objects(manifest, &all_parts(manifest), &[])
+}
+
+/// Everything that one identity needs.
+fn all_parts(manifest: &Manifest) -> Vec<Part> {
+    [PROCESS, LOOPS, manifest.extras].concat()
+}
+
+/// The rules of one identity as named templates, for a chart that chooses the names of roles.
+fn templates(manifest: &Manifest, chart: &str) -> String {
+    let parts = all_parts(manifest);
+    format!(
+        "{{{{/* Written by `cargo xtask generate`. */}}}}\n\
+         {{{{- define \"{chart}.clusterRules\" }}}}\n{}{{{{- end }}}}\n\
+         {{{{- define \"{chart}.systemRules\" }}}}\n{}{{{{- end }}}}\n",
+        rules(&grants(&parts, Scope::Cluster)),
+        rules(&grants(&without_bound(&parts), Scope::System)),
+    )
+}
+
+/// What every cluster has a role for is bound, not written again.
+fn without_bound(parts: &[Part]) -> Vec<Part> {
+    parts
+        .iter()
+        .copied()
+        .filter(|part| *part != Part::ClientAuthorities)
+        .collect()
 }
 
 /// An identity of its own for each loop.
 fn accounts(manifest: &Manifest) -> String {
-    let mut parts = PROCESS.to_vec();
-    parts.push(Part::ServiceAccounts);
+    let (of_process, of_provider): (Vec<Part>, Vec<Part>) = manifest
+        .extras
+        .iter()
+        .partition(|part| part.account() == Account::Process);
+    let parts = [PROCESS, &[Part::ServiceAccounts], &of_process].concat();
     let mut text = format!(
         "# Written by `cargo xtask generate`.\n#\n\
-         # For --use-service-account-credentials, applied after config.yml: the process itself may do less, and each loop\n\
+         # For --use-service-account-credentials, applied after {}: the process itself may do less, and each loop\n\
          # works with a ServiceAccount of its own. Those of the loops have their rights from roles that every cluster has\n\
          # (system:controller:node-controller, ...:service-controller, ...:route-controller).\n\
          {}",
-        process_objects(&parts, &[manifest.account])
+        manifest.path.rsplit('/').next().unwrap_or_default(),
+        process_objects(manifest, &parts, &[manifest.account])
     );
     let name = manifest.account;
     text.push_str(&role(
         "ClusterRole",
         name,
-        &grants(manifest.extras, Scope::Cluster),
+        &[],
+        &grants(&of_provider, Scope::Cluster),
     ));
     text.push_str(&binding("ClusterRoleBinding", name, "ClusterRole", name, name));
     text
 }
 
 /// The roles and bindings of the process.
-fn process_objects(parts: &[Part], more_accounts: &[&str]) -> String {
-    let mut text = role("ClusterRole", ROLE, &grants(parts, Scope::Cluster));
+fn process_objects(manifest: &Manifest, parts: &[Part], more_accounts: &[&str]) -> String {
+    let of_cluster = grants(parts, Scope::Cluster);
+    let mut text = role("ClusterRole", ROLE, manifest.annotations, &of_cluster);
     text.push_str(&binding("ClusterRoleBinding", ROLE, "ClusterRole", ROLE, NAME));
-    // What every cluster has a role for is bound, not written again.
-    let own: Vec<Part> = parts
-        .iter()
-        .copied()
-        .filter(|part| *part != Part::ClientAuthorities)
-        .collect();
-    let mut in_system = grants(&own, Scope::System);
+    let mut in_system = grants(&without_bound(parts), Scope::System);
     for grant in in_system
         .iter_mut()
         .filter(|grant| grant.resource.starts_with("serviceaccounts"))
@@ -113,7 +161,7 @@ fn process_objects(parts: &[Part], more_accounts: &[&str]) -> String {
                 .extend(more_accounts.iter().map(|&name| name.to_owned()));
         }
     }
-    text.push_str(&role("Role", NAME, &in_system));
+    text.push_str(&role("Role", NAME, &[], &in_system));
     text.push_str(&binding("RoleBinding", NAME, "Role", NAME, NAME));
     let reader = "extension-apiserver-authentication-reader";
     text.push_str(&binding(
@@ -126,10 +174,22 @@ fn process_objects(parts: &[Part], more_accounts: &[&str]) -> String {
     text
 }
 
-fn role(kind: &str, name: &str, rules: &[Grant]) -> String {
+fn role(kind: &str, name: &str, annotations: &[(&str, &str)], grants: &[Grant]) -> String {
     let mut text = head(kind, name);
+    if !annotations.is_empty() {
+        text.push_str("  annotations:\n");
+    }
+    for (key, value) in annotations {
+        let _ = writeln!(text, "    {key}: \"{value}\"");
+    }
     text.push_str("rules:\n");
-    for grant in rules {
+    text.push_str(&rules(grants));
+    text
+}
+
+fn rules(grants: &[Grant]) -> String {
+    let mut text = String::new();
+    for grant in grants {
         for (part, verbs) in &grant.parts {
             let _ = writeln!(text, "  # {part}: {}", verbs.join(", "));
         }
@@ -214,12 +274,15 @@ pub(crate) fn page() -> String {
          `{NAMESPACE}` where they are missing. `node-controller`, `service-controller` and `route-controller` have their rights\n\
          from roles that every cluster has; what a provider writes itself is done by an account of its own, for cloudscale.ch\n\
          `{}`. Events are written by the loop that they come from. These are the objects for cloudscale.ch, as\n\
-         `{}` has them.\n\n```yaml\n{}```\n",
+         `{}` has them.\n\n```yaml\n{}```\n\n\
+         ## Other clouds\n\nThe same with what their providers need: phoenixNAP's are in `{}` and\n`{}`.\n",
         CLOUDSCALE.path,
         single(&CLOUDSCALE),
         CLOUDSCALE.account,
         CLOUDSCALE.with_accounts,
         accounts(&CLOUDSCALE),
+        PHOENIXNAP.path,
+        PHOENIXNAP.with_accounts,
     );
     page
 }
@@ -250,15 +313,17 @@ mod tests {
 
     #[test]
     fn no_role_gives_more_than_the_table() {
-        for text in [single(&CLOUDSCALE), accounts(&CLOUDSCALE)] {
-            assert!(!text.contains('*') && !text.contains("secrets"), "{text}");
+        for manifest in MANIFESTS {
+            for text in [single(manifest), accounts(manifest)] {
+                assert!(!text.contains('*') && !text.contains("secrets"), "{text}");
+            }
+            // The process itself writes nothing to Nodes and Services when the loops have accounts of their own.
+            let own = accounts(manifest);
+            let process = own.split("kind: ClusterRoleBinding").next().unwrap_or_default();
+            assert!(
+                !process.contains("delete") && !process.contains("nodes/status"),
+                "{process}"
+            );
         }
-        // The process itself writes nothing to Nodes and Services when the loops have accounts of their own.
-        let own = accounts(&CLOUDSCALE);
-        let process = own.split("kind: ClusterRoleBinding").next().unwrap_or_default();
-        assert!(
-            !process.contains("delete") && !process.contains("nodes/status"),
-            "{process}"
-        );
     }
 }

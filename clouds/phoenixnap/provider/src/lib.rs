@@ -42,5 +42,5 @@ mod tags;
 pub use annotations::annotation_table;
 pub use events::event_table;
 pub use options::{Given, LoadBalancing, Options, OptionsError, Setting};
-pub use provider::PhoenixNap;
+pub use provider::{PhoenixNap, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

@@ -98,6 +98,19 @@ pub enum Setting {
 }
 
 impl Setting {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::ClientId,
+        Self::ClientSecret,
+        Self::Location,
+        Self::LoadBalancer,
+        Self::LocationAnnotation,
+        Self::ApiServerPort,
+        Self::BaseUrl,
+        Self::TokenUrl,
+        Self::ServiceNodeSelector,
+    ];
+
     /// The environment variable; empty if there is none.
     #[must_use]
     pub fn variable(self) -> &'static str {

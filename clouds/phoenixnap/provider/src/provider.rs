@@ -15,6 +15,9 @@ use crate::options::{LoadBalancing, Options};
 use crate::provider_id::PROVIDER_NAME;
 use crate::sweeper::Sweeper;
 
+/// The ServiceAccount that writes to Services are made with, where each loop has one of its own.
+pub const SERVICE_ACCOUNT: &str = "cloud-provider-phoenixnap";
+
 /// The phoenixNAP provider.
 pub struct PhoenixNap {
     servers: Arc<Servers>,
@@ -85,6 +88,10 @@ impl CloudProvider for PhoenixNap {
 
     fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
         Some(Arc::clone(&self.balancing.as_ref()?.balancers))
+    }
+
+    fn service_account(&self) -> Option<&'static str> {
+        Some(SERVICE_ACCOUNT)
     }
 
     fn background_work(&self) -> Vec<Arc<dyn DynBackgroundWork>> {

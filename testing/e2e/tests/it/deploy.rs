@@ -1,6 +1,8 @@
 //! The manifests that are shipped: they can be read, have the names of the Go managers' ones, and their command lines are
 //! understood.
 
+mod phoenixnap;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -16,11 +18,14 @@ pub(crate) fn root() -> PathBuf {
         .join("deploy")
 }
 
-/// All YAML files below a directory, in order.
+/// All YAML files below a directory, in order; a chart's are no manifests before they are rendered.
 pub(crate) fn manifests(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
+        if path.join("Chart.yaml").exists() {
+            continue;
+        }
         if path.is_dir() {
             found.extend(manifests(&path));
         } else if path.extension().is_some_and(|it| it == "yml" || it == "yaml") {
@@ -32,8 +37,11 @@ pub(crate) fn manifests(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn documents(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap();
-    serde_yaml_ng::Deserializer::from_str(&text)
+    parsed(&std::fs::read_to_string(path).unwrap(), path)
+}
+
+fn parsed(text: &str, path: &Path) -> Vec<Value> {
+    serde_yaml_ng::Deserializer::from_str(text)
         .map(|document| {
             Value::deserialize(document).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         })
@@ -59,7 +67,7 @@ fn only<'a>(all: &'a [Value], kind: &str) -> &'a Value {
 #[test]
 fn every_manifest_holds_named_objects_and_nothing_else() {
     let all = manifests(&root());
-    assert!(all.len() >= 9, "{all:?}");
+    assert!(all.len() >= 14, "{all:?}");
     for path in all {
         let objects = documents(&path);
         assert!(!objects.is_empty(), "{}", path.display());
@@ -143,10 +151,9 @@ fn what_the_go_manager_s_manifest_named_is_named_the_same() {
     );
 }
 
-#[test]
-fn the_role_gives_no_right_that_the_program_does_not_use() {
-    let all = cloudscale();
-    let rules = [only(&all, "ClusterRole"), only(&all, "Role")]
+/// What the two roles of the process allow, as `verb resource`.
+fn rights(all: &[Value]) -> BTreeSet<String> {
+    let rules = [only(all, "ClusterRole"), only(all, "Role")]
         .into_iter()
         .flat_map(|role| role["rules"].as_array().unwrap());
     let mut rights = BTreeSet::new();
@@ -161,6 +168,26 @@ fn the_role_gives_no_right_that_the_program_does_not_use() {
             }
         }
     }
+    rights
+}
+
+/// The options that a container's command line is read as.
+fn understood(container: &Value) -> Box<args::Options> {
+    let words = |field: &str| {
+        let all = container[field].as_array().cloned().unwrap_or_default();
+        all.into_iter().map(|word| word.as_str().unwrap().to_owned())
+    };
+    let line: Vec<String> = words("command").chain(words("args")).collect();
+    match args::read(&line) {
+        Invocation::Run(options) => options,
+        other => panic!("{line:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_role_gives_no_right_that_the_program_does_not_use() {
+    let all = cloudscale();
+    let rights = rights(&all);
     assert!(!rights.iter().any(|right| right.contains('*')), "{rights:?}");
     assert!(
         !rights.iter().any(|right| right.contains("secrets")),
@@ -191,15 +218,8 @@ fn the_role_gives_no_right_that_the_program_does_not_use() {
 fn the_command_line_in_the_manifest_is_understood() {
     let all = cloudscale();
     let container = only(&all, "DaemonSet")["spec"]["template"]["spec"]["containers"][0].clone();
-    let words = |field: &str| {
-        let all = container[field].as_array().cloned().unwrap_or_default();
-        all.into_iter().map(|word| word.as_str().unwrap().to_owned())
-    };
-    let line: Vec<String> = words("command").chain(words("args")).collect();
-    assert_eq!(line[0], "cloudscale-cloud-controller-manager");
-    let Invocation::Run(options) = args::read(&line) else {
-        panic!("{:?}", args::read(&line));
-    };
+    assert_eq!(container["command"][0], "cloudscale-cloud-controller-manager");
+    let options = understood(&container);
     assert_eq!(options.provider.name, "cloudscale");
     assert!(options.provider.allows_untagged);
     assert_eq!(options.manager.settings.service_workers, 2);
