@@ -97,4 +97,36 @@ mod tests {
             );
         }
     }
+
+    fn manual() -> String {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        std::fs::read_to_string(root.join("docs/clouds/phoenixnap.md")).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_manual_of_phoenixnap_has_every_option_and_no_other_variable() {
+        use bowline_phoenixnap::Setting;
+        let manual = manual();
+        for setting in Setting::ALL {
+            let names = [setting.key(), setting.variable()].map(super::code);
+            let row = |line: &str| line.starts_with("| ") && names.iter().all(|name| line.contains(name));
+            assert!(manual.lines().any(row), "{setting:?} is missing");
+        }
+        let words = manual.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        for word in words.filter(|word| word.starts_with("PNAP_")) {
+            let is_known = Setting::ALL.iter().any(|setting| setting.variable() == word);
+            assert!(is_known, "{word} is no option");
+        }
+    }
+
+    #[test]
+    fn the_manual_of_phoenixnap_has_every_event_and_annotation() {
+        let manual = manual();
+        for event in bowline_phoenixnap::event_table() {
+            assert!(manual.contains(event.reason), "{} is missing", event.reason);
+        }
+        for annotation in bowline_phoenixnap::annotation_table() {
+            assert!(manual.contains(annotation.key), "{} is missing", annotation.key);
+        }
+    }
 }
