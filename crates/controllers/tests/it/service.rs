@@ -124,7 +124,7 @@ async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
         world.pass(seconds(1)).await;
     }
     assert_eq!(reads(), before, "S-03");
-    let changes: [Edit; 7] = [
+    let changes: [Edit; 13] = [
         ("source range", |s| {
             s["spec"]["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
         }),
@@ -134,6 +134,23 @@ async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
             s["spec"]["ports"][0]["appProtocol"] = json!("http")
         }),
         ("affinity", |s| s["spec"]["sessionAffinity"] = json!("ClientIP")),
+        ("affinity time", |s| {
+            s["spec"]["sessionAffinityConfig"] = json!({ "clientIP": { "timeoutSeconds": 60 } })
+        }),
+        ("node port", |s| s["spec"]["ports"][0]["nodePort"] = json!(30_123)),
+        ("target port", |s| {
+            s["spec"]["ports"][0]["targetPort"] = json!(8080)
+        }),
+        ("external addresses", |s| {
+            s["spec"]["externalIPs"] = json!(["192.0.2.9"])
+        }),
+        ("external policy", |s| {
+            s["spec"]["externalTrafficPolicy"] = json!("Local")
+        }),
+        ("a second family", |s| {
+            s["spec"]["ipFamilies"] = json!(["IPv4", "IPv6"]);
+            s["spec"]["ipFamilyPolicy"] = json!("PreferDualStack");
+        }),
         ("address", |s| s["spec"]["loadBalancerIP"] = json!("192.0.2.1")),
         ("annotation", |s| s["metadata"]["annotations"]["x"] = json!("y")),
     ];
@@ -141,7 +158,7 @@ async fn only_listed_changes_lead_to_a_read_and_each_to_one() {
         let before = reads();
         world.edit("web", change);
         world.pass(seconds(1)).await;
-        assert_eq!(reads(), before + 1, "S-04: {what}");
+        assert_eq!(reads(), before + 1, "S-04, S-05: {what}");
     }
 }
 
@@ -415,6 +432,23 @@ async fn node_changes_update_the_balancer_and_say_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_gets_its_provider_id_is_told_to_the_cloud_though_its_name_is_known() {
+    let world = World::running(&["a"]).await;
+    world.apply(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": "b" } }));
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    let reads = world.cloud.calls("read").len();
+    world.add_node("b");
+    world
+        .until("the cloud is asked to look again", |w| {
+            w.cloud.calls("read").len() > reads
+        })
+        .await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"], "S-22");
+}
+
+#[tokio::test(start_paused = true)]
 async fn thirty_nodes_that_join_together_are_few_updates() {
     let world = World::running(&["a"]).await;
     let uids: Vec<String> = (0..20).map(|n| world.add_service(&format!("web-{n}"))).collect();
@@ -489,6 +523,33 @@ async fn one_slow_balancer_holds_up_nobody() {
         .until("quick has its address", |w| w.address("quick").is_some())
         .await;
     assert!(begun.elapsed() < seconds(3), "S-27, S-36");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_service_does_not_wait_for_the_old_ones_that_a_new_leader_looks_at() {
+    let mut world = World::running(&["a"]).await;
+    for n in 0..200 {
+        world.add_service(&format!("old-{n}"));
+    }
+    world
+        .until("all have addresses", |w| {
+            (0..200).all(|n| w.address(&format!("old-{n}")).is_some())
+        })
+        .await;
+    world.pass(seconds(2)).await;
+    world.stop().await;
+    let writes = world.cloud.calls("create").len() + world.cloud.calls("set-nodes").len();
+    world.cloud.set(|cloud| cloud.read_time = seconds(1));
+    world.start();
+    world.add_service("new");
+    let begun = tokio::time::Instant::now();
+    world
+        .until("the new one has its address", |w| w.address("new").is_some())
+        .await;
+    assert!(begun.elapsed() < seconds(5), "S-37: {:?}", begun.elapsed());
+    world.pass(seconds(300)).await;
+    let now = world.cloud.calls("create").len() + world.cloud.calls("set-nodes").len();
+    assert_eq!(now, writes + 2, "nothing is written for the old ones");
 }
 
 #[tokio::test(start_paused = true)]

@@ -237,3 +237,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
+mod tests;

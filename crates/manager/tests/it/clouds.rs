@@ -16,6 +16,8 @@ pub(crate) struct Machines {
     pub(crate) has_machines: bool,
     pub(crate) needs_uid: bool,
     pub(crate) has_routes: bool,
+    /// It never answers.
+    pub(crate) hangs: bool,
 }
 
 impl CloudProvider for Machines {
@@ -36,9 +38,12 @@ impl CloudProvider for Machines {
     }
 
     fn instances(&self) -> Option<Arc<dyn InstancesV2>> {
-        let asked = Arc::clone(&self.asked);
-        self.has_machines
-            .then(|| Arc::new(Asked(asked)) as Arc<dyn InstancesV2>)
+        let asked = Asked(Arc::clone(&self.asked));
+        match (self.has_machines, self.hangs) {
+            (false, _) => None,
+            (true, false) => Some(Arc::new(asked)),
+            (true, true) => Some(Arc::new(Hung(asked))),
+        }
     }
 
     fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
@@ -59,6 +64,15 @@ impl InstancesV2 for Asked {
         let answer = |_: &InstanceQuery| -> InstanceResult { Err(CloudError::other("nothing is known")) };
         let answers = queries.iter().map(answer).collect();
         Box::pin(async { answers })
+    }
+}
+
+struct Hung(Asked);
+
+impl InstancesV2 for Hung {
+    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
+        drop(self.0.instances(queries));
+        Box::pin(std::future::pending())
     }
 }
 

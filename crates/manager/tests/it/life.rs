@@ -94,6 +94,29 @@ async fn without_an_election_the_loops_start_at_once_and_there_is_no_lease() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a30_health_names_a_loop_that_is_blocked_for_ten_minutes() {
+    let api = api_server();
+    let cloud = Machines {
+        hangs: true,
+        ..machines()
+    };
+    let process = Process::with(&api, "a", Config::default(), cloud);
+    api.apply_json(new_node("node-1")).unwrap();
+    until("the cloud is asked", || process.cloud_calls() > 0).await;
+    tokio::time::sleep(7 * 60 * SECOND).await;
+    assert_eq!(process.get("/healthz", None).await, (200, "ok".to_owned()));
+    tokio::time::sleep(3 * 60 * SECOND).await;
+    let (code, body) = process.get("/healthz", None).await;
+    assert_eq!(code, 500);
+    assert!(
+        body.contains("[-]cloud-node-controller failed: reason withheld\n"),
+        "{body}"
+    );
+    assert!(body.contains("[+]leaderElection ok\n"), "{body}");
+    assert_eq!(process.get("/livez", None).await.0, 500);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_is_ready_when_its_caches_are() {
     let api = api_server();
     let forbidden = bowline_kube_api::Status::new(403, "Forbidden", "not yet");

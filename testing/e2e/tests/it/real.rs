@@ -5,3 +5,4 @@
 mod plane;
 mod rbac;
 mod scenarios;
+mod serving;

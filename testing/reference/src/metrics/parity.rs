@@ -1,7 +1,7 @@
 //! The series of the Kubernetes cloud controller manager that this program has: what dashboards and alerts go by.
 //!
 //! The facts are those of a scrape of a manager built from `k8s.io/cloud-provider` v0.36, and of the sources of
-//! `k8s.io/component-base` and `k8s.io/client-go` of the same release.
+//! `k8s.io/apiserver`, `k8s.io/component-base` and `k8s.io/client-go` of the same release.
 
 use super::{Family, described};
 
@@ -9,6 +9,9 @@ const NODE_DELAY: &str = "1 4 16 64 256 1024";
 const BALANCER: &str = "1 2 4 8 16 32 64 128 256 512 1024 2048 4096 8192 16384";
 const QUEUE: &str = "1e-08 1e-07 1e-06 1e-05 0.0001 0.001 0.01 0.1 1 10";
 const REQUEST: &str = "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60";
+const DECISION: &str = "0.001 0.002 0.004 0.008 0.016 0.032 0.064 0.128 0.256 0.512 1.024 2.048 4.096 8.192 16.384";
+const REVIEW: &str = "0.25 0.5 0.7 1 1.5 3 5 10";
+const LIFETIME: &str = "0 1800 3600 7200 21600 43200 86400 172800 345600 604800 2.592e+06 7.776e+06 1.5552e+07 3.1104e+07";
 const SIZE: &str = "64 256 512 1024 4096 16384 65536 262144 1.048576e+06 4.194304e+06 1.6777216e+07";
 
 /// Level, name, type, labels, bounds. A level is empty for series that the Go managers state none for.
@@ -54,6 +57,16 @@ const THEIRS: &[(&str, &str, &str, &str, &str)] = &[
     ("ALPHA", "rest_client_response_size_bytes", "histogram", "host verb", SIZE),
     ("ALPHA", "rest_client_transport_cache_entries", "gauge", "", ""),
     ("ALPHA", "rest_client_transport_create_calls_total", "counter", "result", ""),
+    ("ALPHA", "authenticated_user_requests", "counter", "username", ""),
+    ("ALPHA", "authentication_attempts", "counter", "result", ""),
+    ("ALPHA", "authentication_duration_seconds", "histogram", "result", DECISION),
+    ("ALPHA", "authorization_attempts_total", "counter", "result", ""),
+    ("ALPHA", "authorization_duration_seconds", "histogram", "result", DECISION),
+    ("ALPHA", "apiserver_delegated_authn_request_total", "counter", "code", ""),
+    ("ALPHA", "apiserver_delegated_authn_request_duration_seconds", "histogram", "code", REVIEW),
+    ("ALPHA", "apiserver_delegated_authz_request_total", "counter", "code", ""),
+    ("ALPHA", "apiserver_delegated_authz_request_duration_seconds", "histogram", "code", REVIEW),
+    ("ALPHA", "apiserver_client_certificate_expiration_seconds", "histogram", "", LIFETIME),
 ];
 
 fn words<'a>(all: impl IntoIterator<Item = &'a String>) -> String {

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) busy_looks: u32,
     /// Time that one write takes, by Service name; others take none.
     pub(super) write_time: BTreeMap<String, Duration>,
+    /// Time that one read takes.
+    pub(super) read_time: Duration,
     /// The mode that is published.
     pub(super) ip_mode: Option<IpMode>,
     /// Leaves a note on every plan.
@@ -151,6 +153,10 @@ impl Reconciler for Cloud {
             if seen.is_some() { "poll" } else { "read" },
             intent.name
         ));
+        let time = self.state.lock().unwrap().read_time;
+        if !time.is_zero() {
+            tokio::time::sleep(time).await;
+        }
         let mut state = self.state.lock().unwrap();
         match state.read_errors.pop_front() {
             Some(error) => Err(error),

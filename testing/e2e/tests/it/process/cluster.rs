@@ -9,6 +9,7 @@ use bowline_cloudscale_sim::{Access, CloudscaleSim, ServerSpec};
 use bowline_kube_api::{KubeApi, Permit, ServerHandle, User};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use kube::config::AuthInfo;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -161,17 +162,27 @@ impl Cluster {
     }
 }
 
-/// Asks a program's secure port; nothing if nobody answers.
+/// Asks a program's secure port, with a bearer token or without; nothing if nobody answers.
 pub(crate) async fn ask(port: u16, token: Option<&str>, path: &str) -> Option<(u16, String)> {
-    let mut config = kube::Config::new(format!("https://127.0.0.1:{}", port).parse().unwrap());
-    config.accept_invalid_certs = true; // it is signed by itself
-    config.connect_timeout = Some(Duration::from_secs(5));
-    let client = kube::Client::try_from(config).unwrap();
     let mut request = http::Request::get(path);
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
     }
-    let request = request.body(Body::empty()).unwrap();
+    send(port, AuthInfo::default(), request.body(Body::empty()).unwrap()).await
+}
+
+/// The same with the client certificate of a kubeconfig.
+pub(crate) async fn ask_showing(port: u16, identity: &AuthInfo, path: &str) -> Option<(u16, String)> {
+    let request = http::Request::get(path).body(Body::empty()).unwrap();
+    send(port, identity.clone(), request).await
+}
+
+async fn send(port: u16, identity: AuthInfo, request: http::Request<Body>) -> Option<(u16, String)> {
+    let mut config = kube::Config::new(format!("https://127.0.0.1:{port}").parse().unwrap());
+    config.auth_info = identity;
+    config.accept_invalid_certs = true; // it is signed by itself
+    config.connect_timeout = Some(Duration::from_secs(5));
+    let client = kube::Client::try_from(config).unwrap();
     let answer = client.send(request).await.ok()?;
     let status = answer.status().as_u16();
     let body = answer.into_body().collect().await.ok()?.to_bytes();

@@ -8,9 +8,10 @@ use bowline_cloudscale_sim::kit::Server as CloudServer;
 use bowline_cloudscale_sim::{Access, CloudscaleSim, ServerSpec};
 use bowline_control_plane::{AuditEvent, ControlPlane, Options, Version, binaries_or_leave_out};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Event, Node, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Service};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::config::{AuthInfo, Kubeconfig};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -19,6 +20,9 @@ use crate::process::program::{DEADLINE, Running};
 
 const TOKEN: &str = "Hn3pVd8yGc6tWq1zXe9uRs5b";
 const ACCOUNT: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
+
+/// What kube-apiserver publishes about its clients, in `kube-system`.
+const AUTHENTICATION: &str = "extension-apiserver-authentication";
 
 /// The role of the cloudscale manager as its released manifest has it, word by word: not one verb more.
 const ROLE: &str = r#"
@@ -60,7 +64,7 @@ impl Plane {
         Self::start_with(what, ROLE).await
     }
 
-    /// With what these manifests give to the service account.
+    /// With what these manifests give to the service account, which includes the right to list Nodes.
     pub(crate) async fn start_with(what: &str, manifests: &str) -> Option<Self> {
         let version = Version::wanted().unwrap();
         binaries_or_leave_out(version, what)?;
@@ -104,12 +108,17 @@ impl Plane {
         self.may_list_nodes(&self.kubeconfig).await;
     }
 
+    /// The same for the right to read what kube-apiserver publishes about its clients.
+    pub(crate) async fn may_look_clients_up(&self) {
+        let maps: Api<ConfigMap> = Api::namespaced(client(&self.kubeconfig).await, "kube-system");
+        self.until("the binding works", async || {
+            maps.get(AUTHENTICATION).await.is_ok()
+        })
+        .await;
+    }
+
     async fn may_list_nodes(&self, kubeconfig: &Path) {
-        let parsed = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
-        let config = kube::Config::from_custom_kubeconfig(parsed, &Default::default())
-            .await
-            .unwrap();
-        let nodes: Api<Node> = Api::all(kube::Client::try_from(config).unwrap());
+        let nodes: Api<Node> = Api::all(client(kubeconfig).await);
         self.until("the role works", async || {
             nodes.list(&ListParams::default()).await.is_ok()
         })
@@ -129,6 +138,29 @@ impl Plane {
             .await
             .unwrap();
         kubeconfig.token().unwrap().to_owned()
+    }
+
+    /// A client certificate that the cluster's own authority signs for this user in this group.
+    pub(crate) fn certificate(&self, user: &str, group: Option<&str>) -> AuthInfo {
+        let kubeconfig = self.plane.kubeconfig_for_user(user, group).unwrap();
+        let parsed = Kubeconfig::read_from(kubeconfig.path()).unwrap();
+        parsed.auth_infos[0].auth_info.clone().unwrap()
+    }
+
+    /// Has the cluster vouch for the clients of one more authority, as a rotation of it does.
+    pub(crate) async fn also_vouch_for(&self, authority: &str) {
+        let maps: Api<ConfigMap> = Api::namespaced(self.plane.client(), "kube-system");
+        let published = maps.get(AUTHENTICATION).await.unwrap().data.unwrap();
+        let both = format!("{}\n{authority}", published["client-ca-file"].trim_end());
+        let patch = Patch::Merge(json!({ "data": { "client-ca-file": both } }));
+        maps.patch(AUTHENTICATION, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    /// A flag that names the program's own kubeconfig.
+    pub(crate) fn delegate(&self, to: &str) -> String {
+        format!("--{to}-kubeconfig={}", self.kubeconfig.display())
     }
 
     /// Starts the program as the released manifest does.
@@ -384,4 +416,12 @@ impl Plane {
         }
         last
     }
+}
+
+async fn client(kubeconfig: &Path) -> kube::Client {
+    let parsed = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(parsed, &Default::default())
+        .await
+        .unwrap();
+    kube::Client::try_from(config).unwrap()
 }

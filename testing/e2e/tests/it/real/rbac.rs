@@ -13,7 +13,7 @@ use crate::deploy;
 use crate::process::cluster::{ask, free_port};
 use crate::process::program::Running;
 
-fn manifest(name: &str) -> String {
+pub(super) fn manifest(name: &str) -> String {
     std::fs::read_to_string(deploy::root().join("cloudscale").join(name)).unwrap()
 }
 

@@ -219,7 +219,8 @@ async fn what_one_process_left_the_next_one_takes_over_without_a_write_and_witho
     plane.assert_nothing_forbidden();
 }
 
-const SCRAPER: &str = "
+/// Who may read the metrics.
+pub(super) const SCRAPER: &str = "
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: scraper}
