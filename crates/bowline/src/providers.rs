@@ -16,8 +16,8 @@ use crate::args::ProviderOptions;
 pub struct Site {
     /// The environment of the process.
     pub environment: Environment,
-    /// Closed while this process does not lead.
-    pub gate: Arc<FencingGate>,
+    /// When the cloud may be called.
+    pub calls: Calls,
     /// The series of calls to clouds.
     pub metrics: Metrics,
     /// Ends reads and waits at the end of the process.
@@ -35,6 +35,15 @@ pub struct Site {
 /// Where phoenixNAP's guide to running the manager outside of the cluster has the path of the configuration file. There the
 /// shell puts it into `--cloud-config`; without that flag it is taken from here.
 const CCM_SECRET: &str = "CCM_SECRET";
+
+/// When a cloud may be called.
+#[derive(Debug, Clone)]
+pub enum Calls {
+    /// While this process leads.
+    WhileLeading(Arc<FencingGate>),
+    /// At any time, and never to write.
+    ToRead,
+}
 
 type Cause = Box<dyn Error + Send + Sync>;
 type Constructor = fn(&Site, &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause>;
@@ -166,7 +175,10 @@ impl Site {
     /// The HTTP stack's settings for a provider, with all that is the same for every one.
     fn http(&self, provider: &'static str) -> CloudHttpConfig {
         let mut config = CloudHttpConfig::new(provider, self.user_agent.as_str());
-        config.gate = gate(Arc::clone(&self.gate));
+        match &self.calls {
+            Calls::WhileLeading(leading) => config.gate = gate(Arc::clone(leading)),
+            Calls::ToRead => config.reads_only = true,
+        }
         config.metrics = self.metrics.clone();
         config.shutdown = self.shutdown.clone();
         config.seed = self.seed;
@@ -241,7 +253,7 @@ mod tests {
     fn site(variables: &[(&str, &str)]) -> Site {
         Site {
             environment: variables.iter().copied().collect(),
-            gate: Arc::new(FencingGate::closed()),
+            calls: Calls::ToRead,
             metrics: Metrics::default(),
             shutdown: CancellationToken::new(),
             user_agent: "test".to_owned(),

@@ -14,6 +14,7 @@ use tracing::Instrument;
 use crate::budget::Budget;
 use crate::config::CloudHttpConfig;
 use crate::error::{Call, Failure, HttpError, Phase, StatusFailure};
+use crate::gate::GateClosed;
 use crate::request::{Kind, Request};
 use crate::response::Response;
 use crate::retry;
@@ -156,6 +157,9 @@ impl Shared {
             Kind::Read => self.config.read_timeout,
             Kind::Write => self.config.write_timeout,
         });
+        if self.config.reads_only && request.kind == Kind::Write {
+            return Err(Failure::GateClosed(GateClosed::new("this process only reads")));
+        }
         // Here for what need not be tried at all; connections ask again before they send.
         self.config.gate.check().map_err(Failure::GateClosed)?;
         let mut counted = self.config.metrics.begin(self.config.provider, request.operation);

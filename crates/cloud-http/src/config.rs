@@ -36,6 +36,8 @@ pub struct CloudHttpConfig {
     pub seed: u64,
     /// Asked before each request, and by each connection before it sends. Default: open.
     pub gate: Arc<dyn RequestGate>,
+    /// No write is ever sent: for commands that only look. Default false.
+    pub reads_only: bool,
     /// The metrics to count in; clones of one [`Metrics`] share their series.
     pub metrics: Metrics,
     /// When this is cancelled, reads and waits end at once. A write already handed over runs to its end or timeout,
@@ -58,6 +60,7 @@ impl CloudHttpConfig {
             max_body: 32 << 20,
             seed: 0,
             gate: Arc::new(OpenGate),
+            reads_only: false,
             metrics: Metrics::default(),
             shutdown: CancellationToken::new(),
         }

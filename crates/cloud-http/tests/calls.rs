@@ -244,6 +244,20 @@ async fn a_closed_gate_keeps_every_request_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_only_reads_are_sent_no_write_is() {
+    let cloud = Cloud::new([Step::status(200)]);
+    let client = cloud.client_with(|config| config.reads_only = true);
+    let error = client.send(write()).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "things.create: POST /v1/things: not sent: this process only reads"
+    );
+    assert!(cloud.seen().is_empty());
+    client.send(read()).await.unwrap();
+    assert_eq!(cloud.seen().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_gate_is_asked_again_before_each_repeat_and_after_the_queue() {
     // Open for the first try only.
     let asked = AtomicUsize::new(0);

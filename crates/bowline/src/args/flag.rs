@@ -26,8 +26,6 @@ pub struct Flag {
 pub enum Status {
     /// It does what its help says.
     InForce,
-    /// It is read and checked; its effect comes with the rest of the framework.
-    Later,
     /// It is accepted so that existing manifests keep working, and has no effect here.
     Accepted,
     /// It works, but should not be used any more.
@@ -40,7 +38,6 @@ impl Status {
     pub fn remark(self) -> Option<&'static str> {
         match self {
             Self::InForce => None,
-            Self::Later => Some("(comes with framework parity)"),
             Self::Accepted => Some("(accepted, no effect)"),
             Self::Deprecated => Some("(deprecated)"),
         }
@@ -68,11 +65,6 @@ impl Flag {
 
     pub(super) const fn short(mut self, short: char) -> Self {
         self.short = Some(short);
-        self
-    }
-
-    pub(super) const fn later(mut self) -> Self {
-        self.status = Status::Later;
         self
     }
 

@@ -60,19 +60,14 @@ pub async fn plan_reports(
     plan: &PlanOptions,
     surroundings: Surroundings,
 ) -> Result<Vec<PlanReport>, String> {
-    // Nothing passes these gates, so nothing can be written by mistake.
-    let gate = Arc::new(FencingGate::closed());
-    let kube = connect::api_server(
-        options,
-        &surroundings,
-        Arc::clone(&gate) as Arc<_>,
-        KubeMetrics::default(),
-    )
-    .await
-    .map_err(|error| error.to_string())?;
+    // No write passes here nor the provider's own gate, so nothing can be written by mistake.
+    let gate = FencingGate::closed();
+    let kube = connect::api_server(options, &surroundings, Arc::new(gate), KubeMetrics::default())
+        .await
+        .map_err(|error| error.to_string())?;
     let site = providers::Site {
         environment: surroundings.environment,
-        gate,
+        calls: providers::Calls::ToRead,
         metrics: bowline_cloud_http::Metrics::default(),
         shutdown: CancellationToken::new(),
         user_agent: options.version.user_agent(&options.program),

@@ -174,7 +174,7 @@ async fn start(
     // Reads and waits for the cloud go on while the loops drain, and end with the process.
     let site = providers::Site {
         environment: surroundings.environment.clone(),
-        gate: Arc::clone(&gate),
+        calls: providers::Calls::WhileLeading(Arc::clone(&gate)),
         metrics: of_clouds,
         shutdown: CancellationToken::new(),
         user_agent: options.version.user_agent(&options.program),

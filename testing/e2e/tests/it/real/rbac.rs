@@ -435,6 +435,10 @@ async fn matrix(plane: &Plane, prefix: &str, parts: &[Part], tried: &[Part], fla
         ];
         all_flags.extend(flags.iter().map(|&flag| flag.to_owned()));
         let all_flags: Vec<&str> = all_flags.iter().map(String::as_str).collect();
+        if (missing.resource, missing.verb) == ("leases", "watch") {
+            // Only who waits for a lease watches it.
+            plane.lease_to_somebody(&name).await;
+        }
         let manager = plane.manager_as(&name, &all_flags).await;
         shows(plane, &manager, &name, missing, port).await;
     }
