@@ -10,3 +10,4 @@ mod metrics;
 mod plan;
 pub(crate) mod program;
 mod two;
+pub(crate) mod wire;

@@ -5,17 +5,14 @@
     reason = "how long a takeover took is worth reading in the log of a test run"
 )]
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::cluster::Cluster;
 use super::program::Running;
+use super::wire::Wire;
 
 /// The times of a process that was given none.
 const DEFAULTS: [&str; 4] = [
@@ -103,34 +100,6 @@ async fn a28_after_sigterm_the_other_one_leads_at_once() {
     assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
-/// A way to the API server that can be cut.
-async fn wire(to: SocketAddr, cut: CancellationToken) -> SocketAddr {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        let mut connections = JoinSet::new();
-        let mut kept = Vec::new();
-        loop {
-            tokio::select! {
-                biased;
-                () = cut.cancelled() => break,
-                Ok((mut near, _)) = listener.accept() => {
-                    connections.spawn(async move {
-                        let mut far = TcpStream::connect(to).await.unwrap();
-                        let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
-                    });
-                }
-            }
-        }
-        connections.shutdown().await;
-        // From now on connections are taken and nothing is ever said on them, as when packets are lost.
-        while let Ok((near, _)) = listener.accept().await {
-            kept.push(near);
-        }
-    });
-    address
-}
-
 #[tokio::test]
 async fn a04_a_leader_that_is_cut_off_from_the_api_server_ends_before_the_other_one_leads() {
     let cluster = Cluster::start().await;
@@ -139,16 +108,15 @@ async fn a04_a_leader_that_is_cut_off_from_the_api_server_ends_before_the_other_
         .lines()
         .find_map(|line| line.trim().strip_prefix("server: http://"))
         .unwrap();
-    let cut = CancellationToken::new();
-    let through = wire(server.parse().unwrap(), cut.clone()).await;
+    let wire = Wire::to(server.parse().unwrap()).await;
     let of_first = cluster.kubeconfig.with_file_name("through-the-wire");
-    std::fs::write(&of_first, text.replace(server, &through.to_string())).unwrap();
+    std::fs::write(&of_first, text.replace(server, &wire.address().to_string())).unwrap();
     let flag = format!("--kubeconfig={}", of_first.display());
     let first = cluster.manager(&["--secure-port=0", &flag]);
     let (mut first, second) = two(&cluster, first, &["--secure-port=0"]).await;
     let holder = cluster.holder();
 
-    cut.cancel();
+    wire.cut();
     let (begun, kube) = (Instant::now(), cluster.api.journal().all().len());
     let (status, ended) = first.ended().await;
     assert_eq!(status.code(), Some(1), "{}", first.log().join("\n"));

@@ -1,13 +1,14 @@
 //! A control plane, a cloud on a loopback port, and the program with the rights that its Go predecessor was given.
 
 use std::fmt::Debug;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bowline_cloudscale_sim::kit::Server as CloudServer;
 use bowline_cloudscale_sim::{Access, CloudscaleSim, ServerSpec};
 use bowline_control_plane::{AuditEvent, ControlPlane, Options, Version, binaries_or_leave_out};
-use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Service};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -17,6 +18,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::process::program::{DEADLINE, Running};
+use crate::process::wire::Wire;
 
 const TOKEN: &str = "Hn3pVd8yGc6tWq1zXe9uRs5b";
 const ACCOUNT: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
@@ -192,11 +194,34 @@ impl Plane {
             format!("--kubeconfig={}", kubeconfig.display()),
         ];
         arguments.extend(more.iter().map(|it| (*it).to_owned()));
-        let variables = [
-            ("CLOUDSCALE_ACCESS_TOKEN".to_owned(), TOKEN.to_owned()),
-            ("CLOUDSCALE_API_URL".to_owned(), self.cloud.url()),
-        ];
+        let variables = variables(&self.cloud.url());
         Running::start("cloudscale-cloud-controller-manager", &arguments, &variables)
+    }
+
+    /// Starts the program under a name of its own, with ways of its own to the API server and to the cloud.
+    pub(crate) fn replica(&self, name: &str, kube: &Wire, cloud: &Wire, more: &[&str]) -> Running {
+        let text = fs::read_to_string(&self.kubeconfig).unwrap();
+        let text = text.replace(self.plane.url(), &format!("https://{}", kube.address()));
+        let kubeconfig = self
+            .kubeconfig
+            .with_file_name(format!("through-{}", kube.address().port()));
+        fs::write(&kubeconfig, text).unwrap();
+        let mut arguments = vec![
+            "--cloud-provider=cloudscale".to_owned(),
+            "--allow-untagged-cloud".to_owned(),
+            "--secure-port=0".to_owned(),
+            format!("--kubeconfig={}", kubeconfig.display()),
+        ];
+        arguments.extend(more.iter().map(|it| (*it).to_owned()));
+        let variables = variables(&format!("http://{}", cloud.address()));
+        Running::start(name, &arguments, &variables)
+    }
+
+    /// A wire to the API server, and one to the cloud.
+    pub(crate) async fn wires(&self) -> (Wire, Wire) {
+        let address = |url: &str| url.rsplit('/').next().unwrap().parse().unwrap();
+        let kube = Wire::to(address(self.plane.url())).await;
+        (kube, Wire::to(address(&self.cloud.url())).await)
     }
 
     fn nodes(&self) -> Api<Node> {
@@ -309,11 +334,14 @@ impl Plane {
     }
 
     pub(crate) async fn holder(&self) -> String {
+        self.lease().await.holder_identity.unwrap_or_default()
+    }
+
+    /// The lease that leaders hold; empty if there is none.
+    pub(crate) async fn lease(&self) -> LeaseSpec {
         let leases: Api<Lease> = Api::namespaced(self.plane.client(), "kube-system");
         let lease = leases.get_opt("cloud-controller-manager").await.unwrap();
-        lease
-            .and_then(|lease| lease.spec?.holder_identity)
-            .unwrap_or_default()
+        lease.and_then(|lease| lease.spec).unwrap_or_default()
     }
 
     /// Makes somebody else the holder of the lease in this namespace.
@@ -440,4 +468,11 @@ async fn client(kubeconfig: &Path) -> kube::Client {
         .await
         .unwrap();
     kube::Client::try_from(config).unwrap()
+}
+
+fn variables(cloud_url: &str) -> [(String, String); 2] {
+    [
+        ("CLOUDSCALE_ACCESS_TOKEN".to_owned(), TOKEN.to_owned()),
+        ("CLOUDSCALE_API_URL".to_owned(), cloud_url.to_owned()),
+    ]
 }
