@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use http::Request;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
@@ -140,6 +141,14 @@ impl Manager {
         })
         .await?;
         Ok(self.begun.elapsed())
+    }
+
+    /// Ends it with a signal, and tells when it had ended.
+    pub(crate) async fn end(mut self, signal: Signal) -> Result<Instant> {
+        let id = Pid::from_raw(i32::try_from(self.id()?)?).context("no process id")?;
+        kill_process(id, signal).context("cannot send a signal to the manager")?;
+        self.child.wait().await?;
+        Ok(Instant::now())
     }
 
     fn check_alive(&mut self) -> Result<()> {

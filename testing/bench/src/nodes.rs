@@ -134,7 +134,7 @@ pub(crate) struct TaintWatch {
 }
 
 impl TaintWatch {
-    /// Begins to watch. Must be called when these Nodes are there and still tainted.
+    /// Begins to watch. Must be called when these Nodes are still tainted, or not there yet.
     pub(crate) async fn open(client: &kube::Client, numbers: std::ops::RangeInclusive<u32>) -> Result<Self> {
         Ok(Self {
             client: client.clone(),

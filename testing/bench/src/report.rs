@@ -47,11 +47,13 @@ pub(crate) enum Figure {
     IdleFewNodes,
     IdleManyNodes,
     Start,
+    FailoverRelease,
+    FailoverKill,
     Binary,
 }
 
 impl Figure {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::NodesTime,
         Self::NodesCalls,
         Self::NodesProcessor,
@@ -66,6 +68,8 @@ impl Figure {
         Self::IdleFewNodes,
         Self::IdleManyNodes,
         Self::Start,
+        Self::FailoverRelease,
+        Self::FailoverKill,
         Self::Binary,
     ];
 
@@ -112,6 +116,16 @@ impl Figure {
                 SameAs(Self::IdleFewNodes),
             ),
             Self::Start => ("start to healthy", Seconds, AtMost(0.05)),
+            Self::FailoverRelease => (
+                "warm failover after a release: end of the old process to a new node initialised",
+                Seconds,
+                Open,
+            ),
+            Self::FailoverKill => (
+                "warm failover after kill -9, a lease of 15 s: the same",
+                Seconds,
+                Open,
+            ),
             Self::Binary => ("binary as in the image", Megabytes, AtMost(12.0)),
         }
     }

@@ -13,6 +13,7 @@ use crate::simulator::Simulator;
 use crate::wait;
 
 mod balancers;
+mod failover;
 mod idle;
 mod many;
 mod nodes;
@@ -37,7 +38,7 @@ pub(crate) struct Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 6] = [
+pub(crate) const ROWS: [Row; 7] = [
     Row {
         name: "nodes",
         floor: |bench, measured| Box::pin(nodes::floor(bench, measured)),
@@ -62,6 +63,16 @@ pub(crate) const ROWS: [Row; 6] = [
         name: "start",
         floor: |_, _| Box::pin(async { Ok(()) }),
         measure: |bench, subject, measured| Box::pin(start::measure(bench, subject, measured)),
+    },
+    Row {
+        name: "failover",
+        floor: |_, measured| {
+            Box::pin(async {
+                failover::floor(measured);
+                Ok(())
+            })
+        },
+        measure: |bench, subject, measured| Box::pin(failover::measure(bench, subject, measured)),
     },
     Row {
         name: "binary",
