@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, InstancesV2, NodeAddress, PowerState, Purpose,
+    InstanceResult, InstancesV2, Node, NodeAddress, PowerState, Purpose,
 };
 use bowline_paper_client::{Client, Machine, Power};
 use futures::FutureExt;
@@ -25,8 +25,11 @@ pub(crate) struct Instances {
 impl InstancesV2 for Instances {
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
         async move {
-            // One listing answers them all, however many Nodes there are.
-            let machines = self.reads.machines().await;
+            // One listing answers them all, however many Nodes there are; for Nodes of other clouds it costs no call.
+            let machines = match queries.iter().all(|query| is_foreign(&query.node)) {
+                true => Ok(Arc::default()),
+                false => self.reads.machines().await,
+            };
             join_all(queries.iter().map(|query| self.answer(query, &machines))).await
         }
         .boxed()
@@ -42,6 +45,9 @@ impl Instances {
         machines: &Result<Arc<Machines>, CloudError>,
     ) -> InstanceResult {
         let node = &*query.node;
+        if is_foreign(node) {
+            return Ok(InstanceAnswer::Foreign);
+        }
         let unable =
             |error: CloudError| error.context(format!("cannot tell the machine of node {}", node.name));
         // A failed listing says nothing about anybody: unknown, never absent.
@@ -54,7 +60,6 @@ impl Instances {
             Ok(Some(machine)) => Ok(present(machine)),
             Ok(None) if query.purpose == Purpose::Existence => self.look_again(query).await.map_err(unable),
             Ok(None) => Err(unable(CloudError::not_found("there is none"))),
-            Err(ProviderIdError::Foreign(_)) => Ok(InstanceAnswer::Foreign),
             Err(error) => Err(unable(CloudError::invalid(error.to_string()))),
         }
     }
@@ -75,6 +80,11 @@ impl Instances {
         }
     }
     // guide: end
+}
+
+fn is_foreign(node: &Node) -> bool {
+    let id = node.provider_id.as_deref().map(provider_id::parse);
+    matches!(id, Some(Err(ProviderIdError::Foreign(_))))
 }
 
 fn present(machine: &Machine) -> InstanceAnswer {

@@ -112,15 +112,16 @@ impl Machines {
         self.by_id.get(id)
     }
 
-    pub(crate) fn named(&self, name: &str) -> Option<&Machine> {
-        self.by_id.get(self.by_name.get(name)?)
-    }
-
     /// A Node's machine: by provider ID if it has one, whatever its name, else by name.
     pub(crate) fn of(&self, node: &Node) -> Result<Option<&Machine>, ProviderIdError> {
-        match &node.provider_id {
+        self.behind(node.name.as_str(), node.provider_id.as_deref())
+    }
+
+    /// The same for the name of a Node and its provider ID.
+    pub(crate) fn behind(&self, name: &str, id: Option<&str>) -> Result<Option<&Machine>, ProviderIdError> {
+        match id {
             Some(text) => Ok(self.with_id(&provider_id::parse(text)?)),
-            None => Ok(self.named(node.name.as_str())),
+            None => Ok(self.by_name.get(name).and_then(|id| self.with_id(id))),
         }
     }
 }

@@ -12,6 +12,7 @@ use futures::{FutureExt, TryFutureExt, try_join};
 use crate::error::{cloud_error, write_error};
 use crate::instances::node_addresses;
 use crate::observe::{Machines, Reads};
+use crate::provider_id;
 
 /// The route table of the project.
 pub(crate) struct RouteTable {
@@ -45,11 +46,8 @@ impl Routes for RouteTable {
         route: &'a Route,
     ) -> BoxFuture<'a, Result<(), CloudError>> {
         async move {
-            let name = route.target_node.as_ref().map_or("", NodeName::as_str);
             let machines = self.reads.machines().await?;
-            let machine = machines.named(name);
-            let machine =
-                machine.ok_or_else(|| CloudError::not_found(format!("there is no machine {name}")))?;
+            let machine = target(route, &machines)?;
             let new = NewRoute {
                 destination: route.destination,
                 machine: machine.id.clone(),
@@ -98,6 +96,7 @@ impl RouteTable {
         Ok(Route {
             name: route.id.0.clone(),
             target_node: machine.map(|machine| NodeName::new(machine.name.as_str())),
+            target_provider_id: machine.map(|machine| provider_id::format(&machine.id).into()),
             target_addresses: machine.map(|machine| used(route, machine)).unwrap_or_default(),
             compares_addresses: self.by_address,
             destination: route.destination,
@@ -116,6 +115,16 @@ impl RouteTable {
         Ok(routes.iter().any(|route| of(route) == wanted))
     }
 }
+
+// guide: target
+/// The machine that a wanted route leads to. Its name may be another one than the Node's.
+fn target<'a>(route: &Route, machines: &'a Machines) -> Result<&'a Machine, CloudError> {
+    let name = route.target_node.as_ref().map_or("", NodeName::as_str);
+    let found = machines.behind(name, route.target_provider_id.as_deref());
+    let found = found.map_err(|error| CloudError::invalid(error.to_string()))?;
+    found.ok_or_else(|| CloudError::not_found(format!("there is no machine of node {name}")))
+}
+// guide: end
 
 /// The addresses that a route uses, in the words of a Node: those that its machine had when it was made.
 fn used(route: &PaperRoute, machine: &Machine) -> Vec<NodeAddress> {

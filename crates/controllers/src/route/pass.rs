@@ -189,6 +189,7 @@ impl RouteController {
         let route = Route {
             name: String::new(),
             target_node: Some(node.name.clone()),
+            target_provider_id: node.provider_id.clone(),
             target_addresses: node.addresses.clone(),
             compares_addresses: false,
             destination,

@@ -54,10 +54,20 @@ impl Plan {
     /// Rules of the route controller of Kubernetes' cloud-provider library. One more: a route without a live target that
     /// will be deleted does not count as being there, so that its successor is made in the same pass.
     #[must_use]
-    pub fn new(nodes: &[Arc<Node>], listed: &[Route], cluster: &[IpNet]) -> Self {
+    pub fn new<'a>(nodes: &'a [Arc<Node>], listed: &'a [Route], cluster: &[IpNet]) -> Self {
+        let with_ids = nodes
+            .iter()
+            .filter_map(|node| Some((node.provider_id.as_deref()?, &node.name)));
+        let by_id: BTreeMap<&str, &NodeName> = with_ids.collect();
+        // A machine may have another name than its Node.
+        let target = |route: &'a Route| {
+            let id = route.target_provider_id.as_deref();
+            id.and_then(|id| by_id.get(id).copied())
+                .or(route.target_node.as_ref())
+        };
         let mut of_nodes: BTreeMap<&NodeName, Vec<&Route>> = BTreeMap::new();
         for route in listed {
-            if let Some(node) = &route.target_node {
+            if let Some(node) = target(route) {
                 of_nodes.entry(node).or_default().push(route);
             }
         }
@@ -83,10 +93,8 @@ impl Plan {
                 kept.filter_map(|network| Some((&table.node.name, network.destination.as_ref().ok()?)))
             })
             .collect();
-        let is_kept = |route: &Route| {
-            let target = route.target_node.as_ref();
-            target.is_some_and(|node| kept.contains(&(node, &route.destination)))
-        };
+        let is_kept =
+            |route: &'a Route| target(route).is_some_and(|node| kept.contains(&(node, &route.destination)));
         let deletions = listed
             .iter()
             .filter(|route| is_ours(&route.destination, cluster) && (route.is_blackhole || !is_kept(route)))

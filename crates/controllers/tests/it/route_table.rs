@@ -41,6 +41,7 @@ impl RouteTable {
         self.lock().routes.push(Route {
             name: format!("r-{target}-{destination}"),
             target_node: (!target.is_empty()).then(|| NodeName::new(target)),
+            target_provider_id: None,
             target_addresses: Vec::new(),
             compares_addresses,
             destination: destination.parse().unwrap(),

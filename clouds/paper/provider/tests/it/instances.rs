@@ -116,14 +116,22 @@ async fn a_sighting_costs_the_listing_only() {
 #[tokio::test(start_paused = true)]
 async fn another_clouds_node_is_left_alone_and_a_damaged_id_is_an_error() {
     let world = World::new(0);
-    let answers = ask(
-        &world,
-        &[with_id("aws:///eu/i-1"), with_id("paper://")],
-        Purpose::Existence,
-    )
-    .await;
+    let foreign = [with_id("aws:///eu/i-1"), with_id("gce://zone/name")];
+    let (answers, calls) = world.calls_of(ask(&world, &foreign, Purpose::Existence)).await;
+    assert_eq!(
+        answers,
+        [Ok(InstanceAnswer::Foreign), Ok(InstanceAnswer::Foreign)]
+    );
+    assert!(calls.is_empty(), "{calls:?}");
+    // Whatever is wrong with this cloud, it is nothing to a Node of another one.
+    world.sim.faults().add(Fault::any().always().status(500));
+    let both = [with_id("aws:///eu/i-1"), with_id("paper://1")];
+    let answers = ask(&world, &both, Purpose::Existence).await;
     assert_eq!(answers[0], Ok(InstanceAnswer::Foreign));
-    assert_eq!(answers[1].as_ref().unwrap_err().kind(), ErrorKind::Invalid);
+    assert!(answers[1].is_err());
+    world.sim.faults().clear();
+    let answers = ask(&world, &[with_id("paper://")], Purpose::Existence).await;
+    assert_eq!(answers[0].as_ref().unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 #[tokio::test(start_paused = true)]

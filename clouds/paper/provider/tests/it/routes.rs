@@ -11,6 +11,7 @@ fn route(node: &str, destination: &str) -> Route {
     Route {
         name: String::new(),
         target_node: Some(NodeName::new(node)),
+        target_provider_id: None,
         target_addresses: vec![
             NodeAddress::new(AddressType::Hostname, node),
             NodeAddress::new(AddressType::InternalIp, "10.60.0.2"),
@@ -56,6 +57,27 @@ async fn a_route_is_created_listed_and_deleted() {
     routes.delete_route("kubernetes", &listed[0]).await.unwrap();
     routes.delete_route("kubernetes", &listed[0]).await.unwrap(); // gone is gone
     assert_eq!(world.sim.routes().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_of_another_name_is_found_by_its_provider_id() {
+    let world = World::new(2);
+    let routes = world.cloud.routes().unwrap();
+    let id = world.nodes[1].provider_id.clone();
+    let wanted = Route {
+        target_provider_id: id.clone(),
+        ..route("renamed", "10.200.1.0/24")
+    };
+    routes.create_route("kubernetes", "uid", &wanted).await.unwrap();
+    assert_eq!(world.sim.routes()[0].machine, Some(world.sim.machines()[1].id));
+    let listed = routes.list_routes("kubernetes").await.unwrap();
+    assert_eq!(listed[0].target_provider_id, id);
+    // An ID that is no machine's is never made up for by a name.
+    let foreign = Route {
+        target_provider_id: Some("aws:///eu/i-1".into()),
+        ..route("n1", "10.200.2.0/24")
+    };
+    assert!(routes.create_route("kubernetes", "uid", &foreign).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]

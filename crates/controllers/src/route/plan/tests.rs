@@ -18,6 +18,7 @@ fn route(target: &str, destination: &str) -> Route {
     Route {
         name: format!("{target}-{destination}"),
         target_node: (!target.is_empty()).then(|| NodeName::new(target)),
+        target_provider_id: None,
         target_addresses: Vec::new(),
         compares_addresses: false,
         destination: net(destination),
@@ -42,6 +43,40 @@ fn shown(nodes: &[Arc<Node>], listed: &[Route]) -> Vec<String> {
     tables
         .chain(plan.deletions.iter().map(|route| format!("-{}", route.name)))
         .collect()
+}
+
+#[test]
+fn a_machine_of_another_name_is_known_by_its_provider_id() {
+    let node = |name: &str, id: &str, network: &str| {
+        Arc::new(Node {
+            provider_id: Some(id.into()),
+            ..Node::clone(&node(name, &[network]))
+        })
+    };
+    let to = |id: &str, machine: &str, destination: &str| Route {
+        target_provider_id: Some(id.into()),
+        ..route(machine, destination)
+    };
+    let nodes = [
+        node("a", "cloud://1", "10.200.1.0/24"),
+        node("b", "cloud://2", "10.200.2.0/24"),
+        node("c", "cloud://3", "10.200.3.0/24"),
+    ];
+    let listed = [
+        to("cloud://1", "vm-1", "10.200.1.0/24"),
+        // The ID goes before the name, and where it is nobody's the name counts.
+        to("cloud://1", "b", "10.200.2.0/24"),
+        to("cloud://eu/3", "c", "10.200.3.0/24"),
+    ];
+    assert_eq!(
+        shown(&nodes, &listed),
+        [
+            "a: 10.200.1.0/24 Keep",
+            "b: 10.200.2.0/24 Add",
+            "c: 10.200.3.0/24 Keep",
+            "-b-10.200.2.0/24"
+        ]
+    );
 }
 
 #[test]
