@@ -17,6 +17,7 @@ use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat};
 pub struct Paper(pub PaperSim);
 
 impl CloudUnderTest for Paper {
+    // guide: mount
     const NAME: &'static str = "paper";
     const ABILITIES: &'static [Ability] = &[
         Ability::LoadBalancers,
@@ -55,6 +56,7 @@ impl CloudUnderTest for Paper {
         }
         self.0.add_machine(spec);
     }
+    // guide: end
 
     fn remove_machine(&self, name: &str) {
         self.0.remove_machine(self.named(name).id);
