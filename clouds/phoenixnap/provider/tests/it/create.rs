@@ -1,0 +1,460 @@
+//! Services that want a block.
+
+use std::time::Duration;
+
+use bowline_phoenixnap_sim::kit::Fault;
+use bowline_phoenixnap_sim::{Assignment, BlockSpec, BlockStatus, NetworkSpec, TagFilter};
+use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
+
+use crate::world::{CLUSTER, LOCATION_ANNOTATION, NETWORK, Outcome, World};
+
+const KEY: &str = "shop/checkout";
+const BALANCING: (&str, &str) = ("PNAP_LOAD_BALANCER", "kube-vip://6598f7c2d2a94b6e0f1c1234");
+
+fn third_address(world: &World, index: usize) -> String {
+    let network = world.sim.blocks()[index].cidr.network();
+    let std::net::IpAddr::V4(network) = network else {
+        panic!("no IPv4 block")
+    };
+    std::net::Ipv4Addr::from_bits(network.to_bits() + 2).to_string()
+}
+
+// A1
+#[tokio::test(start_paused = true)]
+async fn the_first_service_costs_nine_calls_and_the_sync_after_it_one() {
+    let world = World::with_service();
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert_eq!(
+        calls,
+        [
+            "ip-blocks.list",
+            "tags.list",
+            "tags.create",
+            "tags.create",
+            "tags.create",
+            "tags.create",
+            "tags.create",
+            "ip-blocks.create",
+            "public-networks.attach"
+        ]
+    );
+    let address = third_address(&world, 0);
+    assert_eq!(run.addresses(), [address.as_str()]);
+    assert_eq!(world.field(KEY), address);
+    assert_eq!(world.claim(KEY), None, "the claim is taken back");
+    let names: Vec<String> = world.sim.tags().into_iter().map(|tag| tag.name).collect();
+    assert_eq!(names, ["usage", "cluster", "serviceNamespace", "serviceName", "delete"]);
+    let block = &world.sim.blocks()[0];
+    assert_eq!((block.location.as_str(), block.cidr.prefix_len()), ("NLD", 29));
+    assert_eq!(block.tag("serviceNamespace"), Some("shop"));
+    assert_eq!(block.tag("serviceName"), Some("checkout"));
+    assert_eq!(block.tag("cluster"), Some(CLUSTER));
+    assert_eq!(block.tag("usage"), Some("cloud-provider-phoenixnap-auto"));
+
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert_eq!(run.addresses(), [address]);
+    assert_eq!(calls, ["ip-blocks.list"]);
+    world.check("A1");
+}
+
+// A1: the order of the conditions.
+#[tokio::test(start_paused = true)]
+async fn the_blocks_of_a_service_are_asked_for_by_four_tags_in_the_vendor_s_order() {
+    let world = World::with_service();
+    world.run(KEY).await.settled();
+    let list = world.sim.journal().filter(|entry| entry.operation == "ip-blocks.list");
+    assert_eq!(
+        list[0].query,
+        format!(
+            "tag=cluster.{CLUSTER}&tag=usage.cloud-provider-phoenixnap-auto&tag=serviceName.checkout&tag=serviceNamespace.shop"
+        )
+    );
+}
+
+// A2
+#[tokio::test(start_paused = true)]
+async fn the_second_service_costs_three_calls() {
+    let world = World::with_service();
+    world.add("shop/search");
+    world.run(KEY).await.settled();
+    let (run, calls) = world.calls_of(world.run("shop/search")).await;
+    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.create", "public-networks.attach"]);
+    assert_eq!(run.addresses(), [third_address(&world, 1)]);
+    world.check("A2");
+}
+
+// A3
+#[tokio::test(start_paused = true)]
+async fn without_a_location_the_annotation_says_where() {
+    let world = World::with(&[BALANCING]);
+    world.add("eu/api");
+    world.annotate("eu/api", LOCATION_ANNOTATION, "NLD");
+    world.run("eu/api").await.settled();
+    assert_eq!(world.sim.blocks()[0].location, "NLD");
+}
+
+// A4
+#[tokio::test(start_paused = true)]
+async fn a_location_beats_the_annotation() {
+    let world = World::with_service();
+    world.annotate(KEY, LOCATION_ANNOTATION, "PHX");
+    world.run(KEY).await.settled();
+    assert_eq!(world.sim.blocks()[0].location, "NLD");
+}
+
+// A5
+#[tokio::test(start_paused = true)]
+async fn without_any_location_nothing_is_bought_until_the_annotation_is_there() {
+    let world = World::with(&[BALANCING]);
+    world.add(KEY);
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.complaint().contains("PNAP_LOCATION"), "{run:?}");
+    assert!(run.complaint().contains(LOCATION_ANNOTATION), "{run:?}");
+    assert_eq!(calls, ["ip-blocks.list"]);
+    world.annotate(KEY, LOCATION_ANNOTATION, "NLD");
+    world.run(KEY).await.settled();
+}
+
+// A6
+#[tokio::test(start_paused = true)]
+async fn the_annotation_may_have_another_name() {
+    let world = World::with(&[BALANCING, ("PNAP_ANNOTATION_IP_LOCATION", "acme.io/site")]);
+    world.add(KEY);
+    world.annotate(KEY, "acme.io/site", "NLD");
+    world.annotate(KEY, LOCATION_ANNOTATION, "PHX");
+    world.run(KEY).await.settled();
+    assert_eq!(world.sim.blocks()[0].location, "NLD");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_network_in_another_location_is_told_of_before_anything_is_bought() {
+    let world = World::with(&[BALANCING, ("PNAP_LOCATION", "SEA")]);
+    world.add(KEY);
+    let run = world.run(KEY).await;
+    assert!(run.complaint().contains("SEA") && run.complaint().contains("NLD"), "{run:?}");
+    assert!(world.sim.blocks().is_empty());
+}
+
+// A22
+#[tokio::test(start_paused = true)]
+async fn while_the_network_is_busy_the_second_service_waits_and_gets_its_own_block() {
+    let world = World::with_service();
+    world.add("shop/search");
+    world.sim.set_behaviour(|behaviour| behaviour.attach_time = Duration::from_secs(20));
+    let begun = tokio::time::Instant::now();
+    let (one, two) = tokio::join!(world.run(KEY), world.run("shop/search"));
+    assert_ne!(one.addresses(), two.addresses());
+    assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let blocks = world.sim.blocks();
+    assert_eq!(blocks.len(), 2);
+    assert!(blocks.iter().all(|block| block.status == BlockStatus::Assigned));
+    let accepted = world
+        .sim
+        .journal()
+        .filter(|entry| entry.operation == "public-networks.attach" && entry.status() == Some(202));
+    assert_eq!(accepted.len(), 2);
+    world.check("A22");
+}
+
+// A23
+#[tokio::test(start_paused = true)]
+async fn a_slow_attachment_keeps_no_address_back_and_is_not_asked_for_twice() {
+    let world = World::with_service();
+    world.sim.set_behaviour(|behaviour| {
+        behaviour.attach_time = Duration::from_secs(90);
+        behaviour.assigning_names_network = false;
+    });
+    let address = world.run(KEY).await.addresses();
+    for second in [10, 40, 39] {
+        tokio::time::sleep(Duration::from_secs(second)).await;
+        let (run, calls) = world.calls_of(world.run(KEY)).await;
+        assert_eq!((run.addresses(), calls), (address.clone(), vec!["ip-blocks.list".to_owned()]));
+    }
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
+}
+
+// A24
+#[tokio::test(start_paused = true)]
+async fn an_attachment_that_failed_is_made_again_by_a_sync_or_by_the_sweeper() {
+    for stays in [false, true] {
+        for by_sweeper in [false, true] {
+            let world = World::with_service();
+            world.sim.set_behaviour(|behaviour| {
+                behaviour.failing_attachments = 1;
+                behaviour.failed_attachment_stays = stays;
+                behaviour.attach_time = Duration::from_secs(3);
+            });
+            let address = world.run(KEY).await.addresses();
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            assert_eq!(world.sim.blocks()[0].status, BlockStatus::ErrorAssigning);
+            if by_sweeper {
+                world.sweep().await;
+            } else {
+                assert_eq!(world.run(KEY).await.addresses(), address);
+            }
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            let what = format!("{stays} {by_sweeper}");
+            assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned, "{what}");
+        }
+    }
+}
+
+// A28
+#[tokio::test(start_paused = true)]
+async fn a_block_whose_address_was_never_written_is_found_after_a_restart() {
+    let world = World::new();
+    world.add("shop/cart");
+    world.sim.add_block(BlockSpec::of_service(CLUSTER, "shop", "cart").network(NETWORK));
+    let (run, calls) = world.calls_of(world.run("shop/cart")).await;
+    assert_eq!(run.addresses(), [third_address(&world, 0)]);
+    assert_eq!(world.field("shop/cart"), third_address(&world, 0));
+    assert_eq!(calls, ["ip-blocks.list"]);
+}
+
+// A29
+#[tokio::test(start_paused = true)]
+async fn an_address_set_beforehand_buys_nothing_and_is_explained() {
+    let world = World::new();
+    world.add("x/y");
+    world.set_field("x/y", "203.0.113.200");
+    let (run, calls) = world.calls_of(world.run("x/y")).await;
+    assert!(run.complaint().contains("cannot be requested by address"), "{run:?}");
+    assert_eq!(calls, ["ip-blocks.list"]);
+    assert_eq!(world.field("x/y"), "203.0.113.200");
+    world.set_field("x/y", "");
+    world.run("x/y").await.settled();
+    assert_eq!(world.sim.blocks().len(), 1);
+}
+
+// A29: deletion.
+#[tokio::test(start_paused = true)]
+async fn a_service_with_a_strange_address_and_no_block_is_deleted_with_one_call() {
+    for address in ["203.0.113.200", "no address"] {
+        let world = World::new();
+        world.add("x/y");
+        world.set_field("x/y", address);
+        world.delete("x/y");
+        let (run, calls) = world.calls_of(world.run("x/y")).await;
+        run.settled();
+        assert_eq!(calls, ["ip-blocks.list"]);
+    }
+}
+
+// A30
+#[tokio::test(start_paused = true)]
+async fn another_address_of_the_own_block_is_kept() {
+    let world = World::with_service();
+    world.run(KEY).await.settled();
+    let network = world.sim.blocks()[0].cidr.network().to_string();
+    let other = format!("{}.{}", network.rsplit_once('.').unwrap().0, 6);
+    assert!(world.sim.blocks()[0].cidr.contains(&other.parse::<std::net::IpAddr>().unwrap()));
+    world.set_field(KEY, &other);
+    assert_eq!(world.run(KEY).await.addresses(), [other.as_str()]);
+    assert_eq!(world.field(KEY), other);
+    world.set_field(KEY, "192.0.2.1");
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.complaint().contains("outside of"), "{run:?}");
+    assert_eq!(calls, ["ip-blocks.list"]);
+}
+
+// A32
+#[tokio::test(start_paused = true)]
+async fn blocks_of_another_cluster_are_never_used_whatever_the_filter_does() {
+    for filter in [TagFilter::Ignore, TagFilter::Or] {
+        let world = World::with_service();
+        let foreign = world
+            .sim
+            .add_block(BlockSpec::of_service("another", "shop", "checkout").network(NETWORK));
+        let marked = world.sim.add_block(BlockSpec::marked("another").network(NETWORK));
+        world.sim.set_behaviour(|behaviour| behaviour.tag_filter = filter);
+        let before = (world.sim.block(&foreign), world.sim.block(&marked));
+        world.run(KEY).await.settled();
+        world.delete(KEY);
+        world.run(KEY).await.settled();
+        world.forget(KEY);
+        world.sweep().await;
+        assert_eq!((world.sim.block(&foreign), world.sim.block(&marked)), before);
+        assert_eq!(world.sim.blocks().len(), 2);
+    }
+}
+
+// A34
+#[tokio::test(start_paused = true)]
+async fn a_block_on_a_former_network_is_told_of_and_released_from_there() {
+    let mut world = World::with_service();
+    world.run(KEY).await.settled();
+    world.sim.add_network(NetworkSpec::new("new").id("0000000000000000000000bb"));
+    world.restart_with(&[
+        ("PNAP_LOCATION", "NLD"),
+        ("PNAP_LOAD_BALANCER", "kube-vip://0000000000000000000000bb"),
+    ]);
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.complaint().contains(NETWORK), "{run:?}");
+    assert!(run.complaint().contains("0000000000000000000000bb"), "{run:?}");
+    assert_eq!(calls, ["ip-blocks.list"]);
+    world.delete(KEY);
+    world.run(KEY).await.settled();
+    world.forget(KEY);
+    world.sweep().await;
+    assert!(world.sim.blocks().is_empty());
+}
+
+// A38: what the vendor's manager leaves.
+#[tokio::test(start_paused = true)]
+async fn what_the_vendor_s_manager_left_is_taken_over() {
+    let world = World::new();
+    for key in ["shop/one", "shop/two"] {
+        world.add(key);
+        let name = key.split_once('/').unwrap().1;
+        let spec = BlockSpec::of_service(CLUSTER, "shop", name).attached(NETWORK, "PUBLIC_NETWORK");
+        world.sim.add_block(spec);
+    }
+    world.set_field("shop/one", &third_address(&world, 0));
+    let one = world.service("shop/one");
+    let (run, calls) = world.calls_of(world.run("shop/one")).await;
+    assert_eq!(run.addresses(), [third_address(&world, 0)]);
+    assert_eq!(calls, ["ip-blocks.list"]);
+    assert_eq!(world.service("shop/one"), one);
+
+    world.set_field("shop/two", &third_address(&world, 1));
+    world.edit("shop/two", |service| {
+        service.status = Some(status(vec![LoadBalancerIngress::default()]));
+    });
+    assert_eq!(world.run("shop/two").await.addresses(), [third_address(&world, 1)]);
+    world.sim.add_block(BlockSpec::marked(CLUSTER).attached(NETWORK, "PUBLIC_NETWORK"));
+    world.sweep().await;
+    assert_eq!(world.sim.blocks().len(), 2);
+}
+
+fn status(ingress: Vec<LoadBalancerIngress>) -> ServiceStatus {
+    ServiceStatus {
+        load_balancer: Some(LoadBalancerStatus {
+            ingress: Some(ingress),
+        }),
+        ..ServiceStatus::default()
+    }
+}
+
+// A39
+#[tokio::test(start_paused = true)]
+async fn an_empty_pool_is_told_in_the_api_s_words_and_frees_the_claim() {
+    let world = World::with_service();
+    let fault = Fault::operation("ip-blocks.create").always();
+    world.sim.faults().add(fault.answer(bowline_phoenixnap_sim::kit::Canned::json(
+        406,
+        r#"{"message":"No /29 is left in NLD."}"#,
+    )));
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.complaint().contains("No /29 is left in NLD."), "{run:?}");
+    assert!(!calls.contains(&"public-networks.attach".to_owned()));
+    assert_eq!(world.claim(KEY), None);
+    world.sim.faults().clear();
+    let run = world.run(KEY).await.settled();
+    assert_eq!(run.waited, Duration::ZERO, "nobody waits for a purchase that was refused");
+}
+
+// A40
+#[tokio::test(start_paused = true)]
+async fn somebody_faster_with_a_tag_name_is_no_error() {
+    let world = World::with_service();
+    let fault = Fault::operation("tags.create").nth(2);
+    world.sim.faults().add(fault.status_after(409));
+    world.run(KEY).await.settled();
+}
+
+#[tokio::test(start_paused = true)]
+async fn tag_names_that_an_operator_removed_are_made_again_for_the_next_purchase() {
+    let world = World::with_service();
+    world.add("shop/search");
+    world.run(KEY).await.settled();
+    world.sim.remove_tag("serviceName");
+    let (run, calls) = world.calls_of(world.run("shop/search")).await;
+    run.settled();
+    assert_eq!(calls.iter().filter(|call| *call == "ip-blocks.create").count(), 2, "{calls:?}");
+    assert_eq!(calls.iter().filter(|call| *call == "tags.create").count(), 1, "{calls:?}");
+}
+
+// A42
+#[tokio::test(start_paused = true)]
+async fn an_ipv6_service_gets_nothing_and_a_dual_one_an_ipv4_address() {
+    let world = World::with_service();
+    let families = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect());
+    world.edit(KEY, |service| service.spec.as_mut().unwrap().ip_families = families(&["IPv6"]));
+    assert!(world.run(KEY).await.complaint().contains("IPv6 only"));
+    assert!(world.sim.blocks().is_empty());
+    world.edit(KEY, |service| {
+        service.spec.as_mut().unwrap().ip_families = families(&["IPv6", "IPv4"]);
+    });
+    let run = world.run(KEY).await.settled();
+    assert!(run.notes.iter().any(|note| note.reason == "IPv4Only"));
+}
+
+// A44
+#[tokio::test(start_paused = true)]
+async fn the_ports_that_kube_vip_wrote_into_the_status_stay() {
+    let world = World::with_service();
+    let address = world.run(KEY).await.addresses().remove(0);
+    world.edit(KEY, |service| {
+        service.status = Some(status(vec![LoadBalancerIngress {
+            ip: Some(address.clone()),
+            ip_mode: Some("VIP".to_owned()),
+            ports: Some(vec![PortStatus {
+                port: 443,
+                protocol: "TCP".to_owned(),
+                error: None,
+            }]),
+            ..LoadBalancerIngress::default()
+        }]));
+    });
+    world.annotate(KEY, "kube-vip.io/vipHost", "node-2");
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert_eq!(calls, ["ip-blocks.list"]);
+    let Outcome::Settled(status) = run.outcome else {
+        panic!("{run:#?}")
+    };
+    assert_eq!(status.ingress[0].ports[0].port, 443);
+    assert!(status.ingress[0].ip_mode.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_network_is_named_as_the_reason() {
+    let world = World::with_service();
+    for _ in 0..10 {
+        world.sim.add_block(BlockSpec::new().network(NETWORK));
+    }
+    let run = world.run(KEY).await;
+    assert!(run.complaint().contains("takes no more"), "{run:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_blocks_of_one_service_are_left_to_a_person_and_all_of_them_are_released() {
+    let world = World::with_service();
+    for _ in 0..2 {
+        world.sim.add_block(BlockSpec::of_service(CLUSTER, "shop", "checkout").network(NETWORK));
+    }
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    for block in world.sim.blocks() {
+        assert!(run.complaint().contains(&block.id), "{run:?}");
+    }
+    assert_eq!(calls, ["ip-blocks.list"]);
+    world.delete(KEY);
+    world.run(KEY).await.settled();
+    assert!(world.sim.blocks().iter().all(|block| block.has_tag("delete", Some("true"))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_on_a_server_is_never_attached() {
+    let world = World::with_service();
+    let block = world.sim.add_block(BlockSpec::of_service(CLUSTER, "shop", "checkout"));
+    world.sim.assign_block(
+        &block,
+        Some(Assignment {
+            resource_id: Some("s1".to_owned()),
+            resource_type: Some("server".to_owned()),
+        }),
+    );
+    let run = world.run(KEY).await;
+    assert!(run.complaint().contains("server"), "{run:?}");
+}

@@ -1,0 +1,143 @@
+//! Servers as machines.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{
+    CloudProvider, InstanceAnswer, InstanceQuery, InstanceResult, Node, PowerState, Purpose,
+};
+use bowline_phoenixnap_sim::kit::Fault;
+use bowline_phoenixnap_sim::{ServerSpec, ServerStatus};
+
+use crate::world::World;
+
+async fn ask(world: &World, name: &str, id: Option<&str>, purpose: Purpose) -> InstanceResult {
+    let node = Arc::new(Node {
+        provider_id: id.map(Into::into),
+        ..Node::named(name)
+    });
+    let instances = world.cloud.instances().unwrap();
+    instances.instances(&[InstanceQuery { node, purpose }]).await.remove(0)
+}
+
+// A14, A15
+#[tokio::test(start_paused = true)]
+async fn a_server_is_found_by_its_hostname_in_any_case_and_needs_a_private_address() {
+    let world = World::new();
+    let public = ["192.0.2.71", "2001:db8:7::71"];
+    let server = |spec: ServerSpec| spec.instance_type("s3.c3.large").private(["10.9.0.3"]);
+    let id = world.sim.add_server(server(ServerSpec::new("Worker-NLD-03")).public(public));
+    let (answer, calls) = world
+        .calls_of(ask(&world, "worker-nld-03", None, Purpose::Metadata))
+        .await;
+    let Ok(InstanceAnswer::Present(instance)) = answer else {
+        panic!("{answer:?}")
+    };
+    let metadata = instance.metadata;
+    assert_eq!(calls, ["servers.list"]);
+    assert_eq!(metadata.provider_id.as_deref(), Some(format!("phoenixnap://{id}").as_str()));
+    assert_eq!(metadata.instance_type, "s3.c3.large");
+    assert_eq!((metadata.region.as_str(), metadata.zone.as_str()), ("NLD", ""));
+    let addresses: Vec<&str> = metadata.addresses.iter().map(|it| it.address.as_str()).collect();
+    assert_eq!(addresses, ["Worker-NLD-03", "192.0.2.71", "2001:db8:7::71", "10.9.0.3"]);
+
+    let world = World::new();
+    world.sim.add_server(server(ServerSpec::new("quiet")).private_only());
+    let answer = ask(&world, "quiet", None, Purpose::Metadata).await;
+    assert!(matches!(answer, Ok(InstanceAnswer::Present(_))), "{answer:?}");
+    world.sim.add_server(ServerSpec::new("odd").private::<String>([]));
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    let error = ask(&world, "odd", None, Purpose::Metadata).await.unwrap_err();
+    assert!(error.to_string().contains("no private IP address"), "{error}");
+}
+
+// A16
+#[tokio::test(start_paused = true)]
+async fn a_hostname_that_two_servers_have_is_no_guess() {
+    let world = World::new();
+    let one = world.sim.add_server(ServerSpec::new("db"));
+    let two = world.sim.add_server(ServerSpec::new("db"));
+    let error = ask(&world, "db", None, Purpose::Metadata).await.unwrap_err().to_string();
+    assert!(error.contains(&one) && error.contains(&two), "{error}");
+    world.sim.set_server_status(&one, ServerStatus::Deleting);
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    let Ok(InstanceAnswer::Present(instance)) = ask(&world, "db", None, Purpose::Metadata).await else {
+        panic!("not found")
+    };
+    assert!(instance.metadata.provider_id.unwrap().ends_with(&two));
+}
+
+// A17, A18
+#[tokio::test(start_paused = true)]
+async fn a_server_that_answers_403_is_gone_only_if_the_list_does_not_have_it() {
+    let world = World::new();
+    let id = world.sim.add_server(ServerSpec::new("w9"));
+    let provider_id = format!("phoenixnap://{id}");
+    let ask = || ask(&world, "w9", Some(&provider_id), Purpose::Existence);
+    let fault = world.sim.faults().add(Fault::operation("servers.read").always().status(403));
+    let error = ask().await.unwrap_err();
+    assert!(error.to_string().contains("the list of servers has it"), "{error}");
+    let list = world.sim.faults().add(Fault::operation("servers.list").always().status(403));
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    assert!(ask().await.is_err());
+    world.sim.faults().remove(list);
+    world.sim.faults().remove(fault);
+    world.sim.remove_server(&id);
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    let (answer, calls) = world.calls_of(ask()).await;
+    assert!(matches!(answer, Ok(InstanceAnswer::Absent(_))), "{answer:?}");
+    assert_eq!(calls, ["servers.read", "servers.list"]);
+}
+
+// A19
+#[tokio::test(start_paused = true)]
+async fn only_a_powered_off_server_is_off() {
+    let world = World::new();
+    let id = world.sim.add_server(ServerSpec::new("w1"));
+    let provider_id = format!("phoenixnap://{id}");
+    for (status, expected) in [
+        (ServerStatus::PoweredOff, PowerState::Off),
+        (ServerStatus::Error, PowerState::On),
+        (ServerStatus::Reserved, PowerState::On),
+        (ServerStatus::Rebooting, PowerState::On),
+        (ServerStatus::Deleting, PowerState::On),
+    ] {
+        world.sim.set_server_status(&id, status);
+        let answer = ask(&world, "w1", Some(&provider_id), Purpose::Existence).await;
+        let Ok(InstanceAnswer::Present(instance)) = answer else {
+            panic!("{answer:?}")
+        };
+        assert_eq!(instance.power, expected);
+    }
+}
+
+// A20
+#[tokio::test(start_paused = true)]
+async fn a_node_of_another_cloud_costs_no_call_and_is_left_alone() {
+    let world = World::new();
+    let (answer, calls) = world
+        .calls_of(ask(&world, "w1", Some("openstack:///abc"), Purpose::Existence))
+        .await;
+    assert!(matches!(answer, Ok(InstanceAnswer::Foreign)), "{answer:?}");
+    assert!(calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_hundred_servers_and_fifty_nodes_are_one_list() {
+    let world = World::new();
+    let ids = world.sim.add_servers("n", 500);
+    let queries: Vec<InstanceQuery> = ids
+        .iter()
+        .take(50)
+        .map(|id| InstanceQuery {
+            node: Arc::new(Node {
+                provider_id: Some(format!("phoenixnap://{id}").into()),
+                ..Node::named(id)
+            }),
+            purpose: Purpose::Metadata,
+        })
+        .collect();
+    let instances = world.cloud.instances().unwrap();
+    let (answers, calls) = world.calls_of(instances.instances(&queries)).await;
+    assert!(answers.iter().all(|answer| matches!(answer, Ok(InstanceAnswer::Present(_)))));
+    assert_eq!(calls, ["servers.list"]);
+}

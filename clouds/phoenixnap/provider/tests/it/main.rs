@@ -1,0 +1,11 @@
+//! The provider against its simulator, in memory and under a stopped clock.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod claims;
+mod create;
+mod faults;
+mod instances;
+mod release;
+mod tokens;
+mod world;

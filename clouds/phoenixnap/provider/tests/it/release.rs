@@ -1,0 +1,167 @@
+//! Services that go, and the sweeper.
+
+use std::time::Duration;
+
+use bowline_phoenixnap_sim::kit::Fault;
+use bowline_phoenixnap_sim::{BlockSpec, BlockStatus};
+
+use crate::world::{CLUSTER, NETWORK, World};
+
+const KEY: &str = "shop/checkout";
+
+async fn ready() -> World {
+    let world = World::with_service();
+    world.run(KEY).await.settled();
+    world
+}
+
+// A25
+#[tokio::test(start_paused = true)]
+async fn a_deleted_service_s_block_is_marked_and_then_taken_away() {
+    let world = ready().await;
+    let block = world.sim.blocks()[0].id.clone();
+    world.sim.add_tag("team");
+    world.sim.edit_block(&block, |block| {
+        block.tags.push(bowline_phoenixnap_sim::Tag::new("team", "blue"));
+    });
+    world.sim.set_behaviour(|behaviour| behaviour.detach_time = Duration::from_secs(5));
+    world.delete(KEY);
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    let run = run.settled();
+    assert_eq!(run.waited, Duration::ZERO);
+    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.tag", "ip-blocks.list"]);
+    assert_eq!(world.field(KEY), "");
+    let tags: Vec<(String, Option<String>)> = world.sim.blocks()[0]
+        .tags
+        .iter()
+        .map(|tag| (tag.name.clone(), tag.value.clone()))
+        .collect();
+    let expected = [
+        ("usage", "cloud-provider-phoenixnap-auto"),
+        ("cluster", CLUSTER),
+        ("team", "blue"),
+        ("delete", "true"),
+    ];
+    assert_eq!(tags, expected.map(|(name, value)| (name.to_owned(), Some(value.to_owned()))));
+    world.forget(KEY);
+    let (_, calls) = world.calls_of(world.sweep()).await;
+    let mut writes = calls;
+    writes.retain(|call| call != "ip-blocks.list");
+    assert_eq!(writes, ["public-networks.detach", "ip-blocks.delete"]);
+    assert!(world.sim.blocks().is_empty());
+}
+
+// A26, one after the other: the network's lane is the loop's.
+#[tokio::test(start_paused = true)]
+async fn five_at_once_are_gone_in_time_and_nothing_is_refused() {
+    let world = World::new();
+    world.sim.set_behaviour(|behaviour| behaviour.detach_time = Duration::from_secs(5));
+    let keys: Vec<String> = (0..5).map(|index| format!("shop/s{index}")).collect();
+    for key in &keys {
+        world.add(key);
+        world.run(key).await.settled();
+    }
+    let mark = world.sim.journal().mark();
+    let begun = tokio::time::Instant::now();
+    for key in &keys {
+        world.delete(key);
+        world.run(key).await.settled();
+        world.forget(key);
+    }
+    world.sweep().await;
+    assert!(world.sim.blocks().is_empty());
+    assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());
+    for entry in world.sim.journal().since(mark) {
+        assert!(entry.status().is_some_and(|status| status < 300), "{entry:?}");
+    }
+}
+
+// A27
+#[tokio::test(start_paused = true)]
+async fn a_release_that_fails_works_on_the_same_block_until_it_is_done() {
+    let world = ready().await;
+    world.sim.faults().add(Fault::operation("ip-blocks.tag").times(3).status(500));
+    world.delete(KEY);
+    for _ in 0..3 {
+        assert!(world.run(KEY).await.complaint().contains("500"));
+    }
+    world.run(KEY).await.settled();
+    world.forget(KEY);
+    world.sweep().await;
+    assert!(world.sim.blocks().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tag_delete_that_an_operator_removed_is_made_again_for_a_release() {
+    let world = ready().await;
+    world.sim.remove_tag("delete");
+    world.delete(KEY);
+    world.run(KEY).await.settled();
+    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
+}
+
+// A31
+#[tokio::test(start_paused = true)]
+async fn a_service_of_the_same_name_gets_a_new_block_and_only_the_old_one_goes() {
+    let world = ready().await;
+    let old = world.sim.blocks()[0].id.clone();
+    world.delete(KEY);
+    world.run(KEY).await.settled();
+    world.add(KEY);
+    world.run(KEY).await.settled();
+    world.sweep().await;
+    let left = world.sim.blocks();
+    assert_eq!(left.len(), 1);
+    assert_ne!(left[0].id, old);
+    assert_eq!(left[0].status, BlockStatus::Assigned);
+}
+
+// A33
+#[tokio::test(start_paused = true)]
+async fn a_marked_block_on_a_server_is_left_alone_and_told_of() {
+    let world = World::new();
+    let block = world.sim.add_block(BlockSpec::marked(CLUSTER).attached("s1", "server"));
+    let (notes, calls) = world.calls_of(world.sweep()).await;
+    assert_eq!(calls, ["ip-blocks.list"]);
+    assert_eq!(notes.len(), 1);
+    assert_eq!(notes[0].reason, "IPBlockLeftAlone");
+    assert!(notes[0].text.contains(&block), "{notes:?}");
+}
+
+// A45
+#[tokio::test(start_paused = true)]
+async fn an_idle_run_is_one_list() {
+    let world = ready().await;
+    world.sweep().await;
+    let (notes, calls) = world.calls_of(world.sweep()).await;
+    assert_eq!(calls, ["ip-blocks.list"]);
+    assert!(notes.is_empty(), "{notes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_cannot_be_taken_off_keeps_no_other_waiting() {
+    let world = World::new();
+    let server = world.sim.add_server(bowline_phoenixnap_sim::ServerSpec::new("n1").network(NETWORK));
+    let stuck = world.sim.add_block(BlockSpec::marked(CLUSTER).network(NETWORK));
+    world.sim.add_block(BlockSpec::marked(CLUSTER).network(NETWORK));
+    let used = world.sim.block(&stuck).unwrap().cidr.network();
+    let std::net::IpAddr::V4(used) = used else {
+        panic!("no IPv4 block")
+    };
+    let used = std::net::Ipv4Addr::from_bits(used.to_bits() + 4);
+    world.sim.join_network(NETWORK, &server, [used.into()]);
+    let notes = world.sweep().await;
+    let left: Vec<String> = world.sim.blocks().into_iter().map(|block| block.id).collect();
+    assert_eq!(left, [stuck]);
+    assert!(notes.iter().any(|note| note.reason == "IPBlockSweepFailed"), "{notes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_whose_service_does_not_exist_is_told_of_and_never_deleted() {
+    let world = World::new();
+    world.sim.add_block(BlockSpec::of_service(CLUSTER, "shop", "gone").network(NETWORK));
+    let (notes, calls) = world.calls_of(world.sweep()).await;
+    assert_eq!(calls, ["ip-blocks.list"]);
+    assert_eq!(notes[0].reason, "IPBlockOrphaned");
+    assert_eq!(world.sim.blocks().len(), 1);
+}
