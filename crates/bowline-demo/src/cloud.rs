@@ -10,13 +10,19 @@ use anyhow::bail;
 use bowline_cloud_kit::dataplane::Transport;
 use bowline_cloud_kit::{Entry, Journal};
 
+use crate::service::Port;
+
 #[cfg(feature = "cloudscale")]
 mod cloudscale;
+#[cfg(feature = "phoenixnap")]
+mod phoenixnap;
 
 /// Values of `--cloud-provider` that this build can play; the first one is the default.
 pub const NAMES: &[&str] = &[
     #[cfg(feature = "cloudscale")]
     "cloudscale",
+    #[cfg(feature = "phoenixnap")]
+    "phoenixnap",
 ];
 
 /// Whether a machine runs.
@@ -41,13 +47,14 @@ pub(crate) struct Machine {
 pub(crate) struct ExpectedNode {
     pub(crate) provider_id: String,
     pub(crate) instance_type: String,
-    pub(crate) zone: String,
+    /// None in a cloud without zones.
+    pub(crate) zone: Option<String>,
     pub(crate) region: String,
     /// Type and address, in any order. There may be more.
     pub(crate) addresses: Vec<(&'static str, String)>,
 }
 
-/// A place where a balancer listens.
+/// A place where a Service's address listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Listener {
     pub(crate) transport: Transport,
@@ -64,6 +71,44 @@ pub(crate) struct Hint {
     pub(crate) command: String,
 }
 
+/// How the story calls what a Service gets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Words {
+    /// What the plan creates, with its article.
+    pub(crate) made: &'static str,
+    /// What traffic comes through.
+    pub(crate) front: &'static str,
+    /// What a deleted Service waits for.
+    pub(crate) released: &'static str,
+    /// What is true some time after that.
+    pub(crate) gone: &'static str,
+}
+
+impl Words {
+    /// For a cloud that has load balancers.
+    pub(crate) const BALANCER: Self = Self {
+        made: "a balancer",
+        front: "balancer",
+        released: "the balancer is gone",
+        gone: "the balancer is gone",
+    };
+}
+
+/// An address that a machine announces, so that all traffic for it arrives there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Announcement {
+    pub(crate) address: IpAddr,
+    /// The machine's name.
+    pub(crate) machine: String,
+    pub(crate) ports: Vec<Port>,
+}
+
+/// The network of a cloud that has no load balancers.
+pub(crate) trait Announcer: Send + Sync {
+    /// Says who announces what from now on, instead of what was said before.
+    fn announce(&self, announcements: Vec<Announcement>);
+}
+
 /// A simulated cloud with three machines.
 pub(crate) trait Cloud: Send + Sync {
     /// The name for people.
@@ -71,7 +116,13 @@ pub(crate) trait Cloud: Send + Sync {
     /// The manifest whose command line starts the manager.
     fn manifest(&self) -> &'static str;
     /// Environment of the manager: where the API is, and credentials for it.
-    fn environment(&self) -> Vec<(String, String)>;
+    fn environment(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    /// The same as the file that the manifest mounts for `--cloud-config`; none if it mounts none.
+    fn config(&self) -> Option<String> {
+        None
+    }
     /// The base URL of the API.
     fn url(&self) -> String;
     /// The record of every API call.
@@ -93,13 +144,33 @@ pub(crate) trait Cloud: Send + Sync {
     /// Switches an outage of the API on or off. Traffic goes on.
     fn set_outage(&self, on: bool);
 
-    /// How many load balancers there are.
+    /// How the story calls what a Service gets.
+    fn words(&self) -> Words {
+        Words::BALANCER
+    }
+    /// Where machines announce the addresses of Services themselves; none in a cloud that has load balancers.
+    fn announcer(&self) -> Option<&dyn Announcer> {
+        None
+    }
+    /// The machine that announces the address of a Service and takes all of its traffic, if that is the way of this cloud.
+    fn announcing(&self) -> Option<Machine> {
+        self.announcer()?;
+        let targets = self.targets();
+        let mut machines = self.machines().into_iter();
+        machines.find(|machine| targets.contains(&machine.address))
+    }
+    /// What costs money now, where somebody should watch it.
+    fn bill(&self) -> Option<String> {
+        None
+    }
+
+    /// How many load balancers, or what stands for them, there are.
     fn balancers(&self) -> usize;
-    /// The addresses that balancers send traffic to, without repetition.
+    /// The machines' addresses that traffic is sent to, without repetition.
     fn targets(&self) -> Vec<IpAddr>;
-    /// Every place where a balancer listens.
+    /// Every place where a Service's address listens.
     fn listeners(&self) -> Vec<Listener>;
-    /// Where a balancer's listener really is; none while it does not listen.
+    /// Where such a place really is; none while nothing listens.
     fn listener(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
         let wanted = SocketAddr::new(address, port);
         let listeners = self.listeners().into_iter();
@@ -122,9 +193,36 @@ pub(crate) async fn start(name: &str, seed: u64) -> anyhow::Result<Arc<dyn Cloud
     match name {
         #[cfg(feature = "cloudscale")]
         "cloudscale" => Ok(Arc::new(cloudscale::Cloudscale::start(seed).await?)),
+        #[cfg(feature = "phoenixnap")]
+        "phoenixnap" => Ok(Arc::new(phoenixnap::PhoenixNap::start(seed).await?)),
         other => bail!("this demo was built without the cloud `{other}` (see the features of its crate)"),
     }
 }
 
 /// Names of the machines to begin with.
 pub(crate) const MACHINES: [&str; 3] = ["demo-node-1", "demo-node-2", "demo-node-3"];
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A request in a journal, for what a cloud makes of it.
+    pub(super) fn entry(method: http::Method, path: &str, body: Option<serde_json::Value>) -> Entry {
+        Entry {
+            seq: 0,
+            at: Duration::ZERO,
+            method,
+            path: path.to_owned(),
+            operation: String::new(),
+            query: Vec::new(),
+            body,
+            write: true,
+            lanes: Vec::new(),
+            in_flight_with: Vec::new(),
+            outcome: None,
+            handled: None,
+        }
+    }
+}

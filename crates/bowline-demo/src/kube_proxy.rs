@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use crate::api::{Api, Change, follow};
 use crate::cloud::{Cloud, Machine, Power};
 use crate::narrative::Narrator;
+use crate::service;
 use crate::workload::{self, Answer, Responder};
 
 /// Something that is to be open on every node.
@@ -27,27 +28,17 @@ pub(crate) async fn run(
     machines: watch::Receiver<Vec<Machine>>,
     narrator: Narrator,
 ) {
-    let openings = watch::Sender::new(BTreeSet::new());
-    let wanted = openings.subscribe();
+    let sender = watch::Sender::new(BTreeSet::new());
+    let wanted = sender.subscribe();
     let mut services = BTreeMap::new();
     let watching = follow(api, "/api/v1/services", |change: Change<'_>| {
-        note(&mut services, &change);
-        openings.send_replace(services.values().flatten().copied().collect());
+        change.keep(&mut services, |service| Some(openings(service)));
+        sender.send_replace(services.values().flatten().copied().collect());
     });
     tokio::select! {
         biased;
         () = open(wanted, machines, &*cloud, &narrator) => {}
         () = watching => {}
-    }
-}
-
-fn note(services: &mut BTreeMap<String, Vec<Opening>>, change: &Change<'_>) {
-    let uid = |service: &Value| service["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-    if let Some(old) = change.old {
-        services.remove(&uid(old));
-    }
-    if let Some(new) = change.new {
-        services.insert(uid(new), openings(new));
     }
 }
 
@@ -57,22 +48,18 @@ fn openings(service: &Value) -> Vec<Opening> {
     if !matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer")) {
         return Vec::new();
     }
-    let opening = |answer, port: &Value| {
-        let port = port.as_u64().and_then(|port| u16::try_from(port).ok())?;
-        (port != 0).then_some(Opening { answer, port })
-    };
-    let ports = spec["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let ports = ports.iter().filter_map(|port| {
-        let answer = match port["protocol"].as_str() {
-            Some("UDP") => Answer::Echo,
-            Some("SCTP") => return None,
-            _ => Answer::Greeting,
-        };
-        opening(answer, &port["nodePort"])
+    let ports = service::ports(service).into_iter().map(|port| Opening {
+        answer: match port.transport {
+            Transport::Tcp => Answer::Greeting,
+            Transport::Udp => Answer::Echo,
+        },
+        port: port.node_port,
     });
-    ports
-        .chain(opening(Answer::Health, &spec["healthCheckNodePort"]))
-        .collect()
+    let health = service::number(&spec["healthCheckNodePort"]).map(|port| Opening {
+        answer: Answer::Health,
+        port,
+    });
+    ports.chain(health).collect()
 }
 
 /// Keeps the openings of all running machines as they should be.

@@ -1,14 +1,14 @@
 //! The demo: a cluster, a simulated cloud and the manager between them, in one process.
 //!
-//! The parts: [`control_plane`] is the API server, [`cloud`] the simulated cloud, [`kubelet`] and [`kube_proxy`] stand in
-//! for what runs on nodes, [`workload`] answers visitors, and [`manager`] is the manager itself, started with the command
+//! The parts: [`control_plane`] is the API server, [`cloud`] the simulated cloud, [`kubelet`], [`kube_proxy`] and, where the
+//! cloud has no balancers, [`kube_vip`] stand in for what runs on nodes, [`workload`] answers visitors, and [`manager`] is the manager itself, started with the command
 //! line of the deployed manifest. [`stage`] starts and stops them, [`story`] is what happens, [`reporter`] tells it.
 
 #![cfg_attr(
-    not(feature = "cloudscale"),
+    not(all(feature = "cloudscale", feature = "phoenixnap")),
     allow(
         unused,
-        reason = "without any cloud nobody uses the parts; it says so when it is run"
+        reason = "without all clouds some parts are used by nobody; without any it says so when it is run"
     )
 )]
 
@@ -17,11 +17,13 @@ mod args;
 mod cloud;
 mod control_plane;
 mod kube_proxy;
+mod kube_vip;
 mod kubelet;
 mod loopback;
 mod manager;
 mod narrative;
 mod reporter;
+mod service;
 mod stage;
 mod story;
 mod tour;

@@ -12,7 +12,7 @@ use bowline::args::{self, Invocation, LoggingOptions};
 use bowline::commands::{self, Surroundings};
 use bowline::logging;
 use bowline_cloud_provider::Environment;
-use bowline_cloud_provider::plan::{PlanReport, render_text};
+use bowline_cloud_provider::plan::{PlanReport, ReportedStep, render_text};
 use bowline_manager::Identity;
 use jiff::Timestamp;
 use serde::Deserialize as _;
@@ -29,6 +29,8 @@ pub(crate) struct Manager {
     manifest: Vec<String>,
     /// What a local run needs besides.
     local: Vec<String>,
+    /// The one of them that names the cloud's file, if the cloud has one.
+    config: Option<String>,
     environment: Environment,
     seed: u64,
     url: String,
@@ -47,12 +49,17 @@ impl Plan {
         render_text(&self.0)
     }
 
-    /// How many changes it would make in the cloud. The others are annotations of Kubernetes objects.
+    /// How many changes it would make in the cloud. The others are to Kubernetes objects.
     pub(crate) fn cloud_changes(&self) -> usize {
         let waves = self.0.iter().flat_map(|report| &report.waves);
         let steps = waves.flat_map(|wave| &wave.steps);
-        steps.filter(|step| !step.label.starts_with("annotate-")).count()
+        steps.filter(|step| !is_for_kubernetes(step)).count()
     }
+}
+
+/// Those steps run one by one for each object.
+fn is_for_kubernetes(step: &ReportedStep) -> bool {
+    step.lanes.iter().any(|lane| lane.starts_with("kubernetes/"))
 }
 
 /// Where the log goes.
@@ -62,14 +69,23 @@ pub(crate) enum Log {
 }
 
 impl Manager {
-    pub(crate) fn start(cloud: &dyn Cloud, kubeconfig: &Path, log: Log, seed: u64) -> anyhow::Result<Self> {
+    /// Starts it for a cloud. `directory` is for files that may vanish with the demo.
+    pub(crate) fn start(
+        cloud: &dyn Cloud,
+        directory: &Path,
+        kubeconfig: &Path,
+        log: Log,
+        seed: u64,
+    ) -> anyhow::Result<Self> {
         let manifest = command(cloud.manifest())?;
+        let config = config_flag(cloud, directory)?;
         let port = free_port()?;
-        let local = vec![
+        let mut local = vec![
             format!("--kubeconfig={}", kubeconfig.display()),
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
         ];
+        local.extend(config.clone());
         let environment: Environment = cloud.environment().into_iter().collect();
         let line: Vec<String> = manifest.iter().chain(&local).cloned().collect();
         let options = match args::read(&line) {
@@ -94,6 +110,7 @@ impl Manager {
         Ok(Self {
             manifest,
             local,
+            config,
             environment,
             seed,
             url: format!("https://127.0.0.1:{port}"),
@@ -122,7 +139,7 @@ impl Manager {
     pub(crate) async fn plan(&self, master: &str, namespace: &str, name: &str) -> anyhow::Result<Plan> {
         let (program, flags) = self.manifest.split_first().context("no command")?;
         let mut line = vec![program.clone(), "plan".to_owned()];
-        line.extend(flags.iter().cloned());
+        line.extend(flags.iter().chain(&self.config).cloned());
         line.push(format!("--master={master}"));
         line.push(format!("--service={namespace}/{name}"));
         let (options, plan) = match args::read(&line) {
@@ -193,6 +210,16 @@ fn command(manifest: &str) -> anyhow::Result<Vec<String>> {
         }
     }
     bail!("the manifest has no command")
+}
+
+/// Writes the file that the manifest mounts, and gives the flag that names it.
+fn config_flag(cloud: &dyn Cloud, directory: &Path) -> anyhow::Result<Option<String>> {
+    let Some(contents) = cloud.config() else {
+        return Ok(None);
+    };
+    let path = directory.join("cloud-config");
+    std::fs::write(&path, contents).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(Some(format!("--cloud-config={}", path.display())))
 }
 
 /// A port that is free now. Somebody may take it before the manager does, which then says so.

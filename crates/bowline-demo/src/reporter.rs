@@ -8,7 +8,7 @@ use bowline_cloud_kit::{Entry, Outcome};
 use serde_json::Value;
 
 use crate::api::{Api, Change, follow};
-use crate::cloud::{Cloud, Listener};
+use crate::cloud::{Cloud, Listener, Words};
 use crate::narrative::Narrator;
 
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -23,11 +23,12 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// Reports on everything. Never returns; drop it to stop.
 pub(crate) async fn run(api: Api, cloud: Arc<dyn Cloud>, narrator: Narrator) {
     let tell = |lines: Vec<String>| lines.iter().for_each(|line| narrator.tell(line));
+    let words = cloud.words();
     let nodes = follow(api.clone(), "/api/v1/nodes", |change: Change<'_>| {
         tell(node(&change))
     });
     let services = follow(api.clone(), "/api/v1/services", |change: Change<'_>| {
-        tell(service(&change));
+        tell(service(&change, &words));
     });
     let events = follow(api, "/api/v1/events", |change: Change<'_>| {
         tell(
@@ -68,12 +69,7 @@ fn node(change: &Change<'_>) -> Vec<String> {
 }
 
 fn identity(node: &Value) -> String {
-    let label = |name: &str| {
-        node["metadata"]["labels"][name]
-            .as_str()
-            .unwrap_or("?")
-            .to_owned()
-    };
+    let label = |name: &str| node["metadata"]["labels"][name].as_str();
     let addresses = node["status"]["addresses"].as_array().map(Vec::as_slice);
     let addresses: Vec<_> = addresses
         .unwrap_or_default()
@@ -81,17 +77,20 @@ fn identity(node: &Value) -> String {
         .filter(|address| address["type"] != "Hostname")
         .filter_map(|address| address["address"].as_str())
         .collect();
+    let place = match label("topology.kubernetes.io/zone") {
+        Some(zone) => format!("zone {zone}"),
+        None => format!("region {}", label("topology.kubernetes.io/region").unwrap_or("?")),
+    };
     format!(
-        "{}, {}, zone {}, {}",
+        "{}, {}, {place}, {}",
         node["spec"]["providerID"].as_str().unwrap_or("?"),
-        label("node.kubernetes.io/instance-type"),
-        label("topology.kubernetes.io/zone"),
+        label("node.kubernetes.io/instance-type").unwrap_or("?"),
         addresses.join(" ")
     )
 }
 
 /// What a change of a Service says.
-fn service(change: &Change<'_>) -> Vec<String> {
+fn service(change: &Change<'_>, words: &Words) -> Vec<String> {
     let Some(subject) = change.new.or(change.old) else {
         return Vec::new();
     };
@@ -111,7 +110,8 @@ fn service(change: &Change<'_>) -> Vec<String> {
     }
     if old["metadata"]["deletionTimestamp"].is_null() && !new["metadata"]["deletionTimestamp"].is_null() {
         lines.push(format!(
-            "service {name} is being deleted, its finalizer holds it until the balancer is gone"
+            "service {name} is being deleted, its finalizer holds it until {}",
+            words.released
         ));
     }
     let (before, after) = (addresses(old), addresses(new));
@@ -176,6 +176,7 @@ async fn changes(cloud: &dyn Cloud, narrator: &Narrator) {
     let mut mark = cloud.journal().mark();
     let mut waiting: Vec<u64> = Vec::new();
     let mut listeners = BTreeSet::new();
+    let mut bill = cloud.bill();
     loop {
         let next = cloud.journal().mark();
         let fresh = cloud.journal().since(mark).into_iter();
@@ -202,6 +203,11 @@ async fn changes(cloud: &dyn Cloud, narrator: &Narrator) {
             }
         }
         listeners = found;
+        let now = cloud.bill();
+        if let Some(text) = now.as_ref().filter(|_| now != bill) {
+            narrator.tell(format!("bill    {text}"));
+        }
+        bill = now;
         tokio::time::sleep(PERIOD).await;
     }
 }
@@ -282,18 +288,13 @@ mod tests {
 
     #[test]
     fn a_service_tells_its_address_once() {
+        let told = |old: &Value, new: &Value| service(&updated(old, new), &Words::BALANCER);
         let old = json!({ "metadata": { "name": "web" }, "spec": { "type": "LoadBalancer" } });
         let mut new = old.clone();
         new["status"]["loadBalancer"]["ingress"] = json!([{ "ip": "127.20.0.2" }, { "hostname": "b" }]);
-        assert_eq!(
-            service(&updated(&old, &new)),
-            ["service web has the address 127.20.0.2 and b"]
-        );
-        assert!(service(&updated(&new, &new)).is_empty());
-        assert_eq!(
-            service(&updated(&new, &old)),
-            ["service web has no address any more"]
-        );
+        assert_eq!(told(&old, &new), ["service web has the address 127.20.0.2 and b"]);
+        assert!(told(&new, &new).is_empty());
+        assert_eq!(told(&new, &old), ["service web has no address any more"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::cloud::{self, Cloud};
 use crate::control_plane::{ControlPlane, Kind};
 use crate::manager::{Log, Manager};
 use crate::narrative::Narrator;
-use crate::{kube_proxy, kubelet, reporter};
+use crate::{kube_proxy, kube_vip, kubelet, reporter};
 
 /// How long the manager may take to end, so that all is over 2 s after Ctrl-C.
 const MANAGER_DEADLINE: Duration = Duration::from_millis(1200);
@@ -66,7 +66,8 @@ impl Stage {
 
         let machines = watch::Sender::new(Vec::new());
         let seen = machines.subscribe();
-        let actors = vec![
+        let announced = machines.subscribe();
+        let mut actors = vec![
             spawn(reporter::run(api.clone(), Arc::clone(&cloud), narrator.clone())),
             spawn(kube_proxy::run(
                 api.clone(),
@@ -74,14 +75,36 @@ impl Stage {
                 seen,
                 narrator.clone(),
             )),
-            spawn(kubelet::run(api, Arc::clone(&cloud), machines, narrator.clone())),
+            spawn(kubelet::run(
+                api.clone(),
+                Arc::clone(&cloud),
+                machines,
+                narrator.clone(),
+            )),
         ];
+        if cloud.announcer().is_some() {
+            narrator.tell(
+                "the cloud has no load balancers: a stand-in for kube-vip announces addresses from nodes",
+            );
+            actors.push(spawn(kube_vip::run(
+                api,
+                Arc::clone(&cloud),
+                announced,
+                narrator.clone(),
+            )));
+        }
         let log = if args.logs {
             Log::Stderr
         } else {
             Log::File(directory.path().join("manager.log"))
         };
-        let manager = Manager::start(&*cloud, control_plane.kubeconfig(), log, args.seed)?;
+        let manager = Manager::start(
+            &*cloud,
+            directory.path(),
+            control_plane.kubeconfig(),
+            log,
+            args.seed,
+        )?;
         narrator.tell(
             "the manager starts, with the command line of our own manifest and what a local run needs:",
         );

@@ -12,6 +12,7 @@ use crate::stage::Stage;
 use crate::visitor;
 use crate::what_if::WhatIf;
 
+mod announced;
 mod checks;
 mod upheaval;
 
@@ -40,7 +41,7 @@ pub(crate) async fn whole(stage: &Stage) -> anyhow::Result<()> {
     let address = beginning(stage).await?;
     nothing_is_written_without_need(stage).await?;
     upheaval::port_is_added(stage, address).await?;
-    upheaval::server_is_stopped(stage).await?;
+    upheaval::server_is_stopped(stage, address).await?;
     upheaval::server_is_deleted(stage, address).await?;
     upheaval::outage_is_survived(stage, address).await?;
     upheaval::service_is_deleted(stage, address).await
@@ -90,7 +91,10 @@ async fn plan_is_shown(stage: &Stage) -> anyhow::Result<usize> {
     };
     checks::verdict(
         stage,
-        "the plan creates a balancer and has not touched the cloud",
+        &format!(
+            "the plan creates {} and has not touched the cloud",
+            stage.cloud().words().made
+        ),
         result,
     )
 }
@@ -145,8 +149,11 @@ async fn service_gets_its_address(stage: &Stage) -> anyhow::Result<IpAddr> {
     .await
 }
 
-/// Visits until each machine that runs has answered.
+/// Visits until each machine that runs has answered, or the one that has all the traffic.
 async fn all_machines_answer(stage: &Stage, address: IpAddr, port: u16) -> anyhow::Result<()> {
+    if stage.cloud().announcer().is_some() {
+        return announced::announcing_machine_answers(stage, address, port).await;
+    }
     let what = format!("all servers answer at {address}:{port}");
     let mut answered = BTreeSet::new();
     checks::check(stage, &what, async || {
@@ -201,5 +208,6 @@ async fn nothing_is_written_without_need(stage: &Stage) -> anyhow::Result<()> {
         stage,
         "nothing is written, neither to the cloud nor to the Service",
         result.await,
-    )
+    )?;
+    announced::entry_is_kept(stage).await
 }

@@ -38,7 +38,8 @@ pub(crate) fn print(stage: &Stage, address: IpAddr) {
 
     narrator.chapter("Things to try; what follows is told here");
     let mut hints = port_hints(stage.control_plane().plain_url().as_deref());
-    if let Some(machine) = stage.cloud().machines().last() {
+    let machine = stage.cloud().announcing();
+    if let Some(machine) = machine.or_else(|| stage.cloud().machines().pop()) {
         hints.extend(stage.cloud().hints(&machine.name));
     }
     hints.push(Hint {

@@ -21,6 +21,19 @@ pub(crate) struct Change<'a> {
     pub(crate) new: Option<&'a Value>,
 }
 
+impl Change<'_> {
+    /// Keeps what is derived from each object, by its UID.
+    pub(crate) fn keep<T>(&self, kept: &mut BTreeMap<String, T>, derive: impl Fn(&Value) -> Option<T>) {
+        let uid = |object: &Value| object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+        if let Some(old) = self.old {
+            kept.remove(&uid(old));
+        }
+        if let Some((new, derived)) = self.new.and_then(|new| Some((new, derive(new)?))) {
+            kept.insert(uid(new), derived);
+        }
+    }
+}
+
 /// Calls `tell` for everything that is there and for every change after that. Never returns; drop it to stop.
 pub(crate) async fn follow(api: Api, collection: &str, mut tell: impl FnMut(Change<'_>)) {
     let mut known = Known::default();

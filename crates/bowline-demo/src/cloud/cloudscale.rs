@@ -133,7 +133,7 @@ impl Cloud for Cloudscale {
             addresses: internal.chain(external).chain([name]).collect(),
             instance_type: server.flavor.clone(),
             region: region_of(&server.zone).to_owned(),
-            zone: server.zone,
+            zone: Some(server.zone),
         })
     }
 
@@ -301,24 +301,8 @@ fn detail(body: &serde_json::Map<String, Value>) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::super::tests::entry;
     use super::*;
-
-    fn entry(method: Method, path: &str, body: Option<Value>) -> Entry {
-        Entry {
-            seq: 0,
-            at: Duration::ZERO,
-            method,
-            path: path.to_owned(),
-            operation: String::new(),
-            query: Vec::new(),
-            body,
-            write: true,
-            lanes: Vec::new(),
-            in_flight_with: Vec::new(),
-            outcome: None,
-            handled: None,
-        }
-    }
 
     #[test]
     fn changes_are_told_in_the_words_of_the_cloud() {

@@ -1,14 +1,15 @@
 //! What happens to the Service and its servers later: changes, losses, an outage, the end.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use bowline_cloud_kit::dataplane::Transport;
 use serde_json::{Value, json};
 
-use super::{PATH, PORT, checks};
+use super::{PATH, PORT, announced, checks};
 use crate::api::Patch;
-use crate::cloud::{MACHINES, Power};
+use crate::cloud::{MACHINES, Machine, Power};
 use crate::reporter;
 use crate::stage::Stage;
 use crate::visitor;
@@ -17,6 +18,12 @@ use crate::visitor;
 const SECOND_PORT: u16 = 8081;
 /// Added while the cloud's API is out.
 const THIRD_PORT: u16 = 8082;
+
+/// The event of a Service that is as it should be.
+const SYNCED: &str = "EnsuredLoadBalancer";
+
+/// How long the end of a balancer may take. A cloud may look only twice a minute for what is to be given back.
+const RELEASE: Duration = Duration::from_secs(90);
 
 /// How many visits in a row must succeed for traffic to count as undisturbed: each server that is left is met.
 const VISITS: usize = 6;
@@ -54,8 +61,22 @@ async fn undisturbed(stage: &Stage, address: IpAddr, what: &str) -> anyhow::Resu
     .await
 }
 
-pub(super) async fn server_is_stopped(stage: &Stage) -> anyhow::Result<()> {
-    let [_, machine, _] = MACHINES;
+/// The machine whose loss matters most: the one that takes all traffic, where one does.
+fn victim(stage: &Stage, otherwise: &str) -> anyhow::Result<Machine> {
+    let named = || {
+        let machines = stage.cloud().machines();
+        machines.into_iter().find(|machine| machine.name == otherwise)
+    };
+    let announcing = stage.cloud().announcing();
+    announcing
+        .or_else(named)
+        .with_context(|| format!("the cloud has lost {otherwise}"))
+}
+
+pub(super) async fn server_is_stopped(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
+    let [_, second, _] = MACHINES;
+    let stopped = victim(stage, second)?;
+    let machine = stopped.name.as_str();
     stage.narrator().chapter("A server is stopped");
     stage.cloud().set_power(machine, Power::Off);
     stage
@@ -66,21 +87,24 @@ pub(super) async fn server_is_stopped(stage: &Stage) -> anyhow::Result<()> {
         ensure!(reporter::is_shut_down(&node), "it is not tainted");
         Ok(())
     })
-    .await
+    .await?;
+    if stage.cloud().announcer().is_some() {
+        announced::another_machine_answers(stage, address, &stopped).await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn server_is_deleted(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
-    let [_, _, machine] = MACHINES;
+    let [_, _, third] = MACHINES;
+    let Machine {
+        name: machine,
+        address: lost,
+        ..
+    } = &victim(stage, third)?;
     let provider_id = stage
         .cloud()
         .expected_node(machine)
         .map(|node| node.provider_id)
-        .with_context(|| format!("the cloud has lost {machine}"))?;
-    let machines = stage.cloud().machines();
-    let lost = machines
-        .iter()
-        .find(|one| one.name == machine)
-        .map(|one| one.address)
         .with_context(|| format!("the cloud has lost {machine}"))?;
     stage.narrator().chapter("Another server is deleted");
     stage.cloud().delete_machine(machine);
@@ -105,10 +129,10 @@ pub(super) async fn server_is_deleted(stage: &Stage, address: IpAddr) -> anyhow:
     checks::verdict(stage, "the cloud had said twice that the server is gone", result)?;
     checks::check(
         stage,
-        &format!("no balancer sends traffic to {lost}"),
+        &format!("no {} sends traffic to {lost}", stage.cloud().words().front),
         async || {
             let targets = stage.cloud().targets();
-            ensure!(!targets.contains(&lost), "traffic goes to {targets:?}");
+            ensure!(!targets.contains(lost), "traffic goes to {targets:?}");
             Ok(())
         },
     )
@@ -129,32 +153,47 @@ pub(super) async fn outage_is_survived(stage: &Stage, address: IpAddr) -> anyhow
         stage,
         "the Service has the event SyncLoadBalancerFailed",
         async || {
-            let events = stage.api().read("/api/v1/events").await?;
-            ensure!(
-                has_event(&events, "SyncLoadBalancerFailed"),
-                "there is no such event"
-            );
+            let failures = events_of(stage, "SyncLoadBalancerFailed").await?;
+            ensure!(failures > 0, "there is no such event");
             Ok(())
         },
     )
     .await?;
     undisturbed(stage, address, "traffic goes on meanwhile").await?;
+    let failed = events_of(stage, SYNCED).await?;
     stage.cloud().set_outage(false);
     stage.narrator().tell("cloud   (by hand) the API works again");
     checks::check(stage, &format!("port {THIRD_PORT} answers"), async || {
         visitor::visit(stage.cloud(), address, THIRD_PORT).await
     })
     .await?;
+    if stage.cloud().announcer().is_some() {
+        // Nodes need no cloud to open a port of an address that they announce, so it is no sign of the manager's recovery.
+        checks::check(stage, "the Service is synced again", async || {
+            let synced = events_of(stage, SYNCED).await?;
+            ensure!(synced > failed, "there is no new event {SYNCED}");
+            Ok(())
+        })
+        .await?;
+    }
     checks::calm(stage).await;
     Ok(())
 }
 
-fn has_event(events: &Value, reason: &str) -> bool {
+/// How often this event of the Service happened.
+async fn events_of(stage: &Stage, reason: &str) -> anyhow::Result<u64> {
+    let events = stage.api().read("/api/v1/events").await?;
+    Ok(count_events(&events, reason))
+}
+
+fn count_events(events: &Value, reason: &str) -> u64 {
     let events = events["items"].as_array().map(Vec::as_slice);
     events
         .unwrap_or_default()
         .iter()
-        .any(|event| event["reason"] == reason && event["involvedObject"]["name"] == super::SERVICE)
+        .filter(|event| event["reason"] == reason && event["involvedObject"]["name"] == super::SERVICE)
+        .map(|event| event["count"].as_u64().unwrap_or(1))
+        .sum()
 }
 
 pub(super) async fn service_is_deleted(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
@@ -171,7 +210,7 @@ pub(super) async fn service_is_deleted(stage: &Stage, address: IpAddr) -> anyhow
         Ok(())
     })
     .await?;
-    checks::check(stage, "the balancer is gone", async || {
+    checks::check_within(stage, RELEASE, stage.cloud().words().gone, async || {
         let left = stage.cloud().balancers();
         ensure!(left == 0, "{left} are left");
         Ok(())
@@ -198,13 +237,12 @@ mod tests {
 
     #[test]
     fn only_events_of_the_service_count() {
-        let event = |name: &str| {
-            json!({ "items": [
-                { "reason": "SyncLoadBalancerFailed", "involvedObject": { "name": name } }
-            ]})
+        let event = |name: &str, count: u64| {
+            let object = json!({ "name": name });
+            json!({ "reason": SYNCED, "involvedObject": object, "count": count })
         };
-        assert!(has_event(&event("web"), "SyncLoadBalancerFailed"));
-        assert!(!has_event(&event("other"), "SyncLoadBalancerFailed"));
-        assert!(!has_event(&event("web"), "UpdateLoadBalancerFailed"));
+        let events = json!({ "items": [event("web", 2), event("other", 4), event("web", 1)] });
+        assert_eq!(count_events(&events, SYNCED), 3);
+        assert_eq!(count_events(&events, "UpdateLoadBalancerFailed"), 0);
     }
 }

@@ -38,27 +38,25 @@ async fn output(mut command: Command) -> Output {
         .unwrap()
 }
 
-#[tokio::test]
-async fn the_fixed_story_holds_in_every_point_and_leaves_nothing() {
+/// Runs the fixed story of a cloud, which has all these points and leaves nothing.
+async fn story_holds(cloud: &str, points: &[&str]) {
     let temporary = tempfile::tempdir().unwrap();
     let mut command = demo(temporary.path());
-    command.args(["--once", "--seed", "7"]);
+    command.args(["--once", "--seed", "7", "--cloud", cloud]);
     let output = output(command).await;
     let story = String::from_utf8_lossy(&output.stdout);
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{complaint}\n{story}");
     assert!(!story.contains("FAILED"), "{story}");
-    for point in [
+    let common = [
         "demo-node-3 is initialised as its server says",
-        "the plan creates a balancer and has not touched the cloud",
-        "all servers answer",
         "nothing is written, neither to the cloud nor to the Service",
-        "demo-node-2 is tainted, not deleted",
         "the cloud was written to as often as the plan says",
         "the cloud had said twice that the server is gone",
         "the Service has the event SyncLoadBalancerFailed",
         "nothing is left over in the cloud",
-    ] {
+    ];
+    for point in common.iter().chain(points) {
         let line = story
             .lines()
             .find(|line| line.contains(point))
@@ -67,6 +65,63 @@ async fn the_fixed_story_holds_in_every_point_and_leaves_nothing() {
     }
     assert!(!story.contains('\x1b'), "style without a terminal: {story}");
     assert!(is_empty(temporary.path()));
+}
+
+#[tokio::test]
+async fn the_story_of_a_cloud_with_balancers_holds_in_every_point() {
+    let points = [
+        "the plan creates a balancer and has not touched the cloud",
+        "all servers answer",
+        "demo-node-2 is tainted, not deleted",
+        "the balancer is gone",
+    ];
+    story_holds("cloudscale", &points).await;
+}
+
+#[tokio::test]
+async fn the_story_of_a_cloud_with_announced_addresses_holds_in_every_point() {
+    let points = [
+        "the plan creates an IP block and has not touched the cloud",
+        "answers at port 8080",
+        "the manager keeps the entry that kube-vip has made in the status",
+        "demo-node-1 is tainted, not deleted",
+        "another server than demo-node-1 announces",
+        "the Service is synced again",
+        "the IP block is taken off its network and given back",
+    ];
+    story_holds("phoenixnap", &points).await;
+}
+
+#[tokio::test]
+async fn an_interrupt_in_the_middle_of_the_story_ends_it_without_an_error() {
+    let temporary = tempfile::tempdir().unwrap();
+    let mut demo = demo(temporary.path())
+        .args(["--once", "--cloud", "phoenixnap"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(demo.stdout.take().unwrap()).lines();
+    let story = async {
+        let mut last = String::new();
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if line == "The Service becomes a LoadBalancer" {
+                interrupt(&demo);
+            }
+            last = line;
+        }
+        last
+    };
+    let last = tokio::time::timeout(DEADLINE, story)
+        .await
+        .expect("the demo does not end");
+    assert!(last.ends_with("nothing is left behind"), "{last}");
+    assert_eq!(demo.wait().await.unwrap().code(), Some(0));
+    assert!(is_empty(temporary.path()));
+}
+
+fn interrupt(demo: &tokio::process::Child) {
+    let id = rustix::process::Pid::from_raw(i32::try_from(demo.id().unwrap()).unwrap()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
 }
 
 #[tokio::test]
@@ -92,8 +147,7 @@ async fn an_interrupt_ends_everything_without_an_error() {
     assert!(TcpStream::connect(&place).await.is_ok(), "{place}");
     assert!(!is_empty(temporary.path()), "the kubeconfig is not there");
 
-    let id = rustix::process::Pid::from_raw(i32::try_from(demo.id().unwrap()).unwrap()).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    interrupt(&demo);
     let rest = async {
         let mut last = String::new();
         while let Some(line) = lines.next_line().await.unwrap() {

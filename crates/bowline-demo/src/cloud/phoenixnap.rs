@@ -1,0 +1,391 @@
+//! phoenixNAP Bare Metal Cloud: servers, and IP blocks in place of load balancers.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloud_kit::{Clock, Entry, Journal, Server as HttpServer};
+use bowline_phoenixnap_sim::model::Server;
+use bowline_phoenixnap_sim::{
+    self as sim, AnnouncedPort, Behaviour, NetworkSpec, Operation, PhoenixnapSim, Scope, ServerSpec,
+    ServerStatus,
+};
+use http::Method;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::{Announcement, Announcer, Cloud, ExpectedNode, Hint, Listener, MACHINES, Machine, Power, Words};
+use crate::loopback::Block;
+
+/// The credentials that the simulator accepts. Not a secret: they open nothing else.
+const CLIENT: &str = "demo";
+
+/// Where the servers and the network are, and where blocks are bought.
+const LOCATION: &str = "NLD";
+
+/// How long each API call takes; the real APIs need some hundreds of milliseconds.
+const LATENCY: Duration = Duration::from_millis(20);
+
+/// How long a block is `assigning` or `unassigning`. The real ones take a minute or so, which nobody wants to watch.
+const ATTACH_TIME: Duration = Duration::from_millis(700);
+
+pub(super) struct PhoenixNap {
+    sim: PhoenixnapSim,
+    server: HttpServer,
+    /// The ID of the public network.
+    network: String,
+    _addresses: Block,
+}
+
+impl PhoenixNap {
+    pub(super) async fn start(seed: u64) -> anyhow::Result<Self> {
+        let addresses = Block::take()?;
+        let behaviour = Behaviour {
+            attach_time: ATTACH_TIME,
+            detach_time: ATTACH_TIME,
+            ..Behaviour::default()
+        };
+        let sim = PhoenixnapSim::builder()
+            .seed(seed)
+            .clock(Clock::system())
+            .latency(LATENCY)
+            .credentials(CLIENT, CLIENT, Scope::ALL)
+            .behaviour(behaviour)
+            .data_plane()
+            .private_range(addresses.nodes().parse()?)
+            .pool(LOCATION, [addresses.balancers().parse()?])
+            .build();
+        let network = sim.add_network(NetworkSpec::new("demo-vips").location(LOCATION));
+        for name in MACHINES {
+            sim.add_server(ServerSpec::new(name).location(LOCATION).network(&network));
+        }
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+            .await
+            .context("no port for the simulated cloud")?;
+        let server = sim.serve(listener).context("cannot serve the simulated cloud")?;
+        Ok(Self {
+            sim,
+            server,
+            network,
+            _addresses: addresses,
+        })
+    }
+
+    fn named(&self, name: &str) -> Option<Server> {
+        let mut servers = self.sim.servers().into_iter();
+        servers.find(|server| server.hostname == name)
+    }
+}
+
+fn private_address(server: &Server) -> IpAddr {
+    let mut addresses = server.private_addresses.iter();
+    addresses
+        .find_map(|text| text.parse().ok())
+        .unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+}
+
+impl Announcer for PhoenixNap {
+    fn announce(&self, announcements: Vec<Announcement>) {
+        let announcements = announcements.into_iter().map(|it| sim::Announcement {
+            address: it.address,
+            node: it.machine,
+            ports: it
+                .ports
+                .iter()
+                .map(|port| AnnouncedPort {
+                    transport: port.transport,
+                    port: port.port,
+                    node_port: port.node_port,
+                })
+                .collect(),
+        });
+        self.sim.announce(announcements);
+    }
+}
+
+impl Cloud for PhoenixNap {
+    fn title(&self) -> &'static str {
+        "phoenixNAP Bare Metal Cloud"
+    }
+
+    fn manifest(&self) -> &'static str {
+        include_str!("../../../../deploy/phoenixnap/deployment.yaml")
+    }
+
+    fn config(&self) -> Option<String> {
+        let url = self.url();
+        let config = json!({
+            "clientID": CLIENT,
+            "clientSecret": CLIENT,
+            "location": LOCATION,
+            "loadbalancer": format!("kube-vip://{}", self.network),
+            "base-url": url,
+            "token-url": format!("{url}{}", PhoenixnapSim::TOKEN_PATH),
+        });
+        Some(config.to_string())
+    }
+
+    fn url(&self) -> String {
+        self.server.url()
+    }
+
+    fn journal(&self) -> &Journal {
+        self.sim.journal()
+    }
+
+    fn describe(&self, change: &Entry) -> String {
+        describe(change)
+    }
+
+    fn machines(&self) -> Vec<Machine> {
+        let servers = self.sim.servers().into_iter();
+        servers
+            .map(|server| Machine {
+                address: private_address(&server),
+                power: match server.status {
+                    ServerStatus::PoweredOff => Power::Off,
+                    _ => Power::On,
+                },
+                name: server.hostname,
+            })
+            .collect()
+    }
+
+    fn expected_node(&self, machine: &str) -> Option<ExpectedNode> {
+        let server = self.named(machine)?;
+        let of_type = |kind, addresses: &[String]| -> Vec<(&'static str, String)> {
+            addresses.iter().map(|address| (kind, address.clone())).collect()
+        };
+        let mut addresses = of_type("InternalIP", &server.private_addresses);
+        addresses.extend(of_type("ExternalIP", &server.public_addresses));
+        addresses.push(("Hostname", server.hostname));
+        Some(ExpectedNode {
+            provider_id: format!("phoenixnap://{}", server.id),
+            addresses,
+            instance_type: server.instance_type,
+            region: server.location,
+            zone: None,
+        })
+    }
+
+    fn set_power(&self, machine: &str, power: Power) {
+        let status = match power {
+            Power::On => ServerStatus::PoweredOn,
+            Power::Off => ServerStatus::PoweredOff,
+        };
+        if let Some(server) = self.named(machine) {
+            self.sim.set_server_status(&server.id, status);
+        }
+    }
+
+    fn delete_machine(&self, machine: &str) {
+        if let Some(server) = self.named(machine) {
+            self.sim.remove_server(&server.id);
+        }
+    }
+
+    /// A server that does not exist is a forbidden one in this cloud; that the list lacks it as well makes it proof.
+    fn proofs_of_absence(&self, provider_id: &str) -> usize {
+        let id = provider_id.trim_start_matches("phoenixnap://");
+        let path = format!("/bmc/v1/servers/{id}");
+        let told = self.sim.journal().filter(|entry| {
+            entry.method == Method::GET && entry.path == path && matches!(entry.status(), Some(403 | 404))
+        });
+        told.len()
+    }
+
+    fn set_outage(&self, on: bool) {
+        self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
+    }
+
+    fn words(&self) -> Words {
+        Words {
+            made: "an IP block",
+            front: "address",
+            released: "its IP block is marked for deletion",
+            gone: "the IP block is taken off its network and given back",
+        }
+    }
+
+    fn announcer(&self) -> Option<&dyn Announcer> {
+        Some(self)
+    }
+
+    /// Each block is paid for as long as it is held, used or not.
+    fn bill(&self) -> Option<String> {
+        Some(format!("IP blocks held: {}", self.balancers()))
+    }
+
+    fn balancers(&self) -> usize {
+        self.sim.blocks().len()
+    }
+
+    fn targets(&self) -> Vec<IpAddr> {
+        let announcements = self.sim.announcements().into_iter();
+        let carried = announcements.filter(|it| {
+            let mut ports = it.ports.iter();
+            ports.any(|port| self.sim.bound_to(port.transport, it.address, port.port).is_some())
+        });
+        let addresses = carried.filter_map(|it| Some(private_address(&self.named(&it.node)?)));
+        addresses.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    fn listeners(&self) -> Vec<Listener> {
+        let announcements = self.sim.announcements();
+        let places = announcements.iter().flat_map(|it| {
+            let ports = it.ports.iter();
+            ports.map(move |port| (port.transport, it.address, port.port))
+        });
+        places
+            .filter_map(|(transport, address, port)| {
+                Some(Listener {
+                    transport,
+                    wanted: SocketAddr::new(address, port),
+                    actual: self.sim.bound_to(transport, address, port)?,
+                })
+            })
+            .collect()
+    }
+
+    fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
+        self.sim.move_server_port(transport, wanted, actual);
+    }
+
+    fn complaints(&self) -> Vec<String> {
+        self.sim.check_invariants()
+    }
+
+    fn hints(&self, machine: &str) -> Vec<Hint> {
+        let url = self.url();
+        let mut hints = vec![Hint {
+            what: "See what is paid for: IP blocks and their tags".to_owned(),
+            command: format!("curl {url}/_sim/snapshot"),
+        }];
+        if let Some(server) = self.named(machine) {
+            let path = format!("{url}/_sim/servers/{}", server.id);
+            for (status, what) in [
+                (
+                    "powered-off",
+                    format!("Power a server off: {machine} is tainted, not deleted, and the address moves"),
+                ),
+                ("powered-on", "Power it on again".to_owned()),
+            ] {
+                hints.push(Hint {
+                    what,
+                    command: format!("curl -X PUT -d '{{\"status\": \"{status}\"}}' {path}"),
+                });
+            }
+            hints.push(Hint {
+                what: "Delete it: the Node goes after two proofs".to_owned(),
+                command: format!("curl -X DELETE {path}"),
+            });
+        }
+        for (is_out, what) in [
+            (true, "Break the cloud's API, then change the Service"),
+            (false, "Mend it"),
+        ] {
+            hints.push(Hint {
+                what: what.to_owned(),
+                command: format!("curl -X PUT -d '{{\"maintenance\": {is_out}}}' {url}/_sim/behaviour"),
+            });
+        }
+        hints
+    }
+}
+
+fn describe(change: &Entry) -> String {
+    let body = |field: &str| change.body.as_ref().map_or(&Value::Null, |body| &body[field]);
+    let text = |field: &str| body(field).as_str().unwrap_or("?").to_owned();
+    let short = |id: &str| id.chars().take(8).collect::<String>();
+    let segment = |from_the_end: usize| {
+        let segment = change.path.rsplit('/').nth(from_the_end);
+        short(segment.unwrap_or_default())
+    };
+    let is = |operation: Operation| change.operation == operation.name();
+    if is(Operation::CreateTag) {
+        format!("create tag name ({})", text("name"))
+    } else if is(Operation::CreateBlock) {
+        format!("buy IP block ({} in {})", text("cidrBlockSize"), text("location"))
+    } else if is(Operation::AttachBlock) {
+        format!("attach IP block ({})", short(&text("id")))
+    } else if is(Operation::TagBlock) {
+        let tags = change.body.as_ref().and_then(Value::as_array);
+        let is_marked = tags.is_some_and(|tags| tags.iter().any(|tag| tag["name"] == "delete"));
+        let what = if is_marked {
+            "mark IP block for deletion"
+        } else {
+            "tag IP block"
+        };
+        format!("{what} ({})", segment(1))
+    } else if is(Operation::DetachBlock) {
+        format!("take IP block off its network ({})", segment(0))
+    } else if is(Operation::DeleteBlock) {
+        format!("give IP block back ({})", segment(0))
+    } else {
+        format!("{} {}", change.method, change.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::entry;
+    use super::*;
+
+    #[test]
+    fn changes_are_told_in_the_words_of_the_cloud() {
+        let block = "/ips/v1/ip-blocks/0123456789ab";
+        let attached = "/networks/v1/public-networks/n1/ip-blocks";
+        for (operation, method, path, body, text) in [
+            (
+                Operation::CreateTag,
+                Method::POST,
+                "/tag-manager/v1/tags".to_owned(),
+                Some(json!({ "name": "usage" })),
+                "create tag name (usage)",
+            ),
+            (
+                Operation::CreateBlock,
+                Method::POST,
+                "/ips/v1/ip-blocks".to_owned(),
+                Some(json!({ "location": "NLD", "cidrBlockSize": "/29" })),
+                "buy IP block (/29 in NLD)",
+            ),
+            (
+                Operation::AttachBlock,
+                Method::POST,
+                attached.to_owned(),
+                Some(json!({ "id": "0123456789ab" })),
+                "attach IP block (01234567)",
+            ),
+            (
+                Operation::TagBlock,
+                Method::PUT,
+                format!("{block}/tags"),
+                Some(json!([{ "name": "delete", "value": "true" }])),
+                "mark IP block for deletion (01234567)",
+            ),
+            (
+                Operation::DetachBlock,
+                Method::DELETE,
+                format!("{attached}/0123456789ab"),
+                None,
+                "take IP block off its network (01234567)",
+            ),
+            (
+                Operation::DeleteBlock,
+                Method::DELETE,
+                block.to_owned(),
+                None,
+                "give IP block back (01234567)",
+            ),
+        ] {
+            let entry = Entry {
+                operation: operation.name().to_owned(),
+                ..entry(method, &path, body)
+            };
+            assert_eq!(describe(&entry), text);
+        }
+    }
+}
