@@ -92,7 +92,7 @@ impl Writer<'_> {
     /// Buys a block, if the claim still holds and there really is none. Never tried twice in one reconcile, whatever became
     /// of it: the next one looks for the block by its tags.
     async fn buy(&self, wanted: &Wanted, new: &NewIpBlock) -> Result<Learned, CloudError> {
-        let Some(claim) = wanted.own_claim() else {
+        let Some(claim) = wanted.own_claim(self.observed.reconcile) else {
             return Err(CloudError::other("nothing is bought without a claim"));
         };
         let claimed = self.observed.began + claim::elapsed(wanted.now, claim.time);

@@ -28,7 +28,9 @@ pub(crate) const VALIDITY: Duration = Duration::from_secs(60);
 pub(crate) struct Claim {
     /// The identity of the process.
     pub(crate) holder: String,
-    /// When the facts of its reconcile were gathered.
+    /// Which of its reconciles: the process counts them.
+    pub(crate) reconcile: u64,
+    /// When it was made.
     pub(crate) time: Timestamp,
 }
 
@@ -36,9 +38,11 @@ impl Claim {
     /// The claim on a Service. A text that is none is as good as no claim: nobody of us wrote it.
     pub(crate) fn of(service: &Service) -> Option<Self> {
         let text = facts::annotation(service, CLAIM.key)?;
-        let (time, holder) = text.split_once(' ')?;
+        let (time, rest) = text.split_once(' ')?;
+        let (reconcile, holder) = rest.split_once(' ')?;
         Some(Self {
             holder: holder.to_owned(),
+            reconcile: reconcile.parse().ok()?,
             time: time.parse().ok()?,
         })
     }
@@ -55,7 +59,7 @@ impl Claim {
     pub(crate) fn write(&self) -> KubeWrite {
         KubeWrite::AnnotateService(vec![(
             CLAIM.key.to_owned(),
-            Some(format!("{} {}", self.time, self.holder)),
+            Some(format!("{} {} {}", self.time, self.reconcile, self.holder)),
         )])
     }
 
@@ -87,6 +91,7 @@ mod tests {
     fn claim() -> Claim {
         Claim {
             holder: "node-1_8f b".to_owned(),
+            reconcile: 7,
             time: at(0),
         }
     }
@@ -112,7 +117,13 @@ mod tests {
 
     #[test]
     fn what_is_no_claim_bars_nobody() {
-        for text in ["", "mine", "soon node-1", "2024-13-01T00:00:00Z node-1"] {
+        for text in [
+            "",
+            "mine",
+            "soon 1 node-1",
+            "2024-12-01T00:00:00Z node-1",
+            "2024-13-01T00:00:00Z 1 node-1",
+        ] {
             let mut service = Service::default();
             KubeWrite::AnnotateService(vec![(CLAIM.key.to_owned(), Some(text.to_owned()))])
                 .predict(&mut service);

@@ -88,10 +88,10 @@ impl Identity {
 }
 
 impl Wanted {
-    /// The claim on the Service if this reconcile made it: no other one has a time after the reconcile's beginning.
-    pub(crate) fn own_claim(&self) -> Option<&Claim> {
+    /// The claim on the Service if this very reconcile made it.
+    pub(crate) fn own_claim(&self, reconcile: u64) -> Option<&Claim> {
         let claim = self.claim.as_ref()?;
-        (claim.holder == self.holder && claim.time >= self.now).then_some(claim)
+        (claim.holder == self.holder && claim.reconcile == reconcile).then_some(claim)
     }
 }
 

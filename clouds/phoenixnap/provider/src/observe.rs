@@ -13,6 +13,8 @@ pub(crate) mod reads;
 pub(crate) struct Observed {
     /// The Service's active blocks, in the order of [`crate::blocks::sort`].
     pub(crate) blocks: Vec<IpBlock>,
+    /// Which reconcile of this process it belongs to.
+    pub(crate) reconcile: u64,
     /// When the blocks were listed.
     pub(crate) listed: Instant,
     /// When the reconcile began to look: its intent is as old as that.

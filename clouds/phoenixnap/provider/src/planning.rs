@@ -103,7 +103,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
     }
     if let Purchase::Refused(reason) = &observed.purchase {
         // Nothing was bought, so nobody has to wait for it.
-        return Plan::new(if wanted.own_claim().is_some() {
+        return Plan::new(if wanted.own_claim(observed.reconcile).is_some() {
             kube(vec![Claim::withdraw()])
         } else {
             Answer::Refused(Refusal::new(reason.clone()))
@@ -115,7 +115,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
     };
     let now = wanted.now.saturating_add(observed.waited).unwrap_or(wanted.now);
     let has_run_out = observed.purchase == Purchase::ClaimExpired;
-    if wanted.own_claim().is_none() || has_run_out {
+    if wanted.own_claim(observed.reconcile).is_none() || has_run_out {
         if let Some((claim, left)) = wanted
             .claim
             .as_ref()
@@ -137,9 +137,10 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
         let names = missing.iter().map(|name| CloudStep::CreateTagName { name });
         return Plan::new(cloud(names.collect()));
     }
-    if wanted.own_claim().is_none() {
+    if wanted.own_claim(observed.reconcile).is_none() {
         let claim = Claim {
             holder: wanted.holder.clone(),
+            reconcile: observed.reconcile,
             time: now,
         };
         return Plan::new(kube(vec![claim.write()]));

@@ -239,5 +239,4 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
 mod tests;

@@ -1,6 +1,7 @@
 //! The reads. What several ask for at the same time is read once.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub(crate) struct Reads {
     asking: Arc<Mutex<BTreeSet<Asker>>>,
     names: TagNames,
     network: NetworkFacts,
+    /// How many reconciles have begun.
+    reconciles: AtomicU64,
 }
 
 /// A Service that is looked for: the UID of its cluster, and its key.
@@ -91,6 +94,7 @@ impl Reads {
             }),
             asking,
             names: TagNames::default(),
+            reconciles: AtomicU64::default(),
             network: NetworkFacts {
                 id: network,
                 read: tokio::sync::OnceCell::new(),
@@ -140,6 +144,10 @@ impl Reads {
         blocks::sort(&mut blocks, network);
         let mut observed = Observed {
             blocks,
+            reconcile: seen.map_or_else(
+                || self.reconciles.fetch_add(1, Ordering::Relaxed),
+                |seen| seen.reconcile,
+            ),
             listed,
             began,
             waited: began.elapsed(),

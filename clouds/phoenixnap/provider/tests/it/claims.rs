@@ -16,7 +16,10 @@ fn purchases(world: &World) -> usize {
 #[tokio::test(start_paused = true)]
 async fn a_purchase_whose_answer_was_lost_is_found_and_not_made_again() {
     let world = World::with_service();
-    world.sim.faults().add(Fault::operation("ip-blocks.create").nth(1).lose_answer());
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("ip-blocks.create").nth(1).lose_answer());
     assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
     assert!(world.claim(KEY).is_some(), "it may have been bought");
     let run = world.run(KEY).await.settled();
@@ -29,17 +32,32 @@ async fn a_purchase_whose_answer_was_lost_is_found_and_not_made_again() {
 async fn a_purchase_that_may_have_been_made_is_looked_for_two_minutes_before_another_one() {
     for restarts in [false, true] {
         let mut world = World::with_service();
-        world.sim.faults().add(Fault::operation("ip-blocks.create").nth(1).drop_before());
+        world
+            .sim
+            .faults()
+            .add(Fault::operation("ip-blocks.create").nth(1).drop_before());
         let begun = tokio::time::Instant::now();
         assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
         if restarts {
             world.restart();
         }
         let run = world.run(KEY).await.settled();
-        assert!(run.notes.iter().any(|note| note.reason == "IPBlockPurchasePending"), "{run:#?}");
-        let second = &world.sim.journal().filter(|entry| entry.operation == "ip-blocks.create")[1];
+        assert!(
+            run.notes
+                .iter()
+                .any(|note| note.reason == "IPBlockPurchasePending"),
+            "{run:#?}"
+        );
+        let second = &world
+            .sim
+            .journal()
+            .filter(|entry| entry.operation == "ip-blocks.create")[1];
         assert!(begun.elapsed() >= Duration::from_secs(120), "{second:?}");
-        assert!(begun.elapsed() < Duration::from_secs(135), "{:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(135),
+            "{:?}",
+            begun.elapsed()
+        );
         assert_eq!((purchases(&world), world.sim.blocks().len()), (2, 1));
     }
 }
@@ -79,7 +97,10 @@ async fn a_process_that_was_stopped_for_a_minute_does_not_begin_what_it_claimed(
 #[tokio::test(start_paused = true)]
 async fn a_purchase_that_hangs_is_given_up_and_bars_every_other_one_meanwhile() {
     let world = World::with_service();
-    world.sim.faults().add(Fault::operation("ip-blocks.create").nth(1).hang_after());
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("ip-blocks.create").nth(1).hang_after());
     assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
     let two = world.other_process("two");
     two.run(KEY).await.settled();
@@ -89,7 +110,10 @@ async fn a_purchase_that_hangs_is_given_up_and_bars_every_other_one_meanwhile() 
 #[tokio::test(start_paused = true)]
 async fn a_refused_purchase_frees_the_claim_for_everybody() {
     let world = World::with_service();
-    world.sim.faults().add(Fault::operation("ip-blocks.create").nth(1).status(403));
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("ip-blocks.create").nth(1).status(403));
     assert!(world.run(KEY).await.complaint().contains("403"));
     assert_eq!(world.claim(KEY), None);
     let two = world.other_process("two");

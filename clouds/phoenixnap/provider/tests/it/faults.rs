@@ -34,7 +34,10 @@ async fn writes_of(is_removal: bool) -> u64 {
     let mark = world.sim.journal().mark();
     world.run(KEY).await.settled();
     let entries = world.sim.journal().since(mark);
-    entries.iter().filter(|entry| entry.write && entry.operation != "token").count() as u64
+    entries
+        .iter()
+        .filter(|entry| entry.write && entry.operation != "token")
+        .count() as u64
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,7 +16,10 @@ async fn ask(world: &World, name: &str, id: Option<&str>, purpose: Purpose) -> I
         ..Node::named(name)
     });
     let instances = world.cloud.instances().unwrap();
-    instances.instances(&[InstanceQuery { node, purpose }]).await.remove(0)
+    instances
+        .instances(&[InstanceQuery { node, purpose }])
+        .await
+        .remove(0)
 }
 
 // A14, A15
@@ -25,7 +28,9 @@ async fn a_server_is_found_by_its_hostname_in_any_case_and_needs_a_private_addre
     let world = World::new();
     let public = ["192.0.2.71", "2001:db8:7::71"];
     let server = |spec: ServerSpec| spec.instance_type("s3.c3.large").private(["10.9.0.3"]);
-    let id = world.sim.add_server(server(ServerSpec::new("Worker-NLD-03")).public(public));
+    let id = world
+        .sim
+        .add_server(server(ServerSpec::new("Worker-NLD-03")).public(public));
     let (answer, calls) = world
         .calls_of(ask(&world, "worker-nld-03", None, Purpose::Metadata))
         .await;
@@ -34,14 +39,22 @@ async fn a_server_is_found_by_its_hostname_in_any_case_and_needs_a_private_addre
     };
     let metadata = instance.metadata;
     assert_eq!(calls, ["servers.list"]);
-    assert_eq!(metadata.provider_id.as_deref(), Some(format!("phoenixnap://{id}").as_str()));
+    assert_eq!(
+        metadata.provider_id.as_deref(),
+        Some(format!("phoenixnap://{id}").as_str())
+    );
     assert_eq!(metadata.instance_type, "s3.c3.large");
     assert_eq!((metadata.region.as_str(), metadata.zone.as_str()), ("NLD", ""));
     let addresses: Vec<&str> = metadata.addresses.iter().map(|it| it.address.as_str()).collect();
-    assert_eq!(addresses, ["Worker-NLD-03", "192.0.2.71", "2001:db8:7::71", "10.9.0.3"]);
+    assert_eq!(
+        addresses,
+        ["Worker-NLD-03", "192.0.2.71", "2001:db8:7::71", "10.9.0.3"]
+    );
 
     let world = World::new();
-    world.sim.add_server(server(ServerSpec::new("quiet")).private_only());
+    world
+        .sim
+        .add_server(server(ServerSpec::new("quiet")).private_only());
     let answer = ask(&world, "quiet", None, Purpose::Metadata).await;
     assert!(matches!(answer, Ok(InstanceAnswer::Present(_))), "{answer:?}");
     world.sim.add_server(ServerSpec::new("odd").private::<String>([]));
@@ -56,7 +69,10 @@ async fn a_hostname_that_two_servers_have_is_no_guess() {
     let world = World::new();
     let one = world.sim.add_server(ServerSpec::new("db"));
     let two = world.sim.add_server(ServerSpec::new("db"));
-    let error = ask(&world, "db", None, Purpose::Metadata).await.unwrap_err().to_string();
+    let error = ask(&world, "db", None, Purpose::Metadata)
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(error.contains(&one) && error.contains(&two), "{error}");
     world.sim.set_server_status(&one, ServerStatus::Deleting);
     tokio::time::sleep(std::time::Duration::from_secs(10)).await;
@@ -73,10 +89,19 @@ async fn a_server_that_answers_403_is_gone_only_if_the_list_does_not_have_it() {
     let id = world.sim.add_server(ServerSpec::new("w9"));
     let provider_id = format!("phoenixnap://{id}");
     let ask = || ask(&world, "w9", Some(&provider_id), Purpose::Existence);
-    let fault = world.sim.faults().add(Fault::operation("servers.read").always().status(403));
+    let fault = world
+        .sim
+        .faults()
+        .add(Fault::operation("servers.read").always().status(403));
     let error = ask().await.unwrap_err();
-    assert!(error.to_string().contains("the list of servers has it"), "{error}");
-    let list = world.sim.faults().add(Fault::operation("servers.list").always().status(403));
+    assert!(
+        error.to_string().contains("the list of servers has it"),
+        "{error}"
+    );
+    let list = world
+        .sim
+        .faults()
+        .add(Fault::operation("servers.list").always().status(403));
     tokio::time::sleep(std::time::Duration::from_secs(10)).await;
     assert!(ask().await.is_err());
     world.sim.faults().remove(list);
@@ -138,6 +163,10 @@ async fn five_hundred_servers_and_fifty_nodes_are_one_list() {
         .collect();
     let instances = world.cloud.instances().unwrap();
     let (answers, calls) = world.calls_of(instances.instances(&queries)).await;
-    assert!(answers.iter().all(|answer| matches!(answer, Ok(InstanceAnswer::Present(_)))));
+    assert!(
+        answers
+            .iter()
+            .all(|answer| matches!(answer, Ok(InstanceAnswer::Present(_))))
+    );
     assert_eq!(calls, ["servers.list"]);
 }

@@ -24,7 +24,9 @@ async fn a_deleted_service_s_block_is_marked_and_then_taken_away() {
     world.sim.edit_block(&block, |block| {
         block.tags.push(bowline_phoenixnap_sim::Tag::new("team", "blue"));
     });
-    world.sim.set_behaviour(|behaviour| behaviour.detach_time = Duration::from_secs(5));
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.detach_time = Duration::from_secs(5));
     world.delete(KEY);
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     let run = run.settled();
@@ -42,7 +44,10 @@ async fn a_deleted_service_s_block_is_marked_and_then_taken_away() {
         ("team", "blue"),
         ("delete", "true"),
     ];
-    assert_eq!(tags, expected.map(|(name, value)| (name.to_owned(), Some(value.to_owned()))));
+    assert_eq!(
+        tags,
+        expected.map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
+    );
     world.forget(KEY);
     let (_, calls) = world.calls_of(world.sweep()).await;
     let mut writes = calls;
@@ -55,7 +60,9 @@ async fn a_deleted_service_s_block_is_marked_and_then_taken_away() {
 #[tokio::test(start_paused = true)]
 async fn five_at_once_are_gone_in_time_and_nothing_is_refused() {
     let world = World::new();
-    world.sim.set_behaviour(|behaviour| behaviour.detach_time = Duration::from_secs(5));
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.detach_time = Duration::from_secs(5));
     let keys: Vec<String> = (0..5).map(|index| format!("shop/s{index}")).collect();
     for key in &keys {
         world.add(key);
@@ -70,7 +77,11 @@ async fn five_at_once_are_gone_in_time_and_nothing_is_refused() {
     }
     world.sweep().await;
     assert!(world.sim.blocks().is_empty());
-    assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(100),
+        "{:?}",
+        begun.elapsed()
+    );
     for entry in world.sim.journal().since(mark) {
         assert!(entry.status().is_some_and(|status| status < 300), "{entry:?}");
     }
@@ -80,7 +91,10 @@ async fn five_at_once_are_gone_in_time_and_nothing_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn a_release_that_fails_works_on_the_same_block_until_it_is_done() {
     let world = ready().await;
-    world.sim.faults().add(Fault::operation("ip-blocks.tag").times(3).status(500));
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("ip-blocks.tag").times(3).status(500));
     world.delete(KEY);
     for _ in 0..3 {
         assert!(world.run(KEY).await.complaint().contains("500"));
@@ -120,7 +134,9 @@ async fn a_service_of_the_same_name_gets_a_new_block_and_only_the_old_one_goes()
 #[tokio::test(start_paused = true)]
 async fn a_marked_block_on_a_server_is_left_alone_and_told_of() {
     let world = World::new();
-    let block = world.sim.add_block(BlockSpec::marked(CLUSTER).attached("s1", "server"));
+    let block = world
+        .sim
+        .add_block(BlockSpec::marked(CLUSTER).attached("s1", "server"));
     let (notes, calls) = world.calls_of(world.sweep()).await;
     assert_eq!(calls, ["ip-blocks.list"]);
     assert_eq!(notes.len(), 1);
@@ -141,7 +157,9 @@ async fn an_idle_run_is_one_list() {
 #[tokio::test(start_paused = true)]
 async fn a_block_that_cannot_be_taken_off_keeps_no_other_waiting() {
     let world = World::new();
-    let server = world.sim.add_server(bowline_phoenixnap_sim::ServerSpec::new("n1").network(NETWORK));
+    let server = world
+        .sim
+        .add_server(bowline_phoenixnap_sim::ServerSpec::new("n1").network(NETWORK));
     let stuck = world.sim.add_block(BlockSpec::marked(CLUSTER).network(NETWORK));
     world.sim.add_block(BlockSpec::marked(CLUSTER).network(NETWORK));
     let used = world.sim.block(&stuck).unwrap().cidr.network();
@@ -153,13 +171,18 @@ async fn a_block_that_cannot_be_taken_off_keeps_no_other_waiting() {
     let notes = world.sweep().await;
     let left: Vec<String> = world.sim.blocks().into_iter().map(|block| block.id).collect();
     assert_eq!(left, [stuck]);
-    assert!(notes.iter().any(|note| note.reason == "IPBlockSweepFailed"), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.reason == "IPBlockSweepFailed"),
+        "{notes:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_block_whose_service_does_not_exist_is_told_of_and_never_deleted() {
     let world = World::new();
-    world.sim.add_block(BlockSpec::of_service(CLUSTER, "shop", "gone").network(NETWORK));
+    world
+        .sim
+        .add_block(BlockSpec::of_service(CLUSTER, "shop", "gone").network(NETWORK));
     let (notes, calls) = world.calls_of(world.sweep()).await;
     assert_eq!(calls, ["ip-blocks.list"]);
     assert_eq!(notes[0].reason, "IPBlockOrphaned");

@@ -13,7 +13,9 @@ use crate::world::World;
 #[tokio::test(start_paused = true)]
 async fn many_calls_at_once_share_one_token_until_it_is_nearly_over() {
     let world = World::new();
-    world.sim.set_behaviour(|behaviour| behaviour.token_lifetime = Duration::from_secs(60));
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.token_lifetime = Duration::from_secs(60));
     let keys: Vec<String> = (0..10).map(|index| format!("shop/s{index}")).collect();
     for key in &keys {
         world.add(key);
@@ -22,7 +24,11 @@ async fn many_calls_at_once_share_one_token_until_it_is_nearly_over() {
     for second in [0, 55] {
         tokio::time::sleep(Duration::from_secs(second)).await;
         let instances = world.cloud.instances().unwrap();
-        let nodes = join_all(queries.iter().map(|query| instances.instances(std::slice::from_ref(query))));
+        let nodes = join_all(
+            queries
+                .iter()
+                .map(|query| instances.instances(std::slice::from_ref(query))),
+        );
         let (_, _) = tokio::join!(join_all(keys.iter().map(|key| world.run_steps(key, 5))), nodes);
     }
     assert_eq!(world.sim.token_requests().len(), 2);
@@ -43,12 +49,11 @@ async fn a_revoked_token_costs_one_refusal_and_one_new_token() {
         .into_iter()
         .map(|entry| (entry.operation.to_string(), entry.status()))
         .collect();
-    let expected = [
-        ("ip-blocks.list", 401),
-        ("token", 200),
-        ("ip-blocks.list", 200),
-    ];
-    assert_eq!(statuses, expected.map(|(name, status)| (name.to_owned(), Some(status))));
+    let expected = [("ip-blocks.list", 401), ("token", 200), ("ip-blocks.list", 200)];
+    assert_eq!(
+        statuses,
+        expected.map(|(name, status)| (name.to_owned(), Some(status)))
+    );
 }
 
 // A13, at the provider: nothing is said to be gone.
@@ -56,7 +61,10 @@ async fn a_revoked_token_costs_one_refusal_and_one_new_token() {
 async fn refused_credentials_are_an_error_and_never_an_absence() {
     let world = World::new();
     let queries = queries(&world, 1);
-    world.sim.faults().add(Fault::operation("token").always().status(401));
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("token").always().status(401));
     let instances = world.cloud.instances().unwrap();
     for purpose in [Purpose::Existence, Purpose::Metadata] {
         let query = InstanceQuery {

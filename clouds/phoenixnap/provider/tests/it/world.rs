@@ -62,7 +62,11 @@ impl Run {
         let Outcome::Settled(status) = &self.outcome else {
             panic!("not settled: {self:#?}")
         };
-        status.ingress.iter().filter_map(|entry| entry.ip.clone()).collect()
+        status
+            .ingress
+            .iter()
+            .filter_map(|entry| entry.ip.clone())
+            .collect()
     }
 
     /// Why it was refused or failed.
@@ -167,7 +171,10 @@ impl World {
             type_: Some("LoadBalancer".to_owned()),
             ..ServiceSpec::default()
         });
-        self.services.lock().unwrap().insert(key.to_owned(), Arc::new(service));
+        self.services
+            .lock()
+            .unwrap()
+            .insert(key.to_owned(), Arc::new(service));
     }
 
     pub(crate) fn service(&self, key: &str) -> Arc<Service> {
@@ -189,12 +196,23 @@ impl World {
     }
 
     pub(crate) fn claim(&self, key: &str) -> Option<String> {
-        self.service(key).metadata.annotations.as_ref()?.get(CLAIM).cloned()
+        self.service(key)
+            .metadata
+            .annotations
+            .as_ref()?
+            .get(CLAIM)
+            .cloned()
     }
 
     pub(crate) fn field(&self, key: &str) -> String {
         let service = self.service(key);
-        service.spec.as_ref().unwrap().load_balancer_ip.clone().unwrap_or_default()
+        service
+            .spec
+            .as_ref()
+            .unwrap()
+            .load_balancer_ip
+            .clone()
+            .unwrap_or_default()
     }
 
     pub(crate) fn set_field(&self, key: &str, address: &str) {
@@ -310,7 +328,8 @@ impl World {
                         } else {
                             is_unverified = true;
                             let learned = session.apply(&step).await;
-                            let learned = learned.map_err(|error| format!("error during {label}: {error}"))?;
+                            let learned =
+                                learned.map_err(|error| format!("error during {label}: {error}"))?;
                             session.learn(&step, learned);
                         }
                     }

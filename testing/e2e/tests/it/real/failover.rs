@@ -104,8 +104,9 @@ impl Replica {
     fn writes(&self, plane: &Plane, earlier: usize) -> Vec<AuditEvent> {
         let mut writes = self.requests(plane, earlier);
         writes.retain(|it| {
-            !matches!(it.verb.as_str(), "get" | "list" | "watch")
-                && !(it.uri.contains("/leases") && it.code == Some(409))
+            let is_read = matches!(it.verb.as_str(), "get" | "list" | "watch");
+            let is_lost_election = it.uri.contains("/leases") && it.code == Some(409);
+            !is_read && !is_lost_election
         });
         writes
     }

@@ -176,7 +176,7 @@ fn foreign_admin() -> (String, AuthInfo) {
     let certificate = params.signed_by(&key, &issuer).unwrap().pem();
     let text = serde_json::json!({
         "client-certificate-data": BASE64.encode(&certificate),
-        "client-key-data": BASE64.encode(&key.serialize_pem()),
+        "client-key-data": BASE64.encode(key.serialize_pem()),
     });
     (authority, serde_json::from_value(text).unwrap())
 }
