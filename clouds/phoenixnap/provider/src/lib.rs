@@ -13,7 +13,7 @@
 //!
 //! A block costs money. It is bought only under a claim on the Service ([`claim`]), it bears its tags from its first
 //! moment, and it is looked for by them before another one could be bought. A release marks the block; the
-//! [sweeper](sweeper) takes marked blocks off their network and gives them back.
+//! [`sweeper`] takes marked blocks off their network and gives them back.
 //!
 //! It takes the place of the vendor's manager 1.0.0: same tags, provider IDs and fields, so that a cluster can be switched
 //! over and back without any block or address changing.
