@@ -1,7 +1,10 @@
 //! The service loop against an API server and a cloud in memory. The names in front are the acceptance scenarios of the
 //! framework specification.
 
+mod background;
 mod cloud;
+mod nodes;
+mod removal;
 mod world;
 
 use std::time::Duration;
@@ -245,121 +248,6 @@ async fn a_service_of_a_class_is_not_touched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_service_takes_its_balancer_along() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.balancer(&uid), None, "S-11");
-    world.pass(seconds(1)).await;
-    assert_eq!(
-        world.reasons("web")[2..],
-        ["DeletingLoadBalancer", "DeletedLoadBalancer"]
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_balancer_that_is_gone_already_does_not_block_deletion_but_is_asked_for() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    world.cloud.set(|cloud| cloud.balancers.clear());
-    let reads = world.cloud.calls("read").len();
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    world.pass(seconds(1)).await;
-    assert_eq!(world.reasons("web")[2..], ["DeletedLoadBalancer"], "S-12");
-    assert_eq!(world.cloud.calls("read").len(), reads + 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_failing_deletion_keeps_the_service_and_follows_the_schedule() {
-    let world = World::running(&["a"]).await;
-    world.add_service("web");
-    world.settled("web").await;
-    world
-        .cloud
-        .set(|cloud| cloud.write_errors.extend(vec![CloudError::other("busy"); 2]));
-    world.api.delete("Service", "default", "web");
-    world.pass(seconds(2)).await;
-    assert!(world.has_finalizer("web"));
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.calls("delete").len(), 3, "S-13, S-35");
-    let failed = world
-        .events("web")
-        .into_iter()
-        .find(|(reason, _)| reason == "SyncLoadBalancerFailed")
-        .unwrap();
-    assert_eq!(
-        failed.1,
-        "Error syncing load balancer: failed to delete load balancer: error during delete(web): busy"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cloud_that_cannot_be_read_is_no_proof_that_the_balancer_is_gone() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.cloud.set(|cloud| {
-        cloud
-            .read_errors
-            .push_back(CloudError::transient("503 Service Unavailable"))
-    });
-    world.api.delete("Service", "default", "web");
-    world.pass(seconds(2)).await;
-    assert!(
-        world.has_finalizer("web") && world.cloud.balancer(&uid).is_some(),
-        "S-14"
-    );
-    let probe = "Error syncing load balancer: failed to check if load balancer exists before cleanup: 503 Service Unavailable";
-    assert_eq!(world.events("web").last().unwrap().1, probe);
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.balancer(&uid), None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_type_change_removes_the_balancer_and_back_makes_it_again() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
-    world
-        .until("the balancer is gone", |w| {
-            w.cloud.balancer(&uid).is_none() && !w.has_finalizer("web")
-        })
-        .await;
-    assert_eq!(world.address("web"), None, "S-15");
-    world.pass(seconds(1)).await;
-    world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
-    world.settled("web").await;
-    assert!(world.cloud.balancer(&uid).is_some(), "S-16");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_deletion_that_was_asked_for_while_nobody_ran_is_done_at_start() {
-    let mut world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.stop().await;
-    world.api.delete("Service", "default", "web");
-    world.start();
-    world
-        .until("the service is gone", |w| w.service("web").is_none())
-        .await;
-    assert_eq!(world.cloud.balancer(&uid), None, "S-17");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_restart_writes_nothing_and_says_nothing() {
     let mut world = World::running(&["a"]).await;
     world.add_service("web");
@@ -387,118 +275,6 @@ async fn a_restart_writes_nothing_and_says_nothing() {
         "{:?}",
         world.api.journal().writes()
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn node_changes_update_the_balancer_and_say_so() {
-    let world = World::running(&["a", "b"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.add_node("c");
-    world
-        .until("c is balanced over", |w| {
-            w.cloud.balancer(&uid).unwrap() == ["a", "b", "c"]
-        })
-        .await;
-    world.pass(seconds(1)).await;
-    assert_eq!(
-        world.events("web").last().unwrap(),
-        &(
-            "UpdatedLoadBalancer".to_owned(),
-            "Updated load balancer with new hosts".to_owned()
-        ),
-        "S-18"
-    );
-    world.api.delete("Node", "", "c");
-    world
-        .until("c is out", |w| w.cloud.balancer(&uid).unwrap() == ["a", "b"])
-        .await;
-    for name in ["a", "b"] {
-        world.api.delete("Node", "", name);
-    }
-    world
-        .until("nobody is left", |w| w.cloud.balancer(&uid).unwrap().is_empty())
-        .await;
-    world.pass(seconds(1)).await;
-    assert_eq!(
-        world.reasons("web").last().unwrap(),
-        "UnAvailableLoadBalancer",
-        "S-23"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_node_that_gets_its_provider_id_is_told_to_the_cloud_though_its_name_is_known() {
-    let world = World::running(&["a"]).await;
-    world.apply(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": "b" } }));
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
-    let reads = world.cloud.calls("read").len();
-    world.add_node("b");
-    world
-        .until("the cloud is asked to look again", |w| {
-            w.cloud.calls("read").len() > reads
-        })
-        .await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"], "S-22");
-}
-
-#[tokio::test(start_paused = true)]
-async fn thirty_nodes_that_join_together_are_few_updates() {
-    let world = World::running(&["a"]).await;
-    let uids: Vec<String> = (0..20).map(|n| world.add_service(&format!("web-{n}"))).collect();
-    world
-        .until("all have addresses", |w| {
-            (0..20).all(|n| w.address(&format!("web-{n}")).is_some())
-        })
-        .await;
-    world.pass(seconds(2)).await;
-    let before = world.cloud.calls("set-nodes").len();
-    for n in 0..30 {
-        world.add_node(&format!("n{n:02}"));
-        world.pass(Duration::from_millis(40)).await;
-    }
-    world
-        .until("all balance over all", |w| {
-            uids.iter().all(|uid| w.cloud.balancer(uid).unwrap().len() == 31)
-        })
-        .await;
-    let updates = world.cloud.calls("set-nodes").len() - before;
-    assert!(updates <= 40, "S-34: {updates}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world
-        .cloud
-        .set(|cloud| cloud.write_errors.push_back(CloudError::other("busy")));
-    world.add_node("b");
-    world
-        .until("b is balanced over", |w| {
-            w.cloud.balancer(&uid).unwrap() == ["a", "b"]
-        })
-        .await;
-    world.pass(seconds(1)).await;
-    let failed = world
-        .events("web")
-        .into_iter()
-        .find(|(reason, _)| reason == "UpdateLoadBalancerFailed")
-        .unwrap();
-    assert!(failed.1.starts_with("Error updating load balancer with new hosts [a b] [node names limited, total number of nodes: 2], error: "), "{}", failed.1);
-    assert_eq!(world.metrics.nodesync_error_total.get(), 1, "S-24");
-    let times: Vec<Duration> = world
-        .cloud
-        .calls("set-nodes")
-        .iter()
-        .rev()
-        .take(2)
-        .map(|(at, _)| *at)
-        .collect();
-    assert!(times[0] - times[1] < seconds(1), "S-24: {times:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -598,22 +374,6 @@ async fn an_address_without_mode_is_not_written_again() {
             w.service("web").unwrap()["status"]["loadBalancer"]["ingress"][0]["ipMode"] == "Proxy"
         })
         .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_service_whose_finalizer_was_stripped_does_not_leak_its_balancer() {
-    let world = World::running(&["a"]).await;
-    let uid = world.add_service("web");
-    world.settled("web").await;
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", "web");
-    world
-        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
-        .await;
-    let updates = world.cloud.calls("set-nodes").len();
-    world.add_node("b");
-    world.pass(seconds(10)).await;
-    assert_eq!(world.cloud.calls("set-nodes").len(), updates, "S-32");
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, Step};
 use bowline_cloud_provider::{
-    CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan, LoadBalancerStatus,
-    LoadBalancerStep, Reconciler, ServiceFacts, facts,
+    BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
+    LoadBalancerStatus, LoadBalancerStep, Reconciler, ServiceFacts, facts,
 };
 use tokio::time::Instant;
 
@@ -36,6 +36,14 @@ pub(super) struct State {
     pub(super) ip_mode: Option<IpMode>,
     /// Leaves a note on every plan.
     pub(super) note: Option<Note>,
+    /// Balancers do not change with the Nodes.
+    pub(super) ignores_nodes: bool,
+    /// Clears `spec.loadBalancerIP` before a balancer goes.
+    pub(super) clears_address: bool,
+    /// Runs of the background work.
+    pub(super) sweeps: usize,
+    /// Leaves a note on every run of the background work.
+    pub(super) sweep_note: Option<Note>,
 }
 
 pub(super) struct Cloud {
@@ -82,6 +90,8 @@ pub(super) struct Intent {
     name: String,
     is_wanted: bool,
     is_marked: bool,
+    /// `spec.loadBalancerIP`.
+    address: String,
     nodes: Vec<String>,
 }
 
@@ -139,6 +149,12 @@ impl Reconciler for Cloud {
             name: meta.name.clone().unwrap_or_default(),
             is_wanted: facts.is_wanted,
             is_marked: facts::annotation(&facts.service, MARK).is_some(),
+            address: facts
+                .service
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.load_balancer_ip.clone())
+                .unwrap_or_default(),
             nodes: facts.nodes.iter().map(|node| node.name.to_string()).collect(),
         })
     }
@@ -181,6 +197,12 @@ impl Reconciler for Cloud {
         let answer = match (intent.is_wanted, observed) {
             (true, None) => one(LoadBalancerStep::Cloud(Write::Create { name })),
             (false, None) => Answer::Settled(LoadBalancerStatus::empty()),
+            (false, Some(_)) if state.clears_address && !intent.address.is_empty() => {
+                one(LoadBalancerStep::Kube(KubeWrite::SetLoadBalancerIp {
+                    seen: intent.address.clone(),
+                    ip: String::new(),
+                }))
+            }
             (false, Some(_)) => one(LoadBalancerStep::Cloud(Write::Delete { name })),
             (true, Some(_)) if state.busy_looks > 0 => {
                 state.busy_looks -= 1;
@@ -189,10 +211,12 @@ impl Reconciler for Cloud {
                     reason: "balancer is being built".into(),
                 }
             }
-            (true, Some(nodes)) if *nodes != intent.nodes => one(LoadBalancerStep::Cloud(Write::SetNodes {
-                name,
-                nodes: intent.nodes.clone(),
-            })),
+            (true, Some(nodes)) if !state.ignores_nodes && *nodes != intent.nodes => {
+                one(LoadBalancerStep::Cloud(Write::SetNodes {
+                    name,
+                    nodes: intent.nodes.clone(),
+                }))
+            }
             (true, Some(_)) if !intent.is_marked => one(LoadBalancerStep::Kube(KubeWrite::AnnotateService(
                 vec![(MARK.into(), Some("yes".into()))],
             ))),
@@ -242,7 +266,54 @@ impl Reconciler for Cloud {
 }
 
 impl LoadBalancer for Cloud {
+    fn follows_nodes(&self) -> bool {
+        !self.state.lock().unwrap().ignores_nodes
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         facts.key().to_string()
+    }
+}
+
+/// Work of the cloud in the background: looks, and perhaps has something to say.
+pub(super) struct Sweep(pub(super) Arc<Cloud>);
+
+impl Reconciler for Sweep {
+    type Facts = BackgroundFacts;
+    type Intent = ();
+    type Observed = ();
+    type Step = Write;
+    type Learned = ();
+
+    fn intent(&self, _: &BackgroundFacts) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    async fn observe(&self, (): &(), _: Option<&()>) -> Result<(), CloudError> {
+        self.0.state.lock().unwrap().sweeps += 1;
+        Ok(())
+    }
+
+    fn plan(&self, (): &(), (): &()) -> LoadBalancerPlan<Write> {
+        let note = self.0.state.lock().unwrap().sweep_note.clone();
+        Plan::new(Answer::Settled(LoadBalancerStatus::empty())).with_notes(note.into_iter().collect())
+    }
+
+    async fn apply(&self, (): &(), (): &(), step: &Write) -> Result<(), CloudError> {
+        Err(CloudError::other(format!("{} was never planned", step.label())))
+    }
+
+    fn learn(&self, (): &mut (), _: &Write, (): ()) {}
+
+    fn predict(&self, (): &mut (), _: &Write) {}
+}
+
+impl BackgroundWork for Sweep {
+    fn name(&self) -> &'static str {
+        "sweep"
+    }
+
+    fn period(&self) -> Duration {
+        Duration::from_secs(30)
     }
 }

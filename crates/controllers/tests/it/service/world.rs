@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{ClusterFacts, erase};
+use bowline_cloud_provider::{ClusterFacts, erase, erased_background};
 use bowline_controllers::metrics::ControllerMetrics;
 use bowline_controllers::queue::{Backoff, QueueMetrics, WorkQueue};
 use bowline_controllers::service::{COMPONENT, ServiceContext, ServiceController, ServiceSettings};
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 
-use super::cloud::Cloud;
+use super::cloud::{Cloud, State, Sweep};
 
 /// Ends the test if it takes longer than this, in virtual time.
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -60,6 +60,14 @@ impl World {
         world
     }
 
+    /// The same with a cloud of another kind.
+    pub(super) fn new_with(nodes: &[&str], change: impl FnOnce(&mut State)) -> Self {
+        let mut world = Self::new(nodes);
+        world.cloud.set(change);
+        world.start();
+        world
+    }
+
     /// Starts the loop as a new process would.
     pub(super) fn start(&mut self) {
         let clock = Arc::new(TokioClock::starting_at(self.api.now()));
@@ -91,7 +99,7 @@ impl World {
             services: Arc::clone(&services),
             nodes: Arc::clone(&nodes),
             load_balancer: erase(Arc::clone(&self.cloud)),
-            background: Vec::new(),
+            background: vec![erased_background(Arc::new(Sweep(Arc::clone(&self.cloud))))],
             cluster: Arc::new(ClusterFacts {
                 name: "kubernetes".into(),
                 uid: None,

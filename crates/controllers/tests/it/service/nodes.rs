@@ -1,0 +1,145 @@
+//! Balancers follow the Nodes.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::CloudError;
+use serde_json::json;
+
+use super::seconds;
+use super::world::World;
+
+#[tokio::test(start_paused = true)]
+async fn node_changes_update_the_balancer_and_say_so() {
+    let world = World::running(&["a", "b"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.add_node("c");
+    world
+        .until("c is balanced over", |w| {
+            w.cloud.balancer(&uid).unwrap() == ["a", "b", "c"]
+        })
+        .await;
+    world.pass(seconds(1)).await;
+    assert_eq!(
+        world.events("web").last().unwrap(),
+        &(
+            "UpdatedLoadBalancer".to_owned(),
+            "Updated load balancer with new hosts".to_owned()
+        ),
+        "S-18"
+    );
+    world.api.delete("Node", "", "c");
+    world
+        .until("c is out", |w| w.cloud.balancer(&uid).unwrap() == ["a", "b"])
+        .await;
+    for name in ["a", "b"] {
+        world.api.delete("Node", "", name);
+    }
+    world
+        .until("nobody is left", |w| w.cloud.balancer(&uid).unwrap().is_empty())
+        .await;
+    world.pass(seconds(1)).await;
+    assert_eq!(
+        world.reasons("web").last().unwrap(),
+        "UnAvailableLoadBalancer",
+        "S-23"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_gets_its_provider_id_is_told_to_the_cloud_though_its_name_is_known() {
+    let world = World::running(&["a"]).await;
+    world.apply(json!({ "kind": "Node", "apiVersion": "v1", "metadata": { "name": "b" } }));
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    let reads = world.cloud.calls("read").len();
+    world.add_node("b");
+    world
+        .until("the cloud is asked to look again", |w| {
+            w.cloud.calls("read").len() > reads
+        })
+        .await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"], "S-22");
+}
+
+#[tokio::test(start_paused = true)]
+async fn thirty_nodes_that_join_together_are_few_updates() {
+    let world = World::running(&["a"]).await;
+    let uids: Vec<String> = (0..20).map(|n| world.add_service(&format!("web-{n}"))).collect();
+    world
+        .until("all have addresses", |w| {
+            (0..20).all(|n| w.address(&format!("web-{n}")).is_some())
+        })
+        .await;
+    world.pass(seconds(2)).await;
+    let before = world.cloud.calls("set-nodes").len();
+    for n in 0..30 {
+        world.add_node(&format!("n{n:02}"));
+        world.pass(Duration::from_millis(40)).await;
+    }
+    world
+        .until("all balance over all", |w| {
+            uids.iter().all(|uid| w.cloud.balancer(uid).unwrap().len() == 31)
+        })
+        .await;
+    let updates = world.cloud.calls("set-nodes").len() - before;
+    assert!(updates <= 40, "S-34: {updates}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world
+        .cloud
+        .set(|cloud| cloud.write_errors.push_back(CloudError::other("busy")));
+    world.add_node("b");
+    world
+        .until("b is balanced over", |w| {
+            w.cloud.balancer(&uid).unwrap() == ["a", "b"]
+        })
+        .await;
+    world.pass(seconds(1)).await;
+    let failed = world
+        .events("web")
+        .into_iter()
+        .find(|(reason, _)| reason == "UpdateLoadBalancerFailed")
+        .unwrap();
+    assert!(failed.1.starts_with("Error updating load balancer with new hosts [a b] [node names limited, total number of nodes: 2], error: "), "{}", failed.1);
+    assert_eq!(world.metrics.nodesync_error_total.get(), 1, "S-24");
+    let times: Vec<Duration> = world
+        .cloud
+        .calls("set-nodes")
+        .iter()
+        .rev()
+        .take(2)
+        .map(|(at, _)| *at)
+        .collect();
+    assert!(times[0] - times[1] < seconds(1), "S-24: {times:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change() {
+    let world = World::new_with(&["a"], |cloud| cloud.ignores_nodes = true);
+    world.add_service("web");
+    world.settled("web").await;
+    let calls = world.cloud.calls("").len();
+    world.add_node("b");
+    world.pass(seconds(60)).await;
+    assert_eq!(world.cloud.calls("").len(), calls);
+    world.annotate("web", "example.com/changed", "yes");
+    world.pass(seconds(5)).await;
+    assert!(
+        world.cloud.calls("").len() > calls,
+        "a change of the Service still counts"
+    );
+    let after = world.cloud.calls("").len();
+    world.pass(seconds(60)).await;
+    assert_eq!(
+        world.cloud.calls("").len(),
+        after,
+        "nor is it behind the nodes for ever"
+    );
+}

@@ -1,0 +1,152 @@
+//! Balancers go with what asked for them.
+
+use bowline_cloud_provider::CloudError;
+use serde_json::json;
+
+use super::seconds;
+use super::world::World;
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_service_takes_its_balancer_along() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    assert_eq!(world.cloud.balancer(&uid), None, "S-11");
+    world.pass(seconds(1)).await;
+    assert_eq!(
+        world.reasons("web")[2..],
+        ["DeletingLoadBalancer", "DeletedLoadBalancer"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_is_gone_already_does_not_block_deletion_but_is_asked_for() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    world.cloud.set(|cloud| cloud.balancers.clear());
+    let reads = world.cloud.calls("read").len();
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    world.pass(seconds(1)).await;
+    assert_eq!(world.reasons("web")[2..], ["DeletedLoadBalancer"], "S-12");
+    assert_eq!(world.cloud.calls("read").len(), reads + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_deletion_keeps_the_service_and_follows_the_schedule() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    world
+        .cloud
+        .set(|cloud| cloud.write_errors.extend(vec![CloudError::other("busy"); 2]));
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(2)).await;
+    assert!(world.has_finalizer("web"));
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    assert_eq!(world.cloud.calls("delete").len(), 3, "S-13, S-35");
+    let failed = world
+        .events("web")
+        .into_iter()
+        .find(|(reason, _)| reason == "SyncLoadBalancerFailed")
+        .unwrap();
+    assert_eq!(
+        failed.1,
+        "Error syncing load balancer: failed to delete load balancer: error during delete(web): busy"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_that_cannot_be_read_is_no_proof_that_the_balancer_is_gone() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.cloud.set(|cloud| {
+        cloud
+            .read_errors
+            .push_back(CloudError::transient("503 Service Unavailable"))
+    });
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(2)).await;
+    assert!(
+        world.has_finalizer("web") && world.cloud.balancer(&uid).is_some(),
+        "S-14"
+    );
+    let probe = "Error syncing load balancer: failed to check if load balancer exists before cleanup: 503 Service Unavailable";
+    assert_eq!(world.events("web").last().unwrap().1, probe);
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    assert_eq!(world.cloud.balancer(&uid), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_change_removes_the_balancer_and_back_makes_it_again() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
+    world
+        .until("the balancer is gone", |w| {
+            w.cloud.balancer(&uid).is_none() && !w.has_finalizer("web")
+        })
+        .await;
+    assert_eq!(world.address("web"), None, "S-15");
+    world.pass(seconds(1)).await;
+    world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
+    world.settled("web").await;
+    assert!(world.cloud.balancer(&uid).is_some(), "S-16");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_was_asked_for_while_nobody_ran_is_done_at_start() {
+    let mut world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.stop().await;
+    world.api.delete("Service", "default", "web");
+    world.start();
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    assert_eq!(world.cloud.balancer(&uid), None, "S-17");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_whose_finalizer_was_stripped_does_not_leak_its_balancer() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
+        .await;
+    let updates = world.cloud.calls("set-nodes").len();
+    world.add_node("b");
+    world.pass(seconds(10)).await;
+    assert_eq!(world.cloud.calls("set-nodes").len(), updates, "S-32");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_to_be_written_to_a_service_that_is_gone_keeps_its_balancer_from_nothing() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| cloud.clears_address = true);
+    let uid = world.add("web", json!({ "loadBalancerIP": "198.51.100.7" }));
+    world.settled("web").await;
+    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
+        .await;
+    assert_eq!(world.cloud.calls("delete").len(), 1);
+}
