@@ -1,7 +1,7 @@
 //! The reads. What several ask for at the same time is read once.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -57,7 +57,8 @@ struct TagNames(Arc<Mutex<BTreeSet<&'static str>>>);
 /// The public network, read once.
 struct NetworkFacts {
     id: Option<String>,
-    read: tokio::sync::OnceCell<Option<Arc<PublicNetwork>>>,
+    read: tokio::sync::OnceCell<Arc<PublicNetwork>>,
+    is_failure_told: AtomicBool,
 }
 
 impl Reads {
@@ -98,6 +99,7 @@ impl Reads {
             network: NetworkFacts {
                 id: network,
                 read: tokio::sync::OnceCell::new(),
+                is_failure_told: AtomicBool::new(false),
             },
         }
     }
@@ -215,28 +217,30 @@ impl Reads {
         Ok(())
     }
 
-    /// The public network. Whether it can be read decides nothing: it only makes a refusal come before a purchase.
+    /// The public network. Whether it can be read decides nothing: it only makes a refusal come before a purchase. Read
+    /// once; a failure is told once and tried again.
     pub(crate) async fn network(&self) -> Option<Arc<PublicNetwork>> {
         let id = self.network.id.as_deref()?;
-        let read = self.network.read.get_or_init(|| async {
-            match self.client.public_network(id).await {
-                Ok(network) => {
-                    tracing::info!(
-                        network = network.id,
-                        name = network.name,
-                        location = network.location.as_deref().unwrap_or_default(),
-                        vlan = network.vlan_id,
-                        "Public network of Services"
-                    );
-                    Some(Arc::new(network))
-                }
-                Err(error) => {
+        let read = || async {
+            let network = self.client.public_network(id).await?;
+            tracing::info!(
+                network = network.id,
+                name = network.name,
+                location = network.location.as_deref().unwrap_or_default(),
+                vlan = network.vlan_id,
+                "Public network of Services"
+            );
+            Ok::<_, ApiError>(Arc::new(network))
+        };
+        match self.network.read.get_or_try_init(read).await {
+            Ok(network) => Some(Arc::clone(network)),
+            Err(error) => {
+                if !self.network.is_failure_told.swap(true, Ordering::Relaxed) {
                     tracing::warn!(network = id, err = %error, "The public network of Services cannot be read");
-                    None
                 }
+                None
             }
-        });
-        read.await.clone()
+        }
     }
 
     /// Remembers that the account knows a tag's name.
