@@ -1,0 +1,1 @@
+//! A stateful double of the Apache CloudStack API whose load balancer rules carry real traffic.
