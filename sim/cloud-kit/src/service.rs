@@ -128,6 +128,15 @@ impl CloudService {
         *self.latency.lock().unwrap_or_else(PoisonError::into_inner) = latency;
     }
 
+    /// Whether the cloud takes a request for a change, told by everything but its body.
+    pub fn is_write<B>(&self, request: &Request<B>) -> bool {
+        let mut head = Request::new(Bytes::new());
+        *head.method_mut() = request.method().clone();
+        *head.uri_mut() = request.uri().clone();
+        *head.headers_mut() = request.headers().clone();
+        self.cloud.is_write(&head)
+    }
+
     /// Sends one request and waits for the answer.
     ///
     /// # Errors

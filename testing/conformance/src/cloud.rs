@@ -29,14 +29,15 @@ mod lifecycle;
 mod nodes;
 mod outages;
 mod plans;
+mod routes;
 mod services;
 mod session;
 mod takeover;
 mod under_test;
 mod world;
 
-pub use fuse::{Fuse, Writer};
-pub use under_test::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
+pub use fuse::{End, Fuse, Writer};
+pub use under_test::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, StrayRoute, Wish};
 pub use world::{
     AUTOSCALER, EXCLUDED, FINALIZER, SECOND, SHUTDOWN, Since, Start, UNINITIALIZED, World, service,
     tainted_node, web,
@@ -95,7 +96,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             l09_a_node_that_may_not_be_deleted_is_told_of,
             l10_a_young_node_is_given_five_minutes,
             l11_when_most_machines_vanish_nodes_go_slowly,
-            a_node_of_another_cloud_is_left_alone,
+            a_node_of_another_cloud_is_left_alone_and_costs_no_call,
             unknown_credentials_delete_no_node,
         }
         lifecycle (PowerState) {
@@ -138,6 +139,23 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         balanced (LoadBalancers, BalancedNodes, NewAddresses) {
             new_addresses_of_a_machine_reach_the_balancers,
+        }
+        routes (Routes) {
+            r01_a_pod_network_gets_its_route_and_its_node_the_condition,
+            r02_r03_a_route_that_cannot_be_made_is_told_of_and_made_later,
+            r04_the_route_goes_with_its_node,
+            r05_r06_what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays,
+            r07_a_node_without_pod_networks_is_left_alone,
+            r08_a_node_that_lacks_one_of_two_routes_says_so,
+            r13_with_the_watch_alone_a_quiet_cluster_costs_no_call,
+            r14_with_the_watch_alone_nodes_that_come_together_are_few_lists,
+            r15_with_the_watch_alone_a_failure_is_tried_again_by_itself,
+            a_period_costs_the_same_for_many_nodes,
+            a_creation_whose_answer_is_lost_makes_one_route,
+            no_illness_of_the_cloud_takes_a_route_away,
+        }
+        routes (Routes, RoutesByAddress, NewAddresses) {
+            r09_new_addresses_of_a_node_make_its_route_anew,
         }
         plans (LoadBalancers) {
             a_plan_is_made_without_a_write,

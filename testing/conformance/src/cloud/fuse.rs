@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
+use bowline_cloud_kit::CloudService;
 use http::Method;
 use tokio_util::sync::CancellationToken;
 
@@ -53,9 +54,10 @@ impl Fuse {
 
     /// A connection of the process, whose writes burn the fuse.
     #[must_use]
-    pub fn on<S>(&self, inner: S, writer: &Writer) -> Fused<S> {
+    pub fn on<S>(&self, inner: S, end: End, writer: &Writer) -> Fused<S> {
         Fused {
             inner,
+            end,
             fuse: self.clone(),
             burns: true,
             writer: writer.clone(),
@@ -64,10 +66,10 @@ impl Fuse {
 
     /// A connection of the process that only ends with it.
     #[must_use]
-    pub fn beside<S>(&self, inner: S, writer: &Writer) -> Fused<S> {
+    pub fn beside<S>(&self, inner: S, end: End, writer: &Writer) -> Fused<S> {
         Fused {
             burns: false,
-            ..self.on(inner, writer)
+            ..self.on(inner, end, writer)
         }
     }
 }
@@ -85,15 +87,32 @@ pub struct Writer {
 #[derive(Clone)]
 pub struct Fused<S> {
     inner: S,
+    end: End,
     fuse: Fuse,
     burns: bool,
     writer: Writer,
 }
 
-/// Whether a request changes something that the process leaves behind; the lease is none of that, nor are questions.
-fn counts<B>(request: &http::Request<B>) -> bool {
-    let path = request.uri().path();
-    *request.method() != Method::GET && !path.contains("/leases") && !path.contains("reviews")
+/// Where a connection leads, which tells what a write is.
+#[derive(Clone)]
+pub enum End {
+    /// To the cloud. Its simulator knows: there are APIs in which every call is a GET.
+    Cloud(CloudService),
+    /// To the API server.
+    Kube,
+}
+
+impl End {
+    /// Whether a request changes something that the process leaves behind; the lease is none of that, nor are questions.
+    fn is_write<B>(&self, request: &http::Request<B>) -> bool {
+        let path = request.uri().path();
+        match self {
+            Self::Cloud(cloud) => cloud.is_write(request),
+            Self::Kube => {
+                *request.method() != Method::GET && !path.contains("/leases") && !path.contains("reviews")
+            }
+        }
+    }
 }
 
 impl<S, B> tower::Service<http::Request<B>> for Fused<S>
@@ -116,7 +135,7 @@ where
         if fuse.is_burnt() {
             return Box::pin(std::future::pending());
         }
-        let is_write = counts(&request);
+        let is_write = self.end.is_write(&request);
         if is_write {
             self.writer.all.lock().unwrap().push(self.writer.number);
         }

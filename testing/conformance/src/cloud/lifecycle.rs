@@ -171,7 +171,7 @@ pub(super) async fn l11_when_most_machines_vanish_nodes_go_slowly<C: CloudUnderT
     assert_eq!(world.unlike(), Vec::<String>::new());
 }
 
-pub(super) async fn a_node_of_another_cloud_is_left_alone<C: CloudUnderTest>() {
+pub(super) async fn a_node_of_another_cloud_is_left_alone_and_costs_no_call<C: CloudUnderTest>() {
     let mut world = World::<C>::new();
     let mut node = tainted_node("far");
     node["spec"] = json!({ "providerID": "elsewhere:///eu/i-123" });
@@ -183,6 +183,7 @@ pub(super) async fn a_node_of_another_cloud_is_left_alone<C: CloudUnderTest>() {
     world.pass(SECOND * 400).await;
     assert!(world.node("far").is_some());
     assert_eq!(world.object_writes(begun), Vec::<String>::new());
+    assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
 }
 
 pub(super) async fn credentials_of_another_project_delete_no_node<C: CloudUnderTest>() {

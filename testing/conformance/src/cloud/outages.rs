@@ -7,7 +7,7 @@ use bowline_cloud_kit::faults::FaultBuilder;
 use bowline_kube_api::{Effect, Fault as KubeFault};
 
 use super::under_test::{CloudUnderTest, Denial, Wish};
-use super::world::{SECOND, World, tainted_node, web};
+use super::world::{SECOND, Start, World, tainted_node, web};
 
 /// Makes the requests that are chosen ill.
 pub(super) type Ill = fn(FaultBuilder) -> Fault;
@@ -68,7 +68,11 @@ pub(super) async fn an_illness_between_two_writes_leaves_nothing_half_done<C: Cl
 
 pub(super) async fn what_is_up_stays_up_while_the_cloud_is_ill<C: CloudUnderTest>() {
     for (name, ill) in ILLNESSES {
-        let world = World::<C>::with_web(2).await;
+        let mut world = World::<C>::new();
+        world.add_nodes(2);
+        world.ask(web(), Wish::Plain);
+        world.start_with(Start::alone());
+        world.settled("web").await;
         let (before, service) = (world.sim.state(), world.service("web").unwrap());
         world.cloud().faults().add(ill(Fault::any().always()));
         world.pass(SECOND * 1_500).await;

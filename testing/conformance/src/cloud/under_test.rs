@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, RequestGate, Transport};
-use bowline_cloud_kit::CloudService;
+use bowline_cloud_kit::{CloudService, Entry};
 use bowline_cloud_provider::{CloudProvider, InstanceMetadata};
 use bowline_kube_api::KubeApi;
 use futures::future::BoxFuture;
+use http::Method;
 use serde_json::Value;
 
 /// A provider and the simulator of its cloud.
@@ -78,10 +79,23 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// Turns a plain Service of type LoadBalancer into one that asks for this cloud's balancer.
     fn ask(&self, _service: &mut Value, _wish: Wish) {}
 
-    /// The routes, as `destination -> machine`.
+    /// All routes, as `destination -> machine`, whoever made them; the name of the machine, or anything else if there is
+    /// none.
     fn routes(&self) -> BTreeSet<String> {
         BTreeSet::new()
     }
+
+    /// Whether a call lists the routes. One listing is one such call: of several pages, the first.
+    fn lists_routes(&self, call: &Entry) -> bool {
+        call.method == Method::GET && call.path.ends_with("/routes") && call.query.is_empty()
+    }
+
+    /// Adds a route that the provider did not make. Only asked of clouds with [`Ability::Routes`].
+    fn add_stray_route(&self, _destination: &str, _stray: StrayRoute) {}
+
+    /// From now on providers make routes that name addresses of their Node. Only asked of clouds with
+    /// [`Ability::RoutesByAddress`], before a provider is built.
+    fn route_by_address(&self) {}
 
     /// What else runs in a cluster of this cloud and has a part in its balancers, such as an announcer of addresses.
     fn companion(&self, _api: &KubeApi) -> Option<BoxFuture<'static, ()>> {
@@ -106,6 +120,8 @@ pub enum Ability {
     OtherProjects,
     /// Nodes get routes to their pods.
     Routes,
+    /// Routes may name addresses of their Node, and then follow them.
+    RoutesByAddress,
 }
 
 impl Ability {
@@ -120,8 +136,20 @@ impl Ability {
             Self::NewAddresses => "addresses never change",
             Self::OtherProjects => "one project only",
             Self::Routes => "no routes",
+            Self::RoutesByAddress => "routes name no addresses",
         }
     }
+}
+
+/// A route that the provider did not make. All but the last one bear the mark of the cluster `kubernetes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StrayRoute {
+    /// It has no machine.
+    Nowhere,
+    /// It has no machine any more, and the cloud says so.
+    Blackhole,
+    /// It is another cluster's.
+    OfOthers,
 }
 
 /// A machine to be added. The cloud chooses type, zone and addresses.

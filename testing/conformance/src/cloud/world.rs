@@ -17,7 +17,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::fuse::{Fuse, Writer};
+use super::fuse::{self, Fuse, Writer};
 use super::under_test::{CloudUnderTest, Seat};
 
 mod claims;
@@ -90,6 +90,16 @@ impl Default for Start {
             cloud_fuse: None,
             kube_fuse: None,
         }
+    }
+}
+
+impl Start {
+    /// A manager without a lease, for hours in which there is no other one: the renewals would cost more than all else.
+    #[must_use]
+    pub fn alone() -> Self {
+        let mut start = Self::default();
+        start.config.election = None;
+        start
     }
 }
 
@@ -177,13 +187,17 @@ impl<C: CloudUnderTest> World<C> {
             all: Arc::clone(&self.writers),
         };
         let (cloud, kube) = (self.cloud.clone(), self.api.service());
+        let (there, here) = (fuse::End::Cloud(self.cloud.clone()), fuse::End::Kube);
         // One process, one death: whichever connection's fuse burns, both are cut.
         let (cloud, kube) = match (start.cloud_fuse, start.kube_fuse) {
-            (Some(fuse), _) => (fuse.on(cloud, &writer), fuse.beside(kube, &writer)),
-            (None, Some(fuse)) => (fuse.beside(cloud, &writer), fuse.on(kube, &writer)),
+            (Some(fuse), _) => (fuse.on(cloud, there, &writer), fuse.beside(kube, here, &writer)),
+            (None, Some(fuse)) => (fuse.beside(cloud, there, &writer), fuse.on(kube, here, &writer)),
             (None, None) => {
                 let fuse = Fuse::never();
-                (fuse.beside(cloud, &writer), fuse.beside(kube, &writer))
+                (
+                    fuse.beside(cloud, there, &writer),
+                    fuse.beside(kube, here, &writer),
+                )
             }
         };
         let kube = Kube::with_service(

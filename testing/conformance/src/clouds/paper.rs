@@ -2,19 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_kit::CloudService;
 use bowline_cloud_provider::{AddressType, CloudProvider, InstanceMetadata, NodeAddress};
 use bowline_paper::Paper as Provider;
 use bowline_paper_client::Settings;
-use bowline_paper_sim::model::{Balancer as Made, Machine as Bought};
+use bowline_paper_sim::model::{Balancer as Made, Machine as Bought, Route};
 use bowline_paper_sim::{MachineSpec, PaperSim};
+use uuid::Uuid;
 
-use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat};
+use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, StrayRoute};
 
 /// Paper and its simulator.
-pub struct Paper(pub PaperSim);
+pub struct Paper {
+    /// The simulator.
+    pub sim: PaperSim,
+    routes_by_address: AtomicBool,
+}
 
 impl CloudUnderTest for Paper {
     // guide: mount
@@ -27,15 +33,19 @@ impl CloudUnderTest for Paper {
         Ability::NewAddresses,
         Ability::OtherProjects,
         Ability::Routes,
+        Ability::RoutesByAddress,
     ];
     const SECRET: &'static str = "pt-5f1c0de9a7b34821";
 
     fn new(seed: u64) -> Self {
-        Self(PaperSim::builder().seed(seed).token(Self::SECRET).build())
+        Self {
+            sim: PaperSim::builder().seed(seed).token(Self::SECRET).build(),
+            routes_by_address: AtomicBool::new(false),
+        }
     }
 
     fn service(&self) -> CloudService {
-        self.0.service()
+        self.sim.service()
     }
 
     fn provider(&self, seat: Seat) -> Arc<dyn CloudProvider> {
@@ -44,7 +54,8 @@ impl CloudUnderTest for Paper {
             "PAPER_TOKEN" => Some(Self::SECRET.to_owned()),
             _ => None,
         };
-        let settings = Settings::read(variable, None).unwrap();
+        let mut settings = Settings::read(variable, None).unwrap();
+        settings.routes_by_address = self.routes_by_address.load(Ordering::SeqCst);
         Arc::new(Provider::new(seat.http(Self::NAME, |_| {}), &settings))
     }
 
@@ -54,27 +65,27 @@ impl CloudUnderTest for Paper {
             (spec.kind, spec.zone) = ("paper-8".to_owned(), "south-2".to_owned());
             spec.private = ["10.99.0.1", "fd00::99"].map(|it| it.parse().unwrap()).to_vec();
         }
-        self.0.add_machine(spec);
+        self.sim.add_machine(spec);
     }
     // guide: end
 
     fn remove_machine(&self, name: &str) {
-        self.0.remove_machine(self.named(name).id);
+        self.sim.remove_machine(self.named(name).id);
     }
 
     fn machines(&self) -> BTreeMap<String, InstanceMetadata> {
-        let machines = self.0.machines();
+        let machines = self.sim.machines();
         machines.iter().map(|it| (it.name.clone(), shown(it))).collect()
     }
 
     fn set_power(&self, name: &str, is_on: bool) {
         let power = if is_on { "on" } else { "off" };
-        self.0
+        self.sim
             .change_machine(self.named(name).id, |it| it.power = power.to_owned());
     }
 
     fn renumber(&self, name: &str) {
-        self.0.change_machine(self.named(name).id, |it| {
+        self.sim.change_machine(self.named(name).id, |it| {
             it.private.push("fd00::7".parse().unwrap());
         });
     }
@@ -84,20 +95,20 @@ impl CloudUnderTest for Paper {
             Some(Denial::Unknown) => "another one",
             Some(Denial::OtherProject) | None => Self::SECRET,
         };
-        self.0.set_token(Some(token.to_owned()));
-        self.0.show_nothing(denial == Some(Denial::OtherProject));
+        self.sim.set_token(Some(token.to_owned()));
+        self.sim.show_nothing(denial == Some(Denial::OtherProject));
     }
 
     fn state(&self) -> String {
-        format!("{:#}", self.0.snapshot())
+        format!("{:#}", self.sim.snapshot())
     }
 
     fn violations(&self) -> Vec<String> {
-        self.0.check_invariants()
+        self.sim.check_invariants()
     }
 
     fn balancers(&self) -> Vec<Balancer> {
-        let machines = self.0.machines();
+        let machines = self.sim.machines();
         let behind = |balancer: &Made, port: u16| -> BTreeSet<String> {
             let members = machines.iter().filter(|it| balancer.members.contains(&it.id));
             members.map(|it| format!("{}:{port}", it.name)).collect()
@@ -111,52 +122,76 @@ impl CloudUnderTest for Paper {
                 .map(|port| (format!("TCP/{}", port.port), behind(it, port.node_port)))
                 .collect(),
         };
-        self.0.balancers().iter().map(of).collect()
+        self.sim.balancers().iter().map(of).collect()
     }
 
     fn lose_balancer(&self, service: &str) {
-        for balancer in self.0.balancers() {
+        for balancer in self.sim.balancers() {
             if balancer.owner.as_deref() == Some(service) {
-                self.0.remove_balancer(balancer.id);
+                self.sim.remove_balancer(balancer.id);
             }
         }
     }
 
     fn be_strict(&self) {
-        self.0.set_behaviour(|it| {
+        self.sim.set_behaviour(|it| {
             it.build_time = Duration::from_secs(4);
             it.delete_time = Duration::from_secs(2);
         });
     }
 
     fn tamper(&self, dice: usize) -> Option<String> {
-        let balancers = self.0.balancers();
+        let balancers = self.sim.balancers();
         let balancer = balancers.get(dice % balancers.len().max(1))?;
-        self.0.change_balancer(balancer.id, |it| {
+        self.sim.change_balancer(balancer.id, |it| {
             it.members.pop();
         });
         Some(format!("somebody takes a member out of {}", balancer.name))
     }
 
     fn routes(&self) -> BTreeSet<String> {
-        let machines = self.0.machines();
+        let machines = self.sim.machines();
         let name = |id| {
             machines
                 .iter()
                 .find(|it| Some(it.id) == id)
                 .map(|it| it.name.as_str())
         };
-        let routes = self.0.routes();
+        let routes = self.sim.routes();
         let shown = routes
             .iter()
             .map(|it| format!("{} -> {}", it.destination, name(it.machine).unwrap_or("nowhere")));
         shown.collect()
     }
+
+    fn add_stray_route(&self, destination: &str, stray: StrayRoute) {
+        let cluster = match stray {
+            StrayRoute::OfOthers => "another one",
+            StrayRoute::Nowhere | StrayRoute::Blackhole => "kubernetes",
+        };
+        self.sim.add_route(Route {
+            id: Uuid::nil(),
+            destination: destination.parse().unwrap(),
+            machine: None,
+            cluster: Some(cluster.to_owned()),
+            description: String::new(),
+            via: Vec::new(),
+            blackhole: stray == StrayRoute::Blackhole,
+        });
+    }
+
+    fn route_by_address(&self) {
+        self.routes_by_address.store(true, Ordering::SeqCst);
+    }
 }
 
 impl Paper {
     fn named(&self, name: &str) -> Bought {
-        self.0.machines().into_iter().find(|it| it.name == name).unwrap()
+        self.sim
+            .machines()
+            .into_iter()
+            .find(|it| it.name == name)
+            .unwrap()
     }
 }
 

@@ -1,0 +1,356 @@
+//! The pod networks of Nodes get their routes, and Nodes say whether they have them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bowline_cloud_kit::Fault;
+use bowline_controllers::route::RouteTiming;
+use bowline_manager::config::RouteConfig;
+use serde_json::json;
+
+use super::outages::ILLNESSES;
+use super::under_test::{CloudUnderTest, Machine, StrayRoute};
+use super::world::{SECOND, Start, World, tainted_node};
+
+/// The default mode: a period, and changes of Nodes.
+const PERIODIC: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
+/// A period, and the second that a pass may take.
+const SOON: Duration = Duration::from_secs(11);
+
+const ROUTED: &str = "False RouteCreated RouteController created a route";
+const NOT_ROUTED: &str = "True NoRouteCreated RouteController failed to create a route";
+
+/// A manager that keeps routes for these pod networks.
+fn keeping(timing: RouteTiming) -> Start {
+    let mut start = Start::default();
+    start.config.settings.routes = RouteConfig::new(true, "10.200.0.0/16,fd00:200::/48", timing);
+    start
+}
+
+/// A world with that manager, at rest.
+async fn started<C: CloudUnderTest>(timing: RouteTiming) -> World<C> {
+    let mut world = World::new();
+    world.start_with(keeping(timing));
+    world.rest().await;
+    world
+}
+
+/// A machine and its Node with these pod networks.
+fn add<C: CloudUnderTest>(world: &World<C>, name: &str, networks: &[&str]) {
+    world.sim.add_machine(&Machine::plain(name));
+    let mut node = tainted_node(name);
+    node["spec"] = json!({ "providerID": world.provider_id(name) });
+    if let Some(first) = networks.first() {
+        node["spec"]["podCIDR"] = json!(first);
+        node["spec"]["podCIDRs"] = json!(networks);
+    }
+    world.apply(node);
+}
+
+/// So many Nodes `n1`, `n2`, ..., each with a network of its own.
+fn add_many<C: CloudUnderTest>(world: &World<C>, count: usize) {
+    for index in 1..=count {
+        add(world, &format!("n{index}"), &[&format!("10.200.{index}.0/24")]);
+    }
+}
+
+/// What `add_many` leads to.
+fn of_many(count: usize) -> BTreeSet<String> {
+    let route = |index: usize| format!("10.200.{index}.0/24 -> n{index}");
+    (1..=count).map(route).collect()
+}
+
+fn routes(routes: &[&str]) -> BTreeSet<String> {
+    routes.iter().map(|it| (*it).to_owned()).collect()
+}
+
+/// `status reason message` of a Node's condition.
+fn condition<C: CloudUnderTest>(world: &World<C>, name: &str) -> Option<String> {
+    let node = world.node(name)?;
+    let conditions = node["status"]["conditions"].as_array()?;
+    let found = conditions.iter().find(|it| it["type"] == "NetworkUnavailable")?;
+    let part = |key: &str| found[key].as_str().unwrap_or_default();
+    Some(format!(
+        "{} {} {}",
+        part("status"),
+        part("reason"),
+        part("message")
+    ))
+}
+
+fn is_routed<C: CloudUnderTest>(world: &World<C>, name: &str) -> bool {
+    condition(world, name).as_deref() == Some(ROUTED)
+}
+
+fn is_not_routed<C: CloudUnderTest>(world: &World<C>, name: &str) -> bool {
+    condition(world, name).as_deref() == Some(NOT_ROUTED)
+}
+
+/// How often all routes were listed.
+fn lists<C: CloudUnderTest>(world: &World<C>, since: super::world::Since) -> usize {
+    let calls = world.calls(since);
+    calls.iter().filter(|call| world.sim.lists_routes(call)).count()
+}
+
+pub(super) async fn r01_a_pod_network_gets_its_route_and_its_node_the_condition<C: CloudUnderTest>() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let world = started::<C>(timing).await;
+        let begun = world.since();
+        add(&world, "n1", &["10.200.1.0/24"]);
+        let took = world.until("routed", |w| is_routed(w, "n1")).await;
+        assert!(took <= SOON, "{timing:?}: {took:?}");
+        assert_eq!(world.sim.routes(), routes(&["10.200.1.0/24 -> n1"]));
+        assert_eq!(world.writes(begun).len(), 1, "{:?}", world.writes(begun));
+        assert_eq!(world.events("n1"), Vec::<String>::new());
+        // What is there is left as it is.
+        world.pass(SECOND * 30).await;
+        let begun = world.since();
+        world.pass(SECOND * 700).await;
+        assert!(lists(&world, begun) > 0, "it never looked");
+        assert_eq!(world.writes(begun), Vec::<String>::new());
+        assert_eq!(world.kube_writes(begun), Vec::<String>::new());
+        world.assert_sound();
+    }
+}
+
+pub(super) async fn r02_r03_a_route_that_cannot_be_made_is_told_of_and_made_later<C: CloudUnderTest>() {
+    let world = started::<C>(PERIODIC).await;
+    world.cloud().faults().add(Fault::write().always().status(500));
+    add(&world, "n1", &["10.200.1.0/24"]);
+    world.until("told", |w| is_not_routed(w, "n1")).await;
+    world.pass(SECOND * 300).await;
+    let uid = world.node("n1").unwrap()["metadata"]["uid"].clone();
+    let begin = format!(
+        "FailedToCreateRoute: Could not create route {} 10.200.1.0/24 for node n1 after ",
+        uid.as_str().unwrap()
+    );
+    let events = world.events("n1");
+    assert!(events.len() == 1 && events[0].starts_with(&begin), "{events:#?}");
+    assert_eq!(world.sim.routes(), BTreeSet::new());
+    world.cloud().faults().clear();
+    let took = world.until("routed", |w| is_routed(w, "n1")).await;
+    assert!(took <= SOON, "{took:?}");
+    assert_eq!(world.sim.routes(), of_many(1));
+    world.assert_hidden();
+}
+
+pub(super) async fn r04_the_route_goes_with_its_node<C: CloudUnderTest>() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let world = started::<C>(timing).await;
+        add_many(&world, 3);
+        world
+            .until("routed", |w| (1..=3).all(|it| is_routed(w, &format!("n{it}"))))
+            .await;
+        world.pass(SECOND * 30).await;
+        assert!(world.api.delete("Node", "", "n3"));
+        let took = world
+            .until("its route is gone", |w| w.sim.routes() == of_many(2))
+            .await;
+        assert!(took <= SOON, "{timing:?}: {took:?}");
+        // The machine goes first, and what becomes of its route is the cloud's business until its Node is gone.
+        world.break_machine("n2");
+        world.until("its Node is gone", |w| w.node("n2").is_none()).await;
+        let took = world
+            .until("its route is gone", |w| w.sim.routes() == of_many(1))
+            .await;
+        assert!(took <= SOON, "{timing:?}: {took:?}");
+    }
+}
+
+pub(super) async fn r05_r06_what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays<C: CloudUnderTest>() {
+    for timing in [PERIODIC, RouteTiming::WatchBased] {
+        let mut world = World::<C>::new();
+        add_many(&world, 1);
+        for (destination, stray) in [
+            ("192.168.0.0/24", StrayRoute::Nowhere),
+            ("192.168.1.0/24", StrayRoute::Blackhole),
+            ("10.200.7.0/24", StrayRoute::OfOthers),
+            ("10.200.8.0/24", StrayRoute::Nowhere),
+            ("10.200.9.0/24", StrayRoute::Blackhole),
+        ] {
+            world.sim.add_stray_route(destination, stray);
+        }
+        let before = world.sim.routes();
+        world.start_with(keeping(timing));
+        world.until("routed", |w| is_routed(w, "n1")).await;
+        world.rest().await;
+        let mut left = before.clone();
+        left.retain(|route| !route.starts_with("10.200.8.0/24 ") && !route.starts_with("10.200.9.0/24 "));
+        assert_eq!(left.len(), 3, "{before:?}");
+        left.extend(of_many(1));
+        assert_eq!(world.sim.routes(), left, "{timing:?}");
+        world.pass(SECOND * 700).await;
+        assert_eq!(world.sim.routes(), left, "{timing:?}");
+    }
+}
+
+pub(super) async fn r07_a_node_without_pod_networks_is_left_alone<C: CloudUnderTest>() {
+    let world = started::<C>(PERIODIC).await;
+    let begun = world.since();
+    add(&world, "n1", &[]);
+    world.pass(SECOND * 60).await;
+    assert!(lists(&world, begun) > 0, "it never looked");
+    assert_eq!(world.writes(begun), Vec::<String>::new());
+    assert_eq!(condition(&world, "n1"), None);
+    // Its networks are given to it later.
+    world.edit_node("n1", |node| {
+        node["spec"]["podCIDR"] = json!("10.200.1.0/24");
+        node["spec"]["podCIDRs"] = json!(["10.200.1.0/24"]);
+    });
+    let took = world.until("routed", |w| is_routed(w, "n1")).await;
+    assert!(took <= SOON, "{took:?}");
+    assert_eq!(world.sim.routes(), of_many(1));
+}
+
+pub(super) async fn r08_a_node_that_lacks_one_of_two_routes_says_so<C: CloudUnderTest>() {
+    let world = started::<C>(PERIODIC).await;
+    // The second creation, and whatever comes after it.
+    let fault = world
+        .cloud()
+        .faults()
+        .add(Fault::write().nth(2).times(10_000).status(500));
+    add(&world, "n1", &["10.200.1.0/24", "fd00:200:0:1::/64"]);
+    world.until("told", |w| is_not_routed(w, "n1")).await;
+    world.pass(SECOND * 60).await;
+    assert!(world.cloud().faults().struck(fault) > 1);
+    assert!(is_not_routed(&world, "n1"));
+    assert_eq!(world.sim.routes().len(), 1, "{:?}", world.sim.routes());
+    world.cloud().faults().clear();
+    world.until("routed", |w| is_routed(w, "n1")).await;
+    let both = routes(&["10.200.1.0/24 -> n1", "fd00:200:0:1::/64 -> n1"]);
+    assert_eq!(world.sim.routes(), both);
+}
+
+pub(super) async fn r09_new_addresses_of_a_node_make_its_route_anew<C: CloudUnderTest>() {
+    let mut world = World::<C>::new();
+    world.sim.route_by_address();
+    add_many(&world, 2);
+    world.start_with(keeping(PERIODIC));
+    world.until("routed", |w| is_routed(w, "n1")).await;
+    world.pass(SECOND * 310).await;
+    let (routes, before, begun) = (world.sim.routes(), world.sim.state(), world.since());
+    assert_eq!(routes, of_many(2));
+    world.sim.renumber("n1");
+    world.until("its Node has them", |w| w.unlike().is_empty()).await;
+    let took = world
+        .until("the route has them", |w| {
+            w.writes(begun).len() >= 2 && w.sim.routes() == routes
+        })
+        .await;
+    assert!(took <= SOON, "{took:?}");
+    world.rest().await;
+    // Taken away, then made: two routes to one destination are one too many.
+    let written = world.calls(begun);
+    let written: Vec<_> = written.iter().filter(|call| call.write).collect();
+    assert_eq!(written.len(), 2, "{written:#?}");
+    assert!(written[0].in_flight_with.is_empty() && written[1].in_flight_with.is_empty());
+    assert_eq!(world.sim.routes(), routes);
+    assert_ne!(world.sim.state(), before, "the route has the old addresses");
+    assert!(is_routed(&world, "n1"));
+}
+
+pub(super) async fn r13_with_the_watch_alone_a_quiet_cluster_costs_no_call<C: CloudUnderTest>() {
+    let mut world = World::<C>::new();
+    add_many(&world, 5);
+    world.start_with(keeping(RouteTiming::WatchBased));
+    world
+        .until("routed", |w| (1..=5).all(|it| is_routed(w, &format!("n{it}"))))
+        .await;
+    world.rest().await;
+    // Routes, addresses and conditions are complete: what follows is a start with nothing to do.
+    world.kill().await;
+    let begun = world.since();
+    world.start_with(keeping(RouteTiming::WatchBased));
+    let leads = |w: &World<C>| lists(w, begun) > 0;
+    world.until("it leads and looks", leads).await;
+    world.pass(SECOND * 15).await;
+    assert!(lists(&world, begun) <= 2, "{:?}", world.tally(begun));
+    let begun = world.since();
+    world.pass(SECOND * 60).await;
+    assert_eq!(lists(&world, begun), 0, "{:?}", world.tally(begun));
+    assert_eq!(world.sim.routes(), of_many(5));
+}
+
+pub(super) async fn r14_with_the_watch_alone_nodes_that_come_together_are_few_lists<C: CloudUnderTest>() {
+    let world = started::<C>(RouteTiming::WatchBased).await;
+    let begun = world.since();
+    for index in 1..=20 {
+        add(&world, &format!("n{index}"), &[&format!("10.200.{index}.0/24")]);
+        world.pass(SECOND / 10).await;
+    }
+    world.pass(SECOND * 25).await;
+    assert_eq!(world.sim.routes(), of_many(20));
+    assert!(lists(&world, begun) <= 3, "{:?}", world.tally(begun));
+}
+
+pub(super) async fn r15_with_the_watch_alone_a_failure_is_tried_again_by_itself<C: CloudUnderTest>() {
+    let world = started::<C>(RouteTiming::WatchBased).await;
+    world.cloud().faults().add(Fault::write().always().status(500));
+    add(&world, "n1", &["10.200.1.0/24"]);
+    world.until("told", |w| is_not_routed(w, "n1")).await;
+    world.pass(SECOND * 120).await;
+    world.cloud().faults().clear();
+    let begun = world.since();
+    let took = world.until("routed", |w| is_routed(w, "n1")).await;
+    assert!(took <= SECOND * 60, "{took:?}");
+    // Nothing but the news itself was written to the Node, so nothing but time called for it.
+    assert_eq!(world.object_writes(begun), ["patch nodes/status n1"]);
+}
+
+pub(super) async fn a_period_costs_the_same_for_many_nodes<C: CloudUnderTest>() {
+    let cost = async |nodes: usize| {
+        let world = started::<C>(PERIODIC).await;
+        add_many(&world, nodes);
+        world
+            .until("routed", |w| {
+                (1..=nodes).all(|it| is_routed(w, &format!("n{it}")))
+            })
+            .await;
+        world.pass(SECOND * 30).await;
+        let begun = world.since();
+        world.pass(SECOND * 100).await;
+        assert_eq!(world.writes(begun), Vec::<String>::new());
+        lists(&world, begun)
+    };
+    let (few, many) = (cost(3).await, cost(60).await);
+    assert!(
+        few.abs_diff(10) <= 1 && many.abs_diff(10) <= 1,
+        "{few} lists for 3, {many} for 60"
+    );
+}
+
+pub(super) async fn a_creation_whose_answer_is_lost_makes_one_route<C: CloudUnderTest>() {
+    for nth in 1..=3 {
+        let world = started::<C>(PERIODIC).await;
+        let fault = world.cloud().faults().add(Fault::write().nth(nth).lose_answer());
+        add_many(&world, 3);
+        world
+            .until("routed", |w| (1..=3).all(|it| is_routed(w, &format!("n{it}"))))
+            .await;
+        world.pass(SECOND * 60).await;
+        assert_eq!(world.cloud().faults().struck(fault), 1);
+        assert_eq!(world.sim.routes(), of_many(3));
+        world.assert_sound();
+    }
+}
+
+pub(super) async fn no_illness_of_the_cloud_takes_a_route_away<C: CloudUnderTest>() {
+    for (name, ill) in ILLNESSES {
+        let world = started::<C>(PERIODIC).await;
+        add_many(&world, 2);
+        world
+            .until("routed", |w| is_routed(w, "n1") && is_routed(w, "n2"))
+            .await;
+        let before = world.sim.state();
+        world.cloud().faults().add(ill(Fault::any().always()));
+        world.pass(SECOND * 60).await;
+        assert_eq!(world.sim.state(), before, "{name}");
+        assert!(is_routed(&world, "n1") && is_routed(&world, "n2"), "{name}");
+        world.cloud().faults().clear();
+        add(&world, "late", &["10.200.9.0/24"]);
+        world.until("it heals", |w| is_routed(w, "late")).await;
+        let mut all = of_many(2);
+        all.insert("10.200.9.0/24 -> late".to_owned());
+        assert_eq!(world.sim.routes(), all, "{name}");
+    }
+}
