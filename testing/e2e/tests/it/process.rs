@@ -9,5 +9,6 @@ mod logs;
 mod metrics;
 mod plan;
 pub(crate) mod program;
+mod routes;
 mod two;
 pub(crate) mod wire;

@@ -5,5 +5,6 @@
 mod failover;
 mod plane;
 mod rbac;
+mod routes;
 mod scenarios;
 mod serving;

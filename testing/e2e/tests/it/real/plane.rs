@@ -185,6 +185,21 @@ impl Plane {
         self.manager_of(kubeconfig.path(), more)
     }
 
+    /// Starts the program for another cloud, with the same rights.
+    pub(crate) fn manager_for(&self, flags: &[&str], variables: &[(&str, &str)]) -> Running {
+        let mut arguments = vec![
+            "--v=4".to_owned(),
+            "--secure-port=0".to_owned(),
+            format!("--kubeconfig={}", self.kubeconfig.display()),
+        ];
+        arguments.extend(flags.iter().map(|it| (*it).to_owned()));
+        let variables: Vec<_> = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        Running::start("cloud-controller-manager", &arguments, &variables)
+    }
+
     fn manager_of(&self, kubeconfig: &Path, more: &[&str]) -> Running {
         let mut arguments = vec![
             "--allow-untagged-cloud".to_owned(),
@@ -269,6 +284,10 @@ impl Plane {
             .patch_status(name, &PatchParams::default(), &patch)
             .await
             .unwrap();
+    }
+
+    pub(crate) async fn delete_node(&self, name: &str) {
+        self.nodes().delete(name, &DeleteParams::default()).await.unwrap();
     }
 
     pub(crate) async fn set_ready(&self, name: &str, status: &str) {
