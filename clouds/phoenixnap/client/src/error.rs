@@ -64,6 +64,12 @@ impl ApiError {
         self.http.maybe_applied()
     }
 
+    /// Whether the object that was asked for may be gone: the APIs answer 403 for an id that was deleted, as they do for
+    /// lost rights, and a 404 that is not in their words may come from something in between. A listing tells.
+    pub fn may_be_gone(&self) -> bool {
+        matches!(self.status(), Some(403 | 404))
+    }
+
     /// The HTTP status, if there was an answer.
     pub fn status(&self) -> Option<u16> {
         self.http.status().map(|status| status.as_u16())

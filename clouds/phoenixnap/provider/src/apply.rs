@@ -6,7 +6,7 @@ use bowline_cloud_provider::CloudError;
 use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, NewIpBlock};
 use tokio::time::sleep_until;
 
-use crate::blocks::{self, Place};
+use crate::blocks::{self, Attachment};
 use crate::claim::{self, VALIDITY};
 use crate::error::cloud_error;
 use crate::intent::{Intent, Wanted};
@@ -16,6 +16,9 @@ use crate::step::CloudStep;
 
 /// A list that is older than this does not decide a purchase: the blocks are looked for once more.
 const FRESH: Duration = Duration::from_secs(5);
+
+/// How long the creation of a tag's name waits for that of another one.
+const TURN: Duration = Duration::from_secs(2);
 
 /// How many IPv4 blocks a public network takes (Networks API, "Public Networks").
 const MOST_BLOCKS: usize = 10;
@@ -58,7 +61,7 @@ impl Writer<'_> {
     /// Makes one write.
     pub(crate) async fn apply(&self, intent: &Intent, step: &CloudStep) -> Result<Learned, CloudError> {
         match step {
-            CloudStep::CreateTagName { name } => self.create_name(name).await,
+            CloudStep::CreateTagName { name, .. } => self.create_name(name).await,
             CloudStep::BuyBlock { new } => match intent {
                 Intent::Wanted(wanted) => self.buy(wanted, new).await,
                 Intent::Absent(_) => Err(CloudError::other("nothing is bought for a service that goes")),
@@ -78,7 +81,14 @@ impl Writer<'_> {
         }
     }
 
+    /// Several Services that are created together want the same names: all but one find them made. Who takes too long
+    /// keeps no other waiting; that the name is there already is good news.
     async fn create_name(&self, name: &'static str) -> Result<Learned, CloudError> {
+        let is_removed = self.observed.mark == MarkName::Missing;
+        let _turn = self.reads.turn_to_name(name, TURN).await;
+        if !is_removed && self.reads.knows_name(name) {
+            return Ok(Learned::Name);
+        }
         match self.client.create_tag(name).await {
             Ok(()) => {}
             // Somebody was faster.
@@ -92,10 +102,11 @@ impl Writer<'_> {
     /// Buys a block, if the claim still holds and there really is none. Never tried twice in one reconcile, whatever became
     /// of it: the next one looks for the block by its tags.
     async fn buy(&self, wanted: &Wanted, new: &NewIpBlock) -> Result<Learned, CloudError> {
-        let Some(claim) = wanted.own_claim(self.observed.reconcile) else {
+        let reconcile = self.observed.reconcile;
+        let Some(claim) = wanted.identity.own_claim(reconcile) else {
             return Err(CloudError::other("nothing is bought without a claim"));
         };
-        let claimed = self.observed.began + claim::elapsed(wanted.now, claim.time);
+        let claimed = self.observed.began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
             if self.observed.listed.elapsed() > FRESH {
                 let found = bought_already(self.client, &wanted.identity).await?;
@@ -103,6 +114,7 @@ impl Writer<'_> {
                     return Ok(Learned::Blocks(found));
                 }
             }
+            self.reads.purchase_begins(reconcile);
             self.client
                 .create_ip_block(new)
                 .await
@@ -122,7 +134,9 @@ impl Writer<'_> {
         if error.maybe_applied() || matches!(error.kind, ErrorKind::GateClosed | ErrorKind::Cancelled) {
             return Err(cloud_error(&error));
         }
-        if error.status() == Some(400) && self.observed.purchase == Purchase::Untried {
+        self.reads.purchase_was_refused(reconcile);
+        // Names that were just read are known, and it is something else that is wrong.
+        if error.status() == Some(400) && !self.observed.are_names_read {
             tracing::debug!(err = %error, "purchase refused, the tags may be unknown");
             return Ok(Learned::NotBought(Purchase::NamesForgotten));
         }
@@ -145,7 +159,8 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
             .ip_block(block)
             .await
             .map_err(|error| cloud_error(&error))?;
-        if blocks::place(&now) == Place::Network(network) {
+        // Half of it may be left from an attachment that failed.
+        if blocks::attachment(&now, network) == Attachment::Done {
             return Ok(Learned::Block(Box::new(now)));
         }
     }

@@ -6,7 +6,9 @@
 //!
 //! - who has not written the claim itself, in this very reconcile, waits until it is [`PATIENCE`] old;
 //! - who has written it begins the purchase no later than [`VALIDITY`] after it, and never twice;
-//! - a purchase that was refused leaves nothing behind, so its claim is taken back at once.
+//! - a purchase that was refused leaves nothing behind, so its claim is taken back at once;
+//! - a process knows which of its own claims it has not bought under, and is not kept waiting by them;
+//! - a Service that goes is not let go while a claim stands whose block is nowhere to be seen.
 //!
 //! The gap between the two times is longer than one call may take.
 

@@ -7,7 +7,7 @@ use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, facts};
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
-use crate::claim::Claim;
+use crate::claim::{self, Claim};
 use crate::tags::ClusterTags;
 
 /// What a Service asks for.
@@ -26,6 +26,14 @@ pub(crate) struct Identity {
     pub(crate) cluster: ClusterTags,
     /// `spec.loadBalancerIP` as it stands there; empty if it is not set.
     pub(crate) field: String,
+    /// The claim on it.
+    pub(crate) claim: Option<Claim>,
+    /// Whether there is anything in the claim's place, a claim or not.
+    pub(crate) has_claim_text: bool,
+    /// Who this process is.
+    pub(crate) holder: String,
+    /// The wall time at which the facts were gathered.
+    pub(crate) now: Timestamp,
 }
 
 /// A Service that wants a block.
@@ -39,12 +47,6 @@ pub(crate) struct Wanted {
     pub(crate) location_annotation: String,
     /// Which IP families it asks for.
     pub(crate) families: Families,
-    /// The claim on it.
-    pub(crate) claim: Option<Claim>,
-    /// Who this process is.
-    pub(crate) holder: String,
-    /// The wall time at which the facts were gathered.
-    pub(crate) now: Timestamp,
 }
 
 /// The IP families of a Service, as far as they matter.
@@ -85,13 +87,16 @@ impl Identity {
             .map(Some)
             .map_err(|_| self.field.as_str())
     }
-}
 
-impl Wanted {
+    /// The claim on the Service if this very process made it.
+    pub(crate) fn claim_of_process(&self) -> Option<&Claim> {
+        self.claim.as_ref().filter(|claim| claim.holder == self.holder)
+    }
+
     /// The claim on the Service if this very reconcile made it.
     pub(crate) fn own_claim(&self, reconcile: u64) -> Option<&Claim> {
-        let claim = self.claim.as_ref()?;
-        (claim.holder == self.holder && claim.reconcile == reconcile).then_some(claim)
+        self.claim_of_process()
+            .filter(|claim| claim.reconcile == reconcile)
     }
 }
 
@@ -108,6 +113,10 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
         field: spec
             .and_then(|spec| spec.load_balancer_ip.clone())
             .unwrap_or_default(),
+        claim: Claim::of(&facts.service),
+        has_claim_text: claim::is_written_on(&facts.service),
+        holder: facts.cluster.holder.clone(),
+        now: facts.now,
     };
     if !facts.is_wanted {
         return Ok(Intent::Absent(identity));
@@ -128,9 +137,6 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
             (true, true) => Families::Dual,
             _ => Families::Ipv4,
         },
-        claim: Claim::of(&facts.service),
-        holder: facts.cluster.holder.clone(),
-        now: facts.now,
         service: Arc::clone(&facts.service),
     }))
 }

@@ -9,7 +9,7 @@ use crate::step::CloudStep;
 /// Adds what an answer told.
 pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
     match (step, learned) {
-        (CloudStep::CreateTagName { name }, Learned::Name) => name_known(observed, name),
+        (CloudStep::CreateTagName { name, .. }, Learned::Name) => name_known(observed, name),
         (_, Learned::Blocks(blocks)) => observed.blocks = blocks,
         (_, Learned::NotBought(purchase)) => {
             if purchase == Purchase::NamesForgotten {
@@ -35,7 +35,7 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
 /// Changes the observation as the write would.
 pub(crate) fn predict(observed: &mut Observed, step: &CloudStep) {
     match step {
-        CloudStep::CreateTagName { name } => name_known(observed, name),
+        CloudStep::CreateTagName { name, .. } => name_known(observed, name),
         CloudStep::BuyBlock { new } => {
             observed.made_up += 1;
             observed.blocks = vec![IpBlock {

@@ -23,6 +23,10 @@ pub(crate) struct Observed {
     pub(crate) waited: Duration,
     /// The names of tags that have to be made known before a purchase; none if it was not asked.
     pub(crate) missing_names: Option<Vec<&'static str>>,
+    /// Whether they were read in this reconcile; else they were believed to be known.
+    pub(crate) are_names_read: bool,
+    /// Whether the claim on the Service is one of this process under which nothing was, and nothing will be, bought.
+    pub(crate) is_claim_void: bool,
     /// The public network, before a purchase, if it can be read.
     pub(crate) network: Option<Arc<PublicNetwork>>,
     /// How the purchase stands.
@@ -42,8 +46,6 @@ pub(crate) enum Purchase {
     Untried,
     /// It was refused because a tag's name is not known, though it was believed to be: the names have to be read.
     NamesForgotten,
-    /// The names were read after such a refusal.
-    NamesRead,
     /// It was refused, and nothing was bought.
     Refused(String),
     /// The claim ran out before it began.

@@ -9,11 +9,12 @@ use std::time::Duration;
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_phoenixnap_client::{IpBlock, NewIpBlock};
 use bowline_plan::{Answer, Note, Plan, Refusal};
+use jiff::Timestamp;
 
 use crate::blocks::{self, Attachment};
-use crate::claim::{self, Claim};
+use crate::claim::Claim;
 use crate::events::{BLOCK_NOT_ATTACHED, IPV4_ONLY, PURCHASE_PENDING};
-use crate::intent::{Families, Intent, Wanted};
+use crate::intent::{Families, Identity, Intent, Wanted};
 use crate::observe::{Observed, Purchase, Unattached};
 use crate::status;
 use crate::step::CloudStep;
@@ -32,7 +33,7 @@ pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 pub(crate) fn plan(intent: &Intent, observed: &Observed, network: &str) -> LoadBalancerPlan<CloudStep> {
     match intent {
         Intent::Wanted(wanted) => wanted_plan(wanted, observed, network),
-        Intent::Absent(identity) => Plan::new(absent::plan(identity, observed)),
+        Intent::Absent(identity) => absent::plan(identity, observed),
     }
 }
 
@@ -71,7 +72,8 @@ fn wanted_plan(wanted: &Wanted, observed: &Observed, network: &str) -> LoadBalan
 
 /// There is no block yet.
 fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
-    let key = &wanted.identity.key;
+    let identity = &wanted.identity;
+    let key = &identity.key;
     let refused = |refusal: Refusal| Plan::new(Answer::Refused(refusal));
     if wanted.families == Families::Ipv6 {
         return refused(
@@ -103,7 +105,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
     }
     if let Purchase::Refused(reason) = &observed.purchase {
         // Nothing was bought, so nobody has to wait for it.
-        return Plan::new(if wanted.own_claim(observed.reconcile).is_some() {
+        return Plan::new(if identity.own_claim(observed.reconcile).is_some() {
             kube(vec![Claim::withdraw()])
         } else {
             Answer::Refused(Refusal::new(reason.clone()))
@@ -113,15 +115,10 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
         // The Service began to ask for a block only after it was looked at, or the names turned out to be others.
         return Plan::new(wait(Duration::ZERO, "the names of tags".to_owned()));
     };
-    let now = wanted.now.saturating_add(observed.waited).unwrap_or(wanted.now);
     let has_run_out = observed.purchase == Purchase::ClaimExpired;
-    if wanted.own_claim(observed.reconcile).is_none() || has_run_out {
-        if let Some((claim, left)) = wanted
-            .claim
-            .as_ref()
-            .and_then(|claim| claim.bars_for(now).map(|left| (claim, left)))
-        {
-            return pending(wanted, claim, left);
+    if identity.own_claim(observed.reconcile).is_none() || has_run_out {
+        if let Some(barrier) = barrier(identity, observed) {
+            return barrier.plan(identity, "no other one is bought");
         }
         if has_run_out {
             // Start anew, with a new time.
@@ -134,14 +131,17 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
         return Plan::new(wait(Duration::ZERO, "the names of tags".to_owned()));
     }
     if !missing.is_empty() {
-        let names = missing.iter().map(|name| CloudStep::CreateTagName { name });
+        let names = missing.iter().map(|name| CloudStep::CreateTagName {
+            name,
+            service: key.clone(),
+        });
         return Plan::new(cloud(names.collect()));
     }
-    if wanted.own_claim(observed.reconcile).is_none() {
+    if identity.own_claim(observed.reconcile).is_none() {
         let claim = Claim {
-            holder: wanted.holder.clone(),
+            holder: identity.holder.clone(),
             reconcile: observed.reconcile,
-            time: now,
+            time: identity.now(observed),
         };
         return Plan::new(kube(vec![claim.write()]));
     }
@@ -154,16 +154,39 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
     }]))
 }
 
-/// A purchase may be under way, or its answer was lost: its block is looked for until the claim is old enough.
-fn pending(wanted: &Wanted, claim: &Claim, left: Duration) -> LoadBalancerPlan<CloudStep> {
-    let text = format!(
-        "{} began to buy an IP block for service {} at {}; it is being looked for, and no other one is bought before two minutes have passed",
-        claim.holder, wanted.identity.key, claim.time
-    );
-    // A moment more, so that the last look is not too early.
-    let after = LOOK.min(left + Duration::from_millis(100));
-    Plan::new(wait(after, "a purchase whose outcome is not known".to_owned()))
-        .with_notes(vec![PURCHASE_PENDING.note(text)])
+/// A claim that says that a purchase may be under way, or that its answer was lost.
+struct Barrier<'a> {
+    claim: &'a Claim,
+    left: Duration,
+}
+
+/// The claim that stands in the way, if there is one.
+fn barrier<'a>(identity: &'a Identity, observed: &Observed) -> Option<Barrier<'a>> {
+    let claim = identity.claim.as_ref().filter(|_| !observed.is_claim_void)?;
+    let left = claim.bars_for(identity.now(observed))?;
+    Some(Barrier { claim, left })
+}
+
+impl Barrier<'_> {
+    /// The block is looked for until the claim is old enough.
+    fn plan(&self, identity: &Identity, meanwhile: &str) -> LoadBalancerPlan<CloudStep> {
+        let Claim { holder, time, .. } = self.claim;
+        let text = format!(
+            "{holder} began to buy an IP block for service {} at {time}; it is being looked for, and {meanwhile} before two minutes have passed",
+            identity.key
+        );
+        // A moment more, so that the last look is not too early.
+        let after = LOOK.min(self.left + Duration::from_millis(100));
+        Plan::new(wait(after, "a purchase whose outcome is not known".to_owned()))
+            .with_notes(vec![PURCHASE_PENDING.note(text)])
+    }
+}
+
+impl Identity {
+    /// The wall time of the last look.
+    fn now(&self, observed: &Observed) -> Timestamp {
+        self.now.saturating_add(observed.waited).unwrap_or(self.now)
+    }
 }
 
 /// The block is there.
@@ -232,7 +255,7 @@ fn with_block(
             ip: address.to_string(),
         });
     }
-    if claim::is_written_on(&wanted.service) {
+    if wanted.identity.has_claim_text {
         writes.push(Claim::withdraw());
     }
     if writes.is_empty() {

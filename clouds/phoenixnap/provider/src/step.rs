@@ -1,5 +1,6 @@
 //! The writes to the cloud, as data.
 
+use bowline_cloud_provider::ServiceKey;
 use bowline_phoenixnap_client::{BlockTag, NewIpBlock};
 use bowline_plan::{Impact, Lane, Step};
 
@@ -12,6 +13,8 @@ pub(crate) enum CloudStep {
     CreateTagName {
         /// The name.
         name: &'static str,
+        /// The Service that needs it.
+        service: ServiceKey,
     },
     /// Buys a block.
     BuyBlock {
@@ -57,7 +60,7 @@ pub(crate) enum CloudStep {
 impl Step for CloudStep {
     fn label(&self) -> String {
         match self {
-            Self::CreateTagName { name } => format!("create-tag-name({name})"),
+            Self::CreateTagName { name, .. } => format!("create-tag-name({name})"),
             Self::BuyBlock { new } => format!("buy-ip-block({} in {})", new.cidr_block_size, new.location),
             Self::Attach { cidr, network, .. } => format!("attach-ip-block({cidr} to {network})"),
             Self::Mark { cidr, .. } => format!("mark-ip-block({cidr}, {})", tags::DELETE),
@@ -68,7 +71,7 @@ impl Step for CloudStep {
 
     fn object(&self) -> String {
         match self {
-            Self::CreateTagName { name } => format!("tag {name}"),
+            Self::CreateTagName { name, .. } => format!("tag {name}"),
             Self::BuyBlock { .. } => "ip block".to_owned(),
             Self::Attach { block, .. }
             | Self::Mark { block, .. }
@@ -92,8 +95,8 @@ impl Step for CloudStep {
 
     fn lanes(&self) -> Vec<Lane> {
         match self {
-            // One after the other, and for one Service only.
-            Self::CreateTagName { .. } => vec![Lane::new("phoenixnap/tags")],
+            // One after the other, and what hangs for one Service holds up no other.
+            Self::CreateTagName { service, .. } => vec![Lane::new(format!("phoenixnap/tags/{service}"))],
             Self::Attach { network, .. } | Self::Detach { network, .. } => {
                 vec![Lane::new(format!("phoenixnap/public-network/{network}"))]
             }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Reconciler, Service, ServiceKey, facts,
 };
-use bowline_phoenixnap_client::{BlockStatus, Client, ErrorKind, IpBlock};
+use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Plan, Refusal};
 
 use crate::apply::{Learned, attach};
@@ -148,7 +148,7 @@ impl Sweeper {
             Err(error) => error,
         };
         // A deleted ID answers 403, as one does that must not be touched.
-        if error.kind == ErrorKind::Forbidden {
+        if error.may_be_gone() {
             let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
             if blocks.iter().all(|known| known.id != block) {
                 return Ok(Learned::Deleted);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{CloudError, ServiceKey};
 use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, PublicNetwork, Server, TagFilter};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{MarkName, Observed, Purchase};
 use crate::blocks;
@@ -28,9 +28,13 @@ pub(crate) struct Reads {
     /// Who waits for the next list of blocks: one Service is looked for by its tags, several by their cluster's.
     asking: Arc<Mutex<BTreeSet<Asker>>>,
     names: TagNames,
+    /// Each held while a tag's name is made known, in the order of [`tags::NAMES`].
+    naming: [tokio::sync::Mutex<()>; tags::NAMES.len()],
     network: NetworkFacts,
     /// How many reconciles have begun.
     reconciles: AtomicU64,
+    /// The reconciles under whose claims something may have been bought.
+    buyers: Mutex<BTreeSet<u64>>,
 }
 
 /// A Service that is looked for: the UID of its cluster, and its key.
@@ -95,7 +99,9 @@ impl Reads {
             }),
             asking,
             names: TagNames::default(),
+            naming: Default::default(),
             reconciles: AtomicU64::default(),
+            buyers: Mutex::default(),
             network: NetworkFacts {
                 id: network,
                 read: tokio::sync::OnceCell::new(),
@@ -117,15 +123,16 @@ impl Reads {
         };
         match error.kind {
             ErrorKind::NotFound => Ok(Known::Gone(format!("the API answered 404 to server {id}"))),
-            ErrorKind::Forbidden => {
+            _ if error.may_be_gone() => {
+                let status = error.status().unwrap_or_default();
                 let listing = self.servers().await.map_err(|error| {
-                    error.context(format!("server {id} answered 403, and the list of servers"))
+                    error.context(format!("server {id} answered {status}, and the list of servers"))
                 })?;
                 if listing.by_id(id).is_some() {
                     return Err(cloud_error(&error).context("the list of servers has it, but"));
                 }
                 Ok(Known::Gone(format!(
-                    "the API answered 403 to server {id}, and the list of servers does not have it"
+                    "the API answered {status} to server {id}, and the list of servers does not have it"
                 )))
             }
             _ => Err(cloud_error(&error)),
@@ -154,6 +161,8 @@ impl Reads {
             began,
             waited: began.elapsed(),
             missing_names: None,
+            are_names_read: seen.is_some_and(|seen| seen.are_names_read),
+            is_claim_void: self.is_void(identity),
             network: None,
             purchase: seen.map_or(Purchase::Untried, |seen| seen.purchase.clone()),
             // Looked at anew: it is tried again.
@@ -202,11 +211,12 @@ impl Reads {
     async fn before_purchase(&self, observed: &mut Observed) -> Result<(), CloudError> {
         if observed.purchase == Purchase::NamesForgotten {
             self.names.forget();
-            observed.purchase = Purchase::NamesRead;
+            observed.purchase = Purchase::Untried;
         }
         observed.missing_names = Some(if self.names.are_all_known() {
             Vec::new()
         } else {
+            observed.are_names_read = true;
             let known = self.client.tags().await.map_err(|error| cloud_error(&error))?;
             for tag in known {
                 self.names.learn(&tag.name);
@@ -246,6 +256,39 @@ impl Reads {
     /// Remembers that the account knows a tag's name.
     pub(crate) fn learn_name(&self, name: &str) {
         self.names.learn(name);
+    }
+
+    /// Whether the account is known to know a tag's name.
+    pub(crate) fn knows_name(&self, name: &str) -> bool {
+        lock(&self.names.0).contains(name)
+    }
+
+    /// Waits until nobody else of this process makes the name known, but not longer than `patience`.
+    pub(crate) async fn turn_to_name(
+        &self,
+        name: &str,
+        patience: Duration,
+    ) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let position = tags::NAMES.iter().position(|known| *known == name)?;
+        timeout(patience, self.naming[position].lock()).await.ok()
+    }
+
+    /// Remembers that from now on something may be bought under a reconcile's claim.
+    pub(crate) fn purchase_begins(&self, reconcile: u64) {
+        lock(&self.buyers).insert(reconcile);
+    }
+
+    /// Remembers that nothing was bought under a reconcile's claim after all.
+    pub(crate) fn purchase_was_refused(&self, reconcile: u64) {
+        lock(&self.buyers).remove(&reconcile);
+    }
+
+    /// Whether the claim on a Service is this process's own, and nothing was bought under it: its reconcile was cut short
+    /// by a change of the Service, and of one Service there is one reconcile at a time.
+    fn is_void(&self, identity: &Identity) -> bool {
+        identity
+            .claim_of_process()
+            .is_some_and(|claim| !lock(&self.buyers).contains(&claim.reconcile))
     }
 }
 

@@ -1,38 +1,47 @@
 //! The blocks go: first the address out of the Service, then the marks. The sweeper does the rest.
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerStatus, LoadBalancerStep};
-use bowline_plan::Answer;
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus};
+use bowline_plan::{Answer, Plan};
 
-use super::{Next, cloud};
-use crate::blocks;
+use super::{barrier, cloud, kube};
+use crate::claim::Claim;
 use crate::intent::Identity;
 use crate::observe::{MarkName, Observed};
 use crate::step::CloudStep;
 use crate::tags::{self, DELETE};
 
-pub(super) fn plan(identity: &Identity, observed: &Observed) -> Next {
+pub(super) fn plan(identity: &Identity, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
     if observed.blocks.is_empty() {
-        return Answer::Settled(LoadBalancerStatus::empty());
+        // What is bought after the last look would belong to nobody.
+        if let Some(barrier) = barrier(identity, observed) {
+            return barrier.plan(identity, "the service is not let go");
+        }
+        return Plan::new(Answer::Settled(LoadBalancerStatus::empty()));
     }
-    // An address of nobody's block was not written by us, and stays.
-    let is_ours = matches!(identity.address(), Ok(Some(address))
-        if observed.blocks.iter().any(|block| blocks::contains(block, address)));
-    if is_ours {
-        let clear = KubeWrite::SetLoadBalancerIp {
+    // The address is out before its block goes; and a purchase that can be seen is nothing to wait for.
+    let mut writes = Vec::new();
+    if !identity.field.is_empty() {
+        writes.push(KubeWrite::SetLoadBalancerIp {
             seen: identity.field.clone(),
             ip: String::new(),
-        };
-        return Answer::apply_or(vec![LoadBalancerStep::Kube(clear)], || {
-            Answer::Settled(LoadBalancerStatus::empty())
         });
     }
+    if identity.has_claim_text {
+        writes.push(Claim::withdraw());
+    }
+    if !writes.is_empty() {
+        return Plan::new(kube(writes));
+    }
     if observed.mark == MarkName::Missing {
-        return cloud(vec![CloudStep::CreateTagName { name: DELETE }]);
+        return Plan::new(cloud(vec![CloudStep::CreateTagName {
+            name: DELETE,
+            service: identity.key.clone(),
+        }]));
     }
     let marks = observed.blocks.iter().map(|block| CloudStep::Mark {
         block: block.id.clone(),
         cidr: block.cidr.clone(),
         tags: tags::marked(&block.tags),
     });
-    cloud(marks.collect())
+    Plan::new(cloud(marks.collect()))
 }

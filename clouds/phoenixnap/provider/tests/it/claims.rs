@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_phoenixnap_sim::kit::Fault;
 
-use crate::world::{Outcome, World};
+use crate::world::{Interruption, Outcome, World};
 
 const KEY: &str = "shop/checkout";
 
@@ -79,14 +79,14 @@ async fn of_two_processes_at_once_one_buys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_was_stopped_for_a_minute_does_not_begin_what_it_claimed() {
-    let world = World::with_service();
-    // Claimed, and then everything stands still: the list before the purchase does not come back.
+async fn a_process_does_not_go_on_with_the_claim_of_the_one_before_it() {
+    let mut world = World::with_service();
     let claimed = world.run_steps(KEY, 6).await;
     assert_eq!(claimed.outcome, Outcome::Stopped);
     assert!(world.claim(KEY).is_some());
     assert_eq!(purchases(&world), 0);
-    // The same process again: it cannot know that it was not the one that bought.
+    world.restart();
+    // It cannot know whether something was bought.
     let begun = tokio::time::Instant::now();
     let run = world.run(KEY).await.settled();
     assert!(run.waited >= Duration::from_secs(110), "{:?}", run.waited);
@@ -118,4 +118,111 @@ async fn a_refused_purchase_frees_the_claim_for_everybody() {
     assert_eq!(world.claim(KEY), None);
     let two = world.other_process("two");
     assert_eq!(two.run(KEY).await.settled().waited, Duration::ZERO);
+}
+
+// The claim and the purchase are steps 6 and 7 of a first Service.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_stood_still_buys_nothing_that_another_one_may_have_bought() {
+    for step in 0..=8 {
+        for seconds in [30, 59, 61, 90, 130, 4_000] {
+            let one = World::with_service();
+            let two = one.other_process("two");
+            let paused = one.run_with(KEY, Interruption::Pause(step, Duration::from_secs(seconds)));
+            let other = async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                two.run(KEY).await
+            };
+            let (woken, _) = tokio::join!(paused, other);
+            let what = format!("{seconds} s before step {step}: {woken:#?}");
+            assert_eq!((purchases(&one), one.sim.blocks().len()), (1, 1), "{what}");
+            one.run(KEY).await.settled();
+            assert_eq!((purchases(&one), one.sim.blocks().len()), (1, 1), "{what}");
+            one.check(&what);
+        }
+    }
+}
+
+// Whoever wakes while the other one's purchase is on its way cannot see it, and is kept back by its own claim's age.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_wakes_during_a_purchase_that_it_cannot_see_buys_nothing() {
+    for seconds in [119, 121, 123, 125, 127, 129, 131] {
+        let one = World::with_service();
+        let two = one.other_process("two");
+        one.sim.faults().add(
+            Fault::operation("ip-blocks.create")
+                .nth(1)
+                .delay(Duration::from_secs(10)),
+        );
+        let paused = one.run_with(KEY, Interruption::Pause(6, Duration::from_secs(seconds)));
+        let other = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            two.run(KEY).await.settled()
+        };
+        let (woken, _) = tokio::join!(paused, other);
+        let what = format!("after {seconds} s: {woken:#?}");
+        assert_eq!((purchases(&one), one.sim.blocks().len()), (1, 1), "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_is_not_kept_waiting_by_a_claim_that_it_has_not_bought_under() {
+    let world = World::with_service();
+    // The Service changes between the claim and the purchase, so that the reconcile is given up.
+    assert_eq!(world.run_steps(KEY, 6).await.outcome, Outcome::Stopped);
+    assert!(world.claim(KEY).is_some());
+    let run = world.run(KEY).await.settled();
+    assert_eq!((run.waited, purchases(&world)), (Duration::ZERO, 1));
+    assert_eq!(world.claim(KEY), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_is_not_let_go_while_its_purchase_may_still_come_true() {
+    let world = World::with_service();
+    // The request takes its time, and the process that made it is gone.
+    world.sim.faults().add(
+        Fault::operation("ip-blocks.create")
+            .nth(1)
+            .delay(Duration::from_secs(70)),
+    );
+    let purchase = tokio::time::timeout(Duration::from_secs(1), world.run(KEY));
+    assert!(purchase.await.is_err(), "it is under way");
+    let two = world.other_process("two");
+    world.delete(KEY);
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(40)).await;
+        world.sim.add_block(bowline_phoenixnap_sim::BlockSpec::of_service(
+            crate::world::CLUSTER,
+            "shop",
+            "checkout",
+        ));
+    };
+    let (run, ()) = tokio::join!(two.run(KEY), late);
+    let run = run.settled();
+    assert!(
+        run.notes
+            .iter()
+            .any(|note| note.reason == "IPBlockPurchasePending")
+    );
+    assert!(
+        run.waited <= Duration::from_secs(60),
+        "it is found and released: {run:#?}"
+    );
+    world.forget(KEY);
+    two.sweep().await;
+    assert!(world.sim.blocks().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_whose_purchase_never_came_true_is_let_go_after_two_minutes() {
+    let mut world = World::with_service();
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("ip-blocks.create").nth(1).drop_before());
+    assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
+    world.restart();
+    world.delete(KEY);
+    let run = world.run(KEY).await.settled();
+    let waited = run.waited.as_secs();
+    assert!((110..=135).contains(&waited), "{waited} s");
 }

@@ -524,3 +524,71 @@ async fn a_block_on_a_server_is_never_attached() {
     let run = world.run(KEY).await;
     assert!(run.complaint().contains("server"), "{run:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_attachment_that_stays_half_done_is_tried_again_with_time_between() {
+    let world = World::with_service();
+    world.sim.set_behaviour(|behaviour| {
+        behaviour.failing_attachments = 1;
+        behaviour.failed_attachment_stays = true;
+    });
+    world.run(KEY).await.settled();
+    // Every further try is refused for a while.
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("public-networks.attach").times(3).status(409));
+    world.annotate(KEY, "a", "b");
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    let run = run.settled();
+    assert_eq!(run.waited, Duration::from_secs(30));
+    let tries = calls
+        .iter()
+        .filter(|call| *call == "public-networks.attach")
+        .count();
+    assert_eq!(tries, 4, "{calls:?}");
+    assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_purchase_that_is_wrong_in_itself_is_tried_once_while_the_names_are_fresh() {
+    let world = World::with(&[("PNAP_LOCATION", "XYZ"), BALANCING]);
+    world.add(KEY);
+    world.sim.remove_network(NETWORK);
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.complaint().contains("400"), "{run:?}");
+    let of = |calls: &[String], name: &str| calls.iter().filter(|call| *call == name).count();
+    assert_eq!(
+        (of(&calls, "ip-blocks.create"), of(&calls, "tags.list")),
+        (1, 1),
+        "{calls:?}"
+    );
+    // Now they are believed to be known: it may be they that are wrong.
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.complaint().contains("400"), "{run:?}");
+    assert_eq!(
+        (of(&calls, "ip-blocks.create"), of(&calls, "tags.list")),
+        (2, 1),
+        "{calls:?}"
+    );
+    assert_eq!(world.claim(KEY), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tag_that_takes_its_time_for_one_service_holds_up_no_other() {
+    let world = World::with_service();
+    world.add("shop/search");
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("tags.create").nth(1).hang_before());
+    let begun = tokio::time::Instant::now();
+    let other = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        world.run("shop/search").await.settled();
+        begun.elapsed()
+    };
+    let (_, took) = tokio::join!(world.run(KEY), other);
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    world.run(KEY).await.settled();
+}

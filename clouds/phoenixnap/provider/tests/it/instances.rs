@@ -113,6 +113,23 @@ async fn a_server_that_answers_403_is_gone_only_if_the_list_does_not_have_it() {
     assert_eq!(calls, ["servers.read", "servers.list"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_404_in_anybodys_words_is_proof_only_together_with_the_list() {
+    let world = World::new();
+    let id = world.sim.add_server(ServerSpec::new("w9"));
+    let provider_id = format!("phoenixnap://{id}");
+    let ask = || ask(&world, "w9", Some(&provider_id), Purpose::Existence);
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("servers.read").always().html(404));
+    assert!(ask().await.is_err(), "the list has it");
+    world.sim.remove_server(&id);
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    let answer = ask().await;
+    assert!(matches!(answer, Ok(InstanceAnswer::Absent(_))), "{answer:?}");
+}
+
 // A19
 #[tokio::test(start_paused = true)]
 async fn only_a_powered_off_server_is_off() {

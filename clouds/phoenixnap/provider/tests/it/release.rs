@@ -188,3 +188,54 @@ async fn a_block_whose_service_does_not_exist_is_told_of_and_never_deleted() {
     assert_eq!(notes[0].reason, "IPBlockOrphaned");
     assert_eq!(world.sim.blocks().len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn whatever_address_stands_in_the_field_goes_with_the_block() {
+    let world = ready().await;
+    world.set_field(KEY, "203.0.113.200");
+    assert!(world.run(KEY).await.complaint().contains("outside"));
+    world.edit(KEY, |service| {
+        service.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned())
+    });
+    world.run(KEY).await.settled();
+    assert_eq!(world.field(KEY), "");
+    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
+}
+
+// A29, its end: a Service without a block is left as it is.
+#[tokio::test(start_paused = true)]
+async fn a_preset_address_without_a_block_goes_with_its_service_at_once() {
+    let world = World::with_service();
+    world.set_field(KEY, "203.0.113.200");
+    assert!(
+        world
+            .run(KEY)
+            .await
+            .complaint()
+            .contains("belongs to no IP block")
+    );
+    world.delete(KEY);
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert_eq!(
+        (run.settled().waves.len(), calls),
+        (0, vec!["ip-blocks.list".to_owned()])
+    );
+    assert_eq!(world.field(KEY), "203.0.113.200");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_404_that_is_not_the_apis_own_deletes_nothing_in_the_books() {
+    let world = World::new();
+    world.sim.add_block(BlockSpec::marked(CLUSTER));
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("ip-blocks.delete").nth(1).html(404));
+    let notes = world.sweep().await;
+    assert!(
+        notes.iter().any(|note| note.reason == "IPBlockSweepFailed"),
+        "{notes:?}"
+    );
+    world.sweep().await;
+    assert!(world.sim.blocks().is_empty());
+}

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport};
-use bowline_cloud_provider::plan::{Answer, Note};
+use bowline_cloud_provider::plan::{Answer, Lane, Note};
 use bowline_cloud_provider::{
     BackgroundFacts, CloudConfig, CloudProvider, ClusterFacts, Environment, KubeWrite, LoadBalancerStatus,
-    Reconcile, Service, ServiceFacts, ServicesView,
+    Reconcile, Service, ServiceFacts, ServicesView, facts,
 };
 use bowline_phoenixnap::{Given, Options, PhoenixNap};
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim};
@@ -34,6 +34,8 @@ pub(crate) struct World {
     holder: String,
     services: Services,
     started: Instant,
+    /// Those of the process: two steps that share one never meet.
+    lanes: Mutex<BTreeMap<Lane, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 /// How a run ended.
@@ -44,6 +46,16 @@ pub(crate) enum Outcome {
     Failed(String),
     /// The process was stopped, or the patience of the test was at an end.
     Stopped,
+}
+
+/// What befalls the process during a run.
+#[derive(Clone, Copy)]
+pub(crate) enum Interruption {
+    Never,
+    /// It is stopped for good before step n + 1.
+    Stop(usize),
+    /// It stands still for so long before step n + 1, as under `SIGSTOP`, and knows nothing of it.
+    Pause(usize, Duration),
 }
 
 /// One run of the loop.
@@ -130,6 +142,7 @@ impl World {
             holder: "one".to_owned(),
             services: Services::default(),
             started: Instant::now(),
+            lanes: Mutex::default(),
         }
     }
 
@@ -148,6 +161,7 @@ impl World {
             holder: holder.to_owned(),
             services: Arc::clone(&self.services),
             started: self.started,
+            lanes: Mutex::default(),
         }
     }
 
@@ -249,7 +263,7 @@ impl World {
     pub(crate) fn facts(&self, key: &str, now: Timestamp) -> ServiceFacts {
         let service = self.service(key);
         ServiceFacts {
-            is_wanted: service.metadata.deletion_timestamp.is_none(),
+            is_wanted: facts::wants_load_balancer(&service) && service.metadata.deletion_timestamp.is_none(),
             service,
             nodes: Arc::from([]),
             services: Arc::new(View(Arc::clone(&self.services))),
@@ -260,11 +274,16 @@ impl World {
 
     /// Reconciles a Service until it settles, is refused or fails.
     pub(crate) async fn run(&self, key: &str) -> Run {
-        self.run_steps(key, usize::MAX).await
+        self.run_with(key, Interruption::Never).await
     }
 
     /// The same; the process is stopped before step `limit + 1`.
     pub(crate) async fn run_steps(&self, key: &str, limit: usize) -> Run {
+        self.run_with(key, Interruption::Stop(limit)).await
+    }
+
+    /// The same; something befalls the process.
+    pub(crate) async fn run_with(&self, key: &str, interruption: Interruption) -> Run {
         let now = self.now();
         let balancers = self.cloud.load_balancer().unwrap();
         let mut run = Run {
@@ -275,7 +294,7 @@ impl World {
         };
         match balancers.begin(self.facts(key, now)) {
             Ok(mut session) => {
-                let driven = self.drive(key, now, &mut *session, limit, &mut run).await;
+                let driven = self.drive(key, now, &mut *session, interruption, &mut run).await;
                 run.outcome = driven.unwrap_or_else(Outcome::Failed);
             }
             Err(refusal) => run.outcome = Outcome::Refused(refusal.to_string()),
@@ -288,10 +307,9 @@ impl World {
         key: &str,
         now: Timestamp,
         session: &mut dyn Reconcile<ServiceFacts>,
-        limit: usize,
+        interruption: Interruption,
         run: &mut Run,
     ) -> Result<Outcome, String> {
-        let mut steps_left = limit;
         let mut is_unverified = false;
         session.observe().await.map_err(|error| error.to_string())?;
         for _ in 0..MAX_ROUNDS {
@@ -313,10 +331,14 @@ impl World {
                     run.waves.push(Vec::new());
                     let mut wrote_kube = false;
                     for step in wave.into_steps() {
-                        if steps_left == 0 {
-                            return Ok(Outcome::Stopped);
+                        let made: usize = run.waves.iter().map(Vec::len).sum();
+                        match interruption {
+                            Interruption::Stop(after) if made == after => return Ok(Outcome::Stopped),
+                            Interruption::Pause(after, time) if made == after => {
+                                tokio::time::sleep(time).await;
+                            }
+                            _ => {}
                         }
-                        steps_left -= 1;
                         let label = step.view().label.clone();
                         run.waves.last_mut().unwrap().push(label.clone());
                         if let Some(write) = step.kube_write() {
@@ -327,6 +349,7 @@ impl World {
                             wrote_kube = true;
                         } else {
                             is_unverified = true;
+                            let _held = self.hold(&step.view().lanes).await;
                             let learned = session.apply(&step).await;
                             let learned =
                                 learned.map_err(|error| format!("error during {label}: {error}"))?;
@@ -342,6 +365,16 @@ impl World {
             }
         }
         panic!("{key} never settles: {run:#?}");
+    }
+
+    /// Takes the lanes of a step, in name order as the service loop does.
+    async fn hold(&self, lanes: &[Lane]) -> Vec<tokio::sync::OwnedMutexGuard<()>> {
+        let mut held = Vec::new();
+        for lane in lanes.iter().collect::<std::collections::BTreeSet<_>>() {
+            let lane = Arc::clone(self.lanes.lock().unwrap().entry(lane.clone()).or_default());
+            held.push(lane.lock_owned().await);
+        }
+        held
     }
 
     /// A write to Kubernetes is made only on the Service that the plan was made from, as by its resource version.
