@@ -144,8 +144,9 @@ impl std::fmt::Display for Phase {
     }
 }
 
-/// An answer with a status outside 200 to 299. The text is the status and, if there is one, the start of the body.
-#[derive(Debug, Clone)]
+/// An answer with a status outside 200 to 299. The text is the status and, if there is one, the start of the body. So is
+/// the debug form, because headers and body may repeat a secret.
+#[derive(Clone)]
 pub struct StatusFailure {
     /// The status.
     pub status: StatusCode,
@@ -166,6 +167,12 @@ impl std::fmt::Display for StatusFailure {
             write!(f, " {reason}")?;
         }
         f.write_str(&after_colon(&self.excerpt))
+    }
+}
+
+impl std::fmt::Debug for StatusFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StatusFailure({self})")
     }
 }
 
