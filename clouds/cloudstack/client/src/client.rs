@@ -1,0 +1,227 @@
+//! How commands are sent. The commands themselves are in [`reads`] and [`writes`].
+
+mod reads;
+mod writes;
+
+use std::sync::Arc;
+
+use bowline_cloud_http::{
+    CloudHttp, CredentialsFile, Failure, HttpError, Method, Request, Response, Secret, Url,
+};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::envelope;
+use crate::error::{ApiError, ErrorKind, Members};
+use crate::paging::{self, Listed, Listing, Next};
+use crate::project::Scope;
+use crate::settings::{Keys, Settings, WallClock};
+use crate::sign::{Parameters, Signed, escaped};
+use crate::wire::{JobId, ProjectId};
+
+/// How often a list that changes while it is read is begun again.
+const LISTINGS: usize = 3;
+
+/// A client of the API. Clones share everything below.
+///
+/// Reads are repeated by the HTTP stack where that can help; writes are sent once.
+#[derive(Clone)]
+pub struct Client {
+    caller: Caller,
+    scope: Scope,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.caller.http.provider())
+    }
+}
+
+/// What became of something that was to be deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deleted {
+    /// The server goes on by itself.
+    Started(JobId),
+    /// The object was not there any more.
+    AlreadyGone,
+}
+
+/// Sends commands, whatever the project.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    http: CloudHttp,
+    url: Url,
+    keys: Keys,
+    /// Where other keys may appear.
+    file: Option<Arc<CredentialsFile<Keys>>>,
+    clock: WallClock,
+}
+
+impl Client {
+    /// A client. Makes no call. With a file of keys, those in it take the place of the settings' whenever it changes.
+    pub fn new(
+        http: CloudHttp,
+        settings: &Settings,
+        file: Option<CredentialsFile<Keys>>,
+        clock: WallClock,
+    ) -> Self {
+        let caller = Caller {
+            http,
+            url: settings.url.clone(),
+            keys: settings.keys.clone(),
+            file: file.map(Arc::new),
+            clock,
+        };
+        let scope = Scope::new(settings.project.clone(), &caller);
+        Self { caller, scope }
+    }
+
+    /// The id of the project in which everything happens. Asked for once if it is given by name, by the first command that
+    /// needs it: call this to know early whether there is such a project.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoSuchProject`], or the failure of the question.
+    pub async fn project(&self) -> Result<Option<&ProjectId>, ApiError> {
+        self.scope.id().await
+    }
+
+    /// Adds the project, for the commands that know projects.
+    async fn in_project(&self, mut parameters: Parameters) -> Result<Parameters, ApiError> {
+        if let Some(id) = self.scope.id().await? {
+            parameters.set("projectid", id.as_str());
+        }
+        Ok(parameters)
+    }
+}
+
+impl Caller {
+    fn keys(&self) -> Keys {
+        match &self.file {
+            Some(file) => (*file.current()).clone(),
+            None => self.keys.clone(),
+        }
+    }
+
+    fn sign(&self, command: &'static str, parameters: &Parameters) -> (Signed, Keys) {
+        let keys = self.keys();
+        let signed = parameters.clone().sign(command, &keys, (self.clock)());
+        (signed, keys)
+    }
+
+    /// Sends a command that changes nothing.
+    async fn get(&self, command: &'static str, parameters: &Parameters) -> Result<Answer, ApiError> {
+        let (signed, keys) = self.sign(command, parameters);
+        let request = Request::read(Method::GET, command, self.url.clone()).raw_query(&signed.query());
+        self.send(conceal(request, &keys, &signed), parameters).await
+    }
+
+    /// Sends a command that may change something.
+    async fn post(&self, command: &'static str, parameters: &Parameters) -> Result<Answer, ApiError> {
+        let (signed, keys) = self.sign(command, parameters);
+        let request = Request::write(Method::POST, command, self.url.clone()).form(signed.form());
+        self.send(conceal(request, &keys, &signed), parameters).await
+    }
+
+    async fn send(&self, request: Request, sent: &Parameters) -> Result<Answer, ApiError> {
+        let response = self.http.send(request).await;
+        let response = response.map_err(|error| ApiError::of_call(error, sent))?;
+        let payload = match envelope::open(&response.body) {
+            Ok(payload) => payload.to_owned(),
+            Err(reason) => return Err(ApiError::of_call(response.unusable(reason), sent)),
+        };
+        // A good status is not yet a good answer.
+        if let Ok(members) = serde_json::from_str::<Members>(payload.get())
+            && members.errorcode.is_some_and(|code| code != 0)
+        {
+            return Err(ApiError::of_answer(members, response.unusable(""), sent));
+        }
+        Ok(Answer { response, payload })
+    }
+
+    /// A whole list, without a project.
+    pub(crate) async fn list<T: Listed>(
+        &self,
+        command: &'static str,
+        parameters: &Parameters,
+    ) -> Result<Vec<T>, ApiError> {
+        let mut begun = 0;
+        loop {
+            begun += 1;
+            let problem = match self.listing(command, parameters).await? {
+                Ok(items) => return Ok(items),
+                Err(problem) => problem,
+            };
+            if begun == LISTINGS {
+                return Err(ApiError::noted(
+                    ErrorKind::Truncated,
+                    format!("{command}: the list is not whole: {problem}"),
+                    self.failure(command, &problem),
+                ));
+            }
+            tracing::debug!(command, problem, "a list is read again");
+        }
+    }
+
+    /// One reading of a list; the inner error says why it is not whole.
+    async fn listing<T: Listed>(
+        &self,
+        command: &'static str,
+        parameters: &Parameters,
+    ) -> Result<Result<Vec<T>, String>, ApiError> {
+        let mut listing = Listing::new();
+        let mut parameters = parameters.clone();
+        loop {
+            let answer = self.get(command, &parameters).await?;
+            let page = paging::page(&answer.payload).map_err(|reason| answer.unreadable(reason))?;
+            match listing.take(page) {
+                Next::Whole => return Ok(Ok(listing.into_items())),
+                Next::Page { number, size } => {
+                    parameters.set("page", number.to_string());
+                    parameters.set("pagesize", size.to_string());
+                }
+                Next::Again => return Ok(Err("it changes while it is read, or its pages repeat".to_owned())),
+                Next::Short { listed, count } => {
+                    return Ok(Err(format!("the server lists {listed} and counts {count}")));
+                }
+            }
+        }
+    }
+
+    /// A failure without an exchange of its own.
+    pub(crate) fn failure(&self, command: &'static str, problem: &str) -> HttpError {
+        let failure = Failure::Unsendable(problem.to_owned());
+        HttpError::new(command, Method::GET, self.url.path(), failure)
+    }
+}
+
+/// A good answer.
+struct Answer {
+    response: Response,
+    payload: Box<RawValue>,
+}
+
+impl Answer {
+    fn read<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
+        serde_json::from_str(self.payload.get()).map_err(|error| self.unreadable(error.to_string()))
+    }
+
+    fn unreadable(&self, reason: String) -> ApiError {
+        ApiError::of_call(self.response.unusable(reason), &Parameters::default())
+    }
+}
+
+/// Says what must not be shown, should something on the way repeat it. The secret key is never sent.
+fn conceal(request: Request, keys: &Keys, signed: &Signed) -> Request {
+    [&keys.api_key, &signed.signature]
+        .into_iter()
+        .fold(request, |request, secret| {
+            let escaped = escaped(secret.expose());
+            let request = request.conceal(secret);
+            if escaped == secret.expose() {
+                request
+            } else {
+                request.conceal(&Secret::new(escaped))
+            }
+        })
+}

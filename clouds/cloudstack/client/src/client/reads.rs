@@ -1,0 +1,179 @@
+//! Commands that change nothing.
+
+use super::{Caller, Client};
+use crate::error::ApiError;
+use crate::jobs::{Job, Status};
+use crate::paging::Listed;
+use crate::sign::Parameters;
+use crate::wire::{
+    AclListId, Capabilities, FirewallRule, JobId, LoadBalancerRule, ManagementServer, Network, NetworkAcl,
+    NetworkAclList, NetworkAclQuery, NetworkId, PublicIpAddress, PublicIpId, PublicIpQuery, RuleId,
+    RuleQuery, VirtualMachine, VirtualMachineId, VirtualMachineQuery,
+};
+
+impl Client {
+    /// The virtual machines that fulfil the query.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind), as for every command.
+    pub async fn virtual_machines(
+        &self,
+        query: &VirtualMachineQuery,
+    ) -> Result<Vec<VirtualMachine>, ApiError> {
+        self.list("listVirtualMachines", query.parameters()).await
+    }
+
+    /// One virtual machine, with all that the server shows. None: the API itself says that there is none with this id that
+    /// these keys may see in this project.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn virtual_machine(&self, id: &VirtualMachineId) -> Result<Option<VirtualMachine>, ApiError> {
+        self.one("listVirtualMachines", id.as_str()).await
+    }
+
+    /// One network. None: as for [virtual machines](Self::virtual_machine).
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn network(&self, id: &NetworkId) -> Result<Option<Network>, ApiError> {
+        self.one("listNetworks", id.as_str()).await
+    }
+
+    /// The public addresses that fulfil the query.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn public_ip_addresses(&self, query: &PublicIpQuery) -> Result<Vec<PublicIpAddress>, ApiError> {
+        self.list("listPublicIpAddresses", query.parameters()).await
+    }
+
+    /// One public address. None: it does not exist, or is free, since only allocated ones are listed by id.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn public_ip_address(&self, id: &PublicIpId) -> Result<Option<PublicIpAddress>, ApiError> {
+        self.one("listPublicIpAddresses", id.as_str()).await
+    }
+
+    /// The load balancer rules that fulfil the query.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn load_balancer_rules(&self, query: &RuleQuery) -> Result<Vec<LoadBalancerRule>, ApiError> {
+        self.list("listLoadBalancerRules", query.parameters()).await
+    }
+
+    /// The members of a load balancer rule.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn load_balancer_rule_instances(&self, rule: &RuleId) -> Result<Vec<VirtualMachine>, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("id", rule.as_str());
+        // This command knows no projects: the rule says it.
+        let members: Vec<crate::wire::Member> = self
+            .caller
+            .list("listLoadBalancerRuleInstances", &parameters)
+            .await?;
+        Ok(members.into_iter().map(|member| member.0).collect())
+    }
+
+    /// The firewall rules of a public address.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn firewall_rules(&self, address: &PublicIpId) -> Result<Vec<FirewallRule>, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("ipaddressid", address.as_str());
+        parameters.set("listall", "true");
+        self.list("listFirewallRules", parameters).await
+    }
+
+    /// One ACL list. None: as for [virtual machines](Self::virtual_machine).
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn network_acl_list(&self, id: &AclListId) -> Result<Option<NetworkAclList>, ApiError> {
+        self.one("listNetworkACLLists", id.as_str()).await
+    }
+
+    /// The items of ACL lists that fulfil the query.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn network_acls(&self, query: &NetworkAclQuery) -> Result<Vec<NetworkAcl>, ApiError> {
+        self.list("listNetworkACLs", query.parameters()).await
+    }
+
+    /// The management servers. Ordinary users are normally refused.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn management_servers(&self) -> Result<Vec<ManagementServer>, ApiError> {
+        self.caller
+            .list("listManagementServersMetrics", &Parameters::default())
+            .await
+    }
+
+    /// What the server can do, and its version. Every user may ask.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`](crate::ErrorKind).
+    pub async fn capabilities(&self) -> Result<Capabilities, ApiError> {
+        let answer = self
+            .caller
+            .get("listCapabilities", &Parameters::default())
+            .await?;
+        answer.read()
+    }
+
+    /// Asks once after a job.
+    ///
+    /// # Errors
+    ///
+    /// The question itself failed: nothing is known of the job. A job that failed is no error here.
+    pub async fn query_job(&self, job: &JobId) -> Result<Job, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("jobid", job.as_str());
+        let answer = self.caller.get("queryAsyncJobResult", &parameters).await?;
+        let status: Status = answer.read()?;
+        Ok(status.job(&answer.response))
+    }
+
+    async fn list<T: Listed>(
+        &self,
+        command: &'static str,
+        parameters: Parameters,
+    ) -> Result<Vec<T>, ApiError> {
+        let parameters = self.in_project(parameters).await?;
+        Caller::list(&self.caller, command, &parameters).await
+    }
+
+    /// The one object with an id, or none if the API itself says that there is none: by an empty list, or by a refusal that
+    /// names this id.
+    async fn one<T: Listed>(&self, command: &'static str, id: &str) -> Result<Option<T>, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("id", id);
+        match self.list(command, parameters).await {
+            // Whatever else a server sends, only this one was asked for.
+            Ok(found) => Ok(found
+                .into_iter()
+                .find(|one: &T| one.id().eq_ignore_ascii_case(id))),
+            Err(error) if error.proves_absence_of(id) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Commands that change something. Each is sent once, and starts a job.
+//!
+//! # Repeatability
+//!
+//! None: if [`ApiError::maybe_applied`], look for the effect before giving a command again.
+
+use serde::Deserialize;
+
+use super::{Client, Deleted};
+use crate::error::{ApiError, ErrorKind};
+use crate::jobs::Started;
+use crate::sign::Parameters;
+use crate::wire::{
+    AclItemId, FirewallRuleId, JobId, NewFirewallRule, NewLoadBalancerRule, NewNetworkAcl, NewPublicIp,
+    PublicIpId, RuleChange, RuleId, Tag, VirtualMachineId, joined,
+};
+
+/// The answer to a command that starts a job.
+#[derive(Deserialize)]
+struct Taken {
+    jobid: JobId,
+    #[serde(default)]
+    id: Option<String>,
+}
+
+impl Client {
+    /// Acquires a public address, in the project.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoCapacity`] or [`ErrorKind::LimitReached`] if there is none to be had.
+    pub async fn associate_ip_address(&self, new: &NewPublicIp) -> Result<Started<PublicIpId>, ApiError> {
+        let parameters = self.in_project(new.parameters()).await?;
+        self.start("associateIpAddress", parameters).await
+    }
+
+    /// Gives a public address back, with all rules on it.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`]; an address that is gone is none.
+    pub async fn disassociate_ip_address(&self, id: &PublicIpId) -> Result<Deleted, ApiError> {
+        self.delete("disassociateIpAddress", id.as_str()).await
+    }
+
+    /// Creates a load balancer rule, without members.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RuleConflict`] if another rule has the port.
+    pub async fn create_load_balancer_rule(
+        &self,
+        new: &NewLoadBalancerRule,
+    ) -> Result<Started<RuleId>, ApiError> {
+        self.start("createLoadBalancerRule", new.parameters()).await
+    }
+
+    /// Changes a load balancer rule.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn update_load_balancer_rule(
+        &self,
+        id: &RuleId,
+        change: &RuleChange,
+    ) -> Result<JobId, ApiError> {
+        let mut parameters = change.parameters();
+        parameters.set("id", id.as_str());
+        self.change("updateLoadBalancerRule", parameters).await
+    }
+
+    /// Deletes a load balancer rule. Firewall rules stay.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`]; a rule that is gone is none.
+    pub async fn delete_load_balancer_rule(&self, id: &RuleId) -> Result<Deleted, ApiError> {
+        self.delete("deleteLoadBalancerRule", id.as_str()).await
+    }
+
+    /// Makes virtual machines members of a load balancer rule. If one of them cannot be, none becomes one.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn assign_to_load_balancer_rule(
+        &self,
+        rule: &RuleId,
+        machines: &[VirtualMachineId],
+    ) -> Result<JobId, ApiError> {
+        self.change("assignToLoadBalancerRule", members(rule, machines))
+            .await
+    }
+
+    /// Takes members out of a load balancer rule.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn remove_from_load_balancer_rule(
+        &self,
+        rule: &RuleId,
+        machines: &[VirtualMachineId],
+    ) -> Result<JobId, ApiError> {
+        self.change("removeFromLoadBalancerRule", members(rule, machines))
+            .await
+    }
+
+    /// Opens a port of a public address.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RuleConflict`] if another rule has the port and one of the sources.
+    pub async fn create_firewall_rule(
+        &self,
+        new: &NewFirewallRule,
+    ) -> Result<Started<FirewallRuleId>, ApiError> {
+        self.start("createFirewallRule", new.parameters()).await
+    }
+
+    /// Deletes a firewall rule.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`]; a rule that is gone is none.
+    pub async fn delete_firewall_rule(&self, id: &FirewallRuleId) -> Result<Deleted, ApiError> {
+        self.delete("deleteFirewallRule", id.as_str()).await
+    }
+
+    /// Adds an item to an ACL list, behind all that are in it.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`].
+    pub async fn create_network_acl(&self, new: &NewNetworkAcl) -> Result<Started<AclItemId>, ApiError> {
+        self.start("createNetworkACL", new.parameters()).await
+    }
+
+    /// Deletes an item of an ACL list.
+    ///
+    /// # Errors
+    ///
+    /// See [`ErrorKind`]; an item that is gone is none.
+    pub async fn delete_network_acl(&self, id: &AclItemId) -> Result<Deleted, ApiError> {
+        self.delete("deleteNetworkACL", id.as_str()).await
+    }
+
+    /// Puts tags on objects of one type, e.g. `PublicIpAddress`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::CommandUnavailable`] if the account may not.
+    pub async fn create_tags(
+        &self,
+        resource_type: &str,
+        ids: &[&str],
+        tags: &[Tag],
+    ) -> Result<JobId, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("resourcetype", resource_type);
+        parameters.set("resourceids", ids.join(","));
+        for (index, tag) in tags.iter().enumerate() {
+            parameters.set(format!("tags[{index}].key"), tag.key.as_str());
+            parameters.set(format!("tags[{index}].value"), tag.value.as_str());
+        }
+        self.change("createTags", parameters).await
+    }
+
+    async fn start<Id: From<String>>(
+        &self,
+        command: &'static str,
+        parameters: Parameters,
+    ) -> Result<Started<Id>, ApiError> {
+        let taken: Taken = self.caller.post(command, &parameters).await?.read()?;
+        Ok(Started {
+            job: taken.jobid,
+            id: taken.id.map(Id::from),
+        })
+    }
+
+    async fn change(&self, command: &'static str, parameters: Parameters) -> Result<JobId, ApiError> {
+        let taken: Taken = self.caller.post(command, &parameters).await?.read()?;
+        Ok(taken.jobid)
+    }
+
+    async fn delete(&self, command: &'static str, id: &str) -> Result<Deleted, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("id", id);
+        match self.change(command, parameters).await {
+            Ok(job) => Ok(Deleted::Started(job)),
+            Err(error) if error.kind == ErrorKind::NotFound && error.proves_absence_of(id) => {
+                Ok(Deleted::AlreadyGone)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn members(rule: &RuleId, machines: &[VirtualMachineId]) -> Parameters {
+    let mut parameters = Parameters::default();
+    parameters.set("id", rule.as_str());
+    parameters.set("virtualmachineids", joined(machines));
+    parameters
+}

@@ -1,0 +1,209 @@
+//! Lists, followed to their end.
+//!
+//! A list that is asked for without a page holds at most as many items as the server is set to (500 normally), and the
+//! count of all. If that was not all, its length is a page size that the server allows; the rest is asked for with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// Something that is listed.
+pub(crate) trait Listed: DeserializeOwned {
+    /// The member of the answer that holds the list.
+    const KEY: &'static str;
+
+    /// What no two of a list have in common.
+    fn id(&self) -> &str;
+}
+
+/// One answer.
+pub(crate) struct Page<T> {
+    /// How many there are on all pages.
+    count: usize,
+    items: Vec<T>,
+}
+
+/// What to do after an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Ask for this page, of this size.
+    Page { number: usize, size: usize },
+    /// The list is whole.
+    Whole,
+    /// The list changed while it was read: begin again.
+    Again,
+    /// The server lists fewer than it counts.
+    Short { listed: usize, count: usize },
+}
+
+/// A list as it is put together.
+pub(crate) struct Listing<T> {
+    items: Vec<T>,
+    ids: BTreeSet<String>,
+    count: Option<usize>,
+    size: usize,
+    pages: usize,
+}
+
+/// Reads one answer. An empty list is an object without members.
+///
+/// # Errors
+///
+/// It is no list; the text says why.
+pub(crate) fn page<T: Listed>(payload: &RawValue) -> Result<Page<T>, String> {
+    let members: BTreeMap<String, &RawValue> =
+        serde_json::from_str(payload.get()).map_err(|error| error.to_string())?;
+    let items: Option<Vec<T>> = match members.get(T::KEY) {
+        Some(list) => serde_json::from_str(list.get()).map_err(|error| format!("{}: {error}", T::KEY))?,
+        None => None,
+    };
+    let items = items.unwrap_or_default();
+    let count: Option<usize> = match members.get("count") {
+        Some(count) => serde_json::from_str(count.get()).map_err(|error| format!("count: {error}"))?,
+        None => None,
+    };
+    Ok(Page {
+        count: count.unwrap_or_default(),
+        items,
+    })
+}
+
+impl<T: Listed> Listing<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            items: Vec::new(),
+            ids: BTreeSet::new(),
+            count: None,
+            size: 0,
+            pages: 0,
+        }
+    }
+
+    /// Takes an answer.
+    pub(crate) fn take(&mut self, page: Page<T>) -> Next {
+        let length = page.items.len();
+        let first = self.count.is_none();
+        if self
+            .count
+            .replace(page.count)
+            .is_some_and(|count| count != page.count)
+        {
+            return Next::Again;
+        }
+        for item in page.items {
+            if !self.ids.insert(item.id().to_owned()) {
+                // Something came or went, so that another one moved to the next page; or the server has no pages.
+                return Next::Again;
+            }
+            self.items.push(item);
+        }
+        self.pages += 1;
+        if first {
+            self.size = length;
+        }
+        if self.items.len() >= page.count {
+            return Next::Whole;
+        }
+        if length < self.size || length == 0 {
+            return Next::Short {
+                listed: self.items.len(),
+                count: page.count,
+            };
+        }
+        Next::Page {
+            number: self.pages + 1,
+            size: self.size,
+        }
+    }
+
+    pub(crate) fn into_items(self) -> Vec<T> {
+        self.items
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, serde::Deserialize, PartialEq, Eq)]
+    struct Thing {
+        id: String,
+    }
+
+    impl Listed for Thing {
+        const KEY: &'static str = "thing";
+
+        fn id(&self) -> &str {
+            &self.id
+        }
+    }
+
+    fn answer(count: usize, ids: &[&str]) -> Page<Thing> {
+        let items = ids.iter().map(|id| Thing { id: (*id).to_owned() });
+        Page {
+            count,
+            items: items.collect(),
+        }
+    }
+
+    fn after(pages: Vec<Page<Thing>>) -> Vec<Next> {
+        let mut listing = Listing::new();
+        pages.into_iter().map(|page| listing.take(page)).collect()
+    }
+
+    #[test]
+    fn an_empty_list_has_no_members_at_all() {
+        let payload = RawValue::from_string("{}".to_owned()).unwrap();
+        let page: Page<Thing> = page(&payload).unwrap();
+        assert_eq!((page.count, page.items.len()), (0, 0));
+        assert_eq!(after(vec![page]), [Next::Whole]);
+    }
+
+    #[test]
+    fn a_first_answer_that_is_not_all_gives_the_page_size() {
+        assert_eq!(
+            after(vec![
+                answer(5, &["a", "b"]),
+                answer(5, &["c", "d"]),
+                answer(5, &["e"])
+            ]),
+            [
+                Next::Page { number: 2, size: 2 },
+                Next::Page { number: 3, size: 2 },
+                Next::Whole
+            ]
+        );
+    }
+
+    #[test]
+    fn fewer_than_counted_is_short_and_never_whole() {
+        let short = |listed, count| Next::Short { listed, count };
+        assert_eq!(after(vec![answer(3, &[])]), [short(0, 3)]);
+        let pages = after(vec![answer(5, &["a", "b"]), answer(5, &["c"])]);
+        assert_eq!(pages[1], short(3, 5));
+        let pages = after(vec![answer(5, &["a", "b"]), answer(5, &[])]);
+        assert_eq!(pages[1], short(2, 5));
+    }
+
+    #[test]
+    fn a_list_that_changes_under_the_reader_is_begun_again() {
+        let pages = after(vec![answer(5, &["a", "b"]), answer(4, &["d", "e"])]);
+        assert_eq!(pages[1], Next::Again);
+        let pages = after(vec![answer(4, &["a", "b"]), answer(4, &["b", "c"])]);
+        assert_eq!(pages[1], Next::Again);
+    }
+
+    #[test]
+    fn what_is_no_list_is_told() {
+        for (payload, reason) in [
+            (r#"{"thing":[{}]}"#, "thing: missing field `id`"),
+            (r#"{"count":"many"}"#, "count: invalid type: string"),
+            ("[]", "invalid type: sequence"),
+        ] {
+            let payload = RawValue::from_string(payload.to_owned()).unwrap();
+            let text = page::<Thing>(&payload).err().unwrap();
+            assert!(text.starts_with(reason), "{text}");
+        }
+    }
+}

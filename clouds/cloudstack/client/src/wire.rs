@@ -1,0 +1,83 @@
+//! What stands on the wire: objects as the API answers them, and commands' parameters as it takes them.
+
+mod acl;
+mod address;
+mod firewall;
+mod ids;
+mod machine;
+mod network;
+mod rule;
+mod server;
+mod tag;
+mod words;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+pub use self::acl::{NetworkAcl, NetworkAclList, NetworkAclQuery, NewNetworkAcl};
+pub use self::address::{Association, NewPublicIp, PublicIpAddress, PublicIpQuery};
+pub use self::firewall::{FirewallRule, NewFirewallRule};
+pub use self::ids::{
+    AclItemId, AclListId, FirewallRuleId, JobId, NetworkId, ProjectId, PublicIpId, RuleId, VirtualMachineId,
+    VpcId, ZoneId,
+};
+pub(crate) use self::machine::Member;
+pub use self::machine::{Detail, Nic, VirtualMachine, VirtualMachineQuery};
+pub use self::network::Network;
+pub use self::rule::{LoadBalancerRule, NewLoadBalancerRule, RuleChange, RuleQuery};
+pub(crate) use self::server::Project;
+pub use self::server::{Capabilities, ManagementServer};
+pub use self::tag::Tag;
+pub use self::words::{Algorithm, IpState, RuleProtocol, RuleState, VmState};
+
+/// Takes `null` for an empty list or text.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Takes a number, or a text that is one, and anything else for none.
+pub(crate) fn number_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Number(number) => number.as_i64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    })
+}
+
+/// Takes a port, as a number or a text, and anything else for none: the API writes some ports this way and some that.
+fn port_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    Ok(number_or_none(deserializer)?.and_then(|number| u16::try_from(number).ok()))
+}
+
+/// An empty text is none.
+fn text_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let text: Option<String> = Option::deserialize(deserializer)?;
+    Ok(text.filter(|text| !text.is_empty()))
+}
+
+/// An empty id is none.
+fn id_or_none<'de, D: Deserializer<'de>, Id: From<String>>(deserializer: D) -> Result<Option<Id>, D::Error> {
+    Ok(text_or_none(deserializer)?.map(Id::from))
+}
+
+/// Takes `true` and `"true"` for yes.
+fn yes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Bool(yes) => yes,
+        Value::String(text) => text.eq_ignore_ascii_case("true"),
+        _ => false,
+    })
+}
+
+/// A list in one text: the API writes blanks here and commas there.
+fn parts(list: &str) -> impl Iterator<Item = &str> {
+    list.split(|c: char| c == ',' || c.is_whitespace())
+        .filter(|part| !part.is_empty())
+}
+
+/// A list as a parameter takes it.
+pub(crate) fn joined<T: AsRef<str>>(items: &[T]) -> String {
+    items.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(",")
+}

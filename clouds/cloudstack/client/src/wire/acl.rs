@@ -1,0 +1,156 @@
+//! ACL lists of VPC tiers and their items (`listNetworkACLLists`, `listNetworkACLs` and its kin).
+
+use serde::Deserialize;
+
+use super::{AclItemId, AclListId, NetworkId, VpcId, joined, parts};
+use crate::paging::Listed;
+use crate::sign::Parameters;
+
+/// An ACL list.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NetworkAclList {
+    /// Its id.
+    pub id: AclListId,
+    /// Its name. The built-in ones are `default_allow` and `default_deny`.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub name: String,
+    /// The VPC that it belongs to.
+    #[serde(default, rename = "vpcid", deserialize_with = "super::id_or_none")]
+    pub vpc_id: Option<VpcId>,
+}
+
+impl Listed for NetworkAclList {
+    const KEY: &'static str = "networkacllist";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+}
+
+/// An item of an ACL list.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NetworkAcl {
+    /// Its id.
+    pub id: AclItemId,
+    /// What it is about: `tcp`, `udp`, `icmp`, `all` or a number.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub protocol: String,
+    /// The first port; none for all.
+    #[serde(default, rename = "startport", deserialize_with = "super::port_or_none")]
+    pub start_port: Option<u16>,
+    /// The last port.
+    #[serde(default, rename = "endport", deserialize_with = "super::port_or_none")]
+    pub end_port: Option<u16>,
+    /// From or to where, as the server writes it; see [`NetworkAcl::cidrs`].
+    #[serde(default, rename = "cidrlist", deserialize_with = "super::text_or_none")]
+    pub cidr_list: Option<String>,
+    /// `Ingress` or `Egress`.
+    #[serde(default, rename = "traffictype", deserialize_with = "super::or_default")]
+    pub traffic_type: String,
+    /// `Allow` or `Deny`.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub action: String,
+    /// Its place in the list: lower ones come first.
+    #[serde(default, deserialize_with = "super::number_or_none")]
+    pub number: Option<i64>,
+    /// The list.
+    #[serde(default, rename = "aclid", deserialize_with = "super::id_or_none")]
+    pub list_id: Option<AclListId>,
+    /// Its state, e.g. `Active`.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub state: String,
+}
+
+impl NetworkAcl {
+    /// From or to where.
+    pub fn cidrs(&self) -> impl Iterator<Item = &str> {
+        parts(self.cidr_list.as_deref().unwrap_or_default())
+    }
+
+    /// Whether it is for this one port and no other.
+    pub fn is_for(&self, protocol: &str, port: u16) -> bool {
+        self.protocol == protocol && self.start_port == Some(port) && self.end_port == Some(port)
+    }
+
+    /// Whether it lets something in.
+    pub fn allows_ingress(&self) -> bool {
+        self.action.eq_ignore_ascii_case("allow") && self.traffic_type.eq_ignore_ascii_case("ingress")
+    }
+}
+
+impl Listed for NetworkAcl {
+    const KEY: &'static str = "networkacl";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+}
+
+/// Which items of ACL lists are asked for. The default: all that the keys may see.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NetworkAclQuery {
+    /// Of this list.
+    pub list: Option<AclListId>,
+    /// In force for this network.
+    pub network: Option<NetworkId>,
+}
+
+impl NetworkAclQuery {
+    pub(crate) fn parameters(&self) -> Parameters {
+        let mut parameters = Parameters::default();
+        parameters.set("listall", "true");
+        if let Some(list) = &self.list {
+            parameters.set("aclid", list.as_str());
+        }
+        if let Some(network) = &self.network {
+            parameters.set("networkid", network.as_str());
+        }
+        parameters
+    }
+}
+
+/// An item to be added to an ACL list, that lets something in at one port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewNetworkAcl {
+    /// The list.
+    pub list: AclListId,
+    /// A network for which the list is in force.
+    pub network: NetworkId,
+    /// What it lets in: `tcp` or `udp`.
+    pub protocol: String,
+    /// The port.
+    pub port: u16,
+    /// From where.
+    pub cidrs: Vec<String>,
+}
+
+impl NewNetworkAcl {
+    pub(crate) fn parameters(&self) -> Parameters {
+        let mut parameters = Parameters::default();
+        parameters.set("aclid", self.list.as_str());
+        parameters.set("networkid", self.network.as_str());
+        parameters.set("protocol", self.protocol.as_str());
+        parameters.set("startport", self.port.to_string());
+        parameters.set("endport", self.port.to_string());
+        parameters.set("cidrlist", joined(&self.cidrs));
+        parameters.set("action", "Allow");
+        parameters.set("traffictype", "Ingress");
+        parameters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_tells_port_and_direction() {
+        let item: NetworkAcl = serde_json::from_str(
+            r#"{"id":"c3","protocol":"tcp","startport":"443","endport":"443","cidrlist":"0.0.0.0/0",
+                "traffictype":"Ingress","action":"Allow","number":4,"aclid":"ac","aclname":"tier-acl","state":"Active"}"#,
+        )
+        .unwrap();
+        assert!(item.is_for("tcp", 443) && item.allows_ingress());
+        assert_eq!(item.number, Some(4));
+    }
+}

@@ -1,0 +1,160 @@
+//! Public addresses (`listPublicIpAddresses`, `associateIpAddress`).
+
+use serde::Deserialize;
+
+use super::{IpState, NetworkId, PublicIpId, Tag, VpcId, ZoneId};
+use crate::paging::Listed;
+use crate::sign::Parameters;
+
+/// A public address.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PublicIpAddress {
+    /// Its id.
+    pub id: PublicIpId,
+    /// The address.
+    #[serde(default, rename = "ipaddress", deserialize_with = "super::or_default")]
+    pub ip_address: String,
+    /// When somebody acquired it, as the server writes it. None: it is free.
+    #[serde(default, deserialize_with = "super::text_or_none")]
+    pub allocated: Option<String>,
+    /// Its state.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub state: IpState,
+    /// The zone that it is in.
+    #[serde(default, rename = "zoneid", deserialize_with = "super::id_or_none")]
+    pub zone_id: Option<ZoneId>,
+    /// The network of virtual machines that it serves. One of a VPC has none until it has a rule.
+    #[serde(
+        default,
+        rename = "associatednetworkid",
+        deserialize_with = "super::id_or_none"
+    )]
+    pub network_id: Option<NetworkId>,
+    /// The VPC that it belongs to.
+    #[serde(default, rename = "vpcid", deserialize_with = "super::id_or_none")]
+    pub vpc_id: Option<VpcId>,
+    /// Whether machines without an address of their own go out by it. It cannot be given back.
+    #[serde(default, rename = "issourcenat", deserialize_with = "super::yes")]
+    pub is_source_nat: bool,
+    /// Whether it leads to one machine alone.
+    #[serde(default, rename = "isstaticnat", deserialize_with = "super::yes")]
+    pub is_static_nat: bool,
+    /// Its tags.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub tags: Vec<Tag>,
+}
+
+impl PublicIpAddress {
+    /// Whether nobody has it.
+    pub fn is_free(&self) -> bool {
+        self.allocated.is_none() && matches!(self.state, IpState::Free | IpState::Other(_))
+    }
+}
+
+impl Listed for PublicIpAddress {
+    const KEY: &'static str = "publicipaddress";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+}
+
+/// Which public addresses are asked for. The default: all that are allocated, and that the keys may see.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PublicIpQuery {
+    /// This one.
+    pub address: Option<String>,
+    /// Free ones too, not only allocated ones.
+    pub free_too: bool,
+    /// In this state.
+    pub state: Option<IpState>,
+    /// Serving this network.
+    pub network: Option<NetworkId>,
+    /// Of this VPC.
+    pub vpc: Option<VpcId>,
+    /// Of this zone.
+    pub zone: Option<ZoneId>,
+    /// With this tag.
+    pub tag: Option<Tag>,
+}
+
+impl PublicIpQuery {
+    pub(crate) fn parameters(&self) -> Parameters {
+        let mut parameters = Parameters::default();
+        parameters.set("listall", "true");
+        if let Some(address) = &self.address {
+            parameters.set("ipaddress", address.as_str());
+        }
+        if self.free_too {
+            parameters.set("allocatedonly", "false");
+        }
+        if let Some(state) = &self.state {
+            parameters.set("state", state.as_str());
+        }
+        if let Some(network) = &self.network {
+            parameters.set("associatednetworkid", network.as_str());
+        }
+        if let Some(vpc) = &self.vpc {
+            parameters.set("vpcid", vpc.as_str());
+        }
+        if let Some(zone) = &self.zone {
+            parameters.set("zoneid", zone.as_str());
+        }
+        if let Some(tag) = &self.tag {
+            parameters.set("tags[0].key", tag.key.as_str());
+            parameters.set("tags[0].value", tag.value.as_str());
+        }
+        parameters
+    }
+}
+
+/// A public address to be acquired.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewPublicIp {
+    /// For what.
+    pub to: Association,
+    /// This one; any if none is given.
+    pub address: Option<String>,
+}
+
+/// What a public address is to serve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Association {
+    /// A network.
+    Network(NetworkId),
+    /// A tier of a VPC: the address belongs to the VPC.
+    Vpc(VpcId),
+}
+
+impl NewPublicIp {
+    pub(crate) fn parameters(&self) -> Parameters {
+        let mut parameters = Parameters::default();
+        match &self.to {
+            Association::Network(id) => parameters.set("networkid", id.as_str()),
+            Association::Vpc(id) => parameters.set("vpcid", id.as_str()),
+        }
+        if let Some(address) = &self.address {
+            parameters.set("ipaddress", address.as_str());
+        }
+        parameters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_free_or_allocated() {
+        let address: PublicIpAddress = serde_json::from_str(
+            r#"{"id":"77aa","ipaddress":"203.0.113.40","allocated":"2026-03-04T05:06:07+0000","state":"Allocated",
+                "issourcenat":false,"networkid":"public","associatednetworkid":"6d0e","tags":[{"key":"a","value":"b"}]}"#,
+        )
+        .unwrap();
+        assert!(!address.is_free());
+        assert_eq!(address.network_id, Some("6d0e".into()));
+        let address: PublicIpAddress =
+            serde_json::from_str(r#"{"id":"77ab","ipaddress":"203.0.113.41","state":"Free"}"#).unwrap();
+        assert!(address.is_free());
+    }
+}

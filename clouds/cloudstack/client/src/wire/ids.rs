@@ -1,0 +1,72 @@
+//! Ids, one type per kind of object, so that none is taken for another.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! id {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        ///
+        /// Opaque; the server makes UUIDs.
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id as it stands on the wire.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    )*};
+}
+
+id!(
+    /// The id of a virtual machine.
+    VirtualMachineId
+    /// The id of a network.
+    NetworkId
+    /// The id of a VPC.
+    VpcId
+    /// The id of a zone.
+    ZoneId
+    /// The id of a public address.
+    PublicIpId
+    /// The id of a load balancer rule.
+    RuleId
+    /// The id of a firewall rule.
+    FirewallRuleId
+    /// The id of an ACL list.
+    AclListId
+    /// The id of an item of an ACL list.
+    AclItemId
+    /// The id of a job.
+    JobId
+    /// The id of a project.
+    ProjectId
+);

@@ -1,0 +1,166 @@
+//! Virtual machines (`listVirtualMachines`, `listLoadBalancerRuleInstances`).
+
+use serde::Deserialize;
+
+use super::{NetworkId, VirtualMachineId, VmState, ZoneId, joined};
+use crate::paging::Listed;
+use crate::sign::Parameters;
+
+/// A virtual machine.
+///
+/// The server also tells a `hostname`, which is the hypervisor's and of no use here.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct VirtualMachine {
+    /// Its id.
+    pub id: VirtualMachineId,
+    /// Its name, which is the host name of the guest. Not the display name.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub name: String,
+    /// Its state.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub state: VmState,
+    /// The zone that it is in.
+    #[serde(default, rename = "zoneid", deserialize_with = "super::id_or_none")]
+    pub zone_id: Option<ZoneId>,
+    /// That zone's name.
+    #[serde(default, rename = "zonename", deserialize_with = "super::or_default")]
+    pub zone_name: String,
+    /// The name of its compute offering.
+    #[serde(
+        default,
+        rename = "serviceofferingname",
+        deserialize_with = "super::or_default"
+    )]
+    pub offering: String,
+    /// The address that leads to it alone (static NAT).
+    #[serde(default, rename = "publicip", deserialize_with = "super::text_or_none")]
+    pub public_ip: Option<String>,
+    /// Its network interfaces, in the server's order: see [`VirtualMachine::default_nic`].
+    #[serde(default, rename = "nic", deserialize_with = "super::or_default")]
+    pub nics: Vec<Nic>,
+}
+
+/// A network interface of a virtual machine.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Nic {
+    /// The network that it is in.
+    #[serde(default, rename = "networkid", deserialize_with = "super::id_or_none")]
+    pub network_id: Option<NetworkId>,
+    /// Its IPv4 address.
+    #[serde(default, rename = "ipaddress", deserialize_with = "super::text_or_none")]
+    pub ip_address: Option<String>,
+    /// Its IPv6 address.
+    #[serde(default, rename = "ip6address", deserialize_with = "super::text_or_none")]
+    pub ip6_address: Option<String>,
+    /// Whether it leads to the default gateway.
+    #[serde(default, rename = "isdefault", deserialize_with = "super::yes")]
+    pub is_default: bool,
+}
+
+impl VirtualMachine {
+    /// The interface that leads to the default gateway, else the first.
+    pub fn default_nic(&self) -> Option<&Nic> {
+        self.nics.iter().find(|nic| nic.is_default).or(self.nics.first())
+    }
+}
+
+impl Listed for VirtualMachine {
+    const KEY: &'static str = "virtualmachine";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+}
+
+/// A virtual machine as a member of a load balancer rule.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Member(pub(crate) VirtualMachine);
+
+impl Listed for Member {
+    const KEY: &'static str = "loadbalancerruleinstance";
+
+    fn id(&self) -> &str {
+        self.0.id.as_str()
+    }
+}
+
+/// How much of each virtual machine is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Detail {
+    /// All that the server shows.
+    #[default]
+    All,
+    /// Id, name, state and zone, and the network interfaces.
+    Networks,
+}
+
+/// Which virtual machines are asked for. The default: those of the account, or of the project.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VirtualMachineQuery {
+    /// Whose name has this in it, whatever the case. Compare again.
+    pub name: Option<String>,
+    /// One of these; none is no condition.
+    pub ids: Vec<VirtualMachineId>,
+    /// In this network.
+    pub network: Option<NetworkId>,
+    /// Everything that the keys may see, instead of what the account has itself.
+    pub all: bool,
+    /// How much of each.
+    pub detail: Detail,
+}
+
+impl VirtualMachineQuery {
+    pub(crate) fn parameters(&self) -> Parameters {
+        let mut parameters = Parameters::default();
+        if let Some(name) = &self.name {
+            parameters.set("name", name.as_str());
+        }
+        if !self.ids.is_empty() {
+            parameters.set("ids", joined(&self.ids));
+        }
+        if let Some(network) = &self.network {
+            parameters.set("networkid", network.as_str());
+        }
+        if self.all {
+            parameters.set("listall", "true");
+        }
+        if self.detail == Detail::Networks {
+            parameters.set("details", "min,nics");
+        }
+        parameters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The members that matter, and some that must not disturb, as 4.22 shows them.
+    const MACHINE: &str = r#"{"id":"0b6f6a52-93a1-4f6d-9d6a-5d3f0f2a7c11","name":"pool-a-7","displayname":"Pool A 7",
+        "instancename":"i-2-31-VM","account":"team","state":"Running","zoneid":"z","zonename":"Zurich-1",
+        "hostname":"kvm-host-12","serviceofferingname":"Medium 4c/8g","publicip":"198.51.100.20","cpunumber":4,
+        "nic":[{"id":"n1","networkid":"6d0e","ipaddress":"172.20.0.5","isdefault":false},
+               {"id":"n2","networkid":"77aa","ipaddress":"10.1.1.47","isdefault":true,"ip6address":"2001:db8::47"}],
+        "securitygroup":[],"affinitygroup":[],"tags":[],"details":{"a":"b"}}"#;
+
+    #[test]
+    fn a_machine_is_read_and_its_default_interface_found() {
+        let machine: VirtualMachine = serde_json::from_str(MACHINE).unwrap();
+        assert_eq!(machine.state, VmState::Running);
+        assert_eq!(machine.offering, "Medium 4c/8g");
+        assert_eq!(machine.public_ip.as_deref(), Some("198.51.100.20"));
+        let nic = machine.default_nic().unwrap();
+        assert_eq!(nic.ip_address.as_deref(), Some("10.1.1.47"));
+        assert_eq!(nic.network_id, Some("77aa".into()));
+    }
+
+    #[test]
+    fn only_the_id_is_needed() {
+        let machine: VirtualMachine =
+            serde_json::from_str(r#"{"id":"v","name":null,"state":"Dreaming","nic":null,"publicip":""}"#)
+                .unwrap();
+        assert_eq!(machine.state.as_str(), "Dreaming");
+        assert_eq!((machine.default_nic(), &machine.public_ip), (None, &None));
+    }
+}

@@ -1,0 +1,74 @@
+//! Networks (`listNetworks`).
+
+use serde::Deserialize;
+
+use super::{AclListId, NetworkId, VpcId, ZoneId};
+use crate::paging::Listed;
+
+/// A network of virtual machines.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Network {
+    /// Its id.
+    pub id: NetworkId,
+    /// Its name.
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub name: String,
+    /// The zone that it is in.
+    #[serde(default, rename = "zoneid", deserialize_with = "super::id_or_none")]
+    pub zone_id: Option<ZoneId>,
+    /// The VPC of which it is a tier.
+    #[serde(default, rename = "vpcid", deserialize_with = "super::id_or_none")]
+    pub vpc_id: Option<VpcId>,
+    /// The ACL list of the tier.
+    #[serde(default, rename = "aclid", deserialize_with = "super::id_or_none")]
+    pub acl_list_id: Option<AclListId>,
+    /// The name of that list.
+    #[serde(default, rename = "aclname", deserialize_with = "super::text_or_none")]
+    pub acl_list_name: Option<String>,
+    #[serde(default, rename = "service", deserialize_with = "super::or_default")]
+    services: Vec<Service>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Service {
+    #[serde(default, deserialize_with = "super::or_default")]
+    name: String,
+}
+
+impl Network {
+    /// Whether the network offers a service, such as `Lb`, `Firewall` or `NetworkACL`. Case matters.
+    pub fn offers(&self, service: &str) -> bool {
+        self.services.iter().any(|offered| offered.name == service)
+    }
+
+    /// The services that the network offers, in the server's order.
+    pub fn services(&self) -> impl Iterator<Item = &str> {
+        self.services.iter().map(|service| service.name.as_str())
+    }
+}
+
+impl Listed for Network {
+    const KEY: &'static str = "network";
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tier_tells_its_vpc_its_list_and_its_services() {
+        let network: Network = serde_json::from_str(
+            r#"{"id":"6d0e","name":"tier","type":"Isolated","zoneid":"z","vpcid":"v","aclid":"a","aclname":"tier-acl",
+                "service":[{"name":"Lb","capability":[],"provider":[{"name":"VpcVirtualRouter"}]},{"name":"NetworkACL"}]}"#,
+        )
+        .unwrap();
+        assert_eq!(network.vpc_id, Some("v".into()));
+        assert_eq!(network.acl_list_name.as_deref(), Some("tier-acl"));
+        assert!(network.offers("Lb") && network.offers("NetworkACL"));
+        assert!(!network.offers("lb") && !network.offers("Firewall"));
+    }
+}

@@ -1,0 +1,193 @@
+//! What failures become.
+
+use bowline_cloudstack_client::{ApiError, Association, Deleted, ErrorKind, NewPublicIp};
+
+use crate::answers::{API_KEY, Answer, Api, SECRET_KEY};
+
+/// A write, which is never repeated, so that each answer is seen once.
+async fn write(answer: Answer) -> ApiError {
+    let api = Api::new([answer]);
+    let new = NewPublicIp {
+        to: Association::Network("n-7".into()),
+        address: None,
+    };
+    let error = api.client().associate_ip_address(&new).await.unwrap_err();
+    assert_eq!(api.take_seen().len(), 1);
+    error
+}
+
+fn refusal(code: u16, text: &str) -> Answer {
+    Answer::Body(
+        code,
+        format!(
+            r#"{{"associateipaddressresponse":{{"uuidList":[],"errorcode":{code},"cserrorcode":4350,"errortext":"{text}"}}}}"#
+        ),
+    )
+}
+
+fn missing(parameter: &str, value: &str) -> String {
+    format!(
+        "Unable to execute API command associateipaddress due to invalid value. Invalid parameter {parameter} \
+         value={value} due to incorrect long value format, or entity does not exist or due to incorrect parameter \
+         annotation for the field in api cmd class."
+    )
+}
+
+#[tokio::test]
+async fn each_code_has_its_kind_and_says_whether_something_may_have_happened() {
+    let table = [
+        (401, ErrorKind::Unauthorized, false),
+        (405, ErrorKind::Invalid, false),
+        (429, ErrorKind::Throttled { retry_after: None }, false),
+        (430, ErrorKind::Invalid, false),
+        (431, ErrorKind::Invalid, false),
+        (432, ErrorKind::CommandUnavailable, false),
+        (503, ErrorKind::Server { retry_after: None }, true),
+        (530, ErrorKind::Server { retry_after: None }, true),
+        (531, ErrorKind::Forbidden, false),
+        (532, ErrorKind::LimitReached, false),
+        (533, ErrorKind::NoCapacity, false),
+        (534, ErrorKind::Server { retry_after: None }, true),
+        (535, ErrorKind::LimitReached, false),
+        (536, ErrorKind::InUse, false),
+        (537, ErrorKind::RuleConflict, false),
+    ];
+    for (code, kind, maybe_applied) in table {
+        let error = write(refusal(code, "Not this time.")).await;
+        assert_eq!(error.kind, kind, "{code}");
+        assert_eq!(error.code(), Some(code));
+        assert_eq!(error.maybe_applied(), maybe_applied, "{code}");
+        assert_eq!(
+            error.to_string(),
+            format!("CloudStack API error {code} (CSExceptionErrorCode: 4350): Not this time.")
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_good_status_with_an_error_code_is_an_error() {
+    let body = r#"{"associateipaddressresponse":{"errorcode":533,"errortext":"None left"}}"#;
+    let error = write(Answer::ok(body)).await;
+    assert_eq!(error.kind, ErrorKind::NoCapacity);
+    assert_eq!(
+        error.to_string(),
+        "CloudStack API error 533 (CSExceptionErrorCode: 0): None left"
+    );
+    assert!(!error.maybe_applied());
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_the_apis_is_a_readable_error() {
+    let error = write(Answer::Body(
+        502,
+        "<html>\n<body>Bad gateway</body></html>".to_owned(),
+    ))
+    .await;
+    assert_eq!(error.kind, ErrorKind::Server { retry_after: None });
+    assert!(error.said.is_none() && error.maybe_applied());
+    assert_eq!(
+        error.to_string(),
+        "associateIpAddress: POST /client/api: 502 Bad Gateway: <html> <body>Bad gateway</body></html>"
+    );
+    let error = write(Answer::ok("<html>Sign in</html>")).await;
+    assert_eq!(error.kind, ErrorKind::Decode);
+    assert!(error.to_string().contains("<html>Sign in</html>"), "{error}");
+    let error = write(Answer::ok(r#"{"associateipaddressresponse":{}}"#)).await;
+    assert_eq!(error.kind, ErrorKind::Decode);
+    assert!(error.maybe_applied());
+    assert!(error.to_string().contains("missing field `jobid`"), "{error}");
+}
+
+#[tokio::test]
+async fn no_connection_is_no_effect() {
+    let error = write(Answer::NoConnection).await;
+    assert_eq!(error.kind, ErrorKind::Transport);
+    assert!(!error.maybe_applied());
+}
+
+#[tokio::test]
+async fn missing_is_believed_only_of_an_id_that_was_sent_and_never_of_the_project() {
+    let error = write(refusal(431, &missing("networkid", "n-7"))).await;
+    assert_eq!(error.kind, ErrorKind::NotFound);
+    assert!(error.proves_absence_of("n-7") && !error.proves_absence_of("n-8"));
+    for (parameter, value) in [("networkid", "n-8"), ("vpcid", "n-7")] {
+        let error = write(refusal(431, &missing(parameter, value))).await;
+        assert_eq!(error.kind, ErrorKind::Invalid, "{parameter} {value}");
+        assert!(!error.proves_absence_of(value));
+    }
+    let api = Api::new([refusal(431, &missing("projectid", "-1"))]);
+    let error = api
+        .client_in(Some("-1"))
+        .virtual_machine(&"v".into())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn what_is_gone_is_none_when_read_and_no_error_when_deleted() {
+    let gone = || refusal(431, &missing("id", "x-1"));
+    let client = Api::new([gone(), gone(), gone(), gone()]).client();
+    assert_eq!(client.virtual_machine(&"x-1".into()).await.unwrap(), None);
+    assert_eq!(client.network(&"x-1".into()).await.unwrap(), None);
+    assert_eq!(
+        client.delete_load_balancer_rule(&"x-1".into()).await.unwrap(),
+        Deleted::AlreadyGone
+    );
+    let error = client.delete_load_balancer_rule(&"x-2".into()).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn a_page_of_something_in_between_never_proves_absence() {
+    let html = Answer::Body(431, format!("<html>{}</html>", missing("id", "v")));
+    let error = Api::new([html])
+        .client()
+        .virtual_machine(&"v".into())
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Invalid);
+    assert!(error.said.is_none());
+}
+
+#[tokio::test]
+async fn a_project_that_the_keys_do_not_see_is_named() {
+    let projects = r#"{"listprojectsresponse":{"count":1,"project":[{"id":"p1","name":"production"}]}}"#;
+    for answer in [projects, r#"{"listprojectsresponse":{}}"#] {
+        let client = Api::new([Answer::ok(answer)]).client_in(Some("prod"));
+        let error = client.project().await.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::NoSuchProject);
+        assert_eq!(
+            error.to_string(),
+            "these keys see no project of the name \"prod\": `project-id` takes the id of a project, or its exact name"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn neither_keys_nor_signature_are_shown_whatever_is_echoed() {
+    for status in [200, 400, 401, 500, 531] {
+        let errors = [
+            write(Answer::Echo(status)).await,
+            Api::new([Answer::Echo(status)])
+                .client()
+                .capabilities()
+                .await
+                .unwrap_err(),
+        ];
+        for error in errors {
+            let shown = format!("{error} {error:?}");
+            assert!(shown.contains("you sent"), "{shown}");
+            for secret in [API_KEY, "q7J", SECRET_KEY] {
+                assert!(!shown.contains(secret), "{secret}: {shown}");
+            }
+            let signatures: Vec<_> = shown.match_indices("signature=").collect();
+            assert!(
+                signatures
+                    .iter()
+                    .all(|(at, _)| shown[*at..].starts_with("signature=***")),
+                "{shown}"
+            );
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What is told of jobs. Samples: CloudStack developer's guide, "Asynchronous commands", with invented values.
+
+use bowline_cloudstack_client::{ApiError, ErrorKind, Job, JobResult};
+
+use crate::answers::{Answer, Api};
+
+async fn job(members: &str) -> Job {
+    let body = format!(r#"{{"queryasyncjobresultresponse":{{"jobid":"j1",{members}}}}}"#);
+    let api = Api::new([Answer::ok(&body)]);
+    let job = api.client().query_job(&"j1".into()).await.unwrap();
+    assert_eq!(api.take_commands(), ["GET queryAsyncJobResult jobid=j1"]);
+    job
+}
+
+async fn failure(members: &str) -> ApiError {
+    match job(members).await {
+        Job::Failed(error) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_job_is_pending_until_it_says_otherwise() {
+    for members in [
+        r#""jobstatus":0,"jobprocstatus":0,"jobresultcode":0,"created":"2026-03-04T05:06:07+0000""#,
+        r#""jobstatus":7"#,
+        r#""cmd":"x""#,
+    ] {
+        assert!(matches!(job(members).await, Job::Pending), "{members}");
+    }
+}
+
+#[tokio::test]
+async fn each_kind_of_object_is_found_in_the_result() {
+    let done = |result: &str| {
+        format!(r#""jobstatus":1,"jobresultcode":0,"jobresulttype":"object","jobresult":{result}"#)
+    };
+    let Job::Done(JobResult::LoadBalancerRule(rule)) = job(&done(
+        r#"{"loadbalancer":{"id":"e5","name":"a-tcp-443","publicport":"443"}}"#,
+    ))
+    .await
+    else {
+        panic!("no rule");
+    };
+    assert_eq!((rule.id, rule.public_port), ("e5".into(), Some(443)));
+    let Job::Done(JobResult::PublicIpAddress(address)) =
+        job(&done(r#"{"ipaddress":{"id":"77","ipaddress":"203.0.113.40"}}"#)).await
+    else {
+        panic!("no address");
+    };
+    assert_eq!(address.ip_address, "203.0.113.40");
+    assert!(matches!(
+        job(&done(r#"{"firewallrule":{"id":"f1","startport":443}}"#)).await,
+        Job::Done(JobResult::FirewallRule(_))
+    ));
+    assert!(matches!(
+        job(&done(r#"{"networkacl":{"id":"c3","startport":"443"}}"#)).await,
+        Job::Done(JobResult::NetworkAcl(_))
+    ));
+    for result in [
+        r#"{"success":true}"#,
+        r#"{"success":"true","displaytext":"ok"}"#,
+        "null",
+        r#"{"x":{}}"#,
+    ] {
+        assert!(
+            matches!(job(&done(result)).await, Job::Done(JobResult::Success)),
+            "{result}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_failed_job_has_the_kind_of_its_code_and_may_have_done_something() {
+    let error = failure(
+        r#""jobstatus":2,"jobresultcode":431,"jobresulttype":"object",
+           "jobresult":{"errorcode":431,"errortext":"VM with id specified cannot be added"}"#,
+    )
+    .await;
+    assert_eq!(error.kind, ErrorKind::Invalid);
+    assert!(error.maybe_applied());
+    assert_eq!(
+        error.to_string(),
+        "Undefined error: CloudStack API error 431 (CSExceptionErrorCode: 0): VM with id specified cannot be added"
+    );
+    let error =
+        failure(r#""jobstatus":2,"jobresultcode":530,"jobresulttype":"text","jobresult":"no router""#).await;
+    assert_eq!(error.kind, ErrorKind::Server { retry_after: None });
+    assert_eq!(error.to_string(), "no router");
+    let error = failure(r#""jobstatus":2,"jobresultcode":533"#).await;
+    assert_eq!(error.kind, ErrorKind::NoCapacity);
+    let error = failure(r#""jobstatus":1,"jobresult":{"success":false,"displaytext":"not done"}"#).await;
+    assert!(error.to_string().ends_with(": not done"), "{error}");
+}
+
+#[tokio::test]
+async fn a_question_that_fails_says_nothing_of_the_job() {
+    let api = Api::new([Answer::Body(
+        530,
+        r#"{"queryasyncjobresultresponse":{"errorcode":530,"errortext":"down"}}"#.to_owned(),
+    )]);
+    let error = api.client().query_job(&"j1".into()).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Server { retry_after: None });
+}
