@@ -380,7 +380,8 @@ impl NodeLifecycleController {
             .record(&ObjectRef::from(node), NoteKind::Warning, reason, text);
     }
 
-    /// The Node as it is now, if it is still the one that was asked for and still not ready.
+    /// The Node as it is now, if it is still the one that was asked for and still not ready. The ledger knows that too,
+    /// but hears of a change a moment after the cache has it: a deletion is worth both looks.
     fn still_suspect(&self, asked: &Node) -> Option<Arc<Node>> {
         self.nodes
             .get(&asked.name)

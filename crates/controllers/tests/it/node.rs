@@ -370,6 +370,39 @@ async fn w09_a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_ch
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_is_tainted_anew_while_the_watch_is_away_is_initialised_again() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.machines.latency(SECOND);
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    cluster.pass(SECOND * 5).await;
+    // But for the taint, the Node is already as it will be.
+    let taint = |cluster: &Cluster| {
+        let taints = new_node("n1")["spec"]["taints"].clone();
+        cluster.edit("n1", |node| node["spec"]["taints"] = taints);
+    };
+    taint(&cluster);
+    cluster
+        .soon("asked", |c| c.machines.asked("n1", Purpose::Metadata).len() == 2)
+        .await;
+    // The watch sees neither how the taint goes nor how it comes back, only the Node as it is then.
+    for verb in ["list", "watch"] {
+        let away = Fault::new(Effect::Delay(SECOND * 20))
+            .verb(verb)
+            .resource("nodes");
+        cluster.api.faults().inject(away.times(1));
+    }
+    cluster.api.close_watches();
+    initialized(&cluster, "n1").await;
+    taint(&cluster);
+    cluster.api.compact();
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(cluster.taints("n1"), Vec::<String>::new());
+    assert_eq!(cluster.machines.asked("n1", Purpose::Metadata).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_taint_that_somebody_adds_before_the_addresses_arrive_is_kept() {
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));

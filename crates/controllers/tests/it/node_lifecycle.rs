@@ -205,6 +205,41 @@ async fn the_shutdown_taint_of_a_node_does_not_reach_its_successor_of_the_same_n
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_becomes_ready_while_it_is_being_tainted_is_not_tainted() {
+    let cluster = cluster();
+    powered_off(&cluster, "n1");
+    cluster.api.faults().inject(
+        Fault::new(Effect::Delay(SECOND))
+            .verb("patch")
+            .resource("nodes")
+            .times(1),
+    );
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster.soon("asked", |c| questions(c, "n1") == 1).await;
+    set_ready(&cluster, "n1", "True");
+    cluster.pass(SECOND * 30).await;
+    assert_eq!(cluster.taints("n1"), Vec::<String>::new());
+    let statuses: Vec<u16> = cluster.node_writes().iter().map(|write| write.status).collect();
+    assert_eq!(statuses, [409], "one write, refused, and none after it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ready_nodes_without_a_provider_id_are_no_witnesses_against_the_credentials() {
+    let cluster = cluster();
+    for n in 0..3 {
+        let name = format!("n{n}");
+        cluster.machines.remove(&name);
+        let mut node = node_of(&name, Some(if n == 0 { "Unknown" } else { "True" }));
+        if n > 0 {
+            node["spec"].as_object_mut().unwrap().remove("providerID");
+        }
+        cluster.put(node);
+    }
+    cluster.within(SECOND * 6, "gone", |c| !c.exists("n0")).await;
+    assert_eq!(cluster.count_events("NodeDeletionFrozen"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn l04_l08_an_error_deletes_and_taints_nothing() {
     let cluster = cluster();
     cluster
