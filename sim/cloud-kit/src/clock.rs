@@ -54,6 +54,14 @@ impl Clock {
             .strftime("%Y-%m-%dT%H:%M:%S.%3fZ")
             .to_string()
     }
+
+    /// Wall time now in UTC with whole seconds and `+0000` for the zone, as Apache CloudStack writes it.
+    pub fn iso8601_seconds(&self) -> String {
+        self.now()
+            .to_zoned(tz::TimeZone::UTC)
+            .strftime("%Y-%m-%dT%H:%M:%S%z")
+            .to_string()
+    }
 }
 
 impl Default for Clock {
@@ -84,6 +92,7 @@ mod tests {
         tokio::time::advance(Duration::from_millis(90_500)).await;
         assert_eq!(clock.rfc3339_micros(), "2026-01-01T00:01:30.500000Z");
         assert_eq!(clock.rfc3339_millis(), "2026-01-01T00:01:30.500Z");
+        assert_eq!(clock.iso8601_seconds(), "2026-01-01T00:01:30+0000");
     }
 
     #[tokio::test(start_paused = true)]

@@ -18,6 +18,7 @@ pub mod program;
 pub mod seed;
 pub mod serve;
 pub mod service;
+pub mod simulator;
 
 pub use clock::Clock;
 pub use dataplane::DataPlane;
@@ -27,3 +28,4 @@ pub use pattern::PathPattern;
 pub use seed::Seed;
 pub use serve::{Server, serve, serve_connection};
 pub use service::{Arrival, Body, Cloud, CloudService, Reply, TransportError};
+pub use simulator::{Running, Settings, Shared, Simulated};

@@ -8,7 +8,9 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::clock::Clock;
 use crate::service::CloudService;
+use crate::simulator::Settings;
 
 /// Some megabytes: enough to look back, and no leak.
 const KEPT_REQUESTS: usize = 10_000;
@@ -93,6 +95,18 @@ impl Common {
             latency: Duration::from_millis(number("latency")),
             servers: number("servers"),
             data_plane: data_plane.is_some_and(|it| it == "on"),
+        }
+    }
+}
+
+impl Common {
+    /// What they say about the simulator itself, whose clock is the operating system's.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            seed: self.seed,
+            clock: Some(Clock::system()),
+            latency: self.latency,
+            data_plane: self.data_plane,
         }
     }
 }

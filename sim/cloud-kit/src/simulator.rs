@@ -1,0 +1,143 @@
+//! The frame that every simulator has: its first settings, its shared state, and what runs around it.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::dataplane::{self, Carrier, Following};
+use crate::faults::Faults;
+use crate::journal::Journal;
+use crate::serve::{self, Server};
+use crate::service::{Cloud, CloudService};
+
+/// Settings that every simulator has. [`Default`] is for tests: a fixed start of time, no waiting, no traffic.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// Where ids come from.
+    pub seed: u64,
+    /// Wall time; [`Clock::default`], which starts at a fixed time, if absent.
+    pub clock: Option<Clock>,
+    /// The time that passes before each request is carried out.
+    pub latency: Duration,
+    /// Whether addresses carry traffic.
+    pub data_plane: bool,
+}
+
+/// The state of a simulated cloud.
+pub trait Simulated: Send + 'static {
+    /// Brings everything up to now that changes by the clock alone.
+    fn settle(&mut self);
+}
+
+/// A state that the API, the data plane and a test's handle share. Clones are the same state.
+pub struct Shared<S> {
+    state: Arc<Mutex<S>>,
+    changed: Arc<Notify>,
+}
+
+impl<S> Clone for Shared<S> {
+    fn clone(&self) -> Self {
+        Self {
+            state: Arc::clone(&self.state),
+            changed: Arc::clone(&self.changed),
+        }
+    }
+}
+
+impl<S> fmt::Debug for Shared<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl<S: Simulated> Shared<S> {
+    /// Shares a state.
+    pub fn new(state: S) -> Self {
+        Self {
+            state: Arc::new(Mutex::new(state)),
+            changed: Arc::default(),
+        }
+    }
+
+    /// The state as it is at this moment of the clock.
+    pub fn read(&self) -> MutexGuard<'_, S> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.settle();
+        state
+    }
+
+    /// Changes the state and tells the data plane.
+    pub fn write<T>(&self, change: impl FnOnce(&mut S) -> T) -> T {
+        let answer = {
+            let mut state = self.read();
+            let answer = change(&mut state);
+            state.settle();
+            answer
+        };
+        self.changed.notify_one();
+        answer
+    }
+
+    /// Rung after each change.
+    pub fn changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.changed)
+    }
+}
+
+/// A simulated API with its journal, its faults and, if wished for, its data plane, which ends with the last clone.
+#[derive(Clone)]
+pub struct Running {
+    service: CloudService,
+    /// Held for its end only.
+    _traffic: Option<Arc<Following>>,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").finish_non_exhaustive()
+    }
+}
+
+impl Running {
+    /// Puts an API behind a service. Needs a tokio runtime if there is a data plane.
+    pub fn start(settings: Settings, clock: Clock, api: impl Cloud + Carrier + Clone) -> Self {
+        let traffic = settings
+            .data_plane
+            .then(|| Arc::new(dataplane::follow(api.clone())));
+        let service = CloudService::new(api, clock);
+        service.set_latency(settings.latency);
+        Self {
+            service,
+            _traffic: traffic,
+        }
+    }
+
+    /// The API as an in-memory `tower::Service`.
+    pub fn service(&self) -> CloudService {
+        self.service.clone()
+    }
+
+    /// Serves the API on a socket until the answer is stopped or dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the listener has no local address.
+    pub fn serve(&self, listener: TcpListener) -> io::Result<Server> {
+        serve::serve(listener, self.service())
+    }
+
+    /// The record of every request.
+    pub fn journal(&self) -> &Journal {
+        self.service.journal()
+    }
+
+    /// The fault rules.
+    pub fn faults(&self) -> &Faults {
+        self.service.faults()
+    }
+}
