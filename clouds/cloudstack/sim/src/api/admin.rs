@@ -1,0 +1,132 @@
+//! The simulator's own paths below `/_sim/`, beside those of the kit.
+//!
+//! - `GET|PUT /_sim/behaviour`: the switches; a PUT may name some of them only
+//! - `GET /_sim/snapshot`, `GET /_sim/invariants`, `GET /_sim/jobs`, `GET /_sim/home`
+//! - `POST|DELETE /_sim/job-faults`: make jobs fail; let all succeed
+//! - `POST /_sim/users`, `POST /_sim/projects`, `POST /_sim/networks`, `POST /_sim/vpcs`: add
+//! - `POST /_sim/virtual-machines`, `PUT|DELETE /_sim/virtual-machines/<id>`: add; `{"state": "Stopped"}`; expunge
+//! - `POST /_sim/addresses`, `DELETE /_sim/addresses/<id>`: take as a user; release
+//! - `POST /_sim/rules`, `DELETE /_sim/rules/<id>`, and the same for `firewall-rules` and `acl-items`
+//! - `GET /_sim/bound`: where the data plane really listens
+
+use bowline_cloud_kit::Reply;
+use bowline_cloud_kit::service::{json, merged, no_content};
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json as value;
+
+use crate::model::VmState;
+use crate::sim;
+use crate::snapshot;
+use crate::state::State;
+
+/// The body of a PUT that sets a state.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StateOf {
+    state: VmState,
+}
+
+/// What a request did, nothing if it names something that is not there, or why it is bad.
+type Done = Result<Option<Reply>, String>;
+
+pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
+    let segments: Vec<&str> = path.split('/').collect();
+    let done = match segments.as_slice() {
+        ["virtual-machines", id] => vm(state, method, id, body),
+        [kind, id] => remove(state, method, kind, id),
+        [word] if *method == Method::POST => add(state, word, body),
+        [word] => whole(state, method, word, body),
+        _ => Ok(None),
+    };
+    done.unwrap_or_else(|text| Some(json(StatusCode::BAD_REQUEST, &value!({ "detail": text }))))
+}
+
+fn whole(state: &mut State, method: &Method, word: &str, body: &[u8]) -> Done {
+    match (method.as_str(), word) {
+        ("GET", "behaviour") => shown(&state.behaviour),
+        ("PUT", "behaviour") => {
+            state.behaviour = merged(&state.behaviour, body).map_err(|it| it.to_string())?;
+            done(true)
+        }
+        ("GET", "snapshot") => shown(&snapshot::take(state)),
+        ("GET", "invariants") => shown(&snapshot::violations(state)),
+        ("GET", "jobs") => shown(&state.jobs.records()),
+        ("GET", "home") => shown(&value!({ "zone": state.home.zone, "network": state.home.network })),
+        ("DELETE", "job-faults") => {
+            state.jobs.clear_faults();
+            done(true)
+        }
+        ("GET", "bound") => shown(&state.bound),
+        _ => Ok(None),
+    }
+}
+
+fn add(state: &mut State, word: &str, body: &[u8]) -> Done {
+    match word {
+        "job-faults" => {
+            state.jobs.add_fault(parsed(body)?);
+            done(true)
+        }
+        "users" => {
+            let id = state.id();
+            state.users.set(id.clone(), parsed(body)?);
+            made(&id)
+        }
+        "projects" => made(&sim::insert_project(state, parsed(body)?)),
+        "networks" => made(&sim::insert_network(state, parsed(body)?)),
+        "vpcs" => made(&sim::insert_vpc(state, parsed(body)?)),
+        "virtual-machines" => made(&sim::insert_vm(state, parsed(body)?)),
+        "addresses" => made(&sim::insert_address(state, parsed(body)?)?),
+        "rules" => made(&sim::insert_rule(state, parsed(body)?)),
+        "firewall-rules" => made(&sim::insert_firewall_rule(state, parsed(body)?)),
+        "acl-items" => made(&sim::insert_acl_item(state, parsed(body)?)),
+        _ => Ok(None),
+    }
+}
+
+fn vm(state: &mut State, method: &Method, id: &str, body: &[u8]) -> Done {
+    match method.as_str() {
+        "PUT" => {
+            let StateOf { state: wanted } = parsed(body)?;
+            done(state.vms.get_mut(id).map(|it| it.state = wanted).is_some())
+        }
+        "DELETE" => done(state.remove_vm(id)),
+        _ => Ok(None),
+    }
+}
+
+fn remove(state: &mut State, method: &Method, kind: &str, id: &str) -> Done {
+    if *method != Method::DELETE {
+        return Ok(None);
+    }
+    done(match kind {
+        "users" => state.users.remove(id),
+        "addresses" => {
+            let is_held = state.addresses.get(id).is_some_and(|it| it.owner.is_some());
+            state.free(id);
+            is_held
+        }
+        "rules" => state.remove_rule(id),
+        "firewall-rules" => state.firewall.shift_remove(id).is_some(),
+        "acl-items" => state.acl_items.shift_remove(id).is_some(),
+        _ => false,
+    })
+}
+
+fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+fn shown(what: &impl serde::Serialize) -> Done {
+    Ok(Some(json(StatusCode::OK, &value!(what))))
+}
+
+fn made(id: &str) -> Done {
+    Ok(Some(json(StatusCode::CREATED, &value!({ "id": id }))))
+}
+
+fn done(is_done: bool) -> Done {
+    Ok(is_done.then(no_content))
+}

@@ -1,0 +1,148 @@
+//! Firewall rules of public addresses in isolated networks.
+
+use ipnet::Ipv4Net;
+
+use super::{Answer, Call};
+use crate::error::ApiError;
+use crate::jobs::Effect;
+use crate::model::{FirewallRule, RuleState};
+use crate::wire;
+
+const KIND: &str = "FirewallRule";
+
+/// Sources of a rule that names none.
+pub(super) const EVERYBODY: &str = "0.0.0.0/0";
+
+impl Call<'_> {
+    pub(super) fn list_firewall_rules(&self) -> Answer {
+        let scope = self.scope()?;
+        self.check_id("id", |id| self.state.firewall.contains_key(id))?;
+        self.check_id("ipaddressid", |id| self.state.addresses.contains_key(id))?;
+        self.check_id("networkid", |id| self.state.networks.contains_key(id))?;
+        let fits = |it: &&FirewallRule| {
+            self.sees(&scope, &it.owner)
+                && self.fits("id", Some(&it.id))
+                && self.fits("ipaddressid", Some(&it.address))
+                && self.fits("networkid", Some(&it.network))
+                && self.fits_tags(&it.tags)
+        };
+        let found = self.state.firewall.values().filter(fits).collect();
+        self.page("firewallrule", found, |it| wire::firewall_rule(self.state, it))
+    }
+
+    pub(super) fn create_firewall_rule(&mut self) -> Answer {
+        let params = self.params;
+        let id = params.required("ipaddressid")?;
+        let address = self.state.addresses.get(id);
+        let address = address.ok_or_else(|| self.unknown("ipaddressid", id))?;
+        let protocol = params.required("protocol")?.to_lowercase();
+        let Some(owner) = address.owner.clone() else {
+            return Err(ApiError::parameter(format!(
+                "Unable to create firewall rule; ip {} is not associated with any network",
+                address.address
+            )));
+        };
+        self.permit(&owner, id)?;
+        let network = address.network.as_ref().filter(|_| address.vpc.is_none());
+        let network = network.and_then(|id| self.state.networks.get(id));
+        let Some(network) = network.filter(|it| it.offers("Firewall")) else {
+            return Err(ApiError::parameter(format!(
+                "Unable to create firewall rule for ip {}: no network with the service Firewall is associated with it",
+                address.address
+            )));
+        };
+        let network = network.id.clone();
+        let ports = match protocol.as_str() {
+            "tcp" | "udp" => self.ports()?,
+            "icmp" => None,
+            other => {
+                return Err(ApiError::parameter(format!("Invalid protocol {other}")));
+            }
+        };
+        let mut cidrs: Vec<String> = named(params.list("cidrlist"));
+        if cidrs.is_empty() {
+            cidrs.push(EVERYBODY.to_owned());
+        }
+        if let Some(bad) = cidrs.iter().find(|it| it.parse::<Ipv4Net>().is_err()) {
+            return Err(ApiError::parameter(format!(
+                "Source cidrs formatting error {bad}"
+            )));
+        }
+        self.check_overlap(id, &protocol, ports, &cidrs)?;
+        let rule = FirewallRule {
+            id: self.state.id(),
+            number: self.state.number(),
+            address: id.to_owned(),
+            network: network.clone(),
+            protocol,
+            ports,
+            cidrs,
+            state: RuleState::Add,
+            owner,
+            tags: Vec::new(),
+        };
+        let id = rule.id.clone();
+        self.state.firewall.insert(id.clone(), rule);
+        self.accept(
+            Some(network),
+            Some((KIND, &id)),
+            Effect::CreateFirewall(id.clone()),
+        )
+    }
+
+    /// The ports of a rule; the last one is the first one unless it is said.
+    pub(super) fn ports(&self) -> Result<Option<(u16, u16)>, ApiError> {
+        let Some(start) = self.params.port("startport", "startPort")? else {
+            return Ok(None);
+        };
+        let end = self.params.port("endport", "endPort")?.unwrap_or(start);
+        if start > end {
+            return Err(ApiError::parameter("Start port can't be bigger than end port"));
+        }
+        Ok(Some((start, end)))
+    }
+
+    /// Refuses a rule that shares ports and at least one source with another.
+    fn check_overlap(
+        &self,
+        address: &str,
+        protocol: &str,
+        ports: Option<(u16, u16)>,
+        cidrs: &[String],
+    ) -> Result<(), ApiError> {
+        let all = (1, u16::MAX);
+        let wanted = ports.unwrap_or(all);
+        let is_met = |it: &&FirewallRule| {
+            let taken = it.ports.unwrap_or(all);
+            it.address == address
+                && it.protocol == protocol
+                && it.state != RuleState::Revoke
+                && wanted.0 <= taken.1
+                && taken.0 <= wanted.1
+                && it.cidrs.iter().any(|cidr| cidrs.contains(cidr))
+        };
+        match self.state.firewall.values().find(is_met) {
+            Some(met) => Err(ApiError::conflict(wanted, met.number, met.ports.unwrap_or(all))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn delete_firewall_rule(&mut self) -> Answer {
+        let id = self.params.required("id")?;
+        let rule = self
+            .state
+            .firewall
+            .get(id)
+            .ok_or_else(|| self.unknown("id", id))?;
+        self.permit(&rule.owner, id)?;
+        let lane = Some(rule.network.clone());
+        if let Some(rule) = self.state.firewall.get_mut(id) {
+            rule.state = RuleState::Revoke;
+        }
+        self.accept(lane, Some((KIND, id)), Effect::DeleteFirewall(id.to_owned()))
+    }
+}
+
+pub(super) fn named(list: Option<Vec<&str>>) -> Vec<String> {
+    list.unwrap_or_default().into_iter().map(str::to_owned).collect()
+}

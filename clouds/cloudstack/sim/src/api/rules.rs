@@ -1,0 +1,300 @@
+//! Load balancer rules, and the port forwardings beside them.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::{Answer, Call, contains};
+use crate::error::ApiError;
+use crate::jobs::{Effect, RuleChange};
+use crate::model::{AddressState, FirewallRule, LoadBalancerRule, PortForwarding, PublicAddress, RuleState};
+use crate::wire;
+
+/// The type of a rule in what is said about jobs.
+const KIND: &str = "FirewallRule";
+
+const ALGORITHMS: [&str; 3] = ["roundrobin", "leastconn", "source"];
+const PROTOCOLS: [&str; 4] = ["tcp", "udp", "tcp-proxy", "ssl"];
+const DNS_PORT: u16 = 53;
+
+impl Call<'_> {
+    pub(super) fn list_rules(&self) -> Answer {
+        let scope = self.scope()?;
+        let params = self.params;
+        self.check_id("id", |id| self.state.rules.contains_key(id))?;
+        self.check_id("publicipid", |id| self.state.addresses.contains_key(id))?;
+        self.check_id("networkid", |id| self.state.networks.contains_key(id))?;
+        self.check_id("virtualmachineid", |id| self.state.vms.contains_key(id))?;
+        let fits = |it: &&LoadBalancerRule| {
+            self.sees(&scope, &it.owner)
+                && self.fits("id", Some(&it.id))
+                && self.fits("name", Some(&it.name))
+                && params.text("keyword").is_none_or(|part| {
+                    contains(&it.name, part) || contains(it.description.as_deref().unwrap_or_default(), part)
+                })
+                && self.fits("publicipid", Some(&it.address))
+                && self.fits("networkid", Some(&it.network))
+                && params
+                    .text("virtualmachineid")
+                    .is_none_or(|vm| it.members.iter().any(|member| member == vm))
+                && self.fits_tags(&it.tags)
+        };
+        let found = self.state.rules.values().filter(fits).collect();
+        self.page("loadbalancerrule", found, |it| wire::rule(self.state, it))
+    }
+
+    pub(super) fn create_rule(&mut self) -> Answer {
+        let params = self.params;
+        let name = params.required("name")?.to_owned();
+        let algorithm = check_algorithm(params.required("algorithm")?)?;
+        params.required("privateport")?;
+        params.required("publicport")?;
+        let private_port = params.port("privateport", "privatePort")?.unwrap_or_default();
+        let public_port = params.port("publicport", "publicPort")?.unwrap_or_default();
+        let protocol = check_protocol(params.text("protocol").unwrap_or("tcp"))?;
+        let cidrs = self.new_cidrs()?;
+        let address = self.usable_address()?.clone();
+        let network = self.network_of(&address)?;
+        self.check_port(&address, &network, public_port)?;
+        if let Some((number, taken)) = self.state.holder(&address.id, public_port, &protocol) {
+            return Err(ApiError::conflict((public_port, public_port), number, taken));
+        }
+        let Some(owner) = address.owner.clone() else {
+            return Err(ApiError::parameter("the public IP is nobody's"));
+        };
+        let rule = LoadBalancerRule {
+            id: self.state.id(),
+            number: self.state.number(),
+            name,
+            description: params.text("description").map(str::to_owned),
+            algorithm,
+            protocol: Some(protocol),
+            address: address.id.clone(),
+            public_port,
+            private_port,
+            network: network.clone(),
+            cidrs,
+            state: RuleState::Add,
+            members: Vec::new(),
+            owner,
+            tags: Vec::new(),
+        };
+        if params.flag("openfirewall") != Some(false) && address.vpc.is_none() {
+            self.open_firewall(&rule);
+        }
+        if address.vpc.is_some()
+            && let Some(address) = self.state.addresses.get_mut(&address.id)
+        {
+            address.network = Some(network.clone());
+        }
+        let id = rule.id.clone();
+        self.state.rules.insert(id.clone(), rule);
+        let lane = address.vpc.or(Some(network));
+        self.accept(lane, Some((KIND, &id)), Effect::CreateRule(id.clone()))
+    }
+
+    /// The CIDR list of a new rule as it is stored: separated by blanks.
+    fn new_cidrs(&self) -> Result<Option<String>, ApiError> {
+        let Some(list) = self.params.list("cidrlist") else {
+            return Ok(None);
+        };
+        if !self.state.behaviour.is_at_least(4, 18) {
+            return Err(ApiError::parameter(
+                "Parameter cidrList is deprecated; if you need to open firewall rule for the specific cidr, please \
+                 refer to createFirewallRule command",
+            ));
+        }
+        check_cidrs(&list)?;
+        Ok(Some(list.join(" ")))
+    }
+
+    /// The public address that is named, which must be the caller's and ready.
+    fn usable_address(&self) -> Result<&PublicAddress, ApiError> {
+        let id = self.params.required("publicipid")?;
+        let address = self.state.addresses.get(id);
+        let address = address.ok_or_else(|| self.unknown("publicipid", id))?;
+        if address.state != AddressState::Allocated {
+            return Err(ApiError::parameter(format!(
+                "Unable to create load balancer rule; ip address {} is in {} state",
+                address.address,
+                address.state.name()
+            )));
+        }
+        if let Some(owner) = &address.owner {
+            self.permit(owner, &address.id)?;
+        }
+        if address.static_nat.is_some() {
+            return Err(ApiError::parameter(format!(
+                "Unable to create load balancer rule; ip address {} is used for static nat",
+                address.address
+            )));
+        }
+        Ok(address)
+    }
+
+    /// The network that a rule on an address is for.
+    fn network_of(&self, address: &PublicAddress) -> Result<String, ApiError> {
+        let wanted = self.params.text("networkid");
+        let id = match (&address.vpc, &address.network) {
+            (Some(_), associated) => wanted.or(associated.as_deref()).ok_or_else(|| {
+                ApiError::parameter(format!(
+                    "Unable to create load balancer rule; ip address {} is not associated with any network",
+                    address.address
+                ))
+            })?,
+            (None, Some(network)) => match wanted {
+                Some(other) if other != network => {
+                    return Err(ApiError::parameter(format!(
+                        "ip address {} is not associated with network {other}",
+                        address.address
+                    )));
+                }
+                _ => network,
+            },
+            (None, None) => {
+                return Err(ApiError::parameter("the public IP is in no network"));
+            }
+        };
+        let network = self.state.networks.get(id);
+        let network = network.ok_or_else(|| self.unknown("networkid", id))?;
+        if network.vpc != address.vpc {
+            return Err(ApiError::parameter(format!(
+                "The network {id} is not part of the VPC of ip address {}",
+                address.address
+            )));
+        }
+        let other = address.network.as_ref().filter(|it| *it != id);
+        if address.vpc.is_some() && other.is_some() {
+            return Err(ApiError::parameter(format!(
+                "ip address {} is already associated with another tier",
+                address.address
+            )));
+        }
+        if !network.offers("Lb") {
+            return Err(ApiError::parameter(format!(
+                "LB service is not supported in network id= {id}"
+            )));
+        }
+        Ok(id.to_owned())
+    }
+
+    /// That a port is not the router's own.
+    fn check_port(&self, address: &PublicAddress, network: &str, port: u16) -> Result<(), ApiError> {
+        let has_dns = self
+            .state
+            .networks
+            .get(network)
+            .is_some_and(|it| it.offers("Dns"));
+        if port == DNS_PORT && address.is_source_nat && has_dns {
+            return Err(ApiError::parameter(
+                "Error adding load balancer rule, cant add port 53 when network service DNS is enabled",
+            ));
+        }
+        Ok(())
+    }
+
+    fn open_firewall(&mut self, rule: &LoadBalancerRule) {
+        let protocol = match rule.protocol.as_deref() {
+            Some("udp") => "udp",
+            _ => "tcp",
+        };
+        let opened = FirewallRule {
+            id: self.state.id(),
+            number: self.state.number(),
+            address: rule.address.clone(),
+            network: rule.network.clone(),
+            protocol: protocol.to_owned(),
+            ports: Some((rule.public_port, rule.public_port)),
+            cidrs: vec!["0.0.0.0/0".to_owned()],
+            state: RuleState::Active,
+            owner: rule.owner.clone(),
+            tags: Vec::new(),
+        };
+        self.state.firewall.insert(opened.id.clone(), opened);
+    }
+
+    pub(super) fn update_rule(&mut self) -> Answer {
+        let (id, lane) = self.rule_to_change()?;
+        let params = self.params;
+        let is_new = self.state.behaviour.is_at_least(4, 22);
+        let cidrs = params.list("cidrlist").filter(|_| is_new);
+        if let Some(list) = &cidrs {
+            check_cidrs(list)?;
+        }
+        let change = RuleChange {
+            name: params.text("name").map(str::to_owned),
+            description: params.text("description").map(str::to_owned),
+            algorithm: params.text("algorithm").map(check_algorithm).transpose()?,
+            protocol: params.text("protocol").map(check_protocol).transpose()?,
+            // Separated by commas, unlike that of a new rule.
+            cidrs: cidrs.map(|list| list.join(",")),
+        };
+        let effect = Effect::UpdateRule {
+            rule: id.clone(),
+            change,
+        };
+        self.accept(lane, Some((KIND, &id)), effect)
+    }
+
+    pub(super) fn delete_rule(&mut self) -> Answer {
+        let (id, lane) = self.rule_to_change()?;
+        if let Some(rule) = self.state.rules.get_mut(&id) {
+            rule.state = RuleState::Revoke;
+        }
+        self.accept(lane, Some((KIND, &id)), Effect::DeleteRule(id.clone()))
+    }
+
+    /// The id of the rule that is named, which must be the caller's, and the lane of its jobs.
+    pub(super) fn rule_to_change(&self) -> Result<(String, Option<String>), ApiError> {
+        let id = self.params.required("id")?;
+        let rule = self.state.rules.get(id).ok_or_else(|| self.unknown("id", id))?;
+        self.permit(&rule.owner, &rule.id)?;
+        let network = self.state.networks.get(&rule.network);
+        let vpc = network.and_then(|it| it.vpc.clone());
+        Ok((id.to_owned(), vpc.or_else(|| Some(rule.network.clone()))))
+    }
+
+    pub(super) fn list_port_forwardings(&self) -> Answer {
+        let scope = self.scope()?;
+        let fits = |it: &&PortForwarding| {
+            let owner = self
+                .state
+                .addresses
+                .get(&it.address)
+                .and_then(|it| it.owner.as_ref());
+            owner.is_some_and(|owner| self.sees(&scope, owner))
+                && self.fits("id", Some(&it.id))
+                && self.fits("ipaddressid", Some(&it.address))
+                && self.fits("networkid", Some(&it.network))
+        };
+        let found = self.state.forwardings.values().filter(fits).collect();
+        self.page("portforwardingrule", found, |it| {
+            wire::port_forwarding(self.state, it)
+        })
+    }
+}
+
+fn check_algorithm(word: &str) -> Result<String, ApiError> {
+    if ALGORITHMS.contains(&word) {
+        Ok(word.to_owned())
+    } else {
+        Err(ApiError::parameter(format!("Invalid algorithm: {word}")))
+    }
+}
+
+fn check_protocol(word: &str) -> Result<String, ApiError> {
+    if PROTOCOLS.contains(&word) {
+        Ok(word.to_owned())
+    } else {
+        Err(ApiError::parameter(format!("Invalid protocol: {word}")))
+    }
+}
+
+/// That each element is a range or an address of either family.
+fn check_cidrs(list: &[&str]) -> Result<(), ApiError> {
+    let is_bad = |it: &&&str| it.parse::<IpNet>().is_err() && it.parse::<IpAddr>().is_err();
+    match list.iter().find(is_bad) {
+        Some(bad) => Err(ApiError::parameter(format!("CIDR [{bad}] is invalid."))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,277 @@
+//! What jobs do when their time has come.
+
+use serde_json::{Value, json};
+
+use crate::error::ApiError;
+use crate::model::{AddressState, RuleState, Tag};
+use crate::state::State;
+use crate::wire;
+
+/// What a job does. What a creating command makes is there from its acceptance on, under this id.
+#[derive(Clone, Debug)]
+pub(crate) enum Effect {
+    Associate(String),
+    Disassociate(String),
+    CreateRule(String),
+    UpdateRule {
+        rule: String,
+        change: RuleChange,
+    },
+    DeleteRule(String),
+    Assign {
+        rule: String,
+        vms: Vec<String>,
+    },
+    Remove {
+        rule: String,
+        vms: Vec<String>,
+    },
+    CreateFirewall(String),
+    DeleteFirewall(String),
+    CreateAcl(String),
+    UpdateAcl {
+        item: String,
+        change: AclChange,
+    },
+    DeleteAcl(String),
+    Tag {
+        kind: String,
+        ids: Vec<String>,
+        tags: Vec<Tag>,
+    },
+    Untag {
+        kind: String,
+        ids: Vec<String>,
+        tags: Vec<Tag>,
+    },
+}
+
+/// What is new about a load balancer rule.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RuleChange {
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) algorithm: Option<String>,
+    pub(crate) protocol: Option<String>,
+    pub(crate) cidrs: Option<String>,
+}
+
+/// What is new about a network ACL item.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AclChange {
+    pub(crate) number: Option<u32>,
+    pub(crate) protocol: Option<String>,
+    pub(crate) ports: Option<(u16, u16)>,
+    pub(crate) cidrs: Option<Vec<String>>,
+    pub(crate) is_allow: Option<bool>,
+    pub(crate) is_ingress: Option<bool>,
+}
+
+fn success() -> Value {
+    json!({ "success": true })
+}
+
+/// An object that went while the job waited.
+fn gone(kind: &str, id: &str) -> ApiError {
+    ApiError::parameter(format!("Unable to find {kind} {id}"))
+}
+
+impl State {
+    /// Carries a job out; answers its result.
+    pub(super) fn carry_out(&mut self, effect: &Effect) -> Result<Value, ApiError> {
+        match effect {
+            Effect::Associate(id) => {
+                let address = self.addresses.get_mut(id);
+                let address = address.filter(|it| it.owner.is_some());
+                address.ok_or_else(|| gone("ip address", id))?.state = AddressState::Allocated;
+                Ok(json!({ "ipaddress": wire::address(self, &self.addresses[id]) }))
+            }
+            Effect::Disassociate(id) => self.disassociate(id),
+            Effect::CreateRule(id) => {
+                let rule = self.rules.get(id).ok_or_else(|| gone("load balancer rule", id))?;
+                Ok(json!({ "loadbalancer": wire::rule(self, rule) }))
+            }
+            Effect::UpdateRule { rule, change } => self.update_rule(rule, change),
+            Effect::DeleteRule(id) => match self.remove_rule(id) {
+                true => Ok(success()),
+                false => Err(gone("load balancer rule", id)),
+            },
+            Effect::Assign { rule, vms } => self.assign(rule, vms),
+            Effect::Remove { rule, vms } => {
+                let found = self.rules.get_mut(rule);
+                let found = found.ok_or_else(|| gone("load balancer rule", rule))?;
+                found.members.retain(|member| !vms.contains(member));
+                Ok(success())
+            }
+            Effect::CreateFirewall(id) => {
+                let rule = self
+                    .firewall
+                    .get_mut(id)
+                    .ok_or_else(|| gone("firewall rule", id))?;
+                rule.state = RuleState::Active;
+                Ok(json!({ "firewallrule": wire::firewall_rule(self, &self.firewall[id]) }))
+            }
+            Effect::DeleteFirewall(id) => match self.firewall.shift_remove(id) {
+                Some(_) => Ok(success()),
+                None => Err(gone("firewall rule", id)),
+            },
+            Effect::CreateAcl(id) => {
+                let item = self.acl_items.get_mut(id).ok_or_else(|| gone("ACL item", id))?;
+                item.state = RuleState::Active;
+                Ok(json!({ "networkacl": wire::acl_item(self, &self.acl_items[id]) }))
+            }
+            Effect::UpdateAcl { item, change } => self.update_acl(item, change),
+            Effect::DeleteAcl(id) => match self.acl_items.shift_remove(id) {
+                Some(_) => Ok(success()),
+                None => Err(gone("ACL item", id)),
+            },
+            Effect::Tag { kind, ids, tags } => self.tag(kind, ids, tags),
+            Effect::Untag { kind, ids, tags } => {
+                for id in ids {
+                    let found = self.tags_mut(kind, id).ok_or_else(|| gone(kind, id))?;
+                    found.retain(|tag| !tags.iter().any(|it| it.key == tag.key));
+                }
+                Ok(success())
+            }
+        }
+    }
+
+    /// Takes back what the acceptance of a job did.
+    pub(super) fn undo(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Associate(id) => {
+                if let Some(it) = self.addresses.get(id)
+                    && it.state == AddressState::Allocating
+                {
+                    self.free(id);
+                }
+            }
+            Effect::Disassociate(id) => {
+                if let Some(it) = self.addresses.get_mut(id).filter(|it| it.owner.is_some()) {
+                    it.state = AddressState::Allocated;
+                }
+            }
+            Effect::CreateRule(id) => {
+                self.remove_rule(id);
+            }
+            Effect::DeleteRule(id) => {
+                if let Some(rule) = self.rules.get_mut(id) {
+                    rule.state = match rule.members.is_empty() {
+                        true => RuleState::Add,
+                        false => RuleState::Active,
+                    };
+                }
+            }
+            Effect::CreateFirewall(id) => {
+                self.firewall.shift_remove(id);
+            }
+            Effect::DeleteFirewall(id) => {
+                if let Some(rule) = self.firewall.get_mut(id) {
+                    rule.state = RuleState::Active;
+                }
+            }
+            Effect::CreateAcl(id) => {
+                self.acl_items.shift_remove(id);
+            }
+            Effect::DeleteAcl(id) => {
+                if let Some(item) = self.acl_items.get_mut(id) {
+                    item.state = RuleState::Active;
+                }
+            }
+            Effect::UpdateRule { .. }
+            | Effect::Assign { .. }
+            | Effect::Remove { .. }
+            | Effect::UpdateAcl { .. }
+            | Effect::Tag { .. }
+            | Effect::Untag { .. } => {}
+        }
+    }
+
+    fn disassociate(&mut self, id: &str) -> Result<Value, ApiError> {
+        let address = self.addresses.get(id).filter(|it| it.owner.is_some());
+        let address = address.ok_or_else(|| gone("ip address", id))?;
+        if address.is_source_nat {
+            return Err(ApiError::parameter(format!(
+                "ip address {} is a source nat address and cannot be disassociated",
+                address.address
+            )));
+        }
+        self.free(id);
+        Ok(success())
+    }
+
+    fn update_rule(&mut self, id: &str, change: &RuleChange) -> Result<Value, ApiError> {
+        let rule = self
+            .rules
+            .get_mut(id)
+            .ok_or_else(|| gone("load balancer rule", id))?;
+        let new = change.clone();
+        rule.name = new.name.unwrap_or_else(|| std::mem::take(&mut rule.name));
+        rule.algorithm = new
+            .algorithm
+            .unwrap_or_else(|| std::mem::take(&mut rule.algorithm));
+        rule.description = new.description.or_else(|| rule.description.take());
+        rule.protocol = new.protocol.or_else(|| rule.protocol.take());
+        rule.cidrs = new.cidrs.or_else(|| rule.cidrs.take());
+        Ok(json!({ "loadbalancer": wire::rule(self, &self.rules[id]) }))
+    }
+
+    /// Adds all members or none.
+    fn assign(&mut self, id: &str, vms: &[String]) -> Result<Value, ApiError> {
+        let rule = self.rules.get(id).ok_or_else(|| gone("load balancer rule", id))?;
+        for vm in vms {
+            let found = self.vms.get(vm).filter(|it| !it.state.is_going());
+            let Some(found) = found else {
+                return Err(ApiError::parameter(format!(
+                    "Invalid instance id specified: {vm} is not there or being removed"
+                )));
+            };
+            let Some(nic) = found.nic_in(&rule.network) else {
+                return Err(ApiError::parameter(
+                    "VM with id specified cannot be added because it doesn't belong in the same network.",
+                ));
+            };
+            if rule.members.contains(vm) {
+                return Err(ApiError::parameter(format!(
+                    "VM {} with {} is already mapped to load balancer.",
+                    found.number, nic.address
+                )));
+            }
+        }
+        if let Some(rule) = self.rules.get_mut(id).filter(|_| !vms.is_empty()) {
+            rule.members.extend(vms.iter().cloned());
+            rule.state = RuleState::Active;
+        }
+        Ok(success())
+    }
+
+    fn update_acl(&mut self, id: &str, change: &AclChange) -> Result<Value, ApiError> {
+        let item = self.acl_items.get_mut(id).ok_or_else(|| gone("ACL item", id))?;
+        let new = change.clone();
+        item.number = new.number.unwrap_or(item.number);
+        item.protocol = new.protocol.unwrap_or_else(|| std::mem::take(&mut item.protocol));
+        item.ports = new.ports.or(item.ports);
+        item.cidrs = new.cidrs.unwrap_or_else(|| std::mem::take(&mut item.cidrs));
+        item.is_allow = new.is_allow.unwrap_or(item.is_allow);
+        item.is_ingress = new.is_ingress.unwrap_or(item.is_ingress);
+        Ok(json!({ "networkacl": wire::acl_item(self, &self.acl_items[id]) }))
+    }
+
+    fn tag(&mut self, kind: &str, ids: &[String], tags: &[Tag]) -> Result<Value, ApiError> {
+        for id in ids {
+            let found = self.tags_mut(kind, id).ok_or_else(|| gone(kind, id))?;
+            if let Some(tag) = tags.iter().find(|it| found.iter().any(|tag| tag.key == it.key)) {
+                return Err(ApiError::new(
+                    530,
+                    format!("tag {} already on {kind} {id}", tag.key),
+                ));
+            }
+        }
+        for id in ids {
+            if let Some(found) = self.tags_mut(kind, id) {
+                found.extend(tags.iter().cloned());
+            }
+        }
+        Ok(success())
+    }
+}

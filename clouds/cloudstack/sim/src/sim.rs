@@ -1,0 +1,239 @@
+//! The handle to a running simulator.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::MutexGuard;
+
+use bowline_cloud_kit::dataplane::{Bound, Transport};
+use bowline_cloud_kit::{CloudService, Faults, Journal, Mark, Running, Server as HttpServer, Shared};
+use tokio::net::TcpListener;
+
+use crate::api;
+use crate::behaviour::{Behaviour, JobFault};
+use crate::builder::Builder;
+use crate::jobs::JobRecord;
+use crate::model::{
+    AclItem, AclList, FirewallRule, LoadBalancerRule, Network, PublicAddress, VirtualMachine, Vpc,
+};
+use crate::operation::Operation;
+use crate::snapshot::{self, Snapshot};
+use crate::state::State;
+
+mod manual;
+mod specs;
+
+pub(crate) use manual::{
+    insert_acl_item, insert_address, insert_firewall_rule, insert_network, insert_project, insert_rule,
+    insert_vm, insert_vpc,
+};
+pub use specs::{
+    AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, NicSpec, ProjectSpec, RuleSpec, VmSpec, VpcSpec,
+};
+
+/// A simulated Apache CloudStack. Clones share it.
+#[derive(Clone)]
+pub struct CloudstackSim {
+    pub(crate) shared: Shared<State>,
+    pub(crate) running: Running,
+}
+
+impl fmt::Debug for CloudstackSim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CloudstackSim").finish_non_exhaustive()
+    }
+}
+
+impl CloudstackSim {
+    /// The API key of the user who is there if none is named.
+    pub const API_KEY: &str = "simulated-api-key";
+
+    /// The secret key of the user who is there if none is named.
+    pub const SECRET_KEY: &str = "simulated-secret-key";
+
+    /// The path of the API, below the base URL.
+    pub const PATH: &str = api::PATH;
+
+    /// Settings for a new one.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// The API as an in-memory `tower::Service`.
+    pub fn service(&self) -> CloudService {
+        self.running.service()
+    }
+
+    /// Serves the API on a socket until the answer is stopped or dropped.
+    ///
+    /// # Errors
+    ///
+    /// If the listener has no local address.
+    pub fn serve(&self, listener: TcpListener) -> io::Result<HttpServer> {
+        self.running.serve(listener)
+    }
+
+    /// The record of every request; its operations are commands.
+    pub fn journal(&self) -> &Journal {
+        self.running.journal()
+    }
+
+    /// The commands since a mark in the journal, in order of arrival, polls of jobs left out.
+    pub fn calls_since(&self, mark: Mark) -> Vec<String> {
+        let calls = self.journal().since(mark).into_iter().map(|it| it.operation);
+        calls
+            .filter(|it| it != Operation::QueryAsyncJobResult.name())
+            .collect()
+    }
+
+    /// The fault rules.
+    pub fn faults(&self) -> &Faults {
+        self.running.faults()
+    }
+
+    /// Makes jobs fail that are accepted from now on. Rules are tried in the order in which they were added.
+    pub fn fail_jobs(&self, fault: JobFault) {
+        self.write(|state| state.jobs.add_fault(fault));
+    }
+
+    /// Lets all new jobs succeed.
+    pub fn clear_job_faults(&self) {
+        self.write(|state| state.jobs.clear_faults());
+    }
+
+    /// The jobs in order of acceptance.
+    pub fn jobs(&self) -> Vec<JobRecord> {
+        self.read().jobs.records()
+    }
+
+    /// The switches now.
+    pub fn behaviour(&self) -> Behaviour {
+        self.read().behaviour.clone()
+    }
+
+    /// Changes the switches.
+    pub fn set_behaviour(&self, change: impl FnOnce(&mut Behaviour)) {
+        self.write(|state| change(&mut state.behaviour));
+    }
+
+    /// The end state without ids, addresses and times.
+    pub fn snapshot(&self) -> Snapshot {
+        snapshot::take(&self.read())
+    }
+
+    /// Duplicates and parts without their whole, in words; empty if all is well.
+    pub fn check_invariants(&self) -> Vec<String> {
+        snapshot::violations(&self.read())
+    }
+
+    /// The id of the zone that is there from the start.
+    pub fn zone(&self) -> String {
+        self.read().home.zone.clone()
+    }
+
+    /// The id of the isolated network `k8s` that is there from the start.
+    pub fn network(&self) -> String {
+        self.read().home.network.clone()
+    }
+
+    /// All networks in order of creation.
+    pub fn networks(&self) -> Vec<Network> {
+        self.read().networks.values().cloned().collect()
+    }
+
+    /// All VPCs in order of creation.
+    pub fn vpcs(&self) -> Vec<Vpc> {
+        self.read().vpcs.values().cloned().collect()
+    }
+
+    /// All virtual machines in order of creation.
+    pub fn vms(&self) -> Vec<VirtualMachine> {
+        self.read().vms.values().cloned().collect()
+    }
+
+    /// One virtual machine.
+    pub fn vm(&self, id: &str) -> Option<VirtualMachine> {
+        self.read().vms.get(id).cloned()
+    }
+
+    /// The virtual machine of a name.
+    pub fn vm_named(&self, name: &str) -> Option<VirtualMachine> {
+        self.read().vms.values().find(|it| it.name == name).cloned()
+    }
+
+    /// The public addresses that are somebody's, those for source NAT left out.
+    pub fn addresses(&self) -> Vec<PublicAddress> {
+        let state = self.read();
+        let held = state.addresses.values();
+        let held = held.filter(|it| it.owner.is_some() && !it.is_source_nat);
+        held.cloned().collect()
+    }
+
+    /// The record of one public address, free or not.
+    pub fn address(&self, address: IpAddr) -> Option<PublicAddress> {
+        let state = self.read();
+        state.addresses.values().find(|it| it.address == address).cloned()
+    }
+
+    /// All load balancer rules in order of creation.
+    pub fn rules(&self) -> Vec<LoadBalancerRule> {
+        self.read().rules.values().cloned().collect()
+    }
+
+    /// The first load balancer rule of a name.
+    pub fn rule_named(&self, name: &str) -> Option<LoadBalancerRule> {
+        self.read().rules.values().find(|it| it.name == name).cloned()
+    }
+
+    /// The names of a rule's members in order.
+    pub fn member_names(&self, rule: &str) -> Vec<String> {
+        let state = self.read();
+        let members = state.rules.get(rule).map(|it| it.members.as_slice());
+        let vms = members
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|id| state.vms.get(id));
+        vms.map(|vm| vm.name.clone()).collect()
+    }
+
+    /// All firewall rules in order of creation.
+    pub fn firewall_rules(&self) -> Vec<FirewallRule> {
+        self.read().firewall.values().cloned().collect()
+    }
+
+    /// All ACL lists in order of creation, the two built-in ones first.
+    pub fn acl_lists(&self) -> Vec<AclList> {
+        self.read().acl_lists.values().cloned().collect()
+    }
+
+    /// All ACL items in order of creation.
+    pub fn acl_items(&self) -> Vec<AclItem> {
+        self.read().acl_items.values().cloned().collect()
+    }
+
+    /// Where the data plane listens for a TCP port of a public address, once it does.
+    pub fn bound_address(&self, address: IpAddr, port: u16) -> Option<SocketAddr> {
+        self.bound_to(Transport::Tcp, address, port)
+    }
+
+    /// Where the data plane listens for a port of a public address, once it does.
+    pub fn bound_to(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
+        Bound::find(&self.read().bound, transport, SocketAddr::new(address, port))
+    }
+
+    /// Sends what is meant for a virtual machine's address and port to another place: for machines whose loopback
+    /// interface has no other address than 127.0.0.1, where these addresses cannot be bound.
+    pub fn move_member(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
+        self.write(|state| state.moved.insert((transport, wanted), actual));
+    }
+
+    /// The state as it is at this moment of the clock.
+    pub(crate) fn read(&self) -> MutexGuard<'_, State> {
+        self.shared.read()
+    }
+
+    /// Changes the state and tells the data plane.
+    pub(crate) fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        self.shared.write(change)
+    }
+}

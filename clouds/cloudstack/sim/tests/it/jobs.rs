@@ -1,0 +1,185 @@
+//! Asynchronous commands.
+
+use std::time::Duration;
+
+use bowline_cloudstack_sim::{AddressState, JobFault, JobStatus, NetworkSpec, RuleState, UserSpec};
+use serde_json::json;
+
+use crate::support::{Caller, cloud, text};
+
+#[tokio::test(start_paused = true)]
+async fn job_is_told_done_at_the_second_poll_and_ever_after() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let network = sim.network();
+    let accepted = caller
+        .post("associateIpAddress", &[("networkid", &network)])
+        .await
+        .unwrap();
+    let (job, id) = (text(&accepted["jobid"]), text(&accepted["id"]));
+    let pending = caller.poll(&job).await;
+    assert_eq!(
+        pending,
+        json!({
+            "userid": pending["userid"], "jobid": job, "jobstatus": 0, "jobprocstatus": 0, "jobresultcode": 0,
+            "cmd": "org.apache.cloudstack.api.command.user.address.AssociateIpAddressCmd",
+            "jobinstancetype": "IpAddress", "jobinstanceid": id, "created": "2026-01-01T00:00:00+0000",
+        })
+    );
+    for _ in 0..3 {
+        let done = caller.poll(&job).await;
+        assert_eq!(
+            (&done["jobstatus"], &done["jobresulttype"]),
+            (&json!(1), &json!("object"))
+        );
+        assert_eq!(done["jobresult"]["ipaddress"]["id"], id);
+        assert_eq!(done["completed"], "2026-01-01T00:00:00+0000");
+    }
+    assert_eq!(
+        caller.refusal("queryAsyncJobResult", &[("jobid", "7f")]).await.0,
+        431
+    );
+    sim.add_user(UserSpec::new("b", "s").account("other"));
+    let other = Caller::with_keys(&sim, "b", "s");
+    assert_eq!(
+        other.refusal("queryAsyncJobResult", &[("jobid", &job)]).await.0,
+        531
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_of_a_network_run_one_after_another() {
+    let (sim, vms) = cloud();
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    let other = sim.add_network(NetworkSpec::new("other"));
+    sim.set_behaviour(|it| it.job_time = Duration::from_secs(2));
+    let wish = [
+        ("name", "a"),
+        ("algorithm", "source"),
+        ("publicipid", address.as_str()),
+        ("publicport", "80"),
+        ("privateport", "30080"),
+        ("openfirewall", "false"),
+    ];
+    let made = caller.post("createLoadBalancerRule", &wish).await.unwrap();
+    let rule = text(&made["id"]);
+    let members = [("id", rule.as_str()), ("virtualmachineids", vms[0].as_str())];
+    let assigned = caller.post("assignToLoadBalancerRule", &members).await.unwrap();
+    let elsewhere = caller
+        .post("associateIpAddress", &[("networkid", &other)])
+        .await
+        .unwrap();
+    let status = async |job: &serde_json::Value| caller.poll(&text(job)).await["jobstatus"].as_u64();
+    assert_eq!(status(&elsewhere["jobid"]).await, Some(0));
+    assert_eq!(
+        sim.rules()[0].state,
+        RuleState::Add,
+        "it is there before its job ends"
+    );
+    tokio::time::advance(Duration::from_millis(1999)).await;
+    assert_eq!(status(&made["jobid"]).await, Some(0));
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert_eq!(status(&made["jobid"]).await, Some(1));
+    assert_eq!(
+        status(&elsewhere["jobid"]).await,
+        Some(1),
+        "another network does not wait"
+    );
+    assert_eq!(status(&assigned["jobid"]).await, Some(0));
+    assert!(sim.rules()[0].members.is_empty());
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(status(&assigned["jobid"]).await, Some(1));
+    assert_eq!(sim.rules()[0].state, RuleState::Active);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_job_takes_back_what_its_command_did() {
+    let (sim, vms) = cloud();
+    let caller = Caller::new(&sim);
+    sim.fail_jobs(JobFault::of("associateIpAddress").saying(530, "the router is gone"));
+    let network = sim.network();
+    let failed = caller.run("associateIpAddress", &[("networkid", &network)]).await;
+    assert_eq!(failed, Err((530, "the router is gone".to_owned())));
+    assert!(sim.addresses().is_empty());
+
+    let address = caller.associate().await;
+    let rule = caller.rule(&address, "a", 80).await;
+    sim.fail_jobs(JobFault::any().nth(2).always());
+    caller
+        .run("deleteLoadBalancerRule", &[("id", &rule)])
+        .await
+        .unwrap();
+    assert!(caller.try_rule(&address, "b", 80, &[]).await.is_err());
+    assert!(sim.rules().is_empty());
+    sim.clear_job_faults();
+
+    let rule = caller.rule(&address, "c", 80).await;
+    let members = [("id", rule.as_str()), ("virtualmachineids", vms[0].as_str())];
+    caller.run("assignToLoadBalancerRule", &members).await.unwrap();
+    sim.fail_jobs(JobFault::any().always());
+    assert!(
+        caller
+            .run("deleteLoadBalancerRule", &[("id", &rule)])
+            .await
+            .is_err()
+    );
+    assert_eq!(sim.rules()[0].state, RuleState::Active);
+    assert!(
+        caller
+            .run("disassociateIpAddress", &[("id", &address)])
+            .await
+            .is_err()
+    );
+    assert_eq!(sim.addresses()[0].state, AddressState::Allocated);
+    let last = sim.jobs().pop().unwrap();
+    assert_eq!(
+        (last.command, last.status),
+        ("disassociateIpAddress", JobStatus::Failed)
+    );
+    assert_eq!(last.error.as_deref(), Some("injected fault"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn job_may_deny_its_effect_or_never_end() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    sim.fail_jobs(JobFault::of("createLoadBalancerRule").kept());
+    assert!(caller.try_rule(&address, "a", 80, &[]).await.is_err());
+    assert_eq!(sim.rules().len(), 1);
+    sim.fail_jobs(JobFault::of("deleteLoadBalancerRule").stuck());
+    let rule = sim.rules()[0].id.clone();
+    let accepted = caller
+        .post("deleteLoadBalancerRule", &[("id", &rule)])
+        .await
+        .unwrap();
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    for _ in 0..5 {
+        let answer = caller.poll(&text(&accepted["jobid"])).await;
+        assert_eq!(answer["jobstatus"], 0);
+    }
+    assert_eq!(sim.rules()[0].state, RuleState::Revoke);
+    let again = caller.run("deleteLoadBalancerRule", &[("id", &rule)]).await;
+    assert_eq!(
+        again,
+        Ok(json!({ "success": true })),
+        "the next job does not wait for it"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_shuts_down_takes_no_jobs_and_answers_reads() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let network = sim.network();
+    sim.set_behaviour(|it| it.maintenance = true);
+    assert_eq!(
+        caller
+            .refusal("associateIpAddress", &[("networkid", &network)])
+            .await
+            .0,
+        503
+    );
+    caller.get("listNetworks", &[]).await;
+}
