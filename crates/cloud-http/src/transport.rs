@@ -1,5 +1,6 @@
 //! What carries one request to a cloud and its answer back: sockets or memory.
 
+mod any_certificate;
 mod connector;
 mod gated;
 mod roots;

@@ -315,3 +315,21 @@ async fn this_machine_is_reached_directly_whatever_proxy_is_set() {
         .unwrap_err();
     assert!(matches!(error.failure, Failure::Connect(_)), "{error}");
 }
+
+#[tokio::test]
+async fn an_unknown_authority_is_refused_unless_the_check_is_switched_off() {
+    let cloud = Cloud::secure(&["http/1.1"]).await;
+    // The name is not in the certificate either.
+    let url = format!("https://127.0.0.1:{}/v1/x", cloud.port);
+    let request = || Request::read(Method::GET, "x.list", Url::parse(&url).unwrap());
+    let refusing = options(&[]);
+    let error = client(&refusing).send(request()).await.unwrap_err();
+    assert!(matches!(error.failure, Failure::Tls(_)), "{error}");
+    assert!(cloud.journal().is_empty());
+    let believing = SocketOptions {
+        verifies_certificates: false,
+        ..refusing
+    };
+    client(&believing).send(request()).await.unwrap();
+    assert_eq!(cloud.journal(), ["HTTP/1.1 GET /v1/x"]);
+}

@@ -16,6 +16,7 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+use super::any_certificate::AnyCertificate;
 use super::connector::{self, Connector};
 use super::gated::Gated;
 use super::{TransportError, roots};
@@ -35,6 +36,9 @@ pub struct SocketOptions {
     pub connect_timeout: Duration,
     /// How long an unused connection is kept. Default 90 s, as in Go.
     pub idle_timeout: Duration,
+    /// Whether the other side has to prove who it is. Default true; without it anybody in between can read and change
+    /// everything.
+    pub verifies_certificates: bool,
 }
 
 impl Default for SocketOptions {
@@ -45,6 +49,7 @@ impl Default for SocketOptions {
             cert_dirs: None,
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(90),
+            verifies_certificates: true,
         }
     }
 }
@@ -91,15 +96,20 @@ pub(super) struct Sockets {
 
 impl Sockets {
     pub(super) fn new(options: &SocketOptions) -> Result<Self, TransportSetupError> {
-        let tls =
-            rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-                .with_safe_default_protocol_versions()
-                .map_err(TransportSetupError::Tls)?
-                .with_root_certificates(roots::load(
-                    options.cert_file.as_deref(),
-                    options.cert_dirs.as_deref(),
-                ))
-                .with_no_client_auth();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(TransportSetupError::Tls)?;
+        let tls = if options.verifies_certificates {
+            tls.with_root_certificates(roots::load(
+                options.cert_file.as_deref(),
+                options.cert_dirs.as_deref(),
+            ))
+        } else {
+            tls.dangerous()
+                .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+        };
+        let tls = tls.with_no_client_auth();
         Ok(Self {
             connector: Connector::new(tls, options.proxies.clone(), options.connect_timeout),
             proxies: Arc::new(options.proxies.clone()),
