@@ -1,4 +1,5 @@
 //! What failures become.
+#![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
 use bowline_cloudstack_client::{ApiError, Association, Deleted, ErrorKind, NewPublicIp};
 

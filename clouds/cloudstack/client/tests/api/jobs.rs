@@ -1,4 +1,5 @@
 //! What is told of jobs. Samples: CloudStack developer's guide, "Asynchronous commands", with invented values.
+#![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
 use bowline_cloudstack_client::{ApiError, ErrorKind, Job, JobResult};
 

@@ -1,0 +1,139 @@
+//! The file's language: sections of variables, by the rules of git's configuration files as the Go managers' parser reads
+//! them (package `gcfg`, version 1).
+
+mod scanner;
+
+use std::fmt;
+
+use self::scanner::{Scanner, Token};
+
+/// What stands on one line: a section, or a variable of the last one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The section, as written.
+    pub(crate) section: String,
+    /// The subsection, as in `[section "subsection"]`.
+    pub(crate) subsection: Option<String>,
+    /// The variable and its value; none for the section's own line.
+    pub(crate) variable: Option<Variable>,
+    /// The line, from 1.
+    pub(crate) line: usize,
+}
+
+/// A variable.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Variable {
+    /// The name, as written. Letter case does not count.
+    pub(crate) name: String,
+    /// The value; none if there is no equals sign.
+    pub(crate) value: Option<String>,
+}
+
+impl fmt::Debug for Variable {
+    // Values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Variable({})", self.name)
+    }
+}
+
+/// The file breaks a rule of the language. The text is `LINE:COLUMN: rule`, columns in bytes from 1, and shows no values.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {rule}")]
+pub struct SyntaxError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub rule: String,
+}
+
+/// Reads a file.
+///
+/// # Errors
+///
+/// The first rule that is broken.
+pub(crate) fn parse(contents: &[u8]) -> Result<Vec<Entry>, SyntaxError> {
+    let mut scanner = Scanner::new(contents);
+    let mut entries = Vec::new();
+    let mut section: Option<(String, Option<String>)> = None;
+    let mut next = scanner.scan()?;
+    loop {
+        match next.token {
+            Token::End => return Ok(entries),
+            Token::NewLine => next = scanner.scan()?,
+            Token::LeftBracket => {
+                let line = scanner.line_of(next.start);
+                let (name, subsection) = header(&mut scanner)?;
+                entries.push(Entry {
+                    section: name.clone(),
+                    subsection: subsection.clone(),
+                    variable: None,
+                    line,
+                });
+                section = Some((name, subsection));
+                next = scanner.scan()?;
+                if !next.token.ends_line() {
+                    return Err(scanner.error(next.start, "expected EOL, EOF, or comment"));
+                }
+            }
+            Token::Name(ref name) => {
+                let Some((section, subsection)) = &section else {
+                    return Err(scanner.error(next.start, "expected section header"));
+                };
+                let mut entry = Entry {
+                    section: section.clone(),
+                    subsection: subsection.clone(),
+                    variable: None,
+                    line: scanner.line_of(next.start),
+                };
+                let name = name.clone();
+                let mut value = None;
+                next = scanner.scan()?;
+                if next.token == Token::Equals {
+                    value = Some(scanner.value()?);
+                    next = scanner.scan()?;
+                } else if !next.token.ends_line() {
+                    return Err(scanner.error(next.start, "expected '='"));
+                }
+                if !next.token.ends_line() {
+                    return Err(scanner.error(next.start, "expected EOL, EOF, or comment"));
+                }
+                entry.variable = Some(Variable { name, value });
+                entries.push(entry);
+            }
+            Token::RightBracket | Token::Equals | Token::Quoted(_) => {
+                let rule = match section {
+                    None => "expected section header",
+                    Some(_) => "expected section header or variable declaration",
+                };
+                return Err(scanner.error(next.start, rule));
+            }
+        }
+    }
+}
+
+/// The rest of a section's line after the bracket, up to the other bracket.
+fn header(scanner: &mut Scanner<'_>) -> Result<(String, Option<String>), SyntaxError> {
+    let name = scanner.scan()?;
+    let Token::Name(section) = name.token else {
+        return Err(scanner.error(name.start, "expected section name"));
+    };
+    let mut next = scanner.scan()?;
+    let mut subsection = None;
+    if let Token::Quoted(text) = next.token {
+        if text.is_empty() {
+            return Err(scanner.error(next.start, "empty subsection name"));
+        }
+        subsection = Some(text);
+        next = scanner.scan()?;
+    }
+    match (next.token, &subsection) {
+        (Token::RightBracket, _) => Ok((section, subsection)),
+        (_, None) => Err(scanner.error(next.start, "expected subsection name or right bracket")),
+        (_, Some(_)) => Err(scanner.error(next.start, "expected right bracket")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

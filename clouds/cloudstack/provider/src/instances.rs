@@ -1,0 +1,312 @@
+//! Virtual machines as the machines of Nodes.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bowline_cloud_provider::{
+    AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
+    InstanceResult, InstancesV2, Node, NodeAddress, PowerState, Purpose,
+};
+use bowline_cloudstack_client::{Nic, VirtualMachine, VirtualMachineId, VmState};
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+
+use crate::labels;
+use crate::machines::{MachineIndex, Machines, Named, is_going};
+use crate::provider_id::{self, Reference};
+
+/// The virtual machines that the keys see.
+pub(crate) struct VirtualMachines {
+    machines: Arc<Machines>,
+    /// The region of all Nodes; none: a machine's zone is its region too.
+    region: Option<String>,
+    /// Names that cannot stand in a label and were told of.
+    told: Mutex<BTreeSet<String>>,
+}
+
+/// What a question needs to be answered.
+enum Need {
+    /// Nothing: it is answered without a call.
+    Answered(InstanceResult),
+    /// The machine with this ID.
+    Id(VirtualMachineId),
+    /// The machine with the Node's name.
+    Name,
+}
+
+impl VirtualMachines {
+    pub(crate) fn new(machines: Arc<Machines>, region: Option<String>) -> Self {
+        Self {
+            machines,
+            region,
+            told: Mutex::default(),
+        }
+    }
+
+    async fn answer_all(&self, queries: &[InstanceQuery]) -> Vec<InstanceResult> {
+        let needs: Vec<Need> = queries.iter().map(need).collect();
+        // One machine is cheaper to ask for than all of them.
+        if let [query] = queries
+            && let [Need::Id(id)] = needs.as_slice()
+            && query.purpose != Purpose::Sighting
+        {
+            return vec![self.by_id(query, id).await];
+        }
+        let listing = if needs.iter().any(|need| !matches!(need, Need::Answered(_))) {
+            self.machines.all().await
+        } else {
+            Ok(Arc::default())
+        };
+        join_all(
+            queries
+                .iter()
+                .zip(needs)
+                .map(|(query, need)| self.answer(query, need, &listing)),
+        )
+        .await
+    }
+
+    async fn answer(
+        &self,
+        query: &InstanceQuery,
+        need: Need,
+        listing: &Result<Arc<MachineIndex>, CloudError>,
+    ) -> InstanceResult {
+        if let Need::Answered(answer) = need {
+            return answer;
+        }
+        let listing = listing.as_ref().map_err(|error| failed(query, error.clone()))?;
+        match need {
+            Need::Id(id) => match listing.by_id(&id) {
+                Some(machine) if !is_going(machine) => self.present(query, machine),
+                found => {
+                    let is_going = found.is_some();
+                    if let Some(answer) = self.named(query, listing).await {
+                        return answer;
+                    }
+                    if query.purpose != Purpose::Existence {
+                        return Err(not_found(&query.node));
+                    }
+                    if is_going {
+                        return Ok(deleted(&id));
+                    }
+                    // A miss in a list proves nothing: the machine itself is asked for.
+                    self.look_up(query, &id).await.unwrap_or_else(|gone| Ok(gone))
+                }
+            },
+            Need::Name | Need::Answered(_) => match self.named(query, listing).await {
+                Some(answer) => answer,
+                None if query.purpose == Purpose::Existence => nobody(&query.node, listing),
+                None => Err(not_found(&query.node)),
+            },
+        }
+    }
+
+    /// Asks for one machine, and for all if it is gone: there must be none of the Node's name either.
+    async fn by_id(&self, query: &InstanceQuery, id: &VirtualMachineId) -> InstanceResult {
+        let gone = match self.look_up(query, id).await {
+            Ok(answer) => return answer,
+            Err(gone) => gone,
+        };
+        let listing = self.machines.all().await.map_err(|error| failed(query, error))?;
+        match self.named(query, &listing).await {
+            Some(answer) => answer,
+            None if query.purpose == Purpose::Existence => Ok(gone),
+            None => Err(not_found(&query.node)),
+        }
+    }
+
+    /// Asks for one machine; the outer error is the proof that it is gone.
+    async fn look_up(
+        &self,
+        query: &InstanceQuery,
+        id: &VirtualMachineId,
+    ) -> Result<InstanceResult, InstanceAnswer> {
+        match self.machines.by_id(id).await {
+            Ok(Some(machine)) if is_going(&machine) => Err(deleted(id)),
+            Ok(Some(machine)) => Ok(self.present(query, &machine)),
+            Ok(None) => Err(absent(format!(
+                "the API knows no virtual machine {id}, and lists none of the name of node {}",
+                query.node.name
+            ))),
+            Err(error) => Ok(Err(failed(query, error))),
+        }
+    }
+
+    /// The answer that the Node's name gives; none if no machine has it.
+    async fn named(&self, query: &InstanceQuery, listing: &MachineIndex) -> Option<InstanceResult> {
+        let name = query.node.name.as_str();
+        let several = match listing.named(name) {
+            Named::Machine(machine) => return Some(self.present(query, machine)),
+            Named::Nobody => return None,
+            Named::Several(ids) => ids,
+        };
+        // Keys of an administrator see the machines of all accounts. Those of their own go first.
+        let host = name.split('.').next().unwrap_or_default();
+        let own = match self.machines.own_named(host).await {
+            Ok(own) => own,
+            Err(error) => return Some(Err(failed(query, error))),
+        };
+        Some(match own.named(name) {
+            Named::Machine(machine) => self.present(query, machine),
+            Named::Nobody | Named::Several(_) => {
+                let ids: Vec<&str> = several.iter().map(|id| id.as_str()).collect();
+                Err(failed(
+                    query,
+                    CloudError::other(format!(
+                        "several virtual machines have the name of node {name}: {}; set `spec.providerID` of the node \
+                         to tell which one it is",
+                        ids.join(", ")
+                    )),
+                ))
+            }
+        })
+    }
+
+    fn present(&self, query: &InstanceQuery, machine: &VirtualMachine) -> InstanceResult {
+        let metadata = match self.metadata(machine) {
+            Ok(metadata) => metadata,
+            // A machine without a usable address exists all the same.
+            Err(_) if query.purpose != Purpose::Metadata => InstanceMetadata::default(),
+            Err(error) => return Err(error),
+        };
+        let power = match machine.state {
+            VmState::Stopped | VmState::Shutdown => PowerState::Off,
+            _ => PowerState::On,
+        };
+        Ok(InstanceAnswer::Present(Box::new(Instance { metadata, power })))
+    }
+
+    fn metadata(&self, machine: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
+        let zone = self.label("zone", &machine.zone_name);
+        let region = match &self.region {
+            Some(region) => self.label("region", region),
+            None => zone.clone(),
+        };
+        Ok(InstanceMetadata {
+            provider_id: Some(provider_id::format(&machine.id)),
+            instance_type: labels::instance_type(&machine.offering),
+            zone,
+            region,
+            addresses: addresses(machine)?,
+            ..InstanceMetadata::default()
+        })
+    }
+
+    /// A name as the value of a label; told once if it had to be changed, because Nodes with it are not found by it.
+    fn label(&self, what: &'static str, name: &str) -> String {
+        let value = labels::value(name);
+        if value != name {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if told.insert(format!("{what} {name}")) {
+                tracing::warn!(
+                    what,
+                    name,
+                    label = value,
+                    "The name cannot be a label, changed it"
+                );
+            }
+        }
+        value
+    }
+}
+
+impl InstancesV2 for VirtualMachines {
+    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
+        self.answer_all(queries).boxed()
+    }
+}
+
+fn need(query: &InstanceQuery) -> Need {
+    let node = &*query.node;
+    match node.provider_id.as_deref().map(provider_id::parse) {
+        Some(Reference::Machine(id)) => Need::Id(id.into()),
+        Some(Reference::Foreign) => Need::Answered(Ok(InstanceAnswer::Foreign)),
+        None | Some(Reference::Unreadable) if node.name.as_str().is_empty() => {
+            Need::Answered(Err(CloudError::invalid("node name cannot be empty")))
+        }
+        None | Some(Reference::Unreadable) => Need::Name,
+    }
+}
+
+/// The answer about a Node whose name no machine of a whole list has.
+fn nobody(node: &Node, listing: &MachineIndex) -> InstanceResult {
+    match &node.provider_id {
+        Some(id) => Err(CloudError::invalid(format!(
+            "instance not found: no virtual machine has the name of node {}, but its providerID `{id}` does not say \
+             which one it was, so this proves nothing",
+            node.name
+        ))),
+        // Wrong keys or a wrong project see nothing at all.
+        None if listing.is_empty() => Err(CloudError::not_found(format!(
+            "instance not found: the list of virtual machines is empty, which proves nothing about node {}",
+            node.name
+        ))),
+        None => Ok(absent(format!(
+            "node {} has no providerID, and the API lists no virtual machine of its name",
+            node.name
+        ))),
+    }
+}
+
+fn absent(evidence: String) -> InstanceAnswer {
+    InstanceAnswer::Absent(AbsenceProof::new(evidence))
+}
+
+fn deleted(id: &VirtualMachineId) -> InstanceAnswer {
+    absent(format!("the API says that virtual machine {id} is destroyed"))
+}
+
+fn failed(query: &InstanceQuery, error: CloudError) -> CloudError {
+    error.context(match query.purpose {
+        Purpose::Metadata => "error retrieving instance ID",
+        Purpose::Existence | Purpose::Sighting => "error retrieving instance",
+    })
+}
+
+fn not_found(node: &Node) -> CloudError {
+    CloudError::not_found(format!(
+        "instance not found: no virtual machine belongs to node {}",
+        node.name
+    ))
+}
+
+/// The one internal address, which is that of the default interface, and the one that leads to the machine from outside.
+///
+/// The server's `hostname` is the hypervisor's; the kubelet knows the Node's.
+fn addresses(machine: &VirtualMachine) -> Result<Vec<NodeAddress>, CloudError> {
+    let of_nic = |nic: &Nic| address(machine, nic.ip_address.as_deref()?);
+    let internal = machine
+        .default_nic()
+        .into_iter()
+        .chain(&machine.nics)
+        .find_map(of_nic)
+        .ok_or_else(|| {
+            CloudError::other(format!(
+                "error retrieving node addresses: instance does not have an internal IP: none of the interfaces of \
+                 virtual machine {} has an IPv4 address",
+                machine.id
+            ))
+        })?;
+    let external = machine
+        .public_ip
+        .as_deref()
+        .and_then(|text| address(machine, text));
+    let kinds = [
+        (AddressType::InternalIp, Some(internal)),
+        (AddressType::ExternalIp, external),
+    ];
+    Ok(kinds
+        .into_iter()
+        .filter_map(|(kind, text)| Some(NodeAddress::new(kind, text?)))
+        .collect())
+}
+
+fn address(machine: &VirtualMachine, text: &str) -> Option<String> {
+    let is_address = text.parse::<IpAddr>().is_ok();
+    if !is_address {
+        tracing::warn!(machine = %machine.id, address = text, "Not an IP address, left out");
+    }
+    is_address.then(|| text.to_owned())
+}

@@ -1,0 +1,265 @@
+//! The virtual machines that the keys see, found by ID or by name, and the networks that they are in.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_http::SharedRead;
+use bowline_cloud_provider::CloudError;
+use bowline_cloudstack_client::{
+    Client, Detail, Network, NetworkId, VirtualMachine, VirtualMachineId, VirtualMachineQuery, VmState,
+};
+use tokio::time::Instant;
+
+use crate::error::cloud_error;
+
+/// How long a network is remembered. Its services and its VPC never change; another ACL list can be put on a tier.
+const NETWORK_LIFE: Duration = Duration::from_secs(30);
+
+type Listing = SharedRead<Result<Arc<MachineIndex>, CloudError>>;
+
+/// Reads virtual machines and networks. What several ask for at the same time is read once.
+pub(crate) struct Machines {
+    client: Client,
+    /// Everything about every machine.
+    all: Listing,
+    /// Of every machine its name, state and network interfaces.
+    networks: Listing,
+    known: Mutex<BTreeMap<NetworkId, Known>>,
+}
+
+/// A network as it was a moment ago.
+struct Known {
+    network: Arc<Network>,
+    read: Instant,
+}
+
+impl Machines {
+    pub(crate) fn new(client: &Client) -> Self {
+        Self {
+            client: client.clone(),
+            all: listing(client, Detail::All),
+            networks: listing(client, Detail::Networks),
+            known: Mutex::default(),
+        }
+    }
+
+    /// Every machine that the keys see, in the project, with everything about it: for the metadata of Nodes.
+    pub(crate) async fn all(&self) -> Result<Arc<MachineIndex>, CloudError> {
+        self.all.ask().await
+    }
+
+    /// Every machine that the keys see, in the project, with its name, state and network interfaces: for the members of
+    /// load balancer rules.
+    pub(crate) async fn with_networks(&self) -> Result<Arc<MachineIndex>, CloudError> {
+        self.networks.ask().await
+    }
+
+    /// One machine; none if the API itself says that there is none with this ID.
+    pub(crate) async fn by_id(&self, id: &VirtualMachineId) -> Result<Option<VirtualMachine>, CloudError> {
+        self.client
+            .virtual_machine(id)
+            .await
+            .map_err(|error| cloud_error(&error))
+    }
+
+    /// The machines of the account itself whose names hold this one. An administrator's keys see those of all accounts
+    /// otherwise.
+    pub(crate) async fn own_named(&self, name: &str) -> Result<MachineIndex, CloudError> {
+        let query = VirtualMachineQuery {
+            name: Some(name.to_owned()),
+            ..VirtualMachineQuery::default()
+        };
+        let machines = self.client.virtual_machines(&query).await;
+        Ok(MachineIndex::new(machines.map_err(|error| cloud_error(&error))?))
+    }
+
+    /// One network, at most half a minute old; none if the API itself says that there is none with this ID.
+    pub(crate) async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
+        let known = {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known
+                .get(id)
+                .filter(|known| known.read.elapsed() < NETWORK_LIFE)
+                .map(|known| Arc::clone(&known.network))
+        };
+        if known.is_some() {
+            return Ok(known);
+        }
+        let read = Instant::now();
+        let found = self
+            .client
+            .network(id)
+            .await
+            .map_err(|error| cloud_error(&error))?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(network) = found.map(Arc::new) else {
+            known.remove(id);
+            return Ok(None);
+        };
+        let entry = Known {
+            network: Arc::clone(&network),
+            read,
+        };
+        known.insert(id.clone(), entry);
+        Ok(Some(network))
+    }
+}
+
+fn listing(client: &Client, detail: Detail) -> Listing {
+    let client = client.clone();
+    SharedRead::new(SharedRead::<()>::INTERVAL, move || {
+        let client = client.clone();
+        async move {
+            let query = VirtualMachineQuery {
+                all: true,
+                detail,
+                ..VirtualMachineQuery::default()
+            };
+            let machines = client.virtual_machines(&query).await;
+            let machines = machines.map_err(|error| cloud_error(&error))?;
+            Ok(Arc::new(MachineIndex::new(machines)))
+        }
+    })
+}
+
+/// A list of virtual machines.
+#[derive(Debug, Default)]
+pub(crate) struct MachineIndex {
+    machines: Vec<VirtualMachine>,
+    /// By ID in lower case.
+    by_id: BTreeMap<String, usize>,
+    /// By name in lower case; only those that are not on their way out.
+    by_name: BTreeMap<String, Vec<usize>>,
+}
+
+/// What a list says about a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Named<'a> {
+    /// This one.
+    Machine(&'a VirtualMachine),
+    /// None, or none that stays.
+    Nobody,
+    /// These, of several accounts or projects.
+    Several(Vec<&'a VirtualMachineId>),
+}
+
+impl MachineIndex {
+    pub(crate) fn new(machines: Vec<VirtualMachine>) -> Self {
+        let mut index = Self::default();
+        for (position, machine) in machines.iter().enumerate() {
+            index
+                .by_id
+                .insert(machine.id.as_str().to_ascii_lowercase(), position);
+            if !is_going(machine) {
+                let named = index.by_name.entry(machine.name.to_lowercase()).or_default();
+                named.push(position);
+            }
+        }
+        index.machines = machines;
+        index
+    }
+
+    /// Whether the keys see no machine at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.machines.is_empty()
+    }
+
+    /// All of them, in the server's order.
+    pub(crate) fn machines(&self) -> &[VirtualMachine] {
+        &self.machines
+    }
+
+    /// The machine with this ID, whatever its state.
+    pub(crate) fn by_id(&self, id: &VirtualMachineId) -> Option<&VirtualMachine> {
+        let position = self.by_id.get(&id.as_str().to_ascii_lowercase())?;
+        Some(&self.machines[*position])
+    }
+
+    /// The machine of a Node by the Node's name, in any letter case: the whole name first, then what is before its first
+    /// dot. Those that are on their way out have no name any more.
+    pub(crate) fn named(&self, node: &str) -> Named<'_> {
+        let whole = node.to_lowercase();
+        let host = whole.split('.').next().unwrap_or_default();
+        let found = [whole.as_str(), host]
+            .into_iter()
+            // An empty name would match whatever has no name.
+            .filter(|name| !name.is_empty())
+            .find_map(|name| self.by_name.get(name));
+        match found.map(Vec::as_slice) {
+            None | Some([]) => Named::Nobody,
+            Some([position]) => Named::Machine(&self.machines[*position]),
+            Some(several) => Named::Several(
+                several
+                    .iter()
+                    .map(|position| &self.machines[*position].id)
+                    .collect(),
+            ),
+        }
+    }
+}
+
+/// Whether a machine is deleted. It can be recovered for a while, but no Node of it is to stay for that.
+pub(crate) fn is_going(machine: &VirtualMachine) -> bool {
+    matches!(machine.state, VmState::Destroyed | VmState::Expunging)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(machines: &[(&str, &str, &str)]) -> MachineIndex {
+        MachineIndex::new(
+            machines
+                .iter()
+                .map(|(id, name, state)| {
+                    serde_json::from_value(serde_json::json!({ "id": id, "name": name, "state": state }))
+                        .unwrap()
+                })
+                .collect(),
+        )
+    }
+
+    fn named(machines: &[(&str, &str, &str)], name: &str) -> String {
+        match index(machines).named(name) {
+            Named::Machine(machine) => machine.id.to_string(),
+            Named::Nobody => "nobody".to_owned(),
+            Named::Several(ids) => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join("+"),
+        }
+    }
+
+    #[test]
+    fn a_name_is_matched_whole_in_any_case_and_without_its_domain_then() {
+        let machines = [
+            ("1", "Pool-A-7", "Running"),
+            ("2", "pool-a-7.corp.example", "Running"),
+        ];
+        assert_eq!(named(&machines, "pool-a-7"), "1");
+        assert_eq!(named(&machines, "Pool-A-7.corp.example"), "2");
+        assert_eq!(named(&machines[..1], "Pool-A-7.corp.example"), "1");
+        for other in ["pool-a-70", "pool-a", "ool-a-7", "", ".corp.example"] {
+            assert_eq!(named(&machines, other), "nobody", "{other}");
+        }
+    }
+
+    #[test]
+    fn those_that_go_have_no_name_and_several_that_stay_are_told() {
+        let machines = |second: &'static str| [("1", "db", "Running"), ("2", "db", second)];
+        for (state, expected) in [
+            ("Destroyed", "1"),
+            ("Expunging", "1"),
+            ("Stopped", "1+2"),
+            ("Error", "1+2"),
+        ] {
+            assert_eq!(named(&machines(state), "db"), expected, "{state}");
+        }
+        assert_eq!(named(&[("1", "db", "Destroyed")], "db"), "nobody");
+    }
+
+    #[test]
+    fn an_id_is_found_in_any_letter_case_and_state() {
+        let index = index(&[("0b6f-AA", "a", "Expunging")]);
+        assert!(index.by_id(&"0B6F-aa".into()).is_some());
+        assert!(index.by_id(&"0b6f".into()).is_none());
+    }
+}

@@ -1,0 +1,165 @@
+//! What the operator sets, in the file that `--cloud-config` names.
+
+mod file;
+
+use bowline_cloud_http::{
+    CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, SocketOptions,
+};
+use bowline_cloud_provider::CloudConfig;
+use bowline_cloudstack_client::{Keys, Project, Settings, SettingsError};
+use std::time::Duration;
+
+use self::file::File;
+pub use self::file::{FileError, Setting};
+use crate::ini::SyntaxError;
+use crate::version::{Version, VersionError};
+
+/// How long a connection may take, as in the Go manager.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Everything that the provider is told.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How the API is reached.
+    pub settings: Settings,
+    /// Whether the API's certificate is checked.
+    pub verifies_certificates: bool,
+    /// The region of all Nodes; none: the zone of each is its region.
+    pub region: Option<String>,
+    /// The zone that the manager is said to be in. Nothing depends on it.
+    pub zone: Option<String>,
+    /// The server's version, so that it is not asked for.
+    pub version: Option<Version>,
+}
+
+/// The file cannot be used, or something is missing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// There is no file.
+    #[error("no cloud provider config given: --cloud-config names no file")]
+    NoFile,
+    /// What opens the API is not set.
+    #[error("no cloud provider config given: `{}` is missing or empty in {path}", setting.key())]
+    Missing {
+        /// What is not set.
+        setting: Setting,
+        /// The path.
+        path: String,
+    },
+    /// The file is no configuration file.
+    #[error("could not parse cloud provider config: {0}")]
+    Syntax(#[from] SyntaxError),
+    /// The file says something that means nothing.
+    #[error("could not parse cloud provider config: {0}")]
+    File(#[from] FileError),
+    /// The URL cannot be used.
+    #[error("could not parse cloud provider config: {0}")]
+    Url(#[from] SettingsError),
+    /// The version is none.
+    #[error("could not parse cloud provider config: `version`: {0}")]
+    Version(#[from] VersionError),
+}
+
+impl Options {
+    /// Reads the file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be understood, or something in it is missing or wrong. No secret is ever part of the text.
+    pub fn read(config: &CloudConfig) -> Result<Self, OptionsError> {
+        let CloudConfig::Given { path, contents } = config else {
+            return Err(OptionsError::NoFile);
+        };
+        let file = File::parse(contents)?;
+        let settings = Settings::new(
+            required(&file, Setting::ApiUrl, path)?,
+            keys(&file, path)?,
+            Project::parse(file.text(Setting::ProjectId)),
+        )?;
+        let set = |setting| Some(file.text(setting).to_owned()).filter(|text| !text.is_empty());
+        Ok(Self {
+            settings,
+            verifies_certificates: !file.ssl_no_verify(),
+            region: set(Setting::Region),
+            zone: set(Setting::Zone),
+            version: set(Setting::Version)
+                .map(|text| Version::parse(&text))
+                .transpose()?,
+        })
+    }
+
+    /// The file of keys, to be followed while the program runs. Only the keys are read again: a change of another option
+    /// needs a new start.
+    ///
+    /// # Errors
+    ///
+    /// The file is not there any more.
+    pub fn credentials_file(config: &CloudConfig) -> Result<Option<CredentialsFile<Keys>>, CredentialsError> {
+        let CloudConfig::Given { path, .. } = config else {
+            return Ok(None);
+        };
+        let shown = path.clone();
+        let parse = move |contents: &[u8]| {
+            let file = File::parse(contents)
+                .map_err(|_| Malformed::because("it is no configuration file of this provider"))?;
+            keys(&file, &shown)
+                .map_err(|_| Malformed::because("`api-key` or `secret-key` is missing or empty"))
+        };
+        CredentialsFile::open(path, parse).map(Some)
+    }
+
+    /// Puts the times of this cloud into the configurations of the HTTP stack.
+    pub fn configure(&self, config: &mut CloudHttpConfig, sockets: &mut SocketOptions) {
+        self.settings.configure(config);
+        sockets.connect_timeout = CONNECT_TIMEOUT;
+        sockets.verifies_certificates = self.verifies_certificates;
+    }
+
+    /// Writes one line for each option that is in force, and what has to be said about them. Keys are not shown.
+    pub fn log(&self) {
+        let project = match &self.settings.project {
+            None => "",
+            Some(Project::Id(id)) => id.as_str(),
+            Some(Project::Name(name)) => name,
+        };
+        let version = self.version.as_ref().map(ToString::to_string);
+        for (setting, value) in [
+            (Setting::ApiUrl, self.settings.url.as_str()),
+            (Setting::ProjectId, project),
+            (Setting::Region, self.region.as_deref().unwrap_or_default()),
+            (Setting::Version, version.as_deref().unwrap_or_default()),
+        ] {
+            if !value.is_empty() {
+                tracing::info!(option = setting.key(), value, "Provider option");
+            }
+        }
+        if !self.verifies_certificates {
+            tracing::warn!(
+                "`ssl-no-verify` is on: whoever answers at the API's address is believed, and can read the requests"
+            );
+        }
+        if self.zone.is_some() {
+            tracing::info!("`zone` has no effect: the zone of each node is that of its virtual machine");
+        }
+    }
+}
+
+fn keys(file: &File, path: &str) -> Result<Keys, OptionsError> {
+    Ok(Keys {
+        api_key: Secret::new(required(file, Setting::ApiKey, path)?),
+        secret_key: Secret::new(required(file, Setting::SecretKey, path)?),
+    })
+}
+
+fn required<'a>(file: &'a File, setting: Setting, path: &str) -> Result<&'a str, OptionsError> {
+    match file.text(setting) {
+        "" => Err(OptionsError::Missing {
+            setting,
+            path: path.to_owned(),
+        }),
+        text => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

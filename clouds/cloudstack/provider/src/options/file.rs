@@ -1,0 +1,170 @@
+//! The file's one section and its variables.
+
+use std::collections::BTreeMap;
+
+use crate::ini::{self, SyntaxError};
+
+/// The one section. Letter case does not count.
+const SECTION: &str = "Global";
+
+/// The variables by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setting {
+    /// Where the API is.
+    ApiUrl,
+    /// Who asks.
+    ApiKey,
+    /// The proof of it.
+    SecretKey,
+    /// Whether the API's certificate is left unchecked.
+    SslNoVerify,
+    /// The project in which everything happens: its ID or its name.
+    ProjectId,
+    /// The zone that the manager is in. Without effect, as upstream.
+    Zone,
+    /// The region of all Nodes.
+    Region,
+    /// The server's version, where it cannot be asked for.
+    Version,
+}
+
+impl Setting {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::ApiUrl,
+        Self::ApiKey,
+        Self::SecretKey,
+        Self::SslNoVerify,
+        Self::ProjectId,
+        Self::Zone,
+        Self::Region,
+        Self::Version,
+    ];
+
+    /// The name in the file.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::ApiUrl => "api-url",
+            Self::ApiKey => "api-key",
+            Self::SecretKey => "secret-key",
+            Self::SslNoVerify => "ssl-no-verify",
+            Self::ProjectId => "project-id",
+            Self::Zone => "zone",
+            Self::Region => "region",
+            Self::Version => "version",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|setting| setting.key().eq_ignore_ascii_case(name))
+    }
+}
+
+/// The file says something that means nothing. The texts begin as those of the Go manager do, and end with the line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// Sections or variables that there are none of. They are refused, because a typo would turn an option off.
+    #[error("{}; the one section is [{SECTION}], with the variables {}", .0.join("; "), known())]
+    Unknown(Vec<String>),
+    /// A text without an equals sign.
+    #[error("blank value not supported for type string: section {SECTION:?}, variable {:?} (line {line})", setting.key())]
+    Blank {
+        /// The variable.
+        setting: Setting,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A switch that is neither on nor off.
+    #[error(
+        "failed to parse bool `{value}`: section {SECTION:?}, variable {:?} (line {line}): it is one of true, yes, on, \
+         1, false, no, off, 0",
+        setting.key()
+    )]
+    Bool {
+        /// The variable.
+        setting: Setting,
+        /// Its value.
+        value: String,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// The file breaks a rule of its language.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+}
+
+/// The values of the file.
+#[derive(Default)]
+pub(super) struct File {
+    texts: BTreeMap<Setting, String>,
+    ssl_no_verify: bool,
+}
+
+impl File {
+    /// Reads the file. Of a variable that stands several times the last one counts.
+    pub(super) fn parse(contents: &[u8]) -> Result<Self, FileError> {
+        let mut file = Self::default();
+        let mut unknown = Vec::new();
+        for entry in ini::parse(contents)? {
+            let (section, line) = (&entry.section, entry.line);
+            let is_known = section.eq_ignore_ascii_case(SECTION) && entry.subsection.is_none();
+            let Some(variable) = entry.variable else {
+                if !is_known {
+                    let subsection = entry.subsection.map(|name| format!(", subsection {name:?}"));
+                    let subsection = subsection.unwrap_or_default();
+                    unknown.push(format!(
+                        "can't store data at section {section:?}{subsection} (line {line})"
+                    ));
+                }
+                continue;
+            };
+            if !is_known {
+                // Told at the section's own line.
+                continue;
+            }
+            let Some(setting) = Setting::named(&variable.name) else {
+                unknown.push(format!(
+                    "can't store data at section {section:?}, variable {:?} (line {line})",
+                    variable.name
+                ));
+                continue;
+            };
+            match (setting, variable.value) {
+                (Setting::SslNoVerify, value) => file.ssl_no_verify = switch(setting, value, line)?,
+                (_, Some(text)) => drop(file.texts.insert(setting, text)),
+                (_, None) => return Err(FileError::Blank { setting, line }),
+            }
+        }
+        if unknown.is_empty() {
+            Ok(file)
+        } else {
+            Err(FileError::Unknown(unknown))
+        }
+    }
+
+    /// The text of a setting; empty if it is not there.
+    pub(super) fn text(&self, setting: Setting) -> &str {
+        self.texts.get(&setting).map(String::as_str).unwrap_or_default()
+    }
+
+    pub(super) fn ssl_no_verify(&self) -> bool {
+        self.ssl_no_verify
+    }
+}
+
+/// A switch; its name alone turns it on.
+fn switch(setting: Setting, value: Option<String>, line: usize) -> Result<bool, FileError> {
+    let Some(value) = value else { return Ok(true) };
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "false" | "no" | "off" | "0" => Ok(false),
+        _ => Err(FileError::Bool { setting, value, line }),
+    }
+}
+
+fn known() -> String {
+    Setting::ALL.map(Setting::key).join(", ")
+}

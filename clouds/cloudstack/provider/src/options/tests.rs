@@ -1,0 +1,225 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const FULL: &str = "\
+; as it lies in the Secret
+[GLOBAL]
+API-url       = https://cloud.example.net/client/api # not appended to
+api-key       = 6c1Qm/XWJxKx==
+secret-key    = 9Yb3Tn0aZq
+project-id    = 5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10
+zone          = Zurich-1
+region        = eu-central
+ssl-no-verify
+";
+
+fn given(text: &str) -> CloudConfig {
+    CloudConfig::Given {
+        path: "/config/cloud-config".to_owned(),
+        contents: text.as_bytes().to_vec(),
+    }
+}
+
+fn read(text: &str) -> Result<Options, String> {
+    Options::read(&given(text)).map_err(|error| error.to_string())
+}
+
+/// A file with what is required and these lines.
+fn with(lines: &str) -> String {
+    format!("[Global]\napi-url = https://h/client/api\napi-key = k\nsecret-key = s\n{lines}")
+}
+
+#[test]
+fn a_whole_file_is_read_in_any_letter_case_and_with_either_line_end() {
+    for text in [FULL.to_owned(), FULL.replace('\n', "\r\n")] {
+        let options = read(&text).unwrap();
+        let settings = &options.settings;
+        assert_eq!(settings.url.as_str(), "https://cloud.example.net/client/api");
+        assert_eq!(settings.keys.api_key.expose(), "6c1Qm/XWJxKx==");
+        assert_eq!(settings.keys.secret_key.expose(), "9Yb3Tn0aZq");
+        assert_eq!(
+            settings.project,
+            Some(Project::Id("5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10".into()))
+        );
+        assert_eq!(options.region.as_deref(), Some("eu-central"));
+        assert!(!options.verifies_certificates);
+    }
+}
+
+#[test]
+fn only_three_variables_are_required_and_the_missing_one_is_named() {
+    let options = read(&with("")).unwrap();
+    assert!(options.verifies_certificates);
+    assert_eq!(
+        (options.region, options.settings.project, options.version),
+        (None, None, None)
+    );
+    let missing = |key: &str| {
+        Err(format!(
+            "no cloud provider config given: `{key}` is missing or empty in /config/cloud-config"
+        ))
+    };
+    for (text, key) in [
+        ("", "api-url"),
+        ("[Global]", "api-url"),
+        (
+            "[Global]\napi-url = http://h\napi-key =\nsecret-key = s",
+            "api-key",
+        ),
+        (
+            "[Global]\napi-url = http://h\napi-key = k\nsecret-key = \"\"",
+            "secret-key",
+        ),
+        ("[Global]\napi-url = http://h\nsecret-key = s", "api-key"),
+    ] {
+        assert_eq!(read(text).map(drop), missing(key), "{text}");
+    }
+    assert_eq!(
+        Options::read(&CloudConfig::Absent).unwrap_err().to_string(),
+        "no cloud provider config given: --cloud-config names no file"
+    );
+}
+
+#[test]
+fn the_last_of_several_counts_and_sections_are_merged() {
+    let options = read(&with("region = a\n[global]\nregion = b\nregion =\n")).unwrap();
+    assert_eq!(options.region, None);
+    let options = read(&with("region = a\n[global]\nREGION = b\n")).unwrap();
+    assert_eq!(options.region.as_deref(), Some("b"));
+}
+
+#[test]
+fn a_comment_sign_ends_a_key_unless_it_is_quoted() {
+    let secret = |line: &str| {
+        let options = read(&with(line)).unwrap();
+        options.settings.keys.secret_key.expose().to_owned()
+    };
+    assert_eq!(secret("secret-key = p;q"), "p");
+    assert_eq!(secret("secret-key = \"p;q\""), "p;q");
+}
+
+#[test]
+fn a_switch_takes_the_words_of_git_and_its_name_alone() {
+    let verifies = |line: &str| read(&with(line)).map(|options| options.verifies_certificates);
+    for word in ["true", "YES", "On", "1"] {
+        assert_eq!(verifies(&format!("ssl-no-verify = {word}")), Ok(false), "{word}");
+    }
+    for word in ["false", "No", "OFF", "0"] {
+        assert_eq!(verifies(&format!("ssl-no-verify = {word}")), Ok(true), "{word}");
+    }
+    assert_eq!(verifies("ssl-no-verify"), Ok(false));
+    for word in ["t", "2", ""] {
+        let error = verifies(&format!("ssl-no-verify = {word}")).unwrap_err();
+        assert!(
+            error.starts_with(&format!(
+                "could not parse cloud provider config: failed to parse bool `{word}`: section \"Global\", variable \
+                 \"ssl-no-verify\" (line 5)"
+            )),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn what_is_unknown_is_refused_with_name_and_line() {
+    let table = [
+        (
+            "retries = 3",
+            "can't store data at section \"Global\", variable \"retries\" (line 5)",
+        ),
+        (
+            "apiurl = x",
+            "can't store data at section \"Global\", variable \"apiurl\" (line 5)",
+        ),
+        (
+            "[Global \"x\"]\nzone = a",
+            "can't store data at section \"Global\", subsection \"x\" (line 5)",
+        ),
+        (
+            "[cloudstack]\nkey = a",
+            "can't store data at section \"cloudstack\" (line 5)",
+        ),
+        (
+            "a = 1\nb = 2",
+            "can't store data at section \"Global\", variable \"a\" (line 5); can't store data at section \"Global\", \
+             variable \"b\" (line 6)",
+        ),
+    ];
+    for (lines, expected) in table {
+        let error = read(&with(lines)).unwrap_err();
+        assert_eq!(
+            error,
+            format!(
+                "could not parse cloud provider config: {expected}; the one section is [Global], with the variables \
+                 api-url, api-key, secret-key, ssl-no-verify, project-id, zone, region, version"
+            )
+        );
+    }
+}
+
+#[test]
+fn what_is_no_text_url_or_version_is_refused() {
+    let table = [
+        (
+            with("zone"),
+            "blank value not supported for type string: section \"Global\", variable \"zone\" (line 5)",
+        ),
+        (with("zone: a"), "5:5: illegal character U+003A ':'"),
+        (
+            with("api-url = cloud.example.net"),
+            "`api-url` is not an absolute URL of http or https: ",
+        ),
+        (
+            with("version = new"),
+            "`version`: \"new\" is no version of CloudStack",
+        ),
+    ];
+    for (text, expected) in table {
+        let error = read(&text).unwrap_err();
+        let expected = format!("could not parse cloud provider config: {expected}");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_project_may_be_named_and_a_version_told() {
+    let options = read(&with("project-id = team a\nversion = 4.20.1.0")).unwrap();
+    assert_eq!(options.settings.project, Some(Project::Name("team a".to_owned())));
+    assert_eq!(options.version, Some(Version::new(4, 20, 1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_follow_their_file_and_stay_while_it_is_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cloud-config");
+    let config = CloudConfig::Given {
+        path: path.display().to_string(),
+        contents: Vec::new(),
+    };
+    std::fs::write(&path, with("")).unwrap();
+    let file = Options::credentials_file(&config).unwrap().unwrap();
+    let secret = async |lines: &str| {
+        std::fs::write(&path, with(lines)).unwrap();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        file.current().secret_key.expose().to_owned()
+    };
+    assert_eq!(secret("secret-key = new").await, "new");
+    assert_eq!(secret("secret-key").await, "new");
+    assert_eq!(secret("secret-key =").await, "new");
+    assert_eq!(secret("secret-key = newest").await, "newest");
+}
+
+proptest! {
+    #[test]
+    fn no_file_makes_the_reader_panic_or_shows_a_key(tail in "[\\[\\]=\"\\\\;#a-z \\-\r\n\tü]{0,60}") {
+        let text = with(&format!("secret-key = hunter2\n{tail}"));
+        match read(&text) {
+            Ok(options) => {
+                let shown = format!("{options:?}");
+                prop_assert!(!shown.contains("hunter2"));
+            }
+            Err(error) => prop_assert!(!error.contains("hunter2")),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The provider as a whole.
+
+use std::sync::Arc;
+
+use bowline_cloud_http::{CloudHttp, CredentialsFile};
+use bowline_cloud_provider::{CloudProvider, DynLoadBalancer, InstancesV2};
+use bowline_cloudstack_client::{Client, Keys, Project, WallClock};
+
+use crate::instances::VirtualMachines;
+use crate::machines::Machines;
+use crate::options::Options;
+use crate::provider_id::PROVIDER_NAME;
+use crate::start::Introduction;
+use crate::version::ServerVersion;
+
+/// The Apache CloudStack provider.
+pub struct CloudStack {
+    virtual_machines: Arc<VirtualMachines>,
+}
+
+impl CloudStack {
+    /// The provider over an HTTP stack. Makes no call. With a file of keys, those in it are used as they are then.
+    #[must_use]
+    pub fn new(
+        http: CloudHttp,
+        options: &Options,
+        keys: Option<CredentialsFile<Keys>>,
+        introduction: Introduction,
+        clock: WallClock,
+    ) -> Self {
+        let mut settings = options.settings.clone();
+        if let Some(project) = introduction.project {
+            settings.project = Some(Project::Id(project));
+        }
+        let client = Client::new(http, &settings, keys, clock);
+        let machines = Arc::new(Machines::new(&client));
+        let version = options.version.clone().or(introduction.version);
+        let _version = ServerVersion::new(&client, version);
+        Self {
+            virtual_machines: Arc::new(VirtualMachines::new(machines, options.region.clone())),
+        }
+    }
+}
+
+impl CloudProvider for CloudStack {
+    fn name(&self) -> &'static str {
+        PROVIDER_NAME
+    }
+
+    fn has_cluster_id(&self) -> bool {
+        true
+    }
+
+    fn instances(&self) -> Option<Arc<dyn InstancesV2>> {
+        Some(Arc::clone(&self.virtual_machines) as Arc<dyn InstancesV2>)
+    }
+
+    fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
+        None
+    }
+}

@@ -1,0 +1,278 @@
+//! The version of the management server, which decides what load balancer rules can do.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bowline_cloud_http::SharedRead;
+use bowline_cloud_provider::CloudError;
+use bowline_cloudstack_client::{ApiError, Client, ErrorKind};
+
+use crate::error::cloud_error;
+
+/// The shortest time between two questions for the version when the first failed.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// A version: three numbers, and possibly a suffix that makes it older than the same one without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version {
+    major: u64,
+    minor: u64,
+    patch: u64,
+    suffix: Option<String>,
+}
+
+/// A text is no version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no version of CloudStack: it begins with no number, or has a part that is none")]
+pub struct VersionError(String);
+
+impl Version {
+    /// Older than every version that differs from another one here.
+    pub(crate) const OLD: Self = Self::new(0, 0, 0);
+
+    /// A version without a suffix.
+    #[must_use]
+    pub const fn new(major: u64, minor: u64, patch: u64) -> Self {
+        Self {
+            major,
+            minor,
+            patch,
+            suffix: None,
+        }
+    }
+
+    /// Reads a version as servers tell it, such as `4.22.0.0` or `4.20.0.0-SNAPSHOT`. Only the first three parts count;
+    /// those that are missing are zero. Blanks around it, a `v` before it and zeros before numbers are forgiven.
+    ///
+    /// # Errors
+    ///
+    /// A part that counts is no number.
+    pub fn parse(text: &str) -> Result<Self, VersionError> {
+        let wrong = || VersionError(text.to_owned());
+        let trimmed = text.trim();
+        let mut parts = trimmed.strip_prefix('v').unwrap_or(trimmed).split('.');
+        let mut numbers = [0; 3];
+        let mut suffix = None;
+        for (place, number) in numbers.iter_mut().enumerate() {
+            let Some(part) = parts.next() else {
+                if place == 0 {
+                    return Err(wrong());
+                }
+                break;
+            };
+            let (digits, rest) = match part.split_once(['-', '+']) {
+                Some((digits, rest)) => (digits, Some((&part[digits.len()..], rest))),
+                None => (part, None),
+            };
+            if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(wrong());
+            }
+            *number = digits.parse().map_err(|_| wrong())?;
+            if let Some((mark, rest)) = rest {
+                // What is behind a plus is a note of the build, and makes nothing older.
+                suffix = mark.starts_with('-').then(|| rest.to_owned());
+                break;
+            }
+        }
+        let [major, minor, patch] = numbers;
+        Ok(Self {
+            major,
+            minor,
+            patch,
+            suffix,
+        })
+    }
+}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let numbers = |version: &Self| (version.major, version.minor, version.patch);
+        numbers(self)
+            .cmp(&numbers(other))
+            .then_with(|| match (&self.suffix, &other.suffix) {
+                (None, None) => Ordering::Equal,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(_), None) => Ordering::Less,
+                (Some(own), Some(others)) => own.cmp(others),
+            })
+    }
+}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
+        match &self.suffix {
+            Some(suffix) => write!(f, "-{suffix}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The server's version for all who need it. Clones share it.
+///
+/// It is asked for at start, and again at the first need if the server could not be reached then. Once known it stays: a
+/// newer server understands what an older one does.
+#[derive(Clone)]
+pub(crate) struct ServerVersion {
+    known: Arc<OnceLock<Version>>,
+    ask: SharedRead<Result<Version, ApiError>>,
+}
+
+impl ServerVersion {
+    pub(crate) fn new(client: &Client, known: Option<Version>) -> Self {
+        let client = client.clone();
+        let cell = OnceLock::new();
+        if let Some(version) = known {
+            let _ = cell.set(version);
+        }
+        Self {
+            known: Arc::new(cell),
+            ask: SharedRead::new(INTERVAL, move || {
+                let client = client.clone();
+                async move { ask(&client).await }
+            }),
+        }
+    }
+
+    /// The version, if it is known without a call.
+    pub(crate) fn known(&self) -> Option<&Version> {
+        self.known.get()
+    }
+
+    /// The version. Whoever asks when it is not known shares one question.
+    pub(crate) async fn current(&self) -> Result<&Version, CloudError> {
+        if let Some(version) = self.known.get() {
+            return Ok(version);
+        }
+        let version = self.ask.ask().await.map_err(|error| {
+            cloud_error(&error).context("could not learn the version of the CloudStack server")
+        })?;
+        Ok(self.known.get_or_init(|| version))
+    }
+}
+
+/// Asks for the version: of the management servers, which only administrators may; else with the capabilities, which
+/// everybody may. Where both are refused, or tell nothing, an old server is assumed.
+///
+/// # Errors
+///
+/// The keys are no good for either question, or there was no answer.
+pub(crate) async fn ask(client: &Client) -> Result<Version, ApiError> {
+    let refused = match client.management_servers().await {
+        Ok(servers) => match servers.first() {
+            Some(server) => return Ok(read(&server.version)),
+            None => None,
+        },
+        Err(error) if is_refusal(&error) => Some(error),
+        Err(error) => return Err(error),
+    };
+    match client.capabilities().await {
+        Ok(capabilities) => match capabilities.version {
+            Some(version) => Ok(read(&version)),
+            None => {
+                tracing::warn!("The server does not tell its version, taking it for an old one");
+                Ok(Version::OLD)
+            }
+        },
+        Err(error) if is_refusal(&error) => {
+            let is_unauthorized = |error: &ApiError| error.kind == ErrorKind::Unauthorized;
+            if is_unauthorized(&error) && refused.as_ref().is_none_or(is_unauthorized) {
+                return Err(error);
+            }
+            tracing::warn!(
+                err = %error,
+                "These keys may not ask for the server's version, taking it for an old one"
+            );
+            Ok(Version::OLD)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the server did not let the question be asked.
+fn is_refusal(error: &ApiError) -> bool {
+    error.said.is_some()
+        && matches!(
+            error.kind,
+            ErrorKind::Unauthorized | ErrorKind::CommandUnavailable | ErrorKind::Forbidden
+        )
+}
+
+fn read(text: &str) -> Version {
+    Version::parse(text).unwrap_or_else(|error| {
+        tracing::warn!(err = %error, "The server's version cannot be read, taking it for an old one");
+        Version::OLD
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn versions_are_read_as_upstream_reads_them_and_short_ones_padded() {
+        for (text, expected) in [
+            ("4.22.0.0", "4.22.0"),
+            ("4.20.0.0-SNAPSHOT", "4.20.0"),
+            ("4.22.0-SNAPSHOT", "4.22.0-SNAPSHOT"),
+            (" v04.22.01 ", "4.22.1"),
+            ("4.19.1.2+build.7", "4.19.1"),
+            ("4.22", "4.22.0"),
+            ("4", "4.0.0"),
+            ("4.22-SNAPSHOT", "4.22.0-SNAPSHOT"),
+        ] {
+            assert_eq!(Version::parse(text).unwrap().to_string(), expected, "{text}");
+        }
+        for text in [
+            "",
+            "v",
+            "x.y.z",
+            "4..0",
+            "4.22.x",
+            "4.-1.0",
+            "vv4.0.0",
+            "99999999999999999999999.0.0",
+        ] {
+            let error = Version::parse(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("{text:?}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_snapshot_of_three_parts_is_older_than_its_release() {
+        let version = |text| Version::parse(text).unwrap();
+        let change = Version::new(4, 22, 0);
+        for newer in ["4.22.0.0", "4.22.0.0-SNAPSHOT", "4.22.1-SNAPSHOT", "4.23", "5"] {
+            assert!(version(newer) >= change, "{newer}");
+        }
+        for older in ["4.22.0-SNAPSHOT", "4.21.9.9", "4.9.0.0", "3.99"] {
+            assert!(version(older) < change, "{older}");
+        }
+        assert!(Version::OLD < version("0.0.1"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in ".{0,40}") {
+            let _ = Version::parse(&text);
+        }
+
+        #[test]
+        fn numbers_are_compared_as_numbers(a in any::<(u16, u16, u16)>(), b in any::<(u16, u16, u16)>()) {
+            let version = |(major, minor, patch): (u16, u16, u16)| {
+                Version::parse(&format!("{major}.{minor}.{patch}.0")).unwrap()
+            };
+            prop_assert_eq!(version(a).cmp(&version(b)), a.cmp(&b));
+        }
+    }
+}
