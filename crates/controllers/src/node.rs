@@ -140,12 +140,7 @@ impl NodeController {
             heartbeat,
             told: Mutex::default(),
         });
-        let subscriber = Arc::downgrade(&controller);
-        controller.nodes.subscribe(Arc::new(move |change: &Change<Node>| {
-            if let Some(controller) = subscriber.upgrade() {
-                controller.on_node(change);
-            }
-        }));
+        controller.nodes.subscribe_weakly(&controller, Self::on_node);
         controller
     }
 

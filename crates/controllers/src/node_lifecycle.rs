@@ -131,12 +131,7 @@ impl NodeLifecycleController {
             ledger: Mutex::new(Ledger::new(&context.settings, Instant::now())),
             changed: Notify::new(),
         });
-        let subscriber = Arc::downgrade(&controller);
-        controller.nodes.subscribe(Arc::new(move |change: &Change<Node>| {
-            if let Some(controller) = subscriber.upgrade() {
-                controller.on_node(change);
-            }
-        }));
+        controller.nodes.subscribe_weakly(&controller, Self::on_node);
         controller
     }
 

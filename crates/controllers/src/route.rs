@@ -162,12 +162,7 @@ impl RouteController {
             is_stopping: AtomicBool::new(false),
             stop: Notify::new(),
         });
-        let subscriber = Arc::downgrade(&controller);
-        controller.nodes.subscribe(Arc::new(move |change: &Change<Node>| {
-            if let Some(controller) = subscriber.upgrade() {
-                controller.on_node(change);
-            }
-        }));
+        controller.nodes.subscribe_weakly(&controller, Self::on_node);
         controller
     }
 

@@ -198,18 +198,10 @@ impl ServiceController {
             is_stopping: AtomicBool::new(false),
             stop: Notify::new(),
         });
-        let weak = Arc::downgrade(&controller);
-        controller.services.subscribe(Arc::new(move |change| {
-            if let Some(controller) = weak.upgrade() {
-                controller.on_service(change);
-            }
-        }));
-        let weak = Arc::downgrade(&controller);
-        controller.nodes.subscribe(Arc::new(move |change| {
-            if let Some(controller) = weak.upgrade() {
-                controller.on_node(change);
-            }
-        }));
+        controller
+            .services
+            .subscribe_weakly(&controller, Self::on_service);
+        controller.nodes.subscribe_weakly(&controller, Self::on_node);
         controller
     }
 

@@ -203,6 +203,17 @@ impl<T: CacheKey> Cache<T> {
         listeners.push(listener);
     }
 
+    /// [`subscribe`](Self::subscribe) for something that may go away before the cache does, such as a loop: it is told as
+    /// long as it is there.
+    pub fn subscribe_weakly<S: Send + Sync + 'static>(&self, subscriber: &Arc<S>, tell: fn(&S, &Change<T>)) {
+        let subscriber = Arc::downgrade(subscriber);
+        self.subscribe(Arc::new(move |change| {
+            if let Some(subscriber) = subscriber.upgrade() {
+                tell(&subscriber, change);
+            }
+        }));
+    }
+
     /// Stores an object. The same version again is no change; another object of the same name is a deletion and an
     /// addition.
     pub fn apply(&self, object: impl Into<Arc<T>>) {

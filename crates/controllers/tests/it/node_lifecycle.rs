@@ -33,6 +33,21 @@ fn powered_off(cluster: &Cluster, name: &str) {
         .set(name, present(InstanceMetadata::default(), PowerState::Off));
 }
 
+/// A lost Node whose machine is powered off, and the taint on its way to it.
+async fn about_to_taint(name: &str) -> Cluster {
+    let cluster = cluster();
+    powered_off(&cluster, name);
+    cluster.api.faults().inject(
+        Fault::new(Effect::Delay(SECOND))
+            .verb("patch")
+            .resource("nodes")
+            .times(1),
+    );
+    cluster.put(node_of(name, Some("Unknown")));
+    cluster.soon("asked", |c| questions(c, name) == 1).await;
+    cluster
+}
+
 fn questions(cluster: &Cluster, name: &str) -> usize {
     cluster.machines.asked(name, Purpose::Existence).len()
 }
@@ -181,16 +196,7 @@ async fn a_node_that_comes_back_while_the_witnesses_are_asked_for_stays() {
 
 #[tokio::test(start_paused = true)]
 async fn the_shutdown_taint_of_a_node_does_not_reach_its_successor_of_the_same_name() {
-    let cluster = cluster();
-    powered_off(&cluster, "n1");
-    cluster.api.faults().inject(
-        Fault::new(Effect::Delay(SECOND))
-            .verb("patch")
-            .resource("nodes")
-            .times(1),
-    );
-    cluster.put(node_of("n1", Some("Unknown")));
-    cluster.soon("asked", |c| questions(c, "n1") == 1).await;
+    let cluster = about_to_taint("n1").await;
     cluster.api.delete("Node", "", "n1");
     running(&cluster, "n1");
     cluster.put(node_of("n1", Some("Unknown")));
@@ -206,16 +212,7 @@ async fn the_shutdown_taint_of_a_node_does_not_reach_its_successor_of_the_same_n
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_becomes_ready_while_it_is_being_tainted_is_not_tainted() {
-    let cluster = cluster();
-    powered_off(&cluster, "n1");
-    cluster.api.faults().inject(
-        Fault::new(Effect::Delay(SECOND))
-            .verb("patch")
-            .resource("nodes")
-            .times(1),
-    );
-    cluster.put(node_of("n1", Some("Unknown")));
-    cluster.soon("asked", |c| questions(c, "n1") == 1).await;
+    let cluster = about_to_taint("n1").await;
     set_ready(&cluster, "n1", "True");
     cluster.pass(SECOND * 30).await;
     assert_eq!(cluster.taints("n1"), Vec::<String>::new());
@@ -446,16 +443,7 @@ async fn a_node_that_is_ready_again_when_the_answer_comes_stays() {
 
 #[tokio::test(start_paused = true)]
 async fn a_taint_that_somebody_adds_meanwhile_is_kept() {
-    let cluster = cluster();
-    powered_off(&cluster, "n1");
-    cluster.api.faults().inject(
-        Fault::new(Effect::Delay(SECOND))
-            .verb("patch")
-            .resource("nodes")
-            .times(1),
-    );
-    cluster.put(node_of("n1", Some("Unknown")));
-    cluster.soon("asked", |c| questions(c, "n1") == 1).await;
+    let cluster = about_to_taint("n1").await;
     cluster.edit("n1", |node| {
         node["spec"]["taints"] = json!([{"key": "late", "effect": "NoExecute"}]);
     });
