@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bowline_cloud_http::{CancellationToken, CloudHttpConfig, GateClosed, Metrics, RequestGate};
@@ -46,11 +47,26 @@ pub enum Calls {
 }
 
 type Cause = Box<dyn Error + Send + Sync>;
-type Constructor = fn(&Site, &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause>;
+type Built = Result<Arc<dyn CloudProvider>, Cause>;
 
-/// Why there is no provider.
+/// How a provider is built.
+#[derive(Clone, Copy)]
+enum Constructor {
+    /// Without a call.
+    Silent(fn(&Site, &CloudConfig) -> Built),
+    /// After questions to the cloud that decide whether there is to be a start.
+    #[cfg_attr(
+        not(feature = "cloudstack"),
+        expect(dead_code, reason = "no other cloud asks")
+    )]
+    Asking(for<'a> fn(&'a Site, &'a CloudConfig) -> Pin<Box<dyn Future<Output = Built> + Send + 'a>>),
+}
+
+/// Why there is no provider. The texts are what the framework's own managers end with.
 #[derive(Debug)]
 pub enum ProviderError {
+    /// `external`, which stands for "not here" in the flags of other components.
+    Nil,
     /// No provider of this name is built in.
     Unknown(String),
     /// The file of `--cloud-config` cannot be read.
@@ -73,22 +89,23 @@ pub enum ProviderError {
 
 impl std::fmt::Display for ProviderError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const FAILED: &str = "Cloud provider could not be initialized";
+        let known = names().collect::<Vec<&str>>().join(", ");
         match self {
-            Self::Unknown(name) => {
-                let known: Vec<&str> = names().collect();
-                write!(
-                    f,
-                    "unknown cloud provider {name:?}; built in: {}",
-                    known.join(", ")
-                )
-            }
+            Self::Nil => write!(
+                f,
+                "Cloud provider is nil: {NOT_HERE:?} names no cloud; built in: {known}"
+            ),
+            Self::Unknown(name) => write!(f, "{FAILED}: unknown cloud provider {name:?}; built in: {known}"),
             Self::Config { path, source } => {
-                write!(f, "couldn't open cloud provider configuration {path}: {source}")
+                write!(f, "Couldn't open cloud provider configuration {path}: {source}")
             }
-            Self::Init { name, source } => write!(f, "could not init cloud provider {name:?}: {source}"),
+            Self::Init { name, source } => {
+                write!(f, "{FAILED}: could not init cloud provider {name:?}: {source}")
+            }
             Self::NoClusterId(name) => write!(
                 f,
-                "no ClusterID found: cloud provider {name:?} does not mark what belongs to a cluster; \
+                "{FAILED}: no ClusterID found: cloud provider {name:?} does not mark what belongs to a cluster; \
                  --allow-untagged-cloud runs it all the same"
             ),
         }
@@ -100,7 +117,7 @@ impl Error for ProviderError {
         match self {
             Self::Config { source, .. } => Some(source),
             Self::Init { source, .. } => Some(&**source),
-            Self::Unknown(_) | Self::NoClusterId(_) => None,
+            Self::Nil | Self::Unknown(_) | Self::NoClusterId(_) => None,
         }
     }
 }
@@ -109,14 +126,19 @@ impl Error for ProviderError {
 fn registry() -> &'static [(&'static str, Constructor)] {
     &[
         #[cfg(feature = "cloudscale")]
-        ("cloudscale", cloudscale),
+        ("cloudscale", Constructor::Silent(cloudscale)),
+        #[cfg(feature = "cloudstack")]
+        ("external-cloudstack", Constructor::Asking(cloudstack)),
         #[cfg(feature = "paper")]
-        ("paper", paper),
+        ("paper", Constructor::Silent(paper)),
         #[cfg(feature = "phoenixnap")]
-        ("phoenixnap", phoenixnap),
+        ("phoenixnap", Constructor::Silent(phoenixnap)),
     ]
 }
 // guide: end
+
+/// What `--cloud-provider` says in the other components of a cluster whose cloud has a manager of its own.
+const NOT_HERE: &str = "external";
 
 /// The names of the providers that are built in.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -128,11 +150,22 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 ///
 /// There is no such provider, or it cannot be built as it is configured.
-pub fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn CloudProvider>, ProviderError> {
+///
+/// # Cancellation
+///
+/// May be dropped at any await: nothing is left behind.
+pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn CloudProvider>, ProviderError> {
+    if options.name == NOT_HERE {
+        return Err(ProviderError::Nil);
+    }
+    // A Helm chart of phoenixNAP's writes it with capitals; every other name is taken to the letter, as upstream does.
+    let wanted = match options.name.as_str() {
+        name if name.eq_ignore_ascii_case("phoenixnap") => "phoenixnap",
+        name => name,
+    };
     let (name, constructor) = registry()
         .iter()
-        // A Helm chart of phoenixNAP's writes it with capitals.
-        .find(|(name, _)| name.eq_ignore_ascii_case(&options.name))
+        .find(|(name, _)| *name == wanted)
         .ok_or_else(|| ProviderError::Unknown(options.name.clone()))?;
     let unnamed = (*name == "phoenixnap")
         .then(|| site.environment.value(CCM_SECRET))
@@ -155,7 +188,11 @@ pub fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn CloudProv
             }
         }
     };
-    let provider = constructor(site, &config).map_err(|source| ProviderError::Init {
+    let built = match constructor {
+        Constructor::Silent(constructor) => constructor(site, &config),
+        Constructor::Asking(constructor) => constructor(site, &config).await,
+    };
+    let provider = built.map_err(|source| ProviderError::Init {
         name: (*name).to_owned(),
         source,
     })?;
@@ -186,6 +223,16 @@ impl Site {
     }
 }
 
+/// The same for questions at start, which come before any leadership.
+#[cfg(feature = "cloudstack")]
+fn of_questions(of_work: &CloudHttpConfig) -> CloudHttpConfig {
+    CloudHttpConfig {
+        gate: Arc::new(bowline_cloud_http::OpenGate),
+        reads_only: true,
+        ..of_work.clone()
+    }
+}
+
 /// The manager's gate in the form that the HTTP stack of clouds asks for.
 fn gate(gate: Arc<FencingGate>) -> Arc<dyn RequestGate> {
     Arc::new(move || {
@@ -200,7 +247,7 @@ fn gate(gate: Arc<FencingGate>) -> Arc<dyn RequestGate> {
 }
 
 #[cfg(feature = "cloudscale")]
-fn cloudscale(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause> {
+fn cloudscale(site: &Site, config: &CloudConfig) -> Built {
     use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
     use bowline_cloudscale::{Cloudscale, PROVIDER_NAME};
 
@@ -214,9 +261,34 @@ fn cloudscale(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider
     Ok(Arc::new(provider))
 }
 
+#[cfg(feature = "cloudstack")]
+fn cloudstack<'a>(
+    site: &'a Site,
+    config: &'a CloudConfig,
+) -> Pin<Box<dyn Future<Output = Built> + Send + 'a>> {
+    use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
+    use bowline_cloudstack::{CloudStack, Introduction, Options, PROVIDER_NAME};
+
+    Box::pin(async move {
+        let options = Options::read(config)?;
+        options.log();
+        let mut sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
+        let mut http = site.http(PROVIDER_NAME);
+        options.configure(&mut http, &mut sockets);
+        let transport = Transport::sockets(&sockets)?;
+        let clock: bowline_cloudstack::WallClock = Arc::new(jiff::Timestamp::now);
+        let asking = CloudHttp::new(of_questions(&http), transport.clone());
+        let introduction = Introduction::ask(asking, &options, Arc::clone(&clock)).await?;
+        let keys = Options::credentials_file(config)?;
+        let http = CloudHttp::new(http, transport);
+        let provider = CloudStack::new(http, &options, keys, introduction, clock);
+        Ok(Arc::new(provider) as Arc<dyn CloudProvider>)
+    })
+}
+
 // guide: constructor
 #[cfg(feature = "paper")]
-fn paper(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause> {
+fn paper(site: &Site, config: &CloudConfig) -> Built {
     use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
     use bowline_paper::{PROVIDER_NAME, Paper};
 
@@ -228,7 +300,7 @@ fn paper(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Ca
 // guide: end
 
 #[cfg(feature = "phoenixnap")]
-fn phoenixnap(site: &Site, config: &CloudConfig) -> Result<Arc<dyn CloudProvider>, Cause> {
+fn phoenixnap(site: &Site, config: &CloudConfig) -> Built {
     use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
     use bowline_phoenixnap::{Given, Options, PROVIDER_NAME, PhoenixNap};
 
@@ -272,27 +344,41 @@ mod tests {
         }
     }
 
-    fn error(options: &ProviderOptions, site: &Site) -> String {
-        build(options, site).err().unwrap().to_string()
+    /// The text without what all of them begin with.
+    async fn error(options: &ProviderOptions, site: &Site) -> String {
+        let text = build(options, site).await.err().unwrap().to_string();
+        match text.strip_prefix("Cloud provider could not be initialized: ") {
+            Some(rest) => rest.to_owned(),
+            None => text,
+        }
     }
 
-    #[test]
-    fn an_unknown_name_is_refused_with_the_known_ones() {
-        let text = error(&options("nimbus", true), &site(&[]));
-        assert!(text.starts_with("unknown cloud provider \"nimbus\""), "{text}");
+    #[tokio::test]
+    async fn an_unknown_name_is_refused_with_the_known_ones() {
+        for name in ["nimbus", "cloudstack", "External-CloudStack", "Cloudscale", ""] {
+            let text = error(&options(name, true), &site(&[])).await;
+            let expected = format!("unknown cloud provider {name:?}; built in: ");
+            assert!(text.starts_with(&expected), "{text}");
+        }
+        let text = error(&options("external", true), &site(&[])).await;
+        assert!(text.starts_with("Cloud provider is nil"), "{text}");
     }
 
     #[cfg(feature = "cloudscale")]
     #[tokio::test]
     async fn cloudscale_needs_a_token_and_the_word_that_no_cluster_id_is_fine() {
         assert_eq!(
-            error(&options("cloudscale", true), &site(&[])),
+            error(&options("cloudscale", true), &site(&[])).await,
             "could not init cloud provider \"cloudscale\": no CLOUDSCALE_ACCESS_TOKEN configured"
         );
         let site = site(&[("CLOUDSCALE_ACCESS_TOKEN", "secret")]);
-        assert!(error(&options("cloudscale", false), &site).starts_with("no ClusterID found"));
+        assert!(
+            error(&options("cloudscale", false), &site)
+                .await
+                .starts_with("no ClusterID found")
+        );
         assert_eq!(
-            build(&options("cloudscale", true), &site).unwrap().name(),
+            build(&options("cloudscale", true), &site).await.unwrap().name(),
             "cloudscale"
         );
     }
@@ -301,28 +387,34 @@ mod tests {
     #[tokio::test]
     async fn paper_needs_to_know_where_its_api_is_and_marks_what_it_makes() {
         assert_eq!(
-            error(&options("paper", false), &site(&[])),
+            error(&options("paper", false), &site(&[])).await,
             "could not init cloud provider \"paper\": PAPER_API_URL is not set"
         );
         let site = site(&[("PAPER_API_URL", "http://127.0.0.1:1"), ("PAPER_TOKEN", "secret")]);
-        assert_eq!(build(&options("paper", false), &site).unwrap().name(), "paper");
+        assert_eq!(
+            build(&options("paper", false), &site).await.unwrap().name(),
+            "paper"
+        );
     }
 
     #[cfg(feature = "phoenixnap")]
     #[tokio::test]
     async fn phoenixnap_needs_credentials_and_its_name_may_have_capitals() {
         assert_eq!(
-            error(&options("phoenixnap", false), &site(&[])),
+            error(&options("phoenixnap", false), &site(&[])).await,
             "could not init cloud provider \"phoenixnap\": --cloud-config is required, unless both PNAP_CLIENT_ID and \
              PNAP_CLIENT_SECRET are in the environment"
         );
         let mut site = site(&[("PNAP_CLIENT_ID", "id"), ("PNAP_CLIENT_SECRET", "secret")]);
         for name in ["phoenixnap", "PhoenixNAP"] {
-            assert_eq!(build(&options(name, false), &site).unwrap().name(), "phoenixnap");
+            assert_eq!(
+                build(&options(name, false), &site).await.unwrap().name(),
+                "phoenixnap"
+            );
         }
         site.base_url = Some("sim.test".to_owned());
         assert_eq!(
-            error(&options("phoenixnap", false), &site),
+            error(&options("phoenixnap", false), &site).await,
             "could not init cloud provider \"phoenixnap\": `base-url` is not an absolute URL of http or https: \
              relative URL without a base"
         );
@@ -332,23 +424,50 @@ mod tests {
     #[tokio::test]
     async fn phoenixnap_takes_its_file_from_the_variable_of_its_guide_if_the_flag_is_not_given() {
         let site = site(&[("CCM_SECRET", "/nonexistent/cloud-sa.json")]);
-        let text = error(&options("phoenixnap", false), &site);
+        let text = error(&options("phoenixnap", false), &site).await;
         assert!(
-            text.starts_with("couldn't open cloud provider configuration /nonexistent/cloud-sa.json: "),
+            text.starts_with("Couldn't open cloud provider configuration /nonexistent/cloud-sa.json: "),
             "{text}"
         );
         let mut given = options("phoenixnap", false);
         given.config = Some("/nonexistent/given.json".into());
-        assert!(error(&given, &site).contains("/nonexistent/given.json"));
+        assert!(error(&given, &site).await.contains("/nonexistent/given.json"));
     }
 
-    #[test]
-    fn a_config_file_that_cannot_be_read_is_named() {
+    #[cfg(feature = "cloudstack")]
+    #[tokio::test]
+    async fn cloudstack_needs_a_file_with_its_three_keys() {
+        let mut options = options("external-cloudstack", false);
+        let nothing_given =
+            "could not init cloud provider \"external-cloudstack\": no cloud provider config given";
+        assert!(error(&options, &site(&[])).await.starts_with(nothing_given));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cloud-config");
+        options.config = Some(path.clone());
+        for (text, expected) in [
+            (
+                "[Global]\napi-url = http://127.0.0.1:1\napi-key = k\n",
+                nothing_given,
+            ),
+            (
+                "[Global]\nretries = 3\n",
+                "could not init cloud provider \"external-cloudstack\": could not parse cloud provider config: can't \
+                 store data at section \"Global\", variable \"retries\" (line 2)",
+            ),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let text = error(&options, &site(&[])).await;
+            assert!(text.starts_with(expected), "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_config_file_that_cannot_be_read_is_named() {
         let mut options = options(names().next().unwrap(), true);
         options.config = Some("/nonexistent/cloud.conf".into());
-        let text = error(&options, &site(&[]));
+        let text = error(&options, &site(&[])).await;
         assert!(
-            text.starts_with("couldn't open cloud provider configuration /nonexistent/cloud.conf: "),
+            text.starts_with("Couldn't open cloud provider configuration /nonexistent/cloud.conf: "),
             "{text}"
         );
     }

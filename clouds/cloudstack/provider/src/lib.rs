@@ -14,6 +14,7 @@ pub mod provider_id;
 mod start;
 mod version;
 
+pub use bowline_cloudstack_client::WallClock;
 pub use ini::SyntaxError;
 pub use options::{FileError, Options, OptionsError, Setting};
 pub use provider::CloudStack;

@@ -76,7 +76,8 @@ pub async fn plan_reports(
         seed: surroundings.seed,
     };
     let provider = providers::build(&options.provider, &site)
-        .map_err(|error| format!("Cloud provider could not be initialized: {error}"))?;
+        .await
+        .map_err(|error| error.to_string())?;
     let Some(load_balancer) = provider.load_balancer() else {
         return Err(format!(
             "cloud provider {:?} has no load balancers",

@@ -182,9 +182,13 @@ async fn start(
         base_url: options.provider.base_url.clone(),
         seed: surroundings.seed,
     };
-    let provider = providers::build(&options.provider, &site)
-        .map_err(|error| format!("Cloud provider could not be initialized: {error}"))
-        .map_err(fatal(exit::FATAL))?;
+    let provider = tokio::select! {
+        biased;
+        () = stop.cancelled() => return Ok(exit::SUCCESS),
+        provider = providers::build(&options.provider, &site) => provider,
+    }
+    .map_err(|error| error.to_string())
+    .map_err(fatal(exit::FATAL))?;
     options
         .manager
         .check(&*provider)
