@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
-use bowline_cloud_provider::{CloudProvider, DynLoadBalancer, InstancesV2};
+use bowline_cloud_provider::{CloudProvider, DynLoadBalancer, InstancesV2, erase};
 use bowline_cloudstack_client::{Client, Keys, Project, WallClock};
 
+use crate::balancers::Balancers;
 use crate::instances::VirtualMachines;
 use crate::machines::Machines;
+use crate::observe::reads::Reads;
 use crate::options::Options;
 use crate::provider_id::PROVIDER_NAME;
 use crate::start::Introduction;
@@ -16,6 +18,7 @@ use crate::version::ServerVersion;
 /// The Apache CloudStack provider.
 pub struct CloudStack {
     virtual_machines: Arc<VirtualMachines>,
+    balancers: Arc<dyn DynLoadBalancer>,
 }
 
 impl CloudStack {
@@ -35,8 +38,12 @@ impl CloudStack {
         let client = Client::new(http, &settings, keys, clock);
         let machines = Arc::new(Machines::new(&client));
         let version = options.version.clone().or(introduction.version);
-        let _version = ServerVersion::new(&client, version);
+        let version = ServerVersion::new(&client, version);
         Self {
+            balancers: erase(Arc::new(Balancers {
+                reads: Reads::new(&client, Arc::clone(&machines), version),
+                client,
+            })),
             virtual_machines: Arc::new(VirtualMachines::new(machines, options.region.clone())),
         }
     }
@@ -56,6 +63,6 @@ impl CloudProvider for CloudStack {
     }
 
     fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
-        None
+        Some(Arc::clone(&self.balancers))
     }
 }

@@ -142,11 +142,6 @@ impl ServerVersion {
         }
     }
 
-    /// The version, if it is known without a call.
-    pub(crate) fn known(&self) -> Option<&Version> {
-        self.known.get()
-    }
-
     /// The version. Whoever asks when it is not known shares one question.
     pub(crate) async fn current(&self) -> Result<&Version, CloudError> {
         if let Some(version) = self.known.get() {

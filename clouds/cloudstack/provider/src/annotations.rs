@@ -1,0 +1,92 @@
+//! The annotations of a Service: what they are called, what they mean, how they are read.
+
+use bowline_cloud_provider::{AnnotationSpec, Service, facts};
+
+mod table;
+
+pub use table::annotation_table;
+pub(crate) use table::*;
+
+/// The value, or the default if the key is absent. A value that is there and empty is empty.
+pub(crate) fn text<'a>(service: &'a Service, spec: &AnnotationSpec) -> &'a str {
+    facts::annotation(service, spec.key).unwrap_or(spec.default)
+}
+
+/// Exactly `true` and `false` count; everything else means the default.
+pub(crate) fn flag(service: &Service, spec: &AnnotationSpec) -> bool {
+    match facts::annotation(service, spec.key) {
+        Some("true") => true,
+        Some("false") => false,
+        _ => spec.default == "true",
+    }
+}
+
+/// A value of a flag that is neither of the two words, and so has no effect.
+pub(crate) fn misread_flag<'a>(service: &'a Service, spec: &AnnotationSpec) -> Option<&'a str> {
+    facts::annotation(service, spec.key).filter(|text| !matches!(*text, "true" | "false"))
+}
+
+/// Keys that look like one of ours and are none.
+pub(crate) fn unknown_keys(service: &Service) -> Vec<&str> {
+    let annotations = service.metadata.annotations.iter().flatten();
+    annotations
+        .map(|(key, _)| key.as_str())
+        .filter(|key| key.starts_with(PREFIX) && annotation_table().iter().all(|spec| spec.key != *key))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn service(annotations: &[(&str, &str)]) -> Service {
+        let annotations: BTreeMap<String, String> = annotations
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let mut service = Service::default();
+        service.metadata.annotations = Some(annotations);
+        service
+    }
+
+    #[test]
+    fn only_the_exact_words_switch_the_proxy_protocol() {
+        for (value, expected) in [
+            ("true", true),
+            ("false", false),
+            ("True", false),
+            ("1", false),
+            ("enabled", false),
+            ("", false),
+        ] {
+            let service = service(&[(PROXY_PROTOCOL.key, value)]);
+            assert_eq!(flag(&service, &PROXY_PROTOCOL), expected, "{value:?}");
+            let is_word = matches!(value, "true" | "false");
+            assert_eq!(
+                misread_flag(&service, &PROXY_PROTOCOL).is_none(),
+                is_word,
+                "{value:?}"
+            );
+        }
+        assert!(!flag(&Service::default(), &PROXY_PROTOCOL));
+    }
+
+    #[test]
+    fn a_value_that_is_there_and_empty_is_no_default() {
+        assert_eq!(text(&Service::default(), &SOURCE_CIDRS), "0.0.0.0/0");
+        assert_eq!(text(&service(&[(SOURCE_CIDRS.key, "")]), &SOURCE_CIDRS), "");
+    }
+
+    #[test]
+    fn a_misspelt_key_is_noticed_and_keys_of_others_are_not() {
+        let misspelt = "service.beta.kubernetes.io/cloudstack-load-balancer-proxy";
+        let service = service(&[
+            (misspelt, "true"),
+            (PROXY_PROTOCOL.key, "true"),
+            ("service.beta.kubernetes.io/aws-load-balancer-type", "nlb"),
+        ]);
+        assert_eq!(unknown_keys(&service), [misspelt]);
+    }
+}

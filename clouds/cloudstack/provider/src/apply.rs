@@ -1,0 +1,244 @@
+//! Makes the writes: each is one command, which starts a job.
+
+use std::collections::BTreeSet;
+
+use bowline_cloud_provider::CloudError;
+use bowline_cloudstack_client::{
+    ApiError, Association, Client, Deleted, ErrorKind, JobId, NewFirewallRule, NewLoadBalancerRule,
+    NewNetworkAcl, NewPublicIp, RuleChange as Change, Started, VirtualMachineId,
+};
+use tokio::time::Instant;
+
+use crate::error::cloud_error;
+use crate::intent::Algorithm;
+use crate::names::Protocol;
+use crate::observe::reads::members_of;
+use crate::observe::{Failure, Observed, Pending};
+use crate::step::{CloudStep, RuleChange};
+
+/// What the answer to a write told.
+#[derive(Debug)]
+pub(crate) enum Learned {
+    /// A job is under way.
+    Started(Pending),
+    /// What was to go is gone.
+    Gone,
+    /// The address is not free any more.
+    Taken,
+    /// The rule has other members than was thought.
+    Members(BTreeSet<String>),
+    /// It failed. Data and no error, because the rest has to be brought to a good end first.
+    Failed(Failure),
+}
+
+/// Makes writes for one reconcile.
+pub(crate) struct Writer<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) observed: &'a Observed,
+}
+
+/// A command that was taken.
+enum Taken {
+    Job(JobId, Option<String>),
+    AlreadyGone,
+}
+
+impl<Id: AsRef<str>> From<Started<Id>> for Taken {
+    fn from(started: Started<Id>) -> Self {
+        Self::Job(started.job, started.id.map(|id| id.as_ref().to_owned()))
+    }
+}
+
+impl From<JobId> for Taken {
+    fn from(job: JobId) -> Self {
+        Self::Job(job, None)
+    }
+}
+
+impl From<Deleted> for Taken {
+    fn from(deleted: Deleted) -> Self {
+        match deleted {
+            Deleted::Started(job) => Self::Job(job, None),
+            Deleted::AlreadyGone => Self::AlreadyGone,
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Makes one write. Fails only if nothing was sent, because this process may not write now.
+    pub(crate) async fn apply(&self, step: &CloudStep) -> Result<Learned, CloudError> {
+        let since = Instant::now();
+        let error = match self.send(step).await {
+            Ok(Taken::Job(job, id)) => {
+                return Ok(Learned::Started(Pending {
+                    job: job.as_str().to_owned(),
+                    step: step.clone(),
+                    id,
+                    since,
+                }));
+            }
+            Ok(Taken::AlreadyGone) => return Ok(Learned::Gone),
+            Err(error) => error,
+        };
+        match (error.kind, step) {
+            (ErrorKind::GateClosed | ErrorKind::Cancelled, _) => Err(cloud_error(&error)),
+            (
+                _,
+                CloudStep::Associate {
+                    address: Some(address),
+                    ..
+                },
+            ) if is_definite(&error) && !self.observed.looked_up.contains_key(&address.ip) => {
+                // Somebody was faster, or nobody can have it.
+                let now = self.client.public_ip_address(&address.id.as_str().into()).await;
+                Ok(match now {
+                    Ok(Some(_)) => Learned::Taken,
+                    _ => failed(step, &error),
+                })
+            }
+            (
+                ErrorKind::Invalid,
+                CloudStep::Rule {
+                    change: RuleChange::Assign { rule, .. } | RuleChange::Unassign { rule, .. },
+                    ..
+                },
+            ) => Ok(self.other_members(step, rule, &error).await),
+            _ => Ok(failed(step, &error)),
+        }
+    }
+
+    /// A rule may have got the members from somebody else; then the difference is another one.
+    pub(crate) async fn other_members(&self, step: &CloudStep, rule: &str, error: &ApiError) -> Learned {
+        match members_of(self.client, rule).await {
+            Ok(members) if self.observed.members.get(rule) != Some(&members) => Learned::Members(members),
+            _ => failed(step, error),
+        }
+    }
+
+    async fn send(&self, step: &CloudStep) -> Result<Taken, ApiError> {
+        let client = self.client;
+        Ok(match step {
+            CloudStep::Associate { address, to } => {
+                let new = NewPublicIp {
+                    to: match &to.vpc {
+                        Some(vpc) => Association::Vpc(vpc.as_str().into()),
+                        None => Association::Network(to.network.as_str().into()),
+                    },
+                    address: address.as_ref().map(|address| address.ip.clone()),
+                };
+                client.associate_ip_address(&new).await?.into()
+            }
+            CloudStep::Release { address, .. } => client
+                .disassociate_ip_address(&address.id.as_str().into())
+                .await?
+                .into(),
+            CloudStep::Rule { port, change } => self.send_rule(&port.address.id, change).await?,
+            CloudStep::OpenFirewall {
+                address,
+                opening,
+                sources,
+            } => {
+                let new = NewFirewallRule {
+                    public_ip: address.id.as_str().into(),
+                    protocol: opening.protocol.as_str().to_owned(),
+                    port: opening.port,
+                    cidrs: sources.clone(),
+                };
+                client.create_firewall_rule(&new).await?.into()
+            }
+            CloudStep::CloseFirewall { rule, .. } => {
+                client.delete_firewall_rule(&rule.as_str().into()).await?.into()
+            }
+            CloudStep::OpenAcl {
+                list,
+                network,
+                opening,
+                sources,
+            } => {
+                let new = NewNetworkAcl {
+                    list: list.id.as_str().into(),
+                    network: network.as_str().into(),
+                    protocol: opening.protocol.as_str().to_owned(),
+                    port: opening.port,
+                    cidrs: sources.clone(),
+                };
+                client.create_network_acl(&new).await?.into()
+            }
+            CloudStep::CloseAcl { item, .. } => {
+                client.delete_network_acl(&item.as_str().into()).await?.into()
+            }
+        })
+    }
+
+    async fn send_rule(&self, address: &str, change: &RuleChange) -> Result<Taken, ApiError> {
+        let client = self.client;
+        Ok(match change {
+            RuleChange::Create(new) => {
+                let new = NewLoadBalancerRule {
+                    name: new.name.clone(),
+                    algorithm: algorithm(new.algorithm),
+                    protocol: protocol(new.protocol),
+                    public_ip: address.into(),
+                    public_port: new.public_port,
+                    private_port: new.private_port,
+                    network: new.network.as_str().into(),
+                    cidrs: new.cidrs.clone(),
+                };
+                client.create_load_balancer_rule(&new).await?.into()
+            }
+            RuleChange::Update { rule, to, .. } => {
+                let change = Change {
+                    algorithm: Some(algorithm(to.algorithm)),
+                    protocol: Some(protocol(to.protocol)),
+                    cidrs: to.cidrs.clone(),
+                    name: to.name.clone(),
+                };
+                client
+                    .update_load_balancer_rule(&rule.as_str().into(), &change)
+                    .await?
+                    .into()
+            }
+            RuleChange::Delete { rule, .. } => client
+                .delete_load_balancer_rule(&rule.as_str().into())
+                .await?
+                .into(),
+            RuleChange::Assign { rule, machines, .. } => client
+                .assign_to_load_balancer_rule(&rule.as_str().into(), &ids(machines))
+                .await?
+                .into(),
+            RuleChange::Unassign { rule, machines, .. } => client
+                .remove_from_load_balancer_rule(&rule.as_str().into(), &ids(machines))
+                .await?
+                .into(),
+        })
+    }
+}
+
+fn ids(machines: &[String]) -> Vec<VirtualMachineId> {
+    machines.iter().map(|id| id.as_str().into()).collect()
+}
+
+fn algorithm(algorithm: Algorithm) -> bowline_cloudstack_client::Algorithm {
+    algorithm.as_str().to_owned().into()
+}
+
+fn protocol(protocol: Protocol) -> bowline_cloudstack_client::RuleProtocol {
+    protocol.as_str().to_owned().into()
+}
+
+/// Whether it is the API itself that says that a write failed.
+pub(crate) fn is_definite(error: &ApiError) -> bool {
+    error.said.is_some()
+}
+
+/// A failed write.
+pub(crate) fn failed(step: &CloudStep, error: &ApiError) -> Learned {
+    let told = cloud_error(error);
+    Learned::Failed(Failure {
+        error: match step.failure_prefix() {
+            Some(prefix) => told.context(prefix),
+            None => told,
+        },
+        is_definite: is_definite(error),
+    })
+}

@@ -1,0 +1,73 @@
+//! Load balancer rules as the service loop wants them.
+
+use bowline_cloud_provider::{CloudError, LoadBalancer, LoadBalancerPlan, NodeSet, Reconciler, ServiceFacts};
+use bowline_cloudstack_client::Client;
+use bowline_plan::Refusal;
+
+use crate::apply::{Learned, Writer};
+use crate::intent::{self, Intent};
+use crate::observe::Observed;
+use crate::observe::reads::Reads;
+use crate::step::CloudStep;
+use crate::{learn, names, planning};
+
+/// The load balancers of an account or project.
+pub(crate) struct Balancers {
+    pub(crate) client: Client,
+    pub(crate) reads: Reads,
+}
+
+impl Reconciler for Balancers {
+    type Facts = ServiceFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Step = CloudStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        intent::read(facts)
+    }
+
+    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+        match seen {
+            None => self.reads.all(intent, None).await,
+            Some(seen) => self.reads.again(intent, seen).await,
+        }
+    }
+
+    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+        planning::plan(intent, observed)
+    }
+
+    async fn apply(
+        &self,
+        _intent: &Intent,
+        observed: &Observed,
+        step: &CloudStep,
+    ) -> Result<Learned, CloudError> {
+        let writer = Writer {
+            client: &self.client,
+            observed,
+        };
+        writer.apply(step).await
+    }
+
+    fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {
+        learn::learn(observed, step, learned);
+    }
+
+    fn predict(&self, observed: &mut Observed, step: &CloudStep) {
+        learn::predict(observed, step);
+    }
+}
+
+impl LoadBalancer for Balancers {
+    /// The rules check no health, and upstream's framework of this cloud left out Nodes that are not ready.
+    fn node_set(&self) -> NodeSet {
+        NodeSet::Ready
+    }
+
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        names::balancer(facts.service.metadata.uid.as_deref().unwrap_or_default())
+    }
+}

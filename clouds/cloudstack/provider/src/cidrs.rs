@@ -1,0 +1,180 @@
+//! Sets of networks in CIDR notation, as rules, firewalls and ACLs hold them.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use ipnet::{IpNet, Ipv4Net};
+
+/// A set of networks: order, spelling and repetition do not count.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) struct Cidrs {
+    networks: BTreeSet<IpNet>,
+    /// What could not be read; it differs from everything but itself.
+    strange: BTreeSet<String>,
+}
+
+impl Cidrs {
+    /// Reads a list as the API writes it: separated by blanks after a rule was made, by commas after it was changed.
+    pub(crate) fn parse(text: &str) -> Self {
+        text.split([',', ' ', '\t', '\n'])
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .collect()
+    }
+
+    /// Whether everybody may connect: no network at all, or all of IPv4.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.strange.is_empty()
+            && (self.networks.is_empty() || self.networks.iter().eq([&IpNet::V4(Ipv4Net::default())]))
+    }
+
+    /// Whether both mean the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self == other || (self.is_everything() && other.is_everything())
+    }
+
+    /// Whether a network is in both.
+    pub(crate) fn shares_with(&self, other: &Self) -> bool {
+        let (ours, theirs) = (self.explicit(), other.explicit());
+        !ours.is_disjoint(&theirs) || !self.strange.is_disjoint(&other.strange)
+    }
+
+    /// The networks, with "no restriction" written out.
+    fn explicit(&self) -> BTreeSet<IpNet> {
+        if self.is_everything() {
+            BTreeSet::from([IpNet::V4(Ipv4Net::default())])
+        } else {
+            self.networks.clone()
+        }
+    }
+
+    /// Other networks that hold the same addresses, none of them one of these or of `taken`. Single addresses cannot be
+    /// divided and are left out.
+    pub(crate) fn divided<'a>(&self, taken: impl IntoIterator<Item = &'a Self>) -> Vec<IpNet> {
+        let own = self.explicit();
+        let mut avoided = own.clone();
+        for networks in taken {
+            avoided.extend(networks.explicit());
+        }
+        let mut parts = BTreeSet::new();
+        for network in &own {
+            divide(*network, &avoided, &mut parts);
+        }
+        parts.into_iter().collect()
+    }
+
+    /// Whether these networks are none of `whole`'s and hold the same addresses as its divisible ones: then they were
+    /// made to stand in for them.
+    pub(crate) fn stands_in_for(&self, whole: &Self) -> bool {
+        let divisible: Vec<IpNet> = whole.explicit().into_iter().filter(is_divisible).collect();
+        let own: Vec<IpNet> = self.explicit().into_iter().collect();
+        !divisible.is_empty()
+            && self.strange.is_empty()
+            && !self.shares_with(whole)
+            && IpNet::aggregate(&own) == IpNet::aggregate(&divisible)
+    }
+}
+
+impl<T: AsRef<str>> FromIterator<T> for Cidrs {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let mut all = Self::default();
+        for item in items {
+            let item = item.as_ref();
+            let network = item
+                .parse::<IpNet>()
+                .ok()
+                .or_else(|| item.parse::<IpAddr>().ok().map(IpNet::from));
+            match network {
+                Some(network) => all.networks.insert(network.trunc()),
+                None => all.strange.insert(item.to_owned()),
+            };
+        }
+        all
+    }
+}
+
+fn is_divisible(network: &IpNet) -> bool {
+    network.prefix_len() < network.max_prefix_len()
+}
+
+fn divide(network: IpNet, avoided: &BTreeSet<IpNet>, parts: &mut BTreeSet<IpNet>) {
+    let Ok(halves) = network.subnets(network.prefix_len() + 1) else {
+        return; // a single address
+    };
+    if !is_divisible(&network) {
+        return;
+    }
+    for half in halves {
+        if avoided.contains(&half) {
+            divide(half, avoided, parts);
+        } else {
+            parts.insert(half);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn networks(text: &str) -> Cidrs {
+        Cidrs::parse(text)
+    }
+
+    #[test]
+    fn order_spelling_and_separators_do_not_count() {
+        let one = networks("10.0.0.0/8 192.168.1.7/24");
+        assert!(one.is_same(&networks("192.168.1.0/24,10.1.2.3/8 , 10.0.0.0/8")));
+        assert!(!one.is_same(&networks("10.0.0.0/8")));
+        assert!(networks("192.0.2.1").is_same(&networks("192.0.2.1/32")));
+        assert!(!networks("nonsense").is_same(&networks("")));
+    }
+
+    #[test]
+    fn absent_empty_and_everything_are_the_same() {
+        assert!(networks("").is_same(&networks("0.0.0.0/0")));
+        assert!(networks("0.0.0.0/0").is_everything());
+        assert!(!networks("0.0.0.0/0 ::/0").is_everything());
+        assert!(!networks("").is_same(&networks("10.0.0.0/8")));
+    }
+
+    #[test]
+    fn what_stands_in_holds_the_same_addresses_in_other_networks() {
+        let wanted = networks("0.0.0.0/0");
+        let parts: Vec<String> = wanted
+            .divided([&networks("0.0.0.0/0")])
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(parts, ["0.0.0.0/1", "128.0.0.0/1"]);
+        // A half that is taken is divided once more.
+        let parts: Vec<String> = wanted
+            .divided([&networks("0.0.0.0/1")])
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(parts, ["0.0.0.0/2", "64.0.0.0/2", "128.0.0.0/1"]);
+        for (wanted, taken) in [
+            ("10.0.0.0/8,192.0.2.0/24", "10.0.0.0/8"),
+            ("10.0.0.0/8,192.0.2.1/32", "10.0.0.0/9,192.0.2.1"),
+            ("2001:db8::/32", "2001:db8::/33"),
+        ] {
+            let (wanted, taken) = (networks(wanted), networks(taken));
+            let parts: Cidrs = wanted.divided([&taken]).iter().map(ToString::to_string).collect();
+            assert!(parts.stands_in_for(&wanted), "{parts:?}");
+            assert!(
+                !parts.shares_with(&taken) && !parts.shares_with(&wanted),
+                "{parts:?}"
+            );
+        }
+        assert!(!networks("10.0.0.0/9").stands_in_for(&networks("10.0.0.0/8")));
+        assert!(!networks("10.0.0.0/8").stands_in_for(&networks("10.0.0.0/8")));
+    }
+
+    #[test]
+    fn a_single_address_has_nothing_that_could_stand_in() {
+        let wanted = networks("192.0.2.1/32,2001:db8::1/128");
+        assert_eq!(wanted.divided([]), []);
+        assert!(!networks("192.0.2.1/32").stands_in_for(&wanted));
+    }
+}

@@ -1,0 +1,185 @@
+//! Which public IP addresses a Service holds: an annotation of the Service, written before an address is associated.
+//!
+//! Public IP addresses bear no mark of their own, and an address without rules is not found by any name. So the address is
+//! chosen first, its ID is written on the Service, fenced by the resource version, and only then it is associated: whatever
+//! happens in between, the next look finds out what became of it.
+//!
+//! The annotation is absent on Services whose addresses an earlier manager associated; then its rule counts. Present and
+//! empty, the Service holds none.
+
+use std::fmt;
+
+use bowline_cloud_provider::{KubeWrite, Service, facts};
+use jiff::Timestamp;
+
+use crate::annotations::{IP_ASSOCIATED, IP_IDS, flag};
+
+/// What is written on a Service about its addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Claim {
+    /// The addresses; none if nothing is written.
+    pub(crate) held: Option<Vec<Claimed>>,
+    /// Whether the requested address was associated for the Service: the mark that earlier managers know too.
+    pub(crate) is_marked: bool,
+}
+
+/// One address.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Claimed {
+    /// The one with this ID.
+    Address(String),
+    /// Whichever the cloud chose since this time: free ones could not be listed.
+    AnySince(Timestamp),
+}
+
+/// Written before the time of a claim for whichever address the cloud chooses.
+const ANY: &str = "any@";
+
+impl fmt::Display for Claimed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(id) => f.write_str(id),
+            Self::AnySince(time) => write!(f, "{ANY}{time}"),
+        }
+    }
+}
+
+impl Claim {
+    /// The claim on a Service. What cannot be read in it holds nothing.
+    pub(crate) fn of(service: &Service) -> Self {
+        let held = facts::annotation(service, IP_IDS.key).map(|text| {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            items
+                .filter_map(|item| match item.strip_prefix(ANY) {
+                    Some(time) => time.parse().ok().map(Claimed::AnySince),
+                    None => Some(Claimed::Address(item.to_owned())),
+                })
+                .collect()
+        });
+        Self {
+            held,
+            is_marked: flag(service, &IP_ASSOCIATED),
+        }
+    }
+
+    /// The IDs of the claimed addresses.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.held.iter().flatten().filter_map(|claimed| match claimed {
+            Claimed::Address(id) => Some(id.as_str()),
+            Claimed::AnySince(_) => None,
+        })
+    }
+
+    /// Whether an address is claimed.
+    pub(crate) fn names(&self, id: &str) -> bool {
+        self.ids().any(|claimed| claimed == id)
+    }
+
+    /// Since when whichever address is claimed.
+    pub(crate) fn any_since(&self) -> Option<Timestamp> {
+        self.held.iter().flatten().find_map(|claimed| match claimed {
+            Claimed::Address(_) => None,
+            Claimed::AnySince(time) => Some(*time),
+        })
+    }
+
+    /// Whether anything is written.
+    pub(crate) fn is_written(&self) -> bool {
+        self.held.is_some() || self.is_marked
+    }
+
+    /// The write that adds to the claim. What the cloud chose takes the place of "whichever".
+    pub(crate) fn with(&self, added: impl IntoIterator<Item = Claimed>) -> KubeWrite {
+        let mut held = self.held.clone().unwrap_or_default();
+        held.retain(|claimed| matches!(claimed, Claimed::Address(_)));
+        for claimed in added {
+            if !held.contains(&claimed) {
+                held.push(claimed);
+            }
+        }
+        write(&held)
+    }
+
+    /// The write that keeps of the claim only what is wanted; present, even if nothing is left.
+    pub(crate) fn keeping(&self, is_kept: impl Fn(&Claimed) -> bool) -> KubeWrite {
+        let held: Vec<Claimed> = self
+            .held
+            .iter()
+            .flatten()
+            .filter(|claimed| is_kept(claimed))
+            .cloned()
+            .collect();
+        write(&held)
+    }
+
+    /// The write that says that an address is used and not held, besides these.
+    pub(crate) fn of_others(held: impl IntoIterator<Item = Claimed>) -> KubeWrite {
+        let held: Vec<Claimed> = held.into_iter().collect();
+        KubeWrite::AnnotateService(vec![ids(&held), (IP_ASSOCIATED.key.to_owned(), None)])
+    }
+
+    /// The write that sets the mark.
+    pub(crate) fn mark() -> KubeWrite {
+        KubeWrite::AnnotateService(vec![(IP_ASSOCIATED.key.to_owned(), Some("true".to_owned()))])
+    }
+
+    /// The write that takes all of it off the Service.
+    pub(crate) fn clear(&self) -> KubeWrite {
+        let mut annotations = vec![(IP_IDS.key.to_owned(), None)];
+        if self.is_marked {
+            annotations.push((IP_ASSOCIATED.key.to_owned(), None));
+        }
+        KubeWrite::AnnotateService(annotations)
+    }
+}
+
+fn write(held: &[Claimed]) -> KubeWrite {
+    KubeWrite::AnnotateService(vec![ids(held)])
+}
+
+fn ids(held: &[Claimed]) -> (String, Option<String>) {
+    let list: Vec<String> = held.iter().map(ToString::to_string).collect();
+    (IP_IDS.key.to_owned(), Some(list.join(",")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(write: &KubeWrite, service: &mut Service) -> Claim {
+        write.predict(service);
+        Claim::of(service)
+    }
+
+    #[test]
+    fn a_claim_reads_back_as_it_was_written() {
+        let mut service = Service::default();
+        let nothing = Claim::of(&service);
+        assert_eq!(nothing.held, None);
+        let one = read(&nothing.with([Claimed::Address("one".into())]), &mut service);
+        assert!(one.names("one") && !one.names("two"));
+        let since = Timestamp::from_second(1_700_000_000).unwrap();
+        let any = read(&one.with([Claimed::AnySince(since)]), &mut service);
+        assert_eq!(any.any_since(), Some(since));
+        // What the cloud chose takes the place of "whichever".
+        let two = read(&any.with([Claimed::Address("two".into())]), &mut service);
+        assert_eq!(two.ids().collect::<Vec<_>>(), ["one", "two"]);
+        assert_eq!(two.any_since(), None);
+        let none = read(&two.keeping(|_| false), &mut service);
+        assert_eq!(none.held, Some(Vec::new()));
+        let marked = read(&Claim::mark(), &mut service);
+        assert!(marked.is_marked && marked.is_written());
+        assert!(!read(&marked.clear(), &mut service).is_written());
+    }
+
+    #[test]
+    fn what_cannot_be_read_holds_nothing() {
+        let mut service = Service::default();
+        KubeWrite::AnnotateService(vec![(IP_IDS.key.to_owned(), Some(" , any@soon, 7 ".to_owned()))])
+            .predict(&mut service);
+        assert_eq!(
+            Claim::of(&service).held,
+            Some(vec![Claimed::Address("7".to_owned())])
+        );
+    }
+}

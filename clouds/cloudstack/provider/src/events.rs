@@ -1,0 +1,40 @@
+//! Everything that the provider tells people: the reasons of its events, in one table.
+
+use bowline_plan::EventSpec;
+
+bowline_plan::events! {
+    TABLE;
+    NODES_LEFT_OUT = "NodesLeftOut", Warning,
+        "Nodes are not balanced over because no virtual machine is known for them.",
+        "Give the virtual machine the name of its node, and see whether the API keys may see it.";
+    PROXY_PROTOCOL_IGNORED = "ProxyProtocolIgnored", Warning,
+        "The annotation that switches the PROXY protocol on has a value that does not.",
+        "Set it to exactly `true` or `false`.";
+    NO_SOURCE_CIDRS = "SourceCIDRsEmpty", Warning,
+        "The annotation with the source networks is there and empty. That restricts nothing.",
+        "Remove it, or list the networks that may connect.";
+    IGNORED_FIELDS = "IgnoredServiceFields", Warning,
+        "Fields of the Service have no effect on the load balancer.",
+        "Take them off the Service, or see the documentation for what takes their place.";
+    UNKNOWN_ANNOTATIONS = "UnknownAnnotations", Warning,
+        "Annotations look like ones of this provider and are none; they have no effect.",
+        "Correct their spelling.";
+    DEFAULT_DENY = "NetworkACLDeniesAll", Warning,
+        "The network of the nodes uses the built-in ACL list that denies everything and takes no items, so nobody reaches the Service.",
+        "Give the tier an ACL list of its own.";
+    ADDRESS_KEPT = "PublicIPKept", Warning,
+        "An address that this Service used is not released: others use it, or it cannot be proved that it was associated for this Service.",
+        "Release it by hand if nobody needs it.";
+    ADDRESSES_UNCLEAR = "PublicIPUnclear", Warning,
+        "An address was asked for without knowing which one, the answer was lost, and several could be it. None is taken.",
+        "Release the addresses that nobody needs by hand; the event names them.";
+    DUPLICATE_REMOVED = "DuplicateRuleRemoved", Normal,
+        "More than one load balancer rule was made for one port, as after a lost answer; the surplus ones are removed.",
+        "None is needed.";
+}
+
+/// All reasons of events that the provider raises, besides those of the service loop.
+#[must_use]
+pub fn event_table() -> &'static [EventSpec] {
+    TABLE
+}

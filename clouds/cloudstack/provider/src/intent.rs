@@ -1,0 +1,177 @@
+//! What a Service asks for: parsed and checked as a whole, before anything is read or written.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bowline_cloud_provider::ServicesView;
+use bowline_plan::Note;
+use jiff::Timestamp;
+
+use crate::cidrs::Cidrs;
+use crate::claim::Claim;
+use crate::names::Protocol;
+use crate::objects::Opening;
+
+mod read;
+
+pub(crate) use read::read;
+
+/// What is asked for.
+pub(crate) enum Intent {
+    /// A balancer.
+    Wanted(Box<Wanted>),
+    /// No balancer.
+    Absent(Absent),
+}
+
+impl Intent {
+    /// Whose balancer it is.
+    pub(crate) fn identity(&self) -> &Identity {
+        match self {
+            Self::Wanted(wanted) => &wanted.identity,
+            Self::Absent(absent) => &absent.identity,
+        }
+    }
+}
+
+/// How what belongs to a Service is told from everything else.
+pub(crate) struct Identity {
+    /// Its UID.
+    pub(crate) uid: String,
+    /// The name that the names of its rules begin with.
+    pub(crate) name: String,
+    /// `spec.loadBalancerIP`; none if it is empty.
+    pub(crate) requested: Option<String>,
+    /// Which addresses it holds.
+    pub(crate) claim: Claim,
+    /// The Services of the cluster.
+    pub(crate) services: Arc<dyn ServicesView>,
+    /// The wall time at which the facts were gathered.
+    pub(crate) now: Timestamp,
+}
+
+impl Identity {
+    /// What other Services of the cluster claim, with the UID of each.
+    pub(crate) fn claims_of_others(&self) -> Vec<(String, Claim)> {
+        let services = self.services.services();
+        services
+            .iter()
+            .filter_map(|service| Some((service.metadata.uid.clone()?, Claim::of(service))))
+            .filter(|(uid, claim)| *uid != self.uid && claim.held.is_some())
+            .collect()
+    }
+}
+
+/// A balancer that is to go.
+pub(crate) struct Absent {
+    pub(crate) identity: Identity,
+    /// The sources that its ports were open for.
+    pub(crate) sources: Sources,
+    /// Whether the Service stays, as one of another type.
+    pub(crate) service_stays: bool,
+}
+
+/// A wanted balancer.
+pub(crate) struct Wanted {
+    pub(crate) identity: Identity,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) algorithm: Algorithm,
+    /// Whom the rules take connections from.
+    pub(crate) cidrs: Sources,
+    /// Whom the firewall or the network ACL lets in.
+    pub(crate) sources: Sources,
+    pub(crate) nodes: Vec<WantedNode>,
+    /// The host name that the status shows instead of the address.
+    pub(crate) hostname: Option<String>,
+    /// What can be said before anything is read.
+    pub(crate) notes: Vec<Note>,
+}
+
+impl Wanted {
+    /// What a firewall has to let through.
+    pub(crate) fn openings(&self) -> BTreeSet<Opening> {
+        self.ports.iter().map(Port::opening).collect()
+    }
+}
+
+/// One port of the Service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Port {
+    /// The name of its rule.
+    pub(crate) name: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) port: u16,
+    pub(crate) node_port: u16,
+}
+
+impl Port {
+    /// What a firewall has to let through for it.
+    pub(crate) fn opening(&self) -> Opening {
+        Opening {
+            protocol: self.protocol.ip(),
+            port: self.port,
+        }
+    }
+}
+
+/// How a rule chooses a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    /// One after the other.
+    RoundRobin,
+    /// By the client's address.
+    Source,
+}
+
+impl Algorithm {
+    /// The API's word.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "roundrobin",
+            Self::Source => "source",
+        }
+    }
+}
+
+/// A list of networks: as it is written, and what it means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sources {
+    texts: Vec<String>,
+    pub(crate) cidrs: Cidrs,
+}
+
+impl Sources {
+    /// These networks, in this order; the same text twice counts once.
+    pub(crate) fn new(texts: impl IntoIterator<Item = String>) -> Self {
+        let mut seen = BTreeSet::new();
+        let texts: Vec<String> = texts
+            .into_iter()
+            .filter(|text| seen.insert(text.clone()))
+            .collect();
+        Self {
+            cidrs: texts.iter().collect(),
+            texts,
+        }
+    }
+
+    /// Everybody.
+    pub(crate) fn everything() -> Self {
+        Self::new(["0.0.0.0/0".to_owned()])
+    }
+
+    /// The networks as they are written.
+    pub(crate) fn texts(&self) -> &[String] {
+        &self.texts
+    }
+}
+
+/// A Node to balance over.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WantedNode {
+    /// The Node's name, for people.
+    pub(crate) node: String,
+    /// The name that its virtual machine has: in lower case, without a domain.
+    pub(crate) machine_name: String,
+    /// The ID in its provider ID.
+    pub(crate) machine_id: Option<String>,
+}

@@ -1,0 +1,238 @@
+//! Reads a Service, and says everything that is wrong with it in one text.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Service, ServiceFacts, facts};
+use bowline_plan::{Note, Refusal};
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::ServiceSpec;
+
+use super::{Absent, Algorithm, Identity, Intent, Port, Sources, Wanted, WantedNode};
+use crate::annotations::{self, HOSTNAME, PROXY_PROTOCOL, SOURCE_CIDRS};
+use crate::claim::Claim;
+use crate::events::{IGNORED_FIELDS, NO_SOURCE_CIDRS, PROXY_PROTOCOL_IGNORED, UNKNOWN_ANNOTATIONS};
+use crate::names::{self, Protocol};
+use crate::provider_id;
+
+/// Reads what is asked for.
+pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
+    let service = &*facts.service;
+    let identity = identity(facts)?;
+    let mut problems = Vec::new();
+    let sources = source_ranges(service, &mut problems);
+    if !facts.is_wanted {
+        // A typo must not keep anything from going.
+        return Ok(Intent::Absent(Absent {
+            identity,
+            sources,
+            service_stays: service.metadata.deletion_timestamp.is_none(),
+        }));
+    }
+    let empty = ServiceSpec::default();
+    let spec = service.spec.as_ref().unwrap_or(&empty);
+    let mut notes = notes(service, spec);
+    let ports = ports(service, spec, &identity.name, &mut problems);
+    let cidrs = source_cidrs(service, &mut problems, &mut notes);
+    let affinity = spec.session_affinity.as_deref().unwrap_or_default();
+    let algorithm = match affinity {
+        "None" => Algorithm::RoundRobin,
+        "ClientIP" => Algorithm::Source,
+        other => {
+            problems.push(format!("unsupported load balancer affinity: {other}"));
+            Algorithm::RoundRobin
+        }
+    };
+    if !problems.is_empty() {
+        return Err(Refusal::new(problems.join("; ")));
+    }
+    let hostname = annotations::text(service, &HOSTNAME);
+    Ok(Intent::Wanted(Box::new(Wanted {
+        identity,
+        ports,
+        algorithm,
+        cidrs,
+        sources,
+        nodes: nodes(facts),
+        hostname: Some(hostname.to_owned()).filter(|name| !name.is_empty()),
+        notes,
+    })))
+}
+
+fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
+    let service = &*facts.service;
+    let uid = service.metadata.uid.clone().unwrap_or_default();
+    if uid.is_empty() {
+        // Its rules would bear a name that every Service has.
+        return Err(Refusal::new("the service has no UID"));
+    }
+    let requested = service
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.load_balancer_ip.as_deref());
+    let requested = requested.map(str::trim).filter(|ip| !ip.is_empty());
+    Ok(Identity {
+        name: names::balancer(&uid),
+        uid,
+        requested: requested.map(str::to_owned),
+        claim: Claim::of(service),
+        services: Arc::clone(&facts.services),
+        now: facts.now,
+    })
+}
+
+fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {
+    facts
+        .nodes
+        .iter()
+        .map(|node| WantedNode {
+            node: node.name.as_str().to_owned(),
+            machine_name: machine_name(node.name.as_str()),
+            machine_id: node
+                .provider_id
+                .as_deref()
+                .and_then(provider_id::machine_id)
+                .map(str::to_ascii_lowercase),
+        })
+        .collect()
+}
+
+/// The name that a Node's virtual machine has.
+pub(crate) fn machine_name(node: &str) -> String {
+    let lower = node.to_lowercase();
+    match lower.split_once('.') {
+        Some((host, _)) => host.to_owned(),
+        None => lower,
+    }
+}
+
+fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut Vec<String>) -> Vec<Port> {
+    let is_proxied = annotations::flag(service, &PROXY_PROTOCOL);
+    let mut ports = Vec::new();
+    let mut protocols: BTreeMap<u16, Vec<Protocol>> = BTreeMap::new();
+    for port in spec.ports.iter().flatten() {
+        let protocol = match port.protocol.as_deref() {
+            Some("TCP") if is_proxied => Protocol::TcpProxy,
+            Some("TCP") => Protocol::Tcp,
+            Some("UDP") => Protocol::Udp,
+            other => {
+                let other = other.unwrap_or_default();
+                problems.push(format!("unsupported load balancer protocol: {other}"));
+                continue;
+            }
+        };
+        let Some(public) = u16::try_from(port.port).ok().filter(|port| *port != 0) else {
+            problems.push(format!("port {} cannot be balanced", port.port));
+            continue;
+        };
+        let node_port = port.node_port.and_then(|port| u16::try_from(port).ok());
+        let Some(node_port) = node_port.filter(|port| *port != 0) else {
+            problems.push(format!(
+                "port {public} has no node port, which a load balancer rule leads to; set spec.allocateLoadBalancerNodePorts to true"
+            ));
+            continue;
+        };
+        protocols.entry(public).or_default().push(protocol);
+        ports.push(Port {
+            name: names::rule(balancer, protocol, public),
+            protocol,
+            port: public,
+            node_port,
+        });
+    }
+    for (port, protocols) in protocols {
+        if protocols.len() > 1 {
+            let list: Vec<&str> = protocols.iter().map(|protocol| protocol.as_str()).collect();
+            problems.push(format!(
+                "port {port} is asked for as {}, and CloudStack takes a port of an address for one rule only, whatever its protocol",
+                list.join(" and ")
+            ));
+        }
+    }
+    if ports.is_empty() && problems.is_empty() {
+        problems.push("requested load balancer with no ports".to_owned());
+    }
+    ports
+}
+
+/// The networks of the annotation. Host bits may be set and are sent as they are.
+fn source_cidrs(service: &Service, problems: &mut Vec<String>, notes: &mut Vec<Note>) -> Sources {
+    let text = annotations::text(service, &SOURCE_CIDRS);
+    if text.trim().is_empty() {
+        notes.push(NO_SOURCE_CIDRS.note(format!(
+            "annotation {} is empty, which restricts nothing",
+            SOURCE_CIDRS.key
+        )));
+        return Sources::new([]);
+    }
+    let place = format!("annotation {}", SOURCE_CIDRS.key);
+    cidrs(text.split(','), &place, problems)
+}
+
+fn source_ranges(service: &Service, problems: &mut Vec<String>) -> Sources {
+    let spec = service.spec.as_ref();
+    let ranges = spec
+        .and_then(|spec| spec.load_balancer_source_ranges.as_deref())
+        .unwrap_or_default();
+    if ranges.is_empty() {
+        return Sources::everything();
+    }
+    cidrs(
+        ranges.iter().map(String::as_str),
+        "spec.loadBalancerSourceRanges",
+        problems,
+    )
+}
+
+fn cidrs<'a>(items: impl Iterator<Item = &'a str>, place: &str, problems: &mut Vec<String>) -> Sources {
+    let mut texts = Vec::new();
+    for item in items.map(str::trim) {
+        match item.parse::<IpNet>() {
+            Ok(_) => texts.push(item.to_owned()),
+            Err(error) => problems.push(format!("invalid CIDR {item} in {place}: {error}")),
+        }
+    }
+    Sources::new(texts)
+}
+
+/// What has no effect, or not the one that was meant.
+fn notes(service: &Service, spec: &ServiceSpec) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(value) = annotations::misread_flag(service, &PROXY_PROTOCOL) {
+        notes.push(PROXY_PROTOCOL_IGNORED.note(format!(
+            "annotation {} has the value `{value}`, which does not switch the PROXY protocol on; only `true` does",
+            PROXY_PROTOCOL.key
+        )));
+    }
+    let unknown = annotations::unknown_keys(service);
+    if !unknown.is_empty() {
+        notes.push(UNKNOWN_ANNOTATIONS.note(format!(
+            "unknown annotations have no effect: {}",
+            unknown.join(", ")
+        )));
+    }
+    let mut ignored = Vec::new();
+    let timeout = spec
+        .session_affinity_config
+        .as_ref()
+        .and_then(|config| config.client_ip.as_ref())
+        .and_then(|client| client.timeout_seconds);
+    // The API server fills in its default.
+    if timeout.is_some_and(|seconds| seconds != DEFAULT_AFFINITY_SECONDS) {
+        ignored.push("spec.sessionAffinityConfig (the cloud sets no time)");
+    }
+    if facts::is_local_traffic_only(service) {
+        ignored
+            .push("spec.externalTrafficPolicy Local (the cloud does not check which nodes have endpoints)");
+    }
+    if spec.ip_families.iter().flatten().any(|family| family == "IPv6") {
+        ignored.push("spec.ipFamilies IPv6 (addresses are IPv4)");
+    }
+    if !ignored.is_empty() {
+        notes.push(IGNORED_FIELDS.note(format!("no effect on the load balancer: {}", ignored.join(", "))));
+    }
+    notes
+}
+
+/// `timeoutSeconds` of the session affinity, unless said otherwise (Kubernetes API, `ClientIPConfig`).
+const DEFAULT_AFFINITY_SECONDS: i32 = 10_800;

@@ -1,0 +1,249 @@
+//! What a write's answer or its job told, or what they will tell. Pure.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use crate::apply::Learned;
+use crate::cidrs::Cidrs;
+use crate::objects::{AclItem, Address, AddressRef, AddressState, FirewallRule, Rule, RuleState};
+use crate::observe::{Failure, Observed};
+use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
+
+/// Adds what an answer told.
+pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
+    match learned {
+        Learned::Started(pending) => {
+            observed.pending.push(pending);
+            observed.polls = 0;
+        }
+        Learned::Gone => done(observed, step, Made::default()),
+        Learned::Taken => {
+            if let CloudStep::Associate {
+                address: Some(address),
+                ..
+            } = step
+            {
+                observed.refused.insert(address.id.clone());
+                observed.candidates = None;
+            }
+        }
+        Learned::Members(members) => {
+            if let CloudStep::Rule {
+                change: RuleChange::Assign { rule, .. } | RuleChange::Unassign { rule, .. },
+                ..
+            } = step
+            {
+                observed.members.insert(rule.clone(), members);
+            }
+        }
+        Learned::Failed(failure) => failed(observed, step, failure),
+    }
+}
+
+fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
+    if observed.failure.is_some() {
+        observed.made.is_stuck = true; // it was to be taken back
+        return;
+    }
+    if let CloudStep::Associate { address, .. } = step
+        && failure.is_definite
+    {
+        match address {
+            // Nobody of us has it, whoever else has.
+            Some(address) => {
+                observed.addresses.insert(address.id.clone(), None);
+            }
+            None => observed.made.is_refused = true,
+        }
+    }
+    observed.failure = Some(failure);
+}
+
+/// What a job made.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// Its ID.
+    pub(crate) id: Option<String>,
+    /// The address that was acquired.
+    pub(crate) address: Option<Address>,
+    /// The rule that was made.
+    pub(crate) rule: Option<Rule>,
+}
+
+/// Changes the observation as the write would.
+pub(crate) fn predict(observed: &mut Observed, step: &CloudStep) {
+    let made = Made {
+        id: match step {
+            CloudStep::Rule {
+                change: RuleChange::Create(_),
+                ..
+            } => Some(observed.made_up_id("rule")),
+            CloudStep::OpenFirewall { .. } => Some(observed.made_up_id("firewall-rule")),
+            CloudStep::OpenAcl { .. } => Some(observed.made_up_id("acl-item")),
+            CloudStep::Associate { address: None, .. } => Some(observed.made_up_id("ip")),
+            _ => None,
+        },
+        ..Made::default()
+    };
+    done(observed, step, made);
+}
+
+/// A write has its effect.
+pub(crate) fn done(observed: &mut Observed, step: &CloudStep, made: Made) {
+    match step {
+        CloudStep::Associate { address, to } => {
+            let acquired = made.address.unwrap_or_else(|| Address {
+                address: address.clone().unwrap_or_else(|| AddressRef {
+                    id: made.id.unwrap_or_default(),
+                    // Whatever it will be; documentation addresses cannot be mistaken for it.
+                    ip: "192.0.2.1".to_owned(),
+                }),
+                state: AddressState::Allocated,
+                allocated: Some(Timestamp::MAX),
+                zone: String::new(),
+                network: to.vpc.is_none().then(|| to.network.clone()),
+                vpc: to.vpc.clone(),
+                is_source_nat: false,
+                is_static_nat: false,
+            });
+            associated(observed, address.is_none(), acquired);
+        }
+        CloudStep::Release { address, .. } => released(observed, address),
+        CloudStep::Rule { port, change } => rule_changed(observed, port, change, made),
+        CloudStep::OpenFirewall {
+            address,
+            opening,
+            sources,
+        } => observed
+            .firewalls
+            .entry(address.id.clone())
+            .or_default()
+            .push(FirewallRule {
+                id: made.id.unwrap_or_default(),
+                opening: *opening,
+                sources: sources.iter().collect(),
+            }),
+        CloudStep::CloseFirewall { address, rule, .. } => {
+            if let Some(rules) = observed.firewalls.get_mut(&address.id) {
+                rules.retain(|known| known.id != *rule);
+            }
+        }
+        CloudStep::OpenAcl {
+            list,
+            opening,
+            sources,
+            ..
+        } => {
+            let id = made.id.unwrap_or_default();
+            observed.made.acl_items.push((list.id.clone(), id.clone()));
+            observed.acls.entry(list.id.clone()).or_default().push(AclItem {
+                id,
+                opening: *opening,
+                sources: sources.iter().collect(),
+            });
+        }
+        CloudStep::CloseAcl { list, item, .. } => {
+            observed.made.acl_items.retain(|(_, known)| known != item);
+            if let Some(items) = observed.acls.get_mut(&list.id) {
+                items.retain(|known| known.id != *item);
+            }
+        }
+    }
+}
+
+/// Nobody else has anything on an address that was acquired a moment ago.
+fn associated(observed: &mut Observed, was_any: bool, mut acquired: Address) {
+    let AddressRef { id, ip } = acquired.address.clone();
+    acquired.state = AddressState::Allocated;
+    observed.strangers.insert(id.clone(), Vec::new());
+    observed.firewalls.insert(id.clone(), Vec::new());
+    observed.candidates = None;
+    if let Some(found) = observed.looked_up.get_mut(&ip) {
+        *found = vec![acquired.clone()];
+    } else {
+        observed.made.address = Some(acquired.address.clone());
+    }
+    if was_any {
+        // It was acquired after the claim, whatever the clocks say.
+        acquired.allocated = Some(Timestamp::MAX);
+        observed.recovered = Some(vec![acquired.clone()]);
+    }
+    observed.addresses.insert(id, Some(acquired));
+}
+
+/// With an address everything on it goes.
+fn released(observed: &mut Observed, address: &AddressRef) {
+    let known = observed.addresses.insert(address.id.clone(), None).flatten();
+    observed.rules.retain(|rule| rule.address.id != address.id);
+    observed.firewalls.remove(&address.id);
+    observed.strangers.remove(&address.id);
+    if let Some(mut free) = known {
+        (free.state, free.allocated) = (AddressState::Free, None);
+        observed.looked_up.insert(address.ip.clone(), vec![free]);
+    }
+    if observed.made.address.as_ref() == Some(address) {
+        observed.made.address = None;
+    }
+}
+
+fn rule_changed(observed: &mut Observed, port: &PublicPort, change: &RuleChange, made: Made) {
+    match change {
+        RuleChange::Create(new) => {
+            let rule = made
+                .rule
+                .unwrap_or_else(|| created(port, new, made.id.unwrap_or_default()));
+            observed.members.insert(rule.id.clone(), BTreeSet::new());
+            observed.rules.push(rule);
+        }
+        RuleChange::Update { rule, to, .. } => {
+            let RuleAttributes {
+                algorithm,
+                protocol,
+                cidrs,
+                name,
+            } = to;
+            if let Some(rule) = observed.rule_mut(rule) {
+                rule.algorithm = algorithm.as_str().to_owned();
+                rule.protocol = protocol.as_str().to_owned();
+                if let Some(cidrs) = cidrs {
+                    rule.cidrs = cidrs.iter().collect();
+                }
+                if let Some(name) = name {
+                    rule.name.clone_from(name);
+                }
+            }
+        }
+        RuleChange::Delete { rule, .. } => {
+            observed.rules.retain(|known| known.id != *rule);
+            observed.members.remove(rule);
+        }
+        RuleChange::Assign { rule, machines, .. } => {
+            let members = observed.members.entry(rule.clone()).or_default();
+            members.extend(machines.iter().cloned());
+            if let Some(rule) = observed.rule_mut(rule) {
+                rule.state = RuleState::Active;
+            }
+        }
+        RuleChange::Unassign { rule, machines, .. } => {
+            if let Some(members) = observed.members.get_mut(rule) {
+                members.retain(|member| !machines.contains(member));
+            }
+        }
+    }
+}
+
+fn created(port: &PublicPort, new: &NewRule, id: String) -> Rule {
+    Rule {
+        id,
+        name: new.name.clone(),
+        algorithm: new.algorithm.as_str().to_owned(),
+        protocol: new.protocol.as_str().to_owned(),
+        address: port.address.clone(),
+        public_port: Some(new.public_port),
+        private_port: Some(new.private_port),
+        network: new.network.clone(),
+        cidrs: new.cidrs.iter().flatten().collect::<Cidrs>(),
+        state: RuleState::Add,
+    }
+}

@@ -1,0 +1,210 @@
+//! Which virtual machines are the members of a Service's rules. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::intent::WantedNode;
+use crate::objects::Machine;
+
+/// The Nodes' virtual machines.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Members {
+    /// Those that were found, in the order of their Nodes.
+    pub(crate) machines: Vec<Machine>,
+    /// Those that a Node names but that were not found: they are not added, and not taken away either, because a miss in
+    /// a list proves nothing.
+    pub(crate) unproven: BTreeSet<String>,
+    /// The Nodes without a virtual machine.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl Members {
+    /// Finds the virtual machines of Nodes: by the ID that the Node names, else by name.
+    pub(crate) fn find<'a>(nodes: &[WantedNode], machines: impl IntoIterator<Item = &'a Machine>) -> Self {
+        let mut by_id: BTreeMap<&str, &Machine> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, Vec<&Machine>> = BTreeMap::new();
+        for machine in machines.into_iter().filter(|machine| !machine.is_going) {
+            by_id.insert(&machine.id, machine);
+            by_name
+                .entry(machine.name.to_lowercase())
+                .or_default()
+                .push(machine);
+        }
+        let mut members = Self::default();
+        let mut taken = BTreeSet::new();
+        for node in nodes {
+            let named = node.machine_id.as_deref();
+            let found = named.and_then(|id| by_id.get(id).copied()).or_else(|| {
+                // Of several, as keys of an administrator see them, nobody can tell which one is meant.
+                let full = by_name.get(&node.node.to_lowercase());
+                match full
+                    .or_else(|| by_name.get(&node.machine_name))
+                    .map(Vec::as_slice)
+                {
+                    Some([only]) => Some(*only),
+                    _ => None,
+                }
+            });
+            match found {
+                Some(machine) => {
+                    if taken.insert(machine.id.clone()) {
+                        members.machines.push(machine.clone());
+                    }
+                }
+                None => {
+                    members.unproven.extend(named.map(str::to_owned));
+                    members.left_out.push(node.node.clone());
+                }
+            }
+        }
+        members
+    }
+
+    /// The network that all of them are in: the one that is given, or the one that they have in common by default.
+    pub(crate) fn network(&self, given: Option<&str>) -> Result<Option<String>, DifferentNetworks> {
+        let first = self.machines.first().and_then(|machine| machine.networks.first());
+        let Some(network) = given.map(str::to_owned).or_else(|| first.cloned()) else {
+            return Ok(None);
+        };
+        let is_in = |machine: &Machine| match given {
+            Some(_) => machine.networks.contains(&network),
+            None => machine.networks.first() == Some(&network),
+        };
+        if self.machines.iter().all(is_in) {
+            Ok(Some(network))
+        } else {
+            Err(DifferentNetworks)
+        }
+    }
+
+    /// What has to be done about a rule with these members.
+    pub(crate) fn compare(&self, present: &BTreeSet<String>) -> Difference {
+        if self.machines.is_empty() {
+            return Difference::default(); // better old members than none
+        }
+        let wanted: BTreeSet<&str> = self.machines.iter().map(|machine| machine.id.as_str()).collect();
+        Difference {
+            missing: wanted
+                .iter()
+                .filter(|id| !present.contains(**id))
+                .map(|id| (*id).to_owned())
+                .collect(),
+            surplus: present
+                .iter()
+                .filter(|id| !wanted.contains(id.as_str()) && !self.unproven.contains(*id))
+                .cloned()
+                .collect(),
+        }
+    }
+}
+
+/// The virtual machines have no network in common.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct DifferentNetworks;
+
+/// What a rule lacks and has too much of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Difference {
+    pub(crate) missing: Vec<String>,
+    pub(crate) surplus: Vec<String>,
+}
+
+/// The IDs of all Nodes' virtual machines, if all Nodes name one.
+pub(crate) fn named(nodes: &[WantedNode]) -> Option<BTreeSet<String>> {
+    nodes.iter().map(|node| node.machine_id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, id: Option<&str>) -> WantedNode {
+        WantedNode {
+            node: name.to_owned(),
+            machine_name: name.to_lowercase().split('.').next().unwrap().to_owned(),
+            machine_id: id.map(str::to_owned),
+        }
+    }
+
+    fn machine(id: &str, name: &str, networks: &[&str]) -> Machine {
+        Machine {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            networks: networks.iter().map(|id| (*id).to_owned()).collect(),
+            is_going: false,
+        }
+    }
+
+    fn ids(members: &Members) -> Vec<&str> {
+        members
+            .machines
+            .iter()
+            .map(|machine| machine.id.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn a_named_machine_goes_before_one_of_the_same_name() {
+        let machines = [machine("1", "pool-a-7", &["n"]), machine("2", "pool-a-7", &["n"])];
+        assert_eq!(
+            ids(&Members::find(&[node("pool-a-7", Some("2"))], &machines)),
+            ["2"]
+        );
+        // Without an ID nobody can tell which of the two it is.
+        let unclear = Members::find(&[node("pool-a-7", None)], &machines);
+        assert_eq!(ids(&unclear), Vec::<&str>::new());
+        assert_eq!(unclear.left_out, ["pool-a-7"]);
+    }
+
+    #[test]
+    fn domains_and_letter_case_of_nodes_do_not_count() {
+        let machines = [
+            machine("1", "Pool-A-7", &["n"]),
+            machine("2", "pool-a-8.corp.example", &["n"]),
+        ];
+        let nodes = [
+            node("Pool-A-7.corp.example", None),
+            node("POOL-A-8.corp.example", None),
+        ];
+        assert_eq!(ids(&Members::find(&nodes, &machines)), ["1", "2"]);
+        assert_eq!(
+            ids(&Members::find(&[node("pool-a", None)], &machines)),
+            Vec::<&str>::new()
+        );
+    }
+
+    #[test]
+    fn a_machine_that_goes_is_none_and_one_that_is_not_listed_is_not_taken_away() {
+        let mut going = machine("1", "a", &["n"]);
+        going.is_going = true;
+        let machines = [going, machine("2", "b", &["n"])];
+        let members = Members::find(
+            &[node("a", Some("1")), node("b", None), node("c", Some("3"))],
+            &machines,
+        );
+        assert_eq!(ids(&members), ["2"]);
+        assert_eq!(members.left_out, ["a", "c"]);
+        let present = ["1", "3", "4"].map(str::to_owned).into();
+        let difference = members.compare(&present);
+        assert_eq!(
+            (difference.missing, difference.surplus),
+            (vec!["2".to_owned()], vec!["4".to_owned()])
+        );
+    }
+
+    #[test]
+    fn without_a_machine_the_members_stay() {
+        let members = Members::find(&[node("a", None)], &[]);
+        assert_eq!(members.compare(&["1".to_owned()].into()), Difference::default());
+    }
+
+    #[test]
+    fn the_network_is_the_default_one_that_all_share() {
+        let both = machine("1", "a", &["n", "m"]);
+        let one = machine("2", "b", &["m"]);
+        let nodes = [node("a", None), node("b", None)];
+        let members = Members::find(&nodes, [&both, &one]);
+        assert_eq!(members.network(None), Err(DifferentNetworks));
+        assert_eq!(members.network(Some("m")), Ok(Some("m".to_owned())));
+        assert_eq!(Members::default().network(None), Ok(None));
+    }
+}

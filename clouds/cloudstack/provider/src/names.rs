@@ -1,0 +1,158 @@
+//! Names of load balancer rules. They are the only link between a Service and what was made for it, so none may ever
+//! change.
+
+use std::fmt;
+
+/// What a load balancer rule speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// TCP with a PROXY protocol header.
+    TcpProxy,
+}
+
+impl Protocol {
+    /// Reads the API's word. There are others, which belong to nobody here.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "tcp" => Some(Self::Tcp),
+            "udp" => Some(Self::Udp),
+            "tcp-proxy" => Some(Self::TcpProxy),
+            _ => None,
+        }
+    }
+
+    /// The API's word.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+            Self::TcpProxy => "tcp-proxy",
+        }
+    }
+
+    /// The protocol for firewalls and network ACLs, which know no `tcp-proxy`.
+    pub(crate) fn ip(self) -> IpProtocol {
+        match self {
+            Self::Tcp | Self::TcpProxy => IpProtocol::Tcp,
+            Self::Udp => IpProtocol::Udp,
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What firewalls and network ACLs tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum IpProtocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+impl IpProtocol {
+    /// The API's word.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+}
+
+impl fmt::Display for IpProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The longest name of a load balancer (Kubernetes' cloud-provider library, `DefaultLoadBalancerName`).
+const MAX_BALANCER_NAME: usize = 32;
+
+/// The name of a Service's load balancer: `a` and the UID without hyphens, cut. The last digit of a UID is lost.
+pub(crate) fn balancer(service_uid: &str) -> String {
+    let digits = service_uid.chars().filter(|c| *c != '-');
+    std::iter::once('a')
+        .chain(digits)
+        .take(MAX_BALANCER_NAME)
+        .collect()
+}
+
+/// The name of the rule of a port.
+pub(crate) fn rule(balancer: &str, protocol: Protocol, port: u16) -> String {
+    format!("{balancer}-{protocol}-{port}")
+}
+
+/// What the name of an own rule says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RuleName {
+    /// The protocol; the provider that was part of Kubernetes did not write it.
+    pub(crate) protocol: Option<Protocol>,
+}
+
+/// Reads the name of a rule; none if it is not a rule of this balancer. The API's search finds names and descriptions that
+/// merely hold the balancer's name.
+pub(crate) fn parse_rule(balancer: &str, name: &str) -> Option<RuleName> {
+    let rest = name.strip_prefix(balancer)?.strip_prefix('-')?;
+    let (protocol, port) = match rest.rsplit_once('-') {
+        Some((protocol, port)) => (Some(Protocol::parse(protocol)?), port),
+        None => (None, rest),
+    };
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_port.then_some(RuleName { protocol })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_live_rules_have() {
+        let name = balancer("11111111-2222-3333-4444-555555555555");
+        assert_eq!(name, "a1111111122223333444455555555555");
+        assert_eq!(
+            balancer("7c9e6679-7425-40de-944b-e07fc1f90ae7"),
+            "a7c9e6679742540de944be07fc1f90ae"
+        );
+        assert_eq!(
+            rule(&name, Protocol::TcpProxy, 443),
+            format!("{name}-tcp-proxy-443")
+        );
+    }
+
+    #[test]
+    fn only_exact_names_are_our_own() {
+        let protocol = |name: &str| parse_rule("ab", name).map(|name| name.protocol);
+        assert_eq!(protocol("ab-tcp-443"), Some(Some(Protocol::Tcp)));
+        assert_eq!(protocol("ab-udp-53"), Some(Some(Protocol::Udp)));
+        assert_eq!(protocol("ab-tcp-proxy-443"), Some(Some(Protocol::TcpProxy)));
+        assert_eq!(protocol("ab-443"), Some(None));
+        for foreign in [
+            "ab",
+            "ab-",
+            "ab-tcp-",
+            "ab-tcp-443x",
+            "xab-tcp-443",
+            "abc-tcp-443",
+            "ab-TCP-443",
+            "ab-ssl-443",
+            "ab--443",
+            "ab-tcp-proxy",
+            "ab-tcp--443",
+            "ab-proxy-443",
+            "ab-443 ",
+            "ab-tcp-+443",
+            "AB-tcp-443",
+        ] {
+            assert_eq!(protocol(foreign), None, "{foreign}");
+        }
+    }
+}

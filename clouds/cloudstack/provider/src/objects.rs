@@ -1,0 +1,210 @@
+//! The objects of the cloud that a load balancer is made of, as far as decisions need them.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use crate::cidrs::Cidrs;
+use crate::names::{self, IpProtocol, Protocol};
+
+/// A public IP address by its ID, with its text for people and for the status.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct AddressRef {
+    pub(crate) id: String,
+    pub(crate) ip: String,
+}
+
+/// A load balancer rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rule {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) algorithm: String,
+    /// The API's word, which may be absent on old rules and unknown to us.
+    pub(crate) protocol: String,
+    pub(crate) address: AddressRef,
+    pub(crate) public_port: Option<u16>,
+    pub(crate) private_port: Option<u16>,
+    /// The network of its members.
+    pub(crate) network: String,
+    pub(crate) cidrs: Cidrs,
+    pub(crate) state: RuleState,
+}
+
+/// How far a rule is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RuleState {
+    /// It has no member that was applied.
+    Add,
+    /// It is applied.
+    Active,
+    /// It is going, or its deletion failed half-way.
+    Revoke,
+}
+
+impl Rule {
+    /// What the rule speaks; by its name if the API does not say.
+    pub(crate) fn protocol(&self, balancer: &str) -> Option<Protocol> {
+        if self.protocol.is_empty() {
+            // The provider that was part of Kubernetes made TCP rules only, and wrote no protocol.
+            let named = names::parse_rule(balancer, &self.name)?;
+            return Some(named.protocol.unwrap_or(Protocol::Tcp));
+        }
+        Protocol::parse(&self.protocol)
+    }
+
+    /// What the rule is to a firewall; none if its port or protocol cannot be read.
+    pub(crate) fn opening(&self, balancer: &str) -> Option<Opening> {
+        Some(Opening {
+            protocol: self.protocol(balancer)?.ip(),
+            port: self.public_port?,
+        })
+    }
+}
+
+/// A port that a firewall or a network ACL lets through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Opening {
+    pub(crate) protocol: IpProtocol,
+    pub(crate) port: u16,
+}
+
+impl std::fmt::Display for Opening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.protocol, self.port)
+    }
+}
+
+/// A public IP address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) address: AddressRef,
+    pub(crate) state: AddressState,
+    pub(crate) allocated: Option<Timestamp>,
+    pub(crate) zone: String,
+    /// The guest network that it leads to.
+    pub(crate) network: Option<String>,
+    pub(crate) vpc: Option<String>,
+    pub(crate) is_source_nat: bool,
+    pub(crate) is_static_nat: bool,
+}
+
+/// Who has an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AddressState {
+    /// Nobody.
+    Free,
+    /// It is on its way to somebody.
+    Allocating,
+    /// Somebody.
+    Allocated,
+    /// It is on its way back.
+    Releasing,
+}
+
+impl Address {
+    /// Whether it belongs to the network, or to the VPC that the network is a tier of.
+    pub(crate) fn is_of(&self, network: &Network) -> bool {
+        match (&self.vpc, &network.vpc) {
+            (Some(own), Some(vpc)) => own == vpc,
+            _ => self.network.as_deref() == Some(network.id.as_str()),
+        }
+    }
+
+    /// Whether it leads to another network or VPC.
+    pub(crate) fn is_elsewhere(&self, network: &Network) -> bool {
+        (self.network.is_some() || self.vpc.is_some()) && !self.is_of(network)
+    }
+}
+
+/// A guest network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Network {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) zone: String,
+    pub(crate) vpc: Option<String>,
+    /// The names of what it offers; letter case counts.
+    pub(crate) services: BTreeSet<String>,
+    pub(crate) acl: Option<AclRef>,
+}
+
+/// The ACL list of a tier of a VPC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AclRef {
+    pub(crate) id: String,
+    pub(crate) name: String,
+}
+
+/// What decides who reaches a network's public ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Barrier<'a> {
+    /// A firewall on each address.
+    Firewall,
+    /// An ACL list.
+    Acl(&'a AclRef),
+    /// An ACL list that is built in and takes no items.
+    DefaultAcl(&'a AclRef),
+    /// Nothing that could be changed.
+    None,
+}
+
+impl Network {
+    /// Whether it offers a service.
+    pub(crate) fn offers(&self, service: &str) -> bool {
+        self.services.contains(service)
+    }
+
+    /// What has to be opened. With both, the firewall alone counts.
+    pub(crate) fn barrier(&self) -> Barrier<'_> {
+        if self.offers("Firewall") {
+            return Barrier::Firewall;
+        }
+        match &self.acl {
+            Some(list) if self.offers("NetworkACL") => match list.name.as_str() {
+                "default_allow" | DEFAULT_DENY => Barrier::DefaultAcl(list),
+                _ => Barrier::Acl(list),
+            },
+            _ => Barrier::None,
+        }
+    }
+}
+
+/// The built-in ACL list that denies everything.
+pub(crate) const DEFAULT_DENY: &str = "default_deny";
+
+/// A rule of the firewall of an address, if it is for a single port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FirewallRule {
+    pub(crate) id: String,
+    pub(crate) opening: Opening,
+    pub(crate) sources: Cidrs,
+}
+
+/// An item of an ACL list that lets a single port in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AclItem {
+    pub(crate) id: String,
+    pub(crate) opening: Opening,
+    pub(crate) sources: Cidrs,
+}
+
+/// A virtual machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The networks that it is in; the default one first.
+    pub(crate) networks: Vec<String>,
+    /// Whether it is on its way out, so that no rule takes it.
+    pub(crate) is_going: bool,
+}
+
+/// What the server can do with the list of networks that a rule takes connections from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Abilities {
+    /// Whether it takes one when a rule is made: from 4.18 on. None if its version is not known.
+    pub(crate) takes_cidrs: Option<bool>,
+    /// Whether it changes that of a rule: from 4.22 on.
+    pub(crate) changes_cidrs: bool,
+}

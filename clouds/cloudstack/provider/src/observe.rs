@@ -1,0 +1,154 @@
+//! What the cloud says about one Service's balancer.
+//!
+//! An observation grows: it begins with the Service's rules, and the planning says what else it needs to know. What was
+//! never asked for is not there, so that nothing unread is taken for empty.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::CloudError;
+use tokio::time::Instant;
+
+use crate::objects::{Abilities, AclItem, Address, AddressRef, FirewallRule, Machine, Network, Rule};
+use crate::step::CloudStep;
+
+pub(crate) mod jobs;
+pub(crate) mod reads;
+mod wire;
+
+/// One observation.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Observed {
+    /// What the server can do.
+    pub(crate) abilities: Option<Abilities>,
+    /// The rules that bear the name of the Service's balancer.
+    pub(crate) rules: Vec<Rule>,
+    /// Networks by ID; none if there is no such network.
+    pub(crate) networks: BTreeMap<String, Option<Arc<Network>>>,
+    /// Addresses by ID; none if nobody has such an address.
+    pub(crate) addresses: BTreeMap<String, Option<Address>>,
+    /// What there is under an address that was asked for by its text.
+    pub(crate) looked_up: BTreeMap<String, Vec<Address>>,
+    /// Rules of others on an address, by its ID.
+    pub(crate) strangers: BTreeMap<String, Vec<Rule>>,
+    /// Rules of others in networks that share an ACL list, by a network's ID.
+    pub(crate) neighbours: BTreeMap<String, Vec<Rule>>,
+    /// Firewalls by the ID of their address: only rules for a single port.
+    pub(crate) firewalls: BTreeMap<String, Vec<FirewallRule>>,
+    /// ACL lists by ID: only items that let a single port in.
+    pub(crate) acls: BTreeMap<String, Vec<AclItem>>,
+    /// Members by the ID of their rule.
+    pub(crate) members: BTreeMap<String, BTreeSet<String>>,
+    /// Rules whose members were found to be right a moment ago, for the same Nodes.
+    pub(crate) trusted: BTreeSet<String>,
+    /// All virtual machines.
+    pub(crate) machines: Option<Arc<Vec<Machine>>>,
+    /// Free addresses, the ones to be preferred first.
+    pub(crate) candidates: Option<Vec<AddressRef>>,
+    /// Addresses that may have been associated for a claim that names none.
+    pub(crate) recovered: Option<Vec<Address>>,
+    /// Addresses that were not free any more when they were to be associated.
+    pub(crate) refused: BTreeSet<String>,
+    /// Jobs under way.
+    pub(crate) pending: Vec<Pending>,
+    /// How often they were asked after since the last one was started.
+    pub(crate) polls: u32,
+    /// Why nothing more is begun.
+    pub(crate) failure: Option<Failure>,
+    /// What this reconcile made for a balancer that was not there before: it goes again after a failure.
+    pub(crate) made: Made,
+    /// Numbers for made-up IDs.
+    pub(crate) made_up: u32,
+}
+
+/// A job under way.
+#[derive(Debug, Clone)]
+pub(crate) struct Pending {
+    /// The job.
+    pub(crate) job: String,
+    /// What it does.
+    pub(crate) step: CloudStep,
+    /// The ID of what it makes, if that was told.
+    pub(crate) id: Option<String>,
+    /// When it was started.
+    pub(crate) since: Instant,
+}
+
+/// A failed write.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    /// What to say of it.
+    pub(crate) error: CloudError,
+    /// Whether the API itself said so. If not, the write may have had its effect.
+    pub(crate) is_definite: bool,
+}
+
+/// What is taken back after a failure.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Made {
+    /// An address that was chosen automatically.
+    pub(crate) address: Option<AddressRef>,
+    /// Items of ACL lists: the list's ID and the item's.
+    pub(crate) acl_items: Vec<(String, String)>,
+    /// The cloud refused to choose an address: none was acquired.
+    pub(crate) is_refused: bool,
+    /// Taking it back failed too. It is not tried again in this reconcile.
+    pub(crate) is_stuck: bool,
+}
+
+/// The longest time between two looks at jobs.
+const LONGEST_POLL: Duration = Duration::from_secs(5);
+
+impl Observed {
+    /// Whether something is being written there.
+    pub(crate) fn is_pending(&self, target: &str) -> bool {
+        self.pending.iter().any(|pending| pending.step.target() == target)
+    }
+
+    /// How long to wait before the next look at the jobs: 0.2 s at first, five seconds in the end.
+    pub(crate) fn next_poll(&self) -> Duration {
+        let factor = 1.5_f64.powi(i32::try_from(self.polls.min(20)).unwrap_or(20));
+        Duration::from_millis(200).mul_f64(factor).min(LONGEST_POLL)
+    }
+
+    /// An ID that no object has.
+    pub(crate) fn made_up_id(&mut self, kind: &str) -> String {
+        self.made_up += 1;
+        format!("new-{kind}-{}", self.made_up)
+    }
+
+    /// A rule by its ID.
+    pub(crate) fn rule_mut(&mut self, id: &str) -> Option<&mut Rule> {
+        self.rules.iter_mut().find(|rule| rule.id == id)
+    }
+}
+
+/// Something that the planning has to know first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Need {
+    /// What the server can do.
+    Abilities,
+    /// All virtual machines.
+    Machines,
+    /// A network.
+    Network(String),
+    /// An address by its ID.
+    Address(String),
+    /// An address by its text.
+    LookedUp(String),
+    /// Free addresses for a network.
+    Candidates(String),
+    /// Addresses of a network that may have been associated for a claim that names none.
+    Recovered(String),
+    /// The rules of others on an address.
+    Strangers(String),
+    /// The rules of others in networks that share the ACL list of this one.
+    Neighbours(String),
+    /// The firewall of an address.
+    Firewall(String),
+    /// An ACL list.
+    Acl(String),
+    /// The members of a rule.
+    Members(String),
+}

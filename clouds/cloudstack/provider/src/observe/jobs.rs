@@ -1,0 +1,119 @@
+//! Asks after jobs and puts what they did into the observation.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::CloudError;
+use bowline_cloudstack_client::{ApiError, Client, ErrorKind, Job, JobResult};
+use futures::future::join_all;
+
+use super::{Failure, Observed, Pending, wire};
+use crate::apply::{Learned, Writer, failed};
+use crate::learn::{self, Made};
+use crate::step::{CloudStep, RuleChange};
+
+/// How long a job may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Asks once after every job that is under way, side by side.
+pub(crate) async fn poll(client: &Client, seen: &Observed) -> Observed {
+    let mut observed = seen.clone();
+    observed.polls += 1;
+    let ids: Vec<_> = seen
+        .pending
+        .iter()
+        .map(|pending| pending.job.as_str().into())
+        .collect();
+    let answers = join_all(ids.iter().map(|id| client.query_job(id))).await;
+    observed.pending.clear();
+    for (pending, answer) in seen.pending.iter().zip(answers) {
+        match answer {
+            Ok(Job::Done(result)) => learn::done(&mut observed, &pending.step, made(pending, result)),
+            Ok(Job::Failed(error)) => end_badly(client, &mut observed, &pending.step, &error).await,
+            Ok(Job::Pending) => go_on(&mut observed, pending),
+            // What the job does is not known. Whatever it is, it ends.
+            Err(error) if matches!(error.kind, ErrorKind::Invalid | ErrorKind::NotFound) => {
+                let told = CloudError::transient(format!("a job was lost: {error}"));
+                fail(&mut observed, &pending.step, told);
+            }
+            Err(error) => {
+                tracing::debug!(job = pending.job, err = %error, "a job could not be asked after");
+                go_on(&mut observed, pending);
+            }
+        }
+    }
+    observed
+}
+
+fn go_on(observed: &mut Observed, pending: &Pending) {
+    if pending.since.elapsed() <= PATIENCE {
+        observed.pending.push(pending.clone());
+        return;
+    }
+    let told = CloudError::transient("Timeout while waiting for async job to finish");
+    fail(observed, &pending.step, told);
+}
+
+/// The outcome is not known.
+fn fail(observed: &mut Observed, step: &CloudStep, told: CloudError) {
+    let failure = Failure {
+        error: match step.failure_prefix() {
+            Some(prefix) => told.context(prefix),
+            None => told,
+        },
+        is_definite: false,
+    };
+    learn::learn(observed, step, Learned::Failed(failure));
+}
+
+async fn end_badly(client: &Client, observed: &mut Observed, step: &CloudStep, error: &ApiError) {
+    let learned = match step {
+        CloudStep::Rule {
+            change: RuleChange::Assign { rule, .. } | RuleChange::Unassign { rule, .. },
+            ..
+        } if error.kind == ErrorKind::Invalid => {
+            let writer = Writer { client, observed };
+            writer.other_members(step, rule, error).await
+        }
+        _ => failed(step, error),
+    };
+    learn::learn(observed, step, learned);
+    // A job that failed may have got half-way.
+    if let CloudStep::Associate {
+        address: Some(address),
+        ..
+    } = step
+        && let Ok(now) = client.public_ip_address(&address.id.as_str().into()).await
+    {
+        observed
+            .addresses
+            .insert(address.id.clone(), now.as_ref().map(wire::address));
+    }
+}
+
+fn made(pending: &Pending, result: JobResult) -> Made {
+    let id = pending.id.clone();
+    match result {
+        JobResult::LoadBalancerRule(rule) => Made {
+            id: Some(rule.id.as_str().to_owned()),
+            rule: Some(wire::rule(&rule)),
+            address: None,
+        },
+        JobResult::PublicIpAddress(address) => Made {
+            id: Some(address.id.as_str().to_owned()),
+            address: Some(wire::address(&address)),
+            rule: None,
+        },
+        JobResult::FirewallRule(rule) => Made {
+            id: Some(rule.id.as_str().to_owned()),
+            ..Made::default()
+        },
+        JobResult::NetworkAcl(item) => Made {
+            id: Some(item.id.as_str().to_owned()),
+            ..Made::default()
+        },
+        _ => Made {
+            id,
+            ..Made::default()
+        },
+    }
+}

@@ -1,0 +1,528 @@
+//! The reads. What several ask for at the same time is read once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_provider::CloudError;
+use bowline_cloudstack_client::{
+    AclListId, ApiError, Client, ErrorKind, IpState, NetworkAclQuery, PublicIpQuery, RuleId, RuleQuery,
+};
+use futures::future::try_join_all;
+use tokio::time::Instant;
+
+use super::{Need, Observed, jobs, wire};
+use crate::error::cloud_error;
+use crate::intent::{Identity, Intent, Wanted};
+use crate::machines::Machines;
+use crate::members::{self, Difference, Members};
+use crate::names;
+use crate::objects::{
+    Abilities, AclItem, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, Rule,
+    RuleState,
+};
+use crate::planning;
+use crate::version::{ServerVersion, Version};
+
+/// How long members that were right are taken to be right, as long as the Nodes are the same.
+const MEMBERS_TTL: Duration = Duration::from_secs(300);
+
+/// The first version whose rules take a list of networks.
+const TAKES_CIDRS: Version = Version::new(4, 18, 0);
+
+/// The first version that changes the list of networks of a rule.
+const CHANGES_CIDRS: Version = Version::new(4, 22, 0);
+
+/// How many rules' members are read in any case, the ones that were not read for the longest time first.
+const MEMBERS_READ: usize = 2;
+
+/// More rounds than any decision takes: what is read in one tells what is needed in the next.
+const MAX_ROUNDS: usize = 16;
+
+/// Reads from the API.
+pub(crate) struct Reads {
+    client: Client,
+    machines: Arc<Machines>,
+    version: ServerVersion,
+    /// Free addresses that Services of this process chose and may not have written down yet: UIDs and IDs.
+    reserved: Mutex<BTreeMap<String, String>>,
+    verified: Mutex<BTreeMap<String, Verified>>,
+}
+
+/// When the members of a rule were found to be right, and for which Nodes.
+#[derive(Clone, Copy)]
+struct Verified {
+    nodes: u64,
+    at: Instant,
+}
+
+/// Something that was read.
+enum Fact {
+    Abilities(Abilities),
+    Machines(Arc<Vec<Machine>>),
+    Network(String, Option<Arc<Network>>),
+    Address(String, Option<Address>),
+    LookedUp(String, Vec<Address>),
+    Candidates(Vec<AddressRef>),
+    Recovered(Vec<Address>, Vec<(String, Vec<Rule>)>),
+    Strangers(String, Vec<Rule>),
+    Neighbours(String, Vec<Rule>),
+    Firewall(String, Vec<FirewallRule>),
+    Acl(String, Vec<AclItem>),
+    Members(String, BTreeSet<String>),
+}
+
+impl Reads {
+    pub(crate) fn new(client: &Client, machines: Arc<Machines>, version: ServerVersion) -> Self {
+        Self {
+            client: client.clone(),
+            machines,
+            version,
+            reserved: Mutex::default(),
+            verified: Mutex::default(),
+        }
+    }
+
+    /// Everything that the decision needs, from the beginning. Of an earlier look only what this reconcile did is kept.
+    pub(crate) async fn all(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+        let identity = intent.identity();
+        let query = RuleQuery {
+            keyword: Some(identity.name.clone()),
+            ..RuleQuery::default()
+        };
+        let rules = self.client.load_balancer_rules(&query).await;
+        let rules = rules.map_err(context("error retrieving load balancer rules"))?;
+        let is_own = |rule: &Rule| names::parse_rule(&identity.name, &rule.name).is_some();
+        let mut observed = Observed {
+            rules: rules.iter().map(wire::rule).filter(is_own).collect(),
+            ..Observed::default()
+        };
+        if let Some(seen) = seen {
+            observed.refused.clone_from(&seen.refused);
+            observed.made.clone_from(&seen.made);
+            observed.made_up = seen.made_up;
+        }
+        if matches!(intent, Intent::Absent(_)) || !observed.rules.is_empty() {
+            lock(&self.reserved).remove(&identity.uid);
+        }
+        self.complete(intent, &mut observed).await?;
+        Ok(observed)
+    }
+
+    /// Looks again at what is waited for: at the jobs, if there are any.
+    pub(crate) async fn again(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+        if !seen.pending.is_empty() {
+            let mut observed = jobs::poll(&self.client, seen).await;
+            self.complete(intent, &mut observed).await?;
+            return Ok(observed);
+        }
+        if !planning::needs(intent, seen).is_empty() {
+            let mut observed = seen.clone();
+            self.complete(intent, &mut observed).await?;
+            return Ok(observed);
+        }
+        match &seen.failure {
+            Some(failure) => Err(failure.error.clone()),
+            None => self.all(intent, Some(seen)).await,
+        }
+    }
+
+    /// Reads until the decision has all that it needs.
+    async fn complete(&self, intent: &Intent, observed: &mut Observed) -> Result<(), CloudError> {
+        for _ in 0..MAX_ROUNDS {
+            let mut needs = planning::needs(intent, observed);
+            if needs.is_empty() {
+                break;
+            }
+            if let Intent::Wanted(wanted) = intent {
+                self.trust(wanted, observed, &mut needs);
+            }
+            let facts = needs.iter().map(|need| self.read(intent, observed, need));
+            for fact in try_join_all(facts).await? {
+                add(observed, fact);
+            }
+        }
+        if let Intent::Wanted(wanted) = intent {
+            self.remember(wanted, observed);
+        }
+        Ok(())
+    }
+
+    async fn read(&self, intent: &Intent, observed: &Observed, need: &Need) -> Result<Fact, CloudError> {
+        let identity = intent.identity();
+        Ok(match need {
+            Need::Abilities => Fact::Abilities(self.abilities().await?),
+            Need::Machines => {
+                let machines = self.machines.with_networks().await;
+                let machines = machines.map_err(|error| error.context("error retrieving list of hosts"))?;
+                Fact::Machines(Arc::new(machines.machines().iter().map(wire::machine).collect()))
+            }
+            Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
+            Need::Address(id) => {
+                let address = self.client.public_ip_address(&id.as_str().into()).await;
+                let address = address.map_err(context("error retrieving IP address"))?;
+                Fact::Address(id.clone(), address.as_ref().map(wire::address))
+            }
+            Need::LookedUp(ip) => {
+                let query = PublicIpQuery {
+                    address: Some(ip.clone()),
+                    free_too: true,
+                    ..PublicIpQuery::default()
+                };
+                let found = self
+                    .addresses(&query)
+                    .await
+                    .map_err(context("error retrieving IP address"))?;
+                Fact::LookedUp(ip.clone(), found)
+            }
+            Need::Candidates(network) => {
+                Fact::Candidates(self.candidates(identity, observed, network).await?)
+            }
+            Need::Recovered(network) => self.recovered(identity, observed, network).await?,
+            Need::Strangers(address) => {
+                Fact::Strangers(address.clone(), self.strangers(identity, address).await?)
+            }
+            Need::Neighbours(network) => {
+                Fact::Neighbours(network.clone(), self.neighbours(intent, observed, network).await?)
+            }
+            Need::Firewall(address) => {
+                let rules = self.client.firewall_rules(&address.as_str().into()).await;
+                let failure = format!("error fetching firewall rules for public IP {address}");
+                let rules = rules.map_err(context(&failure))?;
+                Fact::Firewall(
+                    address.clone(),
+                    rules.iter().filter_map(wire::firewall_rule).collect(),
+                )
+            }
+            Need::Acl(list) => {
+                let query = NetworkAclQuery {
+                    list: Some(AclListId::from(list.as_str())),
+                    ..NetworkAclQuery::default()
+                };
+                let items = self.client.network_acls(&query).await;
+                let items = items.map_err(context(&format!("error fetching Network ACL with ID: {list}")))?;
+                Fact::Acl(list.clone(), items.iter().filter_map(wire::acl_item).collect())
+            }
+            Need::Members(rule) => {
+                let members = members_of(&self.client, rule).await;
+                Fact::Members(
+                    rule.clone(),
+                    members.map_err(context("error retrieving associated instances"))?,
+                )
+            }
+        })
+    }
+
+    async fn abilities(&self) -> Result<Abilities, CloudError> {
+        let version = self.version.current().await?;
+        Ok(Abilities {
+            takes_cidrs: (*version != Version::OLD).then(|| *version >= TAKES_CIDRS),
+            changes_cidrs: *version >= CHANGES_CIDRS,
+        })
+    }
+
+    async fn addresses(&self, query: &PublicIpQuery) -> Result<Vec<Address>, ApiError> {
+        let found = self.client.public_ip_addresses(query).await?;
+        Ok(found.iter().map(wire::address).collect())
+    }
+
+    /// A network; none if the API says that there is none.
+    async fn network(&self, id: &str) -> Result<Option<Arc<Network>>, CloudError> {
+        let network = self.machines.network(&id.into()).await;
+        let Some(network) = network.map_err(|error| error.context("error retrieving network"))? else {
+            return Ok(None);
+        };
+        let mut name = network.acl_list_name.clone();
+        if let (Some(list), None) = (&network.acl_list_id, &name) {
+            let failure = format!("error fetching Network ACL List with ID: {list}");
+            let list = self
+                .client
+                .network_acl_list(list)
+                .await
+                .map_err(context(&failure))?;
+            name = list.map(|list| list.name);
+        }
+        Ok(Some(wire::network(&network, name)))
+    }
+
+    /// Free addresses of the network's zone. What the Service claims already comes first; then the order differs from
+    /// Service to Service, so that few want the same one. Empty if the account may not see free ones.
+    async fn candidates(
+        &self,
+        identity: &Identity,
+        observed: &Observed,
+        network: &str,
+    ) -> Result<Vec<AddressRef>, CloudError> {
+        let zone = observed
+            .networks
+            .get(network)
+            .and_then(Option::as_ref)
+            .map(|network| network.zone.clone());
+        let zone = zone.filter(|zone| !zone.is_empty());
+        let query = PublicIpQuery {
+            free_too: true,
+            state: Some(IpState::Free),
+            zone: zone.as_deref().map(Into::into),
+            ..PublicIpQuery::default()
+        };
+        let found = match self.addresses(&query).await {
+            Ok(found) => found,
+            Err(error)
+                if matches!(
+                    error.kind,
+                    ErrorKind::CommandUnavailable | ErrorKind::Forbidden | ErrorKind::Invalid
+                ) =>
+            {
+                tracing::debug!(err = %error, "free addresses cannot be listed");
+                Vec::new()
+            }
+            Err(error) => return Err(context("error retrieving IP address")(error)),
+        };
+        let others = identity.claims_of_others();
+        let mut reserved = lock(&self.reserved);
+        let is_open = |address: &Address| {
+            let id = &address.address.id;
+            address.state == AddressState::Free
+                && zone
+                    .as_ref()
+                    .is_none_or(|zone| address.zone.is_empty() || address.zone == *zone)
+                && !others.iter().any(|(_, claim)| claim.names(id))
+                && !reserved
+                    .iter()
+                    .any(|(uid, taken)| taken == id && *uid != identity.uid)
+        };
+        let mut open: Vec<AddressRef> = found
+            .iter()
+            .filter(|address| is_open(address))
+            .map(|address| address.address.clone())
+            .collect();
+        open.sort();
+        if !open.is_empty() {
+            let places = u64::try_from(open.len()).unwrap_or(1);
+            let place = usize::try_from(fingerprint([identity.uid.as_str()]) % places).unwrap_or(0);
+            open.rotate_left(place);
+        }
+        open.sort_by_key(|address| !identity.claim.names(&address.id)); // stable
+        if let Some(first) = open
+            .iter()
+            .find(|address| !observed.refused.contains(&address.id))
+        {
+            reserved.insert(identity.uid.clone(), first.id.clone());
+        }
+        Ok(open)
+    }
+
+    async fn recovered(
+        &self,
+        identity: &Identity,
+        observed: &Observed,
+        network: &str,
+    ) -> Result<Fact, CloudError> {
+        let vpc = observed
+            .networks
+            .get(network)
+            .and_then(Option::as_ref)
+            .and_then(|network| network.vpc.clone());
+        let query = PublicIpQuery {
+            network: vpc.is_none().then(|| network.into()),
+            vpc: vpc.as_deref().map(Into::into),
+            ..PublicIpQuery::default()
+        };
+        let found = self
+            .addresses(&query)
+            .await
+            .map_err(context("error retrieving IP address"))?;
+        let mut strangers = Vec::new();
+        for address in &found {
+            let id = &address.address.id;
+            strangers.push((id.clone(), self.strangers(identity, id).await?));
+        }
+        Ok(Fact::Recovered(found, strangers))
+    }
+
+    async fn strangers(&self, identity: &Identity, address: &str) -> Result<Vec<Rule>, CloudError> {
+        let query = RuleQuery {
+            public_ip: Some(address.into()),
+            ..RuleQuery::default()
+        };
+        self.others(identity, &query).await
+    }
+
+    async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
+        let rules = self.client.load_balancer_rules(query).await;
+        let rules = rules.map_err(context("error retrieving load balancer rules"))?;
+        let is_own = |rule: &Rule| names::parse_rule(&identity.name, &rule.name).is_some();
+        Ok(rules
+            .iter()
+            .map(wire::rule)
+            .filter(|rule| !is_own(rule))
+            .collect())
+    }
+
+    /// Rules of others on the ports in question, in all networks behind the same ACL list.
+    async fn neighbours(
+        &self,
+        intent: &Intent,
+        observed: &Observed,
+        network: &str,
+    ) -> Result<Vec<Rule>, CloudError> {
+        let identity = intent.identity();
+        let list = match observed.networks.get(network).and_then(Option::as_ref) {
+            Some(network) => network.acl.clone(),
+            None => None,
+        };
+        let mut ports: BTreeSet<Opening> = observed
+            .rules
+            .iter()
+            .filter_map(|rule| rule.opening(&identity.name))
+            .collect();
+        if let Intent::Wanted(wanted) = intent {
+            ports.extend(wanted.openings());
+        }
+        let mut neighbours = Vec::new();
+        for rule in self.others(identity, &RuleQuery::default()).await? {
+            if !rule.opening("").is_some_and(|opening| ports.contains(&opening)) {
+                continue;
+            }
+            let is_behind = rule.network == network
+                || (!rule.network.is_empty()
+                    && list.is_some()
+                    && self
+                        .network(&rule.network)
+                        .await?
+                        .is_some_and(|other| other.acl == list));
+            if is_behind {
+                neighbours.push(rule);
+            }
+        }
+        Ok(neighbours)
+    }
+
+    /// Takes rules whose members were right a moment ago off the list of what is to be read.
+    fn trust(&self, wanted: &Wanted, observed: &mut Observed, needs: &mut BTreeSet<Need>) {
+        let asked: Vec<String> = needs
+            .iter()
+            .filter_map(|need| match need {
+                Need::Members(rule) => Some(rule.clone()),
+                _ => None,
+            })
+            .collect();
+        let nodes = nodes_fingerprint(wanted);
+        let verified = lock(&self.verified);
+        let mut fresh: Vec<(Instant, String)> = asked
+            .iter()
+            .filter_map(|id| {
+                let known = verified.get(id)?;
+                let is_active = observed
+                    .rules
+                    .iter()
+                    .any(|rule| rule.id == *id && rule.state == RuleState::Active);
+                let is_fresh = known.nodes == nodes && known.at.elapsed() < MEMBERS_TTL && is_active;
+                is_fresh.then(|| (known.at, id.clone()))
+            })
+            .collect();
+        fresh.sort();
+        let read = asked.len() - fresh.len();
+        for (_, id) in fresh.into_iter().skip(MEMBERS_READ.saturating_sub(read)) {
+            needs.remove(&Need::Members(id.clone()));
+            observed.trusted.insert(id);
+        }
+    }
+
+    /// Remembers which rules have the right members.
+    fn remember(&self, wanted: &Wanted, observed: &Observed) {
+        let found = observed
+            .machines
+            .as_ref()
+            .map(|machines| Members::find(&wanted.nodes, machines.iter()));
+        let named = members::named(&wanted.nodes);
+        let is_right = |present: &BTreeSet<String>| match &found {
+            Some(found) => found.left_out.is_empty() && found.compare(present) == Difference::default(),
+            None => named.as_ref() == Some(present),
+        };
+        let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
+        let mut verified = lock(&self.verified);
+        verified.retain(|_, known| known.at.elapsed() < MEMBERS_TTL);
+        for (rule, present) in &observed.members {
+            let is_new = verified.get(rule).is_none_or(|known| known.nodes != nodes);
+            if is_right(present) && (is_new || !observed.trusted.contains(rule)) {
+                verified.insert(rule.clone(), Verified { nodes, at: now });
+            } else if !is_right(present) {
+                verified.remove(rule);
+            }
+        }
+    }
+}
+
+/// The members of a rule.
+pub(crate) async fn members_of(client: &Client, rule: &str) -> Result<BTreeSet<String>, ApiError> {
+    let members = client.load_balancer_rule_instances(&RuleId::from(rule)).await?;
+    Ok(members
+        .iter()
+        .map(|machine| machine.id.as_str().to_owned())
+        .collect())
+}
+
+fn add(observed: &mut Observed, fact: Fact) {
+    match fact {
+        Fact::Abilities(abilities) => observed.abilities = Some(abilities),
+        Fact::Machines(machines) => observed.machines = Some(machines),
+        Fact::Network(id, network) => {
+            observed.networks.insert(id, network);
+        }
+        Fact::Address(id, address) => {
+            observed.addresses.insert(id, address);
+        }
+        Fact::LookedUp(ip, found) => {
+            observed.looked_up.insert(ip, found);
+        }
+        Fact::Candidates(candidates) => observed.candidates = Some(candidates),
+        Fact::Recovered(found, strangers) => {
+            observed.recovered = Some(found);
+            observed.strangers.extend(strangers);
+        }
+        Fact::Strangers(id, rules) => {
+            observed.strangers.insert(id, rules);
+        }
+        Fact::Neighbours(id, rules) => {
+            observed.neighbours.insert(id, rules);
+        }
+        Fact::Firewall(id, rules) => {
+            observed.firewalls.insert(id, rules);
+        }
+        Fact::Acl(id, items) => {
+            observed.acls.insert(id, items);
+        }
+        Fact::Members(id, members) => {
+            observed.members.insert(id, members);
+        }
+    }
+}
+
+fn context(prefix: &str) -> impl Fn(ApiError) -> CloudError + '_ {
+    move |error| cloud_error(&error).context(prefix)
+}
+
+/// Tells one set of Nodes from another.
+fn nodes_fingerprint(wanted: &Wanted) -> u64 {
+    let parts = wanted
+        .nodes
+        .iter()
+        .flat_map(|node| [node.node.as_str(), node.machine_id.as_deref().unwrap_or_default()]);
+    fingerprint(parts)
+}
+
+/// FNV-1a: the same in every process and on every machine.
+fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for part in parts {
+        for byte in part.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

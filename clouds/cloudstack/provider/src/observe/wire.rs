@@ -1,0 +1,173 @@
+//! From the API's form to what decisions need.
+
+use std::sync::Arc;
+
+use bowline_cloudstack_client as api;
+use bowline_cloudstack_client::{IpState, VmState};
+use jiff::Timestamp;
+use jiff::fmt::strtime;
+
+use crate::names::IpProtocol;
+use crate::objects::{
+    AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, Rule,
+    RuleState,
+};
+
+fn text<Id: AsRef<str>>(id: Option<&Id>) -> String {
+    id.map(|id| id.as_ref().to_owned()).unwrap_or_default()
+}
+
+pub(crate) fn rule(rule: &api::LoadBalancerRule) -> Rule {
+    Rule {
+        id: rule.id.as_str().to_owned(),
+        name: rule.name.clone(),
+        algorithm: rule.algorithm.as_str().to_owned(),
+        protocol: rule.protocol.as_str().to_owned(),
+        address: AddressRef {
+            id: text(rule.public_ip_id.as_ref()),
+            ip: rule.public_ip.clone(),
+        },
+        public_port: rule.public_port,
+        private_port: rule.private_port,
+        network: text(rule.network_id.as_ref()),
+        cidrs: rule.cidrs().collect(),
+        state: match rule.state {
+            api::RuleState::Active => RuleState::Active,
+            api::RuleState::Revoke => RuleState::Revoke,
+            _ => RuleState::Add,
+        },
+    }
+}
+
+pub(crate) fn address(address: &api::PublicIpAddress) -> Address {
+    Address {
+        address: AddressRef {
+            id: address.id.as_str().to_owned(),
+            ip: address.ip_address.clone(),
+        },
+        state: match address.state {
+            IpState::Allocating => AddressState::Allocating,
+            IpState::Releasing => AddressState::Releasing,
+            _ if address.is_free() => AddressState::Free,
+            _ => AddressState::Allocated,
+        },
+        allocated: address.allocated.as_deref().and_then(time),
+        zone: text(address.zone_id.as_ref()),
+        network: address.network_id.as_ref().map(|id| id.as_str().to_owned()),
+        vpc: address.vpc_id.as_ref().map(|id| id.as_str().to_owned()),
+        is_source_nat: address.is_source_nat,
+        is_static_nat: address.is_static_nat,
+    }
+}
+
+/// A time as the server writes it, such as `2026-03-04T05:06:07+0000`.
+fn time(text: &str) -> Option<Timestamp> {
+    text.parse().ok().or_else(|| {
+        strtime::parse("%Y-%m-%dT%H:%M:%S%z", text)
+            .ok()?
+            .to_timestamp()
+            .ok()
+    })
+}
+
+/// `list` is the name of the network's ACL list.
+pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Network> {
+    Arc::new(Network {
+        id: network.id.as_str().to_owned(),
+        name: network.name.clone(),
+        zone: text(network.zone_id.as_ref()),
+        vpc: network.vpc_id.as_ref().map(|id| id.as_str().to_owned()),
+        services: network.services().map(str::to_owned).collect(),
+        acl: network.acl_list_id.as_ref().map(|id| AclRef {
+            id: id.as_str().to_owned(),
+            name: list.unwrap_or_default(),
+        }),
+    })
+}
+
+fn opening(protocol: &str, start: Option<u16>, end: Option<u16>) -> Option<Opening> {
+    let protocol = match protocol.to_ascii_lowercase().as_str() {
+        "tcp" => IpProtocol::Tcp,
+        "udp" => IpProtocol::Udp,
+        _ => return None,
+    };
+    let port = start.filter(|_| start == end)?;
+    Some(Opening { protocol, port })
+}
+
+/// None if it is not for a single port, or is on its way out.
+pub(crate) fn firewall_rule(rule: &api::FirewallRule) -> Option<FirewallRule> {
+    Some(FirewallRule {
+        id: rule.id.as_str().to_owned(),
+        opening: opening(&rule.protocol, rule.start_port, rule.end_port)?,
+        sources: rule.cidrs().collect(),
+    })
+}
+
+/// None if it does not let a single port in.
+pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<AclItem> {
+    item.allows_ingress().then_some(())?;
+    Some(AclItem {
+        id: item.id.as_str().to_owned(),
+        opening: opening(&item.protocol, item.start_port, item.end_port)?,
+        sources: item.cidrs().collect(),
+    })
+}
+
+pub(crate) fn machine(machine: &api::VirtualMachine) -> Machine {
+    let default = machine.default_nic().into_iter();
+    let mut networks: Vec<String> = Vec::new();
+    for nic in default.chain(&machine.nics) {
+        let id = text(nic.network_id.as_ref());
+        if !id.is_empty() && !networks.contains(&id) {
+            networks.push(id);
+        }
+    }
+    Machine {
+        id: machine.id.as_str().to_owned(),
+        name: machine.name.clone(),
+        networks,
+        // The API lists none of these among the members of a rule.
+        is_going: matches!(
+            machine.state,
+            VmState::Destroyed | VmState::Expunging | VmState::Error | VmState::Unknown
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_both_spellings_of_the_offset() {
+        let expected = Some(Timestamp::from_second(1_772_600_767).unwrap());
+        assert_eq!(time("2026-03-04T05:06:07+0000"), expected);
+        assert_eq!(time("2026-03-04T05:06:07+00:00"), expected);
+        assert_eq!(time("2026-03-04T07:06:07+0200"), expected);
+        assert_eq!(time("yesterday"), None);
+    }
+
+    #[test]
+    fn the_default_network_comes_first() {
+        let read: api::VirtualMachine = serde_json::from_str(
+            r#"{"id":"v","name":"a","state":"Running","nic":[{"networkid":"n"},{"networkid":"m","isdefault":true},{}]}"#,
+        )
+        .unwrap();
+        assert_eq!(machine(&read).networks, ["m", "n"]);
+    }
+
+    #[test]
+    fn ranges_of_ports_and_items_that_deny_are_left_alone() {
+        let item = |start: &str, end: &str, action: &str, direction: &str| {
+            let text = format!(
+                r#"{{"id":"c","protocol":"tcp","startport":"{start}","endport":"{end}","action":"{action}","traffictype":"{direction}"}}"#
+            );
+            acl_item(&serde_json::from_str(&text).unwrap()).is_some()
+        };
+        assert!(item("443", "443", "Allow", "Ingress"));
+        assert!(!item("443", "444", "Allow", "Ingress"));
+        assert!(!item("443", "443", "Deny", "Ingress"));
+        assert!(!item("443", "443", "Allow", "Egress"));
+    }
+}

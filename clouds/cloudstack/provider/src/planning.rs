@@ -1,0 +1,232 @@
+//! Decides what comes next. Pure.
+//!
+//! A port is brought up in a chain: its rule, then the members of the rule; the firewall or the ACL list is opened beside
+//! it. Chains of different ports do not wait for each other, and a chain waits only for its own jobs. What is not wanted
+//! any more goes when its successor is complete: first the opening, then the rule, so that what is left after a crash
+//! still tells which port it belongs to.
+//!
+//! The same decision tells what has to be read first ([`Need`]): nothing unread is taken for empty.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_plan::{Answer, Note, Plan, Refusal};
+
+use crate::annotations::SOURCE_CIDRS;
+use crate::claim::{Claim, Claimed};
+use crate::intent::{Identity, Intent, Wanted};
+use crate::objects::{Abilities, Address, Barrier, DEFAULT_DENY, Rule};
+use crate::observe::{Need, Observed};
+use crate::step::CloudStep;
+
+mod absent;
+mod acl;
+mod firewall;
+mod giving_back;
+mod home;
+mod ports;
+mod removal;
+#[cfg(test)]
+mod tests;
+
+use crate::events::DEFAULT_DENY as DEFAULT_DENY_EVENT;
+
+/// The time between two looks at something that the cloud does by itself.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Decides what comes next.
+pub(crate) fn plan(intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+    draft(intent, observed).finish(intent.identity())
+}
+
+/// What the decision has to know first.
+pub(crate) fn needs(intent: &Intent, observed: &Observed) -> BTreeSet<Need> {
+    draft(intent, observed).needs
+}
+
+fn draft<'a>(intent: &'a Intent, observed: &'a Observed) -> Draft<'a> {
+    let mut draft = Draft::new(observed);
+    if observed.failure.is_some() {
+        giving_back::plan(&mut draft, intent);
+        return draft;
+    }
+    match intent {
+        Intent::Wanted(wanted) => wanted_plan(&mut draft, wanted),
+        Intent::Absent(absent) => absent::plan(&mut draft, absent),
+    }
+    draft
+}
+
+fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) {
+    draft.notes.extend(wanted.notes.iter().cloned());
+    let Some(abilities) = abilities(draft, wanted) else {
+        return;
+    };
+    let Some(home) = home::find(draft, wanted) else {
+        return;
+    };
+    if let Barrier::DefaultAcl(list) = home.network.barrier()
+        && list.name == DEFAULT_DENY
+    {
+        draft.notes.push(DEFAULT_DENY_EVENT.note(format!(
+            "network {} uses the ACL list {}, which denies everything and takes no items: nobody reaches the service",
+            home.network.name, list.name
+        )));
+    }
+    ports::plan(draft, wanted, &home, abilities);
+    if draft.is_idle() {
+        home::leave_others(draft, wanted, &home);
+    }
+    if draft.is_idle() {
+        home::tidy_claim(draft, wanted, &home);
+    }
+    if draft.is_idle() {
+        draft.settled = Some(crate::status::status(wanted, &home.address));
+    }
+}
+
+/// What the server can do, if that is enough.
+fn abilities(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Abilities> {
+    let Some(abilities) = draft.observed.abilities else {
+        draft.need(Need::Abilities);
+        return None;
+    };
+    if abilities.takes_cidrs == Some(false) && !wanted.cidrs.cidrs.is_everything() {
+        draft.refuse(
+            Refusal::new(format!(
+                "annotation {} restricts who may connect, which CloudStack does from version 4.18 on",
+                SOURCE_CIDRS.key
+            ))
+            .with_remedy("use spec.loadBalancerSourceRanges, which the firewall goes by"),
+        );
+        return None;
+    }
+    Some(abilities)
+}
+
+/// A plan as it is put together.
+struct Draft<'a> {
+    observed: &'a Observed,
+    needs: BTreeSet<Need>,
+    steps: Vec<LoadBalancerStep<CloudStep>>,
+    /// What is to be claimed before the plan can go on; all of it in one write.
+    claims: BTreeSet<Claimed>,
+    notes: Vec<Note>,
+    waiting: Option<String>,
+    refusal: Option<Refusal>,
+    settled: Option<LoadBalancerStatus>,
+}
+
+impl<'a> Draft<'a> {
+    fn new(observed: &'a Observed) -> Self {
+        Self {
+            observed,
+            needs: BTreeSet::new(),
+            steps: Vec::new(),
+            claims: BTreeSet::new(),
+            notes: Vec::new(),
+            waiting: None,
+            refusal: None,
+            settled: None,
+        }
+    }
+
+    /// Plans a write, unless one to the same thing is under way.
+    fn cloud(&mut self, step: CloudStep) {
+        if !self.observed.is_pending(&step.target()) {
+            self.steps.push(LoadBalancerStep::Cloud(step));
+        }
+    }
+
+    fn kube(&mut self, write: KubeWrite) {
+        self.steps.push(LoadBalancerStep::Kube(write));
+    }
+
+    fn need(&mut self, need: Need) {
+        self.needs.insert(need);
+    }
+
+    fn wait(&mut self, reason: String) {
+        self.waiting.get_or_insert(reason);
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        self.refusal.get_or_insert(refusal);
+    }
+
+    /// Whether there is nothing to do so far, and nothing is under way.
+    fn is_idle(&self) -> bool {
+        self.needs.is_empty()
+            && self.steps.is_empty()
+            && self.claims.is_empty()
+            && self.waiting.is_none()
+            && self.refusal.is_none()
+            && self.observed.pending.is_empty()
+    }
+
+    /// An address by its ID. The outer none: it has to be read first.
+    fn address(&mut self, id: &str) -> Option<Option<&'a Address>> {
+        let known = self.observed.addresses.get(id).map(Option::as_ref);
+        if known.is_none() {
+            self.need(Need::Address(id.to_owned()));
+        }
+        known
+    }
+
+    /// The rules of others on an address; none if they have to be read first.
+    fn strangers(&mut self, id: &str) -> Option<&'a [Rule]> {
+        let known = self.observed.strangers.get(id).map(Vec::as_slice);
+        if known.is_none() {
+            self.need(Need::Strangers(id.to_owned()));
+        }
+        known
+    }
+
+    fn finish(mut self, identity: &Identity) -> LoadBalancerPlan<CloudStep> {
+        if !self.claims.is_empty() {
+            let claims = std::mem::take(&mut self.claims);
+            self.steps
+                .insert(0, LoadBalancerStep::Kube(identity.claim.with(claims)));
+        }
+        let wait = |after, reason: String| Answer::Wait { after, reason };
+        let pending = self.observed.pending.as_slice();
+        let is_begun = !pending.is_empty();
+        let answer = if !self.needs.is_empty() {
+            wait(Duration::ZERO, "more has to be read".to_owned())
+        } else if !self.steps.is_empty() && self.refusal.is_none() {
+            Answer::apply_or(self.steps, || Answer::Settled(LoadBalancerStatus::empty()))
+        } else if is_begun {
+            let jobs: Vec<String> = pending
+                .iter()
+                .map(|pending| bowline_plan::Step::label(&pending.step))
+                .collect();
+            wait(
+                self.observed.next_poll(),
+                format!("jobs under way: {}", jobs.join(", ")),
+            )
+        } else if let Some(refusal) = self.refusal {
+            Answer::Refused(refusal)
+        } else if let Some(reason) = self.waiting {
+            wait(LOOK, reason)
+        } else if let Some(status) = self.settled {
+            Answer::Settled(status)
+        } else {
+            // A failure is told by the next look.
+            wait(Duration::ZERO, "a write failed".to_owned())
+        };
+        Plan::new(answer).with_notes(self.notes)
+    }
+}
+
+/// Whether an address belongs to the Service by what is written on it; where nothing is written, by the rule of earlier
+/// managers if it `counts`: every address is theirs but the requested one.
+fn is_held(identity: &Identity, id: &str, ip: &str, counts: bool) -> bool {
+    let Claim { held, is_marked } = &identity.claim;
+    let is_requested = identity.requested.as_deref() == Some(ip);
+    match held {
+        Some(_) => identity.claim.names(id) || (*is_marked && is_requested),
+        None if is_requested => *is_marked,
+        None => counts || *is_marked,
+    }
+}

@@ -1,0 +1,74 @@
+//! Removes a balancer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bowline_cloud_provider::LoadBalancerStatus;
+use bowline_plan::Impact;
+
+use super::removal::Removal;
+use super::{Draft, is_held, ports};
+use crate::intent::Absent;
+use crate::objects::{AddressRef, Rule};
+use crate::observe::Need;
+
+/// Decides how the removal goes on.
+///
+/// There is something to remove as long as a rule bears the Service's name, or the Service holds an address. What is gone
+/// already, and what cannot be read, blocks nothing.
+pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) {
+    let identity = &absent.identity;
+    let mut addresses: BTreeMap<AddressRef, Vec<&Rule>> = BTreeMap::new();
+    for rule in &draft.observed.rules {
+        if rule.address.id.is_empty() {
+            draft.cloud(ports::delete(rule, Impact::Major));
+        } else {
+            addresses.entry(rule.address.clone()).or_default().push(rule);
+        }
+    }
+    for address in without_rules(draft, absent) {
+        if addresses.keys().all(|known| known.id != address.id) {
+            addresses.insert(address, Vec::new());
+        }
+    }
+    let removal = Removal {
+        identity,
+        sources: &absent.sources,
+        wanted: BTreeSet::new(),
+        home: None,
+    };
+    for (address, rules) in &addresses {
+        let is_held = is_held(identity, &address.id, &address.ip, true);
+        removal.address(draft, address, rules, is_held);
+    }
+    if draft.is_idle() {
+        if absent.service_stays && identity.claim.is_written() {
+            draft.kube(identity.claim.clear());
+        } else {
+            draft.settled = Some(LoadBalancerStatus::empty());
+        }
+    }
+}
+
+/// Addresses that the Service holds, found by what is written on it.
+fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
+    let identity = &absent.identity;
+    let mut held = Vec::new();
+    for id in identity.claim.ids() {
+        if let Some(Some(address)) = draft.address(id) {
+            held.push(address.address.clone());
+        }
+    }
+    // An earlier manager marked the Service before it made any rule.
+    if let Some(ip) = identity.requested.as_ref().filter(|_| identity.claim.is_marked)
+        && draft.observed.rules.is_empty()
+    {
+        match draft.observed.looked_up.get(ip).map(Vec::as_slice) {
+            None => draft.need(Need::LookedUp(ip.clone())),
+            Some([address]) => held.push(address.address.clone()),
+            Some(_) => {}
+        }
+    }
+    held.sort();
+    held.dedup();
+    held
+}

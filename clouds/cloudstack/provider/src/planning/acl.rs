@@ -1,0 +1,96 @@
+//! The ACL list of a tier of a VPC. It may serve several tiers, balancers and people.
+
+use super::Draft;
+use crate::intent::Sources;
+use crate::objects::{AclItem, AclRef, Opening};
+use crate::observe::Need;
+use crate::step::CloudStep;
+
+/// Plans that a port is let in from exactly these sources. An item that says so is taken as it is, whoever made it.
+///
+/// With restricted sources, items that let others in at the same port go: they would make the restriction void.
+pub(super) fn open(draft: &mut Draft<'_>, list: &AclRef, network: &str, opening: Opening, sources: &Sources) {
+    let Some(items) = items(draft, list, opening) else {
+        return;
+    };
+    let wanted = &sources.cidrs;
+    let Some(right) = items.iter().find(|item| item.sources.is_same(wanted)) else {
+        draft.cloud(CloudStep::OpenAcl {
+            list: list.clone(),
+            network: network.to_owned(),
+            opening,
+            sources: sources.texts().to_vec(),
+        });
+        return;
+    };
+    if wanted.is_everything() || items.len() == 1 {
+        return;
+    }
+    if is_needed_by_others(draft, network, opening) == Some(false) {
+        for item in items
+            .iter()
+            .filter(|item| item.id != right.id && !item.sources.is_same(wanted))
+        {
+            draft.cloud(close(list, item, true));
+        }
+    }
+}
+
+/// Plans that the port of a removed rule is not let in any more. Whether that is so.
+///
+/// Only what was made for the Service goes: items for its sources, or for everybody as earlier managers made them.
+pub(super) fn shut(
+    draft: &mut Draft<'_>,
+    list: &AclRef,
+    network: &str,
+    opening: Opening,
+    sources: &Sources,
+) -> bool {
+    let Some(items) = items(draft, list, opening) else {
+        return false;
+    };
+    let is_restricted = !sources.cidrs.is_everything();
+    let own: Vec<&AclItem> = items
+        .into_iter()
+        .filter(|item| is_restricted || item.sources.is_everything())
+        .collect();
+    if own.is_empty() {
+        return true;
+    }
+    match is_needed_by_others(draft, network, opening) {
+        None => false,
+        Some(true) => true,
+        Some(false) => {
+            for item in own {
+                draft.cloud(close(list, item, false));
+            }
+            false
+        }
+    }
+}
+
+fn items<'a>(draft: &mut Draft<'a>, list: &AclRef, opening: Opening) -> Option<Vec<&'a AclItem>> {
+    let Some(all) = draft.observed.acls.get(&list.id) else {
+        draft.need(Need::Acl(list.id.clone()));
+        return None;
+    };
+    Some(all.iter().filter(|item| item.opening == opening).collect())
+}
+
+/// Whether a rule of somebody else behind the same list has the port; none if that has to be read first.
+fn is_needed_by_others(draft: &mut Draft<'_>, network: &str, opening: Opening) -> Option<bool> {
+    let Some(neighbours) = draft.observed.neighbours.get(network) else {
+        draft.need(Need::Neighbours(network.to_owned()));
+        return None;
+    };
+    Some(neighbours.iter().any(|rule| rule.opening("") == Some(opening)))
+}
+
+fn close(list: &AclRef, item: &AclItem, is_replaced: bool) -> CloudStep {
+    CloudStep::CloseAcl {
+        list: list.clone(),
+        opening: item.opening,
+        item: item.id.clone(),
+        is_replaced,
+    }
+}

@@ -1,0 +1,224 @@
+//! The ports of a balancer at its home: a rule for each, its members, and its opening.
+
+use bowline_plan::{Impact, Refusal};
+
+use super::home::Home;
+use super::removal::Removal;
+use super::{Draft, acl, firewall};
+use crate::events::DUPLICATE_REMOVED;
+use crate::intent::{Port, Wanted};
+use crate::members;
+use crate::objects::{Abilities, Barrier, Rule, RuleState};
+use crate::observe::Need;
+use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
+
+/// Plans for all ports, and for the rules at the same address that are not wanted any more.
+pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
+    for port in &wanted.ports {
+        rule(draft, wanted, home, port, abilities);
+        match home.network.barrier() {
+            Barrier::Firewall => firewall::open(draft, &home.address, port.opening(), &wanted.sources),
+            Barrier::Acl(list) => acl::open(draft, list, &home.network.id, port.opening(), &wanted.sources),
+            Barrier::DefaultAcl(_) | Barrier::None => {}
+        }
+    }
+    let removal = Removal {
+        identity: &wanted.identity,
+        sources: &wanted.sources,
+        wanted: wanted.openings(),
+        home: Some(&home.address),
+    };
+    let is_wanted = |rule: &Rule| {
+        wanted
+            .ports
+            .iter()
+            .any(|port| rule.public_port == Some(port.port))
+    };
+    let obsolete = draft
+        .observed
+        .rules
+        .iter()
+        .filter(|rule| rule.address.id == home.address.id && !is_wanted(rule));
+    for rule in obsolete {
+        removal.rule(draft, rule, Impact::Considerable);
+    }
+}
+
+/// The rule of one port: what is in its way, itself, its members, in this order.
+fn rule(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilities: Abilities) {
+    let balancer = &wanted.identity.name;
+    let speaks_alike =
+        |rule: &Rule| rule.protocol(balancer).map(|protocol| protocol.ip()) == Some(port.protocol.ip());
+    let mut own: Vec<&Rule> = draft
+        .observed
+        .rules
+        .iter()
+        .filter(|rule| rule.address.id == home.address.id && rule.public_port == Some(port.port))
+        .collect();
+    own.sort_by_key(|rule| {
+        (
+            rule.state == RuleState::Revoke,
+            rule.name != port.name,
+            !speaks_alike(rule),
+            rule.private_port != Some(port.node_port),
+            rule.state != RuleState::Active,
+            rule.id.clone(),
+        )
+    });
+    // One that speaks something else entirely cannot be changed into it.
+    let is_usable =
+        |rule: &Rule| rule.state != RuleState::Revoke && (rule.name == port.name || speaks_alike(rule));
+    let (kept, surplus) = match own.split_first() {
+        Some((first, surplus)) if is_usable(first) => (Some(*first), surplus),
+        _ => (None, own.as_slice()),
+    };
+    if !surplus.is_empty() {
+        if let Some(kept) = kept {
+            draft.notes.push(DUPLICATE_REMOVED.note(format!(
+                "load balancer rule {} ({}) is kept, and the others on port {} of {} are removed",
+                kept.name, kept.id, port.port, home.address.ip
+            )));
+        }
+        for rule in surplus {
+            let impact = if kept.is_some() {
+                Impact::None
+            } else {
+                Impact::Considerable
+            };
+            draft.cloud(delete(rule, impact));
+        }
+        return;
+    }
+    let Some(rule) = kept else {
+        create(draft, wanted, home, port, abilities);
+        return;
+    };
+    let cidrs_differ = !rule.cidrs.is_same(&wanted.cidrs.cidrs);
+    if rule.private_port != Some(port.node_port) || (cidrs_differ && !abilities.changes_cidrs) {
+        // What takes its place has to be possible.
+        if may_create(draft, wanted, home) {
+            draft.cloud(delete(rule, Impact::Considerable));
+        }
+        return;
+    }
+    let is_same = rule.algorithm == wanted.algorithm.as_str()
+        && rule.protocol(balancer) == Some(port.protocol)
+        && rule.name == port.name
+        && !cidrs_differ;
+    if !is_same {
+        draft.cloud(CloudStep::Rule {
+            port: public_port(rule),
+            change: RuleChange::Update {
+                rule: rule.id.clone(),
+                name: rule.name.clone(),
+                to: RuleAttributes {
+                    algorithm: wanted.algorithm,
+                    protocol: port.protocol,
+                    cidrs: abilities.changes_cidrs.then(|| wanted.cidrs.texts().to_vec()),
+                    name: (rule.name != port.name).then(|| port.name.clone()),
+                },
+            },
+        });
+        return;
+    }
+    members(draft, wanted, home, rule);
+}
+
+/// Whether the members of a new rule are known; if not, they are read first.
+fn may_create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> bool {
+    if home.members.is_none() && !wanted.nodes.is_empty() {
+        draft.need(Need::Machines);
+        return false;
+    }
+    true
+}
+
+fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilities: Abilities) {
+    if draft.observed.rules.is_empty() && wanted.nodes.is_empty() {
+        draft.refuse(Refusal::new(
+            "none of the hosts matched the list of VMs retrieved from CS API",
+        ));
+        return;
+    }
+    if !may_create(draft, wanted, home) {
+        return;
+    }
+    // Servers before 4.18 refuse a list. That everybody may connect need not be said, so it is only said where it is
+    // certain that it may be.
+    let is_sent = abilities
+        .takes_cidrs
+        .unwrap_or(!wanted.cidrs.cidrs.is_everything());
+    draft.cloud(CloudStep::Rule {
+        port: PublicPort {
+            address: home.address.clone(),
+            port: Some(port.port),
+        },
+        change: RuleChange::Create(NewRule {
+            name: port.name.clone(),
+            algorithm: wanted.algorithm,
+            protocol: port.protocol,
+            public_port: port.port,
+            private_port: port.node_port,
+            network: home.network.id.clone(),
+            cidrs: is_sent.then(|| wanted.cidrs.texts().to_vec()),
+        }),
+    });
+}
+
+/// Missing members before surplus ones go.
+fn members(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) {
+    let Some(present) = draft.observed.members.get(&rule.id) else {
+        if !draft.observed.trusted.contains(&rule.id) {
+            draft.need(Need::Members(rule.id.clone()));
+        }
+        return;
+    };
+    let Some(members) = &home.members else {
+        let is_right =
+            members::named(&wanted.nodes).is_some_and(|named| named.is_empty() || named == *present);
+        if !is_right {
+            draft.need(Need::Machines);
+        }
+        return;
+    };
+    let difference = members.compare(present);
+    let (id, name) = (rule.id.clone(), rule.name.clone());
+    let change = if !difference.missing.is_empty() {
+        RuleChange::Assign {
+            rule: id,
+            name,
+            machines: difference.missing,
+        }
+    } else if !difference.surplus.is_empty() {
+        RuleChange::Unassign {
+            rule: id,
+            name,
+            machines: difference.surplus,
+        }
+    } else {
+        return;
+    };
+    draft.cloud(CloudStep::Rule {
+        port: public_port(rule),
+        change,
+    });
+}
+
+fn public_port(rule: &Rule) -> PublicPort {
+    PublicPort {
+        address: rule.address.clone(),
+        port: rule.public_port,
+    }
+}
+
+/// Deletes a rule.
+pub(super) fn delete(rule: &Rule, impact: Impact) -> CloudStep {
+    CloudStep::Rule {
+        port: public_port(rule),
+        change: RuleChange::Delete {
+            rule: rule.id.clone(),
+            name: rule.name.clone(),
+            impact,
+        },
+    }
+}

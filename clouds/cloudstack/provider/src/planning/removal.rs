@@ -1,0 +1,148 @@
+//! Takes away what is not wanted any more: first the opening of a port, then its rule. So whatever is left after a crash
+//! still tells which port it belongs to.
+
+use std::collections::BTreeSet;
+
+use bowline_plan::Impact;
+
+use super::{Draft, acl, firewall, ports};
+use crate::claim::Claimed;
+use crate::events::ADDRESS_KEPT;
+use crate::intent::{Identity, Sources};
+use crate::objects::{AddressRef, AddressState, Barrier, Opening, Rule};
+use crate::observe::Need;
+use crate::step::CloudStep;
+
+/// A removal, and what it must spare.
+pub(super) struct Removal<'a> {
+    pub(super) identity: &'a Identity,
+    /// The sources that the Service's ports are open for.
+    pub(super) sources: &'a Sources,
+    /// What the Service still needs open.
+    pub(super) wanted: BTreeSet<Opening>,
+    /// The address at which it does.
+    pub(super) home: Option<&'a AddressRef>,
+}
+
+impl Removal<'_> {
+    /// Removes all that the Service has at an address, and gives the address back if it is held.
+    pub(super) fn address(
+        &self,
+        draft: &mut Draft<'_>,
+        address: &AddressRef,
+        rules: &[&Rule],
+        is_held: bool,
+    ) {
+        let Some(facts) = draft.address(&address.id) else {
+            return;
+        };
+        if let Some(facts) = facts
+            && matches!(facts.state, AddressState::Allocating | AddressState::Releasing)
+        {
+            draft.wait(format!(
+                "public IP {} is being acquired or given back",
+                address.ip
+            ));
+            return;
+        }
+        let can_be_released = facts.is_some_and(|facts| {
+            facts.state == AddressState::Allocated && !facts.is_source_nat && !facts.is_static_nat
+        });
+        let is_released = if is_held && can_be_released {
+            let Some(strangers) = draft.strangers(&address.id) else {
+                return;
+            };
+            if let Some(stranger) = strangers.first() {
+                draft.notes.push(ADDRESS_KEPT.note(format!(
+                    "public IP {} is not released: others use it, such as load balancer rule {}",
+                    address.ip, stranger.name
+                )));
+            }
+            strangers.is_empty()
+        } else {
+            false
+        };
+        if !is_released {
+            for rule in rules {
+                self.rule(draft, rule, Impact::Major);
+            }
+            return;
+        }
+        // The items first: with the address its rules go, and nothing tells any more which ports they had.
+        let closed: Vec<bool> = rules.iter().map(|rule| self.shut_acl(draft, rule)).collect();
+        if closed.contains(&false) {
+            return;
+        }
+        if self.identity.claim.names(&address.id) {
+            draft.cloud(CloudStep::Release {
+                address: address.clone(),
+                is_live: !rules.is_empty(),
+            });
+        } else {
+            // So that a release that fails half-way, when no rule is left, is found again.
+            draft.claims.insert(Claimed::Address(address.id.clone()));
+        }
+    }
+
+    /// Removes one rule and what was opened for it.
+    pub(super) fn rule(&self, draft: &mut Draft<'_>, rule: &Rule, impact: Impact) {
+        let is_shut = self.shut_firewall(draft, rule) && self.shut_acl(draft, rule);
+        if is_shut {
+            draft.cloud(ports::delete(rule, impact));
+        }
+    }
+
+    /// Whether the firewall lets nothing in for the rule any more.
+    fn shut_firewall(&self, draft: &mut Draft<'_>, rule: &Rule) -> bool {
+        let Some(opening) = rule.opening(&self.identity.name) else {
+            return true; // unreadable: the rule goes by its ID
+        };
+        let is_at_home = self.home.is_some_and(|home| home.id == rule.address.id);
+        if rule.address.id.is_empty() || (is_at_home && self.wanted.contains(&opening)) {
+            return true;
+        }
+        let Some(network) = self.barrier_network(draft, rule) else {
+            return false;
+        };
+        let Some(Barrier::Firewall) = network else {
+            return true;
+        };
+        let Some(strangers) = draft.strangers(&rule.address.id) else {
+            return false;
+        };
+        if strangers
+            .iter()
+            .any(|stranger| stranger.opening("") == Some(opening))
+        {
+            return true;
+        }
+        firewall::shut(draft, &rule.address, opening)
+    }
+
+    /// Whether the ACL list lets nothing in for the rule any more.
+    fn shut_acl(&self, draft: &mut Draft<'_>, rule: &Rule) -> bool {
+        let Some(opening) = rule.opening(&self.identity.name) else {
+            return true;
+        };
+        if self.wanted.contains(&opening) {
+            return true;
+        }
+        match self.barrier_network(draft, rule) {
+            None => false,
+            Some(Some(Barrier::Acl(list))) => acl::shut(draft, list, &rule.network, opening, self.sources),
+            Some(_) => true,
+        }
+    }
+
+    /// What there is to be closed for a rule: nothing if its network is gone. The outer none: it has to be read first.
+    fn barrier_network<'b>(&self, draft: &mut Draft<'b>, rule: &Rule) -> Option<Option<Barrier<'b>>> {
+        if rule.network.is_empty() {
+            return Some(None);
+        }
+        let Some(network) = draft.observed.networks.get(&rule.network) else {
+            draft.need(Need::Network(rule.network.clone()));
+            return None;
+        };
+        Some(network.as_ref().map(|network| network.barrier()))
+    }
+}

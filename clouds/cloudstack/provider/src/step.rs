@@ -1,0 +1,329 @@
+//! The writes to the cloud, as data. Each starts a job.
+
+use bowline_plan::{Impact, Lane, Step};
+
+use crate::intent::Algorithm;
+use crate::names::Protocol;
+use crate::objects::{AclRef, AddressRef, Opening};
+
+/// One write to the cloud.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CloudStep {
+    /// Acquires a public IP address.
+    Associate {
+        /// Which one; whichever the cloud chooses if none.
+        address: Option<AddressRef>,
+        /// What it is for.
+        to: Home,
+    },
+    /// Gives a public IP address back, with all rules on it.
+    Release {
+        /// Which one.
+        address: AddressRef,
+        /// Whether traffic may come by it.
+        is_live: bool,
+    },
+    /// A write to a load balancer rule.
+    Rule {
+        /// The port that it is about.
+        port: PublicPort,
+        /// What is written.
+        change: RuleChange,
+    },
+    /// Opens a port in the firewall of an address.
+    OpenFirewall {
+        /// The address.
+        address: AddressRef,
+        /// The port.
+        opening: Opening,
+        /// For whom.
+        sources: Vec<String>,
+    },
+    /// Deletes a rule of the firewall of an address.
+    CloseFirewall {
+        /// The address.
+        address: AddressRef,
+        /// The port.
+        opening: Opening,
+        /// The rule.
+        rule: String,
+        /// Whether the port stays open by another rule, or nothing is behind it.
+        is_replaced: bool,
+    },
+    /// Adds an item to an ACL list.
+    OpenAcl {
+        /// The list.
+        list: AclRef,
+        /// The network.
+        network: String,
+        /// The port.
+        opening: Opening,
+        /// For whom.
+        sources: Vec<String>,
+    },
+    /// Deletes an item of an ACL list.
+    CloseAcl {
+        /// The list.
+        list: AclRef,
+        /// The port.
+        opening: Opening,
+        /// The item.
+        item: String,
+        /// Whether the port stays open by another item, or nothing is behind it.
+        is_replaced: bool,
+    },
+}
+
+/// What an address is acquired for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Home {
+    /// The network of the members.
+    pub(crate) network: String,
+    /// The VPC that the network is a tier of: then the address belongs to the VPC.
+    pub(crate) vpc: Option<String>,
+}
+
+/// A port of a public IP address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PublicPort {
+    /// The address.
+    pub(crate) address: AddressRef,
+    /// The port; none if the API gives none that can be read.
+    pub(crate) port: Option<u16>,
+}
+
+/// A write to a load balancer rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RuleChange {
+    /// Creates it, without members.
+    Create(NewRule),
+    /// Changes it where it stands.
+    Update {
+        /// Its ID.
+        rule: String,
+        /// Its name until now.
+        name: String,
+        /// How it shall be.
+        to: RuleAttributes,
+    },
+    /// Deletes it.
+    Delete {
+        /// Its ID.
+        rule: String,
+        /// Its name.
+        name: String,
+        /// What that does to traffic.
+        impact: Impact,
+    },
+    /// Gives it members.
+    Assign {
+        /// Its ID.
+        rule: String,
+        /// Its name.
+        name: String,
+        /// The virtual machines.
+        machines: Vec<String>,
+    },
+    /// Takes members away from it.
+    Unassign {
+        /// Its ID.
+        rule: String,
+        /// Its name.
+        name: String,
+        /// The virtual machines.
+        machines: Vec<String>,
+    },
+}
+
+/// A rule to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewRule {
+    pub(crate) name: String,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) protocol: Protocol,
+    pub(crate) public_port: u16,
+    pub(crate) private_port: u16,
+    pub(crate) network: String,
+    /// Whom it takes connections from; not sent if none.
+    pub(crate) cidrs: Option<Vec<String>>,
+}
+
+/// What can be changed of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleAttributes {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) protocol: Protocol,
+    /// Not sent if none.
+    pub(crate) cidrs: Option<Vec<String>>,
+    /// Not sent if none.
+    pub(crate) name: Option<String>,
+}
+
+impl CloudStep {
+    /// What the step is about: nothing else is written there while its job is under way.
+    pub(crate) fn target(&self) -> String {
+        match self {
+            Self::Associate { address: None, to } => format!("network/{}/address", to.network),
+            Self::Associate {
+                address: Some(address),
+                ..
+            }
+            | Self::Release { address, .. } => format!("address/{}", address.id),
+            Self::Rule { port, .. } => match port.port {
+                Some(number) => format!("address/{}/port/{number}", port.address.id),
+                None => format!("address/{}/port", port.address.id),
+            },
+            Self::OpenFirewall { address, opening, .. } | Self::CloseFirewall { address, opening, .. } => {
+                format!("address/{}/firewall/{opening}", address.id)
+            }
+            Self::OpenAcl { list, opening, .. } | Self::CloseAcl { list, opening, .. } => {
+                format!("acl/{}/{opening}", list.id)
+            }
+        }
+    }
+
+    /// The words that go in front of a failure, as upstream has them; none for an update.
+    pub(crate) fn failure_prefix(&self) -> Option<String> {
+        match self {
+            Self::Associate { .. } => Some("error associating new IP address".to_owned()),
+            Self::Release { address, .. } => Some(format!("error releasing load balancer IP {}", address.ip)),
+            Self::Rule { change, .. } => match change {
+                RuleChange::Create(new) => Some(format!("error creating load balancer rule {}", new.name)),
+                RuleChange::Update { .. } => None,
+                RuleChange::Delete { name, .. } => Some(format!("error deleting load balancer rule {name}")),
+                RuleChange::Assign { name, .. } => {
+                    Some(format!("error assigning hosts to load balancer rule {name}"))
+                }
+                RuleChange::Unassign { name, .. } => {
+                    Some(format!("error removing hosts from load balancer rule {name}"))
+                }
+            },
+            Self::OpenFirewall {
+                address,
+                opening,
+                sources,
+            } => Some(format!(
+                "error creating new firewall rule for public IP {}, proto {}, port {}, allowed {}",
+                address.id,
+                opening.protocol,
+                opening.port,
+                sources.join(",")
+            )),
+            Self::CloseFirewall { rule, .. } => Some(format!("error deleting firewall rule {rule}")),
+            Self::OpenAcl { opening, .. } => Some(format!(
+                "error creating Network ACL for port: {}, due to",
+                opening.port
+            )),
+            Self::CloseAcl { item, .. } => Some(format!("error deleting Network ACL item {item}")),
+        }
+    }
+}
+
+impl RuleChange {
+    fn label(&self) -> String {
+        match self {
+            Self::Create(new) => format!("create-rule({} -> {})", new.name, new.private_port),
+            Self::Update { name, to, .. } => match &to.name {
+                Some(new) => format!("update-rule({name} -> {new})"),
+                None => format!("update-rule({name})"),
+            },
+            Self::Delete { name, .. } => format!("delete-rule({name})"),
+            Self::Assign { name, machines, .. } => format!("assign({name}: {})", machines.join(", ")),
+            Self::Unassign { name, machines, .. } => format!("remove({name}: {})", machines.join(", ")),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Create(new) => &new.name,
+            Self::Update { name, .. }
+            | Self::Delete { name, .. }
+            | Self::Assign { name, .. }
+            | Self::Unassign { name, .. } => name,
+        }
+    }
+}
+
+impl Step for CloudStep {
+    fn label(&self) -> String {
+        match self {
+            Self::Associate {
+                address: Some(address),
+                ..
+            } => format!("associate-ip({})", address.ip),
+            Self::Associate { address: None, to } => format!("associate-ip(any for network {})", to.network),
+            Self::Release { address, .. } => format!("release-ip({})", address.ip),
+            Self::Rule { change, .. } => change.label(),
+            Self::OpenFirewall {
+                address,
+                opening,
+                sources,
+            } => format!(
+                "open-firewall({} {opening} from {})",
+                address.ip,
+                sources.join(",")
+            ),
+            Self::CloseFirewall {
+                address,
+                opening,
+                rule,
+                ..
+            } => format!("close-firewall({} {opening}, {rule})", address.ip),
+            Self::OpenAcl {
+                list,
+                opening,
+                sources,
+                ..
+            } => format!("open-acl({} {opening} from {})", list.name, sources.join(",")),
+            Self::CloseAcl {
+                list, opening, item, ..
+            } => format!("close-acl({} {opening}, {item})", list.name),
+        }
+    }
+
+    fn object(&self) -> String {
+        match self {
+            Self::Associate { address: None, .. } => "public IP".to_owned(),
+            Self::Associate {
+                address: Some(address),
+                ..
+            }
+            | Self::Release { address, .. } => format!("public IP {}", address.ip),
+            Self::Rule { change, .. } => format!("load balancer rule {}", change.name()),
+            Self::OpenFirewall { address, .. } | Self::CloseFirewall { address, .. } => {
+                format!("firewall of {}", address.ip)
+            }
+            Self::OpenAcl { list, .. } | Self::CloseAcl { list, .. } => format!("ACL list {}", list.name),
+        }
+    }
+
+    fn impact(&self) -> Impact {
+        match self {
+            Self::Associate { .. } | Self::OpenFirewall { .. } | Self::OpenAcl { .. } => Impact::None,
+            Self::Release { is_live, .. } => {
+                if *is_live {
+                    Impact::Major
+                } else {
+                    Impact::None
+                }
+            }
+            Self::CloseFirewall { is_replaced, .. } | Self::CloseAcl { is_replaced, .. } => {
+                if *is_replaced {
+                    Impact::None
+                } else {
+                    Impact::Minimal
+                }
+            }
+            Self::Rule { change, .. } => match change {
+                RuleChange::Create(_) | RuleChange::Assign { .. } => Impact::None,
+                // The device is configured anew; connections of removed members break.
+                RuleChange::Update { .. } | RuleChange::Unassign { .. } => Impact::Minimal,
+                RuleChange::Delete { impact, .. } => *impact,
+            },
+        }
+    }
+
+    fn lanes(&self) -> Vec<Lane> {
+        vec![Lane::new(format!("cloudstack/{}", self.target()))]
+    }
+}
