@@ -162,11 +162,12 @@ pub(crate) fn separated(list: Option<&str>) -> impl Iterator<Item = &str> {
         .filter(|it| !it.is_empty())
 }
 
-/// What a clean cloud does not have.
+/// What a clean cloud does not have. What is on its way out does not count.
 pub(crate) fn violations(state: &State) -> Vec<String> {
     let mut found = Vec::new();
     let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for rule in state.rules.values() {
+    let stays = |it: RuleState| it != RuleState::Revoke;
+    for rule in state.rules.values().filter(|it| stays(it.state)) {
         names.entry(&rule.name).or_default().push(&rule.id);
         let is_held = state
             .addresses
@@ -184,14 +185,14 @@ pub(crate) fn violations(state: &State) -> Vec<String> {
         found.push(format!("name {name} has rules {}", ids.join(", ")));
     }
     let mut openings = BTreeSet::new();
-    for rule in state.firewall.values() {
+    for rule in state.firewall.values().filter(|it| stays(it.state)) {
         let cidrs: BTreeSet<&String> = rule.cidrs.iter().collect();
         if !openings.insert((&rule.address, &rule.protocol, rule.ports, cidrs)) {
             found.push(format!("firewall rule {} is there twice", rule.id));
         }
     }
     let mut items = BTreeSet::new();
-    for it in state.acl_items.values() {
+    for it in state.acl_items.values().filter(|it| stays(it.state)) {
         if !items.insert(item(state, it)) {
             found.push(format!("ACL item {} is there twice", it.id));
         }

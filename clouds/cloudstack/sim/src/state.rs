@@ -27,6 +27,9 @@ const FIRST_HOST_OF_MANY: u128 = 256 + FIRST_HOST;
 /// The most addresses of the pool that are made: a range may be wider.
 const MOST_ADDRESSES: u128 = 4096;
 
+/// The ports of a rule that names none.
+pub(crate) const ALL_PORTS: (u16, u16) = (1, u16::MAX);
+
 /// The services of an isolated network that load balancers can be in.
 pub(crate) const ISOLATED_SERVICES: [&str; 9] = [
     "Dhcp",
@@ -347,6 +350,26 @@ impl State {
             .filter(|it| it.address == address && (it.ports.0..=it.ports.1).contains(&port))
             .map(|it| (it.number, it.ports));
         rules.chain(forwardings).next()
+    }
+
+    /// A firewall rule that shares ports and at least one source with another one to be.
+    pub(crate) fn overlapping(
+        &self,
+        address: &str,
+        protocol: &str,
+        ports: Option<(u16, u16)>,
+        cidrs: &[String],
+    ) -> Option<&FirewallRule> {
+        let wanted = ports.unwrap_or(ALL_PORTS);
+        self.firewall.values().find(|it| {
+            let taken = it.ports.unwrap_or(ALL_PORTS);
+            it.address == address
+                && it.protocol == protocol
+                && it.state != RuleState::Revoke
+                && wanted.0 <= taken.1
+                && taken.0 <= wanted.1
+                && it.cidrs.iter().any(|cidr| cidrs.contains(cidr))
+        })
     }
 
     /// How many public addresses an owner has.

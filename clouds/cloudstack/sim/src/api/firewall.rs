@@ -6,6 +6,7 @@ use super::{Answer, Call};
 use crate::error::ApiError;
 use crate::jobs::Effect;
 use crate::model::{FirewallRule, RuleState};
+use crate::state::ALL_PORTS;
 use crate::wire;
 
 const KIND: &str = "FirewallRule";
@@ -68,7 +69,10 @@ impl Call<'_> {
                 "Source cidrs formatting error {bad}"
             )));
         }
-        self.check_overlap(id, &protocol, ports, &cidrs)?;
+        if let Some(met) = self.state.overlapping(id, &protocol, ports, &cidrs) {
+            let (wanted, taken) = (ports.unwrap_or(ALL_PORTS), met.ports.unwrap_or(ALL_PORTS));
+            return Err(ApiError::conflict(wanted, met.number, taken));
+        }
         let rule = FirewallRule {
             id: self.state.id(),
             number: self.state.number(),
@@ -100,31 +104,6 @@ impl Call<'_> {
             return Err(ApiError::parameter("Start port can't be bigger than end port"));
         }
         Ok(Some((start, end)))
-    }
-
-    /// Refuses a rule that shares ports and at least one source with another.
-    fn check_overlap(
-        &self,
-        address: &str,
-        protocol: &str,
-        ports: Option<(u16, u16)>,
-        cidrs: &[String],
-    ) -> Result<(), ApiError> {
-        let all = (1, u16::MAX);
-        let wanted = ports.unwrap_or(all);
-        let is_met = |it: &&FirewallRule| {
-            let taken = it.ports.unwrap_or(all);
-            it.address == address
-                && it.protocol == protocol
-                && it.state != RuleState::Revoke
-                && wanted.0 <= taken.1
-                && taken.0 <= wanted.1
-                && it.cidrs.iter().any(|cidr| cidrs.contains(cidr))
-        };
-        match self.state.firewall.values().find(is_met) {
-            Some(met) => Err(ApiError::conflict(wanted, met.number, met.ports.unwrap_or(all))),
-            None => Ok(()),
-        }
     }
 
     pub(super) fn delete_firewall_rule(&mut self) -> Answer {

@@ -154,22 +154,11 @@ impl State {
             Effect::CreateRule(id) => {
                 self.remove_rule(id);
             }
-            Effect::DeleteRule(id) => {
-                if let Some(rule) = self.rules.get_mut(id) {
-                    rule.state = match rule.members.is_empty() {
-                        true => RuleState::Add,
-                        false => RuleState::Active,
-                    };
-                }
-            }
+            Effect::DeleteRule(id) => self.keep_rule(id),
             Effect::CreateFirewall(id) => {
                 self.firewall.shift_remove(id);
             }
-            Effect::DeleteFirewall(id) => {
-                if let Some(rule) = self.firewall.get_mut(id) {
-                    rule.state = RuleState::Active;
-                }
-            }
+            Effect::DeleteFirewall(id) => self.keep_firewall_rule(id),
             Effect::CreateAcl(id) => {
                 self.acl_items.shift_remove(id);
             }
@@ -184,6 +173,39 @@ impl State {
             | Effect::UpdateAcl { .. }
             | Effect::Tag { .. }
             | Effect::Untag { .. } => {}
+        }
+    }
+
+    /// Brings a rule back whose deletion failed, unless another one took its port meanwhile.
+    fn keep_rule(&mut self, id: &str) {
+        let Some(rule) = self.rules.get(id) else {
+            return;
+        };
+        let protocol = rule.protocol.as_deref().unwrap_or("tcp");
+        if self.holder(&rule.address, rule.public_port, protocol).is_some() {
+            return;
+        }
+        if let Some(rule) = self.rules.get_mut(id) {
+            rule.state = match rule.members.is_empty() {
+                true => RuleState::Add,
+                false => RuleState::Active,
+            };
+        }
+    }
+
+    /// The same of a firewall rule.
+    fn keep_firewall_rule(&mut self, id: &str) {
+        let Some(rule) = self.firewall.get(id) else {
+            return;
+        };
+        if self
+            .overlapping(&rule.address, &rule.protocol, rule.ports, &rule.cidrs)
+            .is_some()
+        {
+            return;
+        }
+        if let Some(rule) = self.firewall.get_mut(id) {
+            rule.state = RuleState::Active;
         }
     }
 
@@ -218,7 +240,9 @@ impl State {
 
     /// Adds all members or none.
     fn assign(&mut self, id: &str, vms: &[String]) -> Result<Value, ApiError> {
-        let rule = self.rules.get(id).ok_or_else(|| gone("load balancer rule", id))?;
+        // A rule that is being deleted takes nobody.
+        let rule = self.rules.get(id).filter(|it| it.state != RuleState::Revoke);
+        let rule = rule.ok_or_else(|| gone("load balancer rule", id))?;
         for vm in vms {
             let found = self.vms.get(vm).filter(|it| !it.state.is_going());
             let Some(found) = found else {
