@@ -250,6 +250,13 @@ impl RuleState {
             Self::Revoke => "Revoke",
         }
     }
+
+    /// A new rule is in force. One whose deletion was accepted meanwhile stays on its way out.
+    pub(crate) fn activate(&mut self) {
+        if *self == Self::Add {
+            *self = Self::Active;
+        }
+    }
 }
 
 /// A load balancer rule.

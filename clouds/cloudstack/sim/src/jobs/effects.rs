@@ -108,7 +108,7 @@ impl State {
                     .firewall
                     .get_mut(id)
                     .ok_or_else(|| gone("firewall rule", id))?;
-                rule.state = RuleState::Active;
+                rule.state.activate();
                 Ok(json!({ "firewallrule": wire::firewall_rule(self, &self.firewall[id]) }))
             }
             Effect::DeleteFirewall(id) => match self.firewall.shift_remove(id) {
@@ -117,7 +117,7 @@ impl State {
             },
             Effect::CreateAcl(id) => {
                 let item = self.acl_items.get_mut(id).ok_or_else(|| gone("ACL item", id))?;
-                item.state = RuleState::Active;
+                item.state.activate();
                 Ok(json!({ "networkacl": wire::acl_item(self, &self.acl_items[id]) }))
             }
             Effect::UpdateAcl { item, change } => self.update_acl(item, change),
