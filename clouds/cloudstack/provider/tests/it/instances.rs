@@ -1,0 +1,459 @@
+use std::sync::Arc;
+
+use bowline_cloud_provider::{
+    AddressType, CloudProvider, ErrorKind, Instance, InstanceAnswer, InstanceQuery, InstanceResult, Node,
+    NodeAddress, PowerState, Purpose,
+};
+use bowline_cloudstack::CloudStack;
+use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::{
+    AddressSpec, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VmState,
+};
+
+use crate::site::Site;
+
+fn unnamed(name: &str) -> Arc<Node> {
+    Arc::new(Node::named(name))
+}
+
+fn with_id(name: &str, id: &str) -> Arc<Node> {
+    Arc::new(Node {
+        provider_id: Some(id.into()),
+        ..Node::named(name)
+    })
+}
+
+fn with_own_id(name: &str, id: &str) -> Arc<Node> {
+    with_id(name, &format!("external-cloudstack://{id}"))
+}
+
+async fn ask_all(provider: &CloudStack, nodes: &[Arc<Node>], purpose: Purpose) -> Vec<InstanceResult> {
+    let queries: Vec<InstanceQuery> = nodes
+        .iter()
+        .map(|node| InstanceQuery {
+            node: Arc::clone(node),
+            purpose,
+        })
+        .collect();
+    provider.instances().unwrap().instances(&queries).await
+}
+
+async fn ask(provider: &CloudStack, node: &Arc<Node>, purpose: Purpose) -> InstanceResult {
+    let answers = ask_all(provider, std::slice::from_ref(node), purpose).await;
+    answers.into_iter().next().unwrap()
+}
+
+fn present(answer: InstanceResult) -> Instance {
+    match answer.unwrap() {
+        InstanceAnswer::Present(instance) => *instance,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn assert_absent(answer: InstanceResult) {
+    assert!(matches!(answer, Ok(InstanceAnswer::Absent(_))), "{answer:?}");
+}
+
+fn address(kind: AddressType, text: &str) -> NodeAddress {
+    NodeAddress::new(kind, text)
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_are_those_of_the_machine_of_the_nodes_name() {
+    let site = Site::new();
+    let id = site
+        .sim
+        .add_vm(VmSpec::new("pool-a-7").address("10.1.1.47".parse().unwrap()));
+    let provider = site.start().await.unwrap();
+    let metadata = present(ask(&provider, &unnamed("pool-a-7"), Purpose::Metadata).await).metadata;
+    assert_eq!(metadata.provider_id, Some(format!("external-cloudstack://{id}")));
+    assert_eq!(
+        (&*metadata.instance_type, &*metadata.zone, &*metadata.region),
+        ("Medium4c8g", "Zurich-1", "Zurich-1")
+    );
+    assert_eq!(
+        metadata.addresses,
+        [address(AddressType::InternalIp, "10.1.1.47")]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_configured_region_takes_the_place_of_the_zone_and_names_become_legal_labels() {
+    let site = Site::built(|builder| builder.zone("Zürich 1")).with("region = eu central\n");
+    site.sim.add_vm(VmSpec::new("a"));
+    let provider = site.start().await.unwrap();
+    let metadata = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await).metadata;
+    assert_eq!((&*metadata.zone, &*metadata.region), ("Z-rich-1", "eu-central"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn static_nat_gives_an_external_address_behind_the_internal_one() {
+    let site = Site::new();
+    let vm = site
+        .sim
+        .add_vm(VmSpec::new("a").address("10.1.1.47".parse().unwrap()));
+    let held = site
+        .sim
+        .take_address(AddressSpec::new().address("203.0.113.20".parse().unwrap()));
+    site.sim.set_static_nat(&held, Some(&vm));
+    let provider = site.start().await.unwrap();
+    let metadata = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await).metadata;
+    assert_eq!(
+        metadata.addresses,
+        [
+            address(AddressType::InternalIp, "10.1.1.47"),
+            address(AddressType::ExternalIp, "203.0.113.20")
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_internal_address_is_that_of_the_default_interface_else_of_the_first() {
+    let site = Site::new();
+    let storage = site.sim.add_network(NetworkSpec::new("storage"));
+    let nics = |name: &str, is_default: bool| {
+        let nic = |network: &str, address: &str, is_default| NicSpec {
+            network: Some(network.to_owned()),
+            address: Some(address.parse().unwrap()),
+            is_default,
+            ..NicSpec::default()
+        };
+        VmSpec::new(name).nic(nic(&storage, "172.20.0.5", false)).nic(nic(
+            &site.sim.network(),
+            "10.1.1.47",
+            is_default,
+        ))
+    };
+    let vm = site.sim.add_vm(nics("a", false));
+    site.sim.edit_vm(&vm, |vm| {
+        vm.nics.iter_mut().for_each(|nic| nic.is_default = false)
+    });
+    let provider = site.start().await.unwrap();
+    let metadata = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await).metadata;
+    assert_eq!(
+        metadata.addresses,
+        [address(AddressType::InternalIp, "172.20.0.5")]
+    );
+    site.sim.edit_vm(&vm, |vm| vm.nics[1].is_default = true);
+    let metadata = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await).metadata;
+    assert_eq!(
+        metadata.addresses,
+        [address(AddressType::InternalIp, "10.1.1.47")]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_without_an_interface_has_no_metadata_and_is_there_all_the_same() {
+    let site = Site::new();
+    site.sim.add_vm(VmSpec::new("a").without_nics());
+    let provider = site.start().await.unwrap();
+    let error = ask(&provider, &unnamed("a"), Purpose::Metadata)
+        .await
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("error retrieving node addresses: instance does not have an internal IP"),
+        "{error}"
+    );
+    present(ask(&provider, &unnamed("a"), Purpose::Existence).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_administrators_keys_do_not_make_the_hypervisors_name_an_address() {
+    let admin = UserSpec::new(CloudstackSim::API_KEY, CloudstackSim::SECRET_KEY).admin();
+    let site = Site::built(|builder| builder.user(admin));
+    site.sim.add_vm(VmSpec::new("a"));
+    let provider = site.start().await.unwrap();
+    let metadata = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await).metadata;
+    let kinds: Vec<_> = metadata.addresses.iter().map(|address| &address.kind).collect();
+    assert_eq!(kinds, [&AddressType::InternalIp]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_whose_name_only_begins_so_is_another_one() {
+    let site = Site::new();
+    site.sim.add_vm(VmSpec::new("pool-a-70"));
+    let provider = site.start().await.unwrap();
+    let error = ask(&provider, &unnamed("pool-a-7"), Purpose::Metadata)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(error.to_string().starts_with("instance not found"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn letter_case_and_domain_of_a_nodes_name_do_not_matter() {
+    let site = Site::new();
+    let id = site.sim.add_vm(VmSpec::new("Pool-A-7"));
+    let provider = site.start().await.unwrap();
+    for name in ["pool-a-7", "POOL-A-7.corp.example"] {
+        let metadata = present(ask(&provider, &unnamed(name), Purpose::Metadata).await).metadata;
+        assert_eq!(
+            metadata.provider_id,
+            Some(format!("external-cloudstack://{id}")),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_machines_of_a_name_the_accounts_own_counts_and_an_id_decides() {
+    let admin = UserSpec::new(CloudstackSim::API_KEY, CloudstackSim::SECRET_KEY).admin();
+    let site = Site::built(|builder| builder.user(admin));
+    let other = |name: &str| VmSpec::new(name).owner(Owner::Account("other".to_owned()));
+    let own = site.sim.add_vm(VmSpec::new("a"));
+    let others = site.sim.add_vm(other("a"));
+    let provider = site.start().await.unwrap();
+    let id = |instance: Instance| instance.metadata.provider_id.unwrap();
+    let found = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await);
+    assert_eq!(id(found), format!("external-cloudstack://{own}"));
+    let found = present(ask(&provider, &with_own_id("a", &others), Purpose::Metadata).await);
+    assert_eq!(id(found), format!("external-cloudstack://{others}"));
+    site.sim.add_vm(other("b"));
+    site.sim
+        .add_vm(VmSpec::new("b").owner(Owner::Account("third".to_owned())));
+    for purpose in [Purpose::Metadata, Purpose::Existence] {
+        let error = ask(&provider, &unnamed("b"), purpose).await.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("several virtual machines have the name of node b"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_stopped_machines_are_off_and_only_deleted_ones_are_gone() {
+    let site = Site::built(|builder| {
+        builder.user(UserSpec::new(CloudstackSim::API_KEY, CloudstackSim::SECRET_KEY).admin())
+    });
+    let id = site.sim.add_vm(VmSpec::new("a"));
+    let provider = site.start().await.unwrap();
+    use VmState::*;
+    for (state, power) in [
+        (Running, PowerState::On),
+        (Starting, PowerState::On),
+        (Stopping, PowerState::On),
+        (Migrating, PowerState::On),
+        (Error, PowerState::On),
+        (Unknown, PowerState::On),
+        (Stopped, PowerState::Off),
+        (Shutdown, PowerState::Off),
+    ] {
+        site.sim.set_vm_state(&id, state);
+        for node in [with_own_id("a", &id), unnamed("a")] {
+            let instance = present(ask(&provider, &node, Purpose::Existence).await);
+            assert_eq!(instance.power, power, "{state:?}");
+        }
+    }
+    site.sim.add_vm(VmSpec::new("b"));
+    for state in [Destroyed, Expunging] {
+        site.sim.set_vm_state(&id, state);
+        for node in [with_own_id("a", &id), unnamed("a")] {
+            assert_absent(ask(&provider, &node, Purpose::Existence).await);
+            let error = ask(&provider, &node, Purpose::Metadata).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotFound);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_machine_is_gone_when_neither_its_id_nor_its_name_is_known() {
+    let site = Site::new();
+    let id = site.sim.add_vm(VmSpec::new("a"));
+    site.sim.add_vm(VmSpec::new("b"));
+    let provider = site.start().await.unwrap();
+    site.sim.expunge_vm(&id);
+    for node in [
+        with_own_id("a", &id),
+        with_id("a", &format!("cloudstack:///{id}")),
+        with_id("a", &id),
+        unnamed("a"),
+    ] {
+        assert_absent(ask(&provider, &node, Purpose::Existence).await);
+        let error = ask(&provider, &node, Purpose::Metadata).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    }
+    // Another one of the same name: the Node stays.
+    let new = site.sim.add_vm(VmSpec::new("a"));
+    let found = present(ask(&provider, &with_own_id("a", &id), Purpose::Existence).await);
+    assert_eq!(
+        found.metadata.provider_id,
+        Some(format!("external-cloudstack://{new}"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_names_no_machine_proves_no_absence() {
+    let site = Site::new();
+    site.sim.add_vm(VmSpec::new("b"));
+    let provider = site.start().await.unwrap();
+    let before = site.sim.journal().mark();
+    let answer = ask(&provider, &with_id("a", "aws:///eu/i-1"), Purpose::Existence).await;
+    assert_eq!(answer.unwrap(), InstanceAnswer::Foreign);
+    assert!(site.sim.journal().since(before).is_empty());
+    for id in ["i-1", "external-cloudstack://", "external-cloudstack-u"] {
+        let error = ask(&provider, &with_id("a", id), Purpose::Existence)
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains(&format!("`{id}`")), "{error}");
+        // The name shows what is there all the same.
+        present(ask(&provider, &with_id("b", id), Purpose::Existence).await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_is_no_proof_for_a_node_without_an_id() {
+    let site = Site::new();
+    let provider = site.start().await.unwrap();
+    let error = ask(&provider, &unnamed("a"), Purpose::Existence)
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("which proves nothing"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_any_kind_are_errors_and_never_an_absence() {
+    let site = Site::new();
+    let id = site.sim.add_vm(VmSpec::new("a"));
+    site.sim.add_vm(VmSpec::new("b"));
+    let provider = site.start().await.unwrap();
+    site.sim.expunge_vm(&id);
+    for fault in [
+        Fault::any().always().status(401),
+        Fault::any().always().status(432),
+        Fault::any().always().status(530),
+        Fault::any().always().status(431),
+        Fault::any().always().html(404),
+        Fault::any().always().drop_before(),
+        // The machine itself is known to be gone, but not whether there is another one of its name.
+        Fault::operation("listVirtualMachines")
+            .nth(2)
+            .always()
+            .status(530),
+    ] {
+        let shown = format!("{fault:?}");
+        site.sim.faults().add(fault);
+        let answer = ask(&provider, &with_own_id("a", &id), Purpose::Existence).await;
+        assert!(answer.is_err(), "{shown}: {answer:?}");
+        site.sim.faults().clear();
+    }
+    site.sim.faults().add(Fault::any().always().status(530));
+    let answer = ask(&provider, &unnamed("a"), Purpose::Existence).await;
+    assert!(
+        answer
+            .unwrap_err()
+            .to_string()
+            .starts_with("error retrieving instance: ")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_hundred_nodes_cost_one_list_and_a_call_for_each_that_is_gone() {
+    let site = Site::new();
+    let ids = site.sim.add_vms("n", 300);
+    let provider = site.start().await.unwrap();
+    let named = |id: &String| site.sim.vm(id).unwrap().name;
+    let nodes: Vec<_> = ids.iter().map(|id| with_own_id(&named(id), id)).collect();
+    let mark = site.sim.journal().mark();
+    let answers = ask_all(&provider, &nodes, Purpose::Metadata).await;
+    assert!(
+        answers
+            .iter()
+            .all(|answer| matches!(answer, Ok(InstanceAnswer::Present(_))))
+    );
+    assert_eq!(site.sim.calls_since(mark), ["listVirtualMachines"]);
+    site.sim.expunge_vm(&ids[7]);
+    let mark = site.sim.journal().mark();
+    let answers = ask_all(&provider, &nodes, Purpose::Existence).await;
+    assert_eq!(
+        answers
+            .iter()
+            .filter(|answer| matches!(answer, Ok(InstanceAnswer::Absent(_))))
+            .count(),
+        1
+    );
+    assert_eq!(site.sim.calls_since(mark).len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn twelve_hundred_machines_are_read_by_pages() {
+    let site = Site::new();
+    let ids = site.sim.add_vms("n", 1_200);
+    let provider = site.start().await.unwrap();
+    let nodes: Vec<_> = ids
+        .iter()
+        .map(|id| unnamed(&site.sim.vm(id).unwrap().name))
+        .collect();
+    let mark = site.sim.journal().mark();
+    let answers = ask_all(&provider, &nodes, Purpose::Metadata).await;
+    assert!(
+        answers
+            .iter()
+            .all(|answer| matches!(answer, Ok(InstanceAnswer::Present(_))))
+    );
+    assert_eq!(site.sim.calls_since(mark).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_node_with_an_id_costs_one_call() {
+    let site = Site::new();
+    let id = site.sim.add_vm(VmSpec::new("a"));
+    let provider = site.start().await.unwrap();
+    let mark = site.sim.journal().mark();
+    present(ask(&provider, &with_own_id("a", &id), Purpose::Metadata).await);
+    let entries = site.sim.journal().since(mark);
+    assert_eq!(entries.len(), 1);
+    assert!(entries[0].query.contains(&("id".to_owned(), id)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sighting_is_answered_from_the_list_alone() {
+    let site = Site::new();
+    let id = site.sim.add_vm(VmSpec::new("a"));
+    let provider = site.start().await.unwrap();
+    present(ask(&provider, &with_own_id("a", &id), Purpose::Sighting).await);
+    site.sim.expunge_vm(&id);
+    let mark = site.sim.journal().mark();
+    let error = ask(&provider, &with_own_id("a", &id), Purpose::Sighting)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(site.sim.calls_since(mark), ["listVirtualMachines"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_project_every_question_carries_its_id_also_if_it_is_given_by_name() {
+    let site = Site::new().with("project-id = prod\n");
+    let project = site.sim.add_project(ProjectSpec::new("prod"));
+    let id = site.sim.add_vm(VmSpec::new("a").project(&project));
+    site.sim.add_vm(VmSpec::new("outside"));
+    let provider = site.start().await.unwrap();
+    let mark = site.sim.journal().mark();
+    present(ask(&provider, &unnamed("a"), Purpose::Metadata).await);
+    present(ask(&provider, &with_own_id("a", &id), Purpose::Existence).await);
+    assert!(
+        ask(&provider, &unnamed("outside"), Purpose::Metadata)
+            .await
+            .is_err()
+    );
+    for entry in site.sim.journal().since(mark) {
+        let carried = ("projectid".to_owned(), project.clone());
+        assert!(entry.query.contains(&carried), "{entry:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_down_at_start_is_used_when_it_is_back() {
+    let site = Site::new().with("project-id = prod\n");
+    let project = site.sim.add_project(ProjectSpec::new("prod"));
+    site.sim.add_vm(VmSpec::new("a").project(project));
+    let down = site.sim.faults().add(Fault::any().always().drop_before());
+    let provider = site.start().await.unwrap();
+    assert!(ask(&provider, &unnamed("a"), Purpose::Metadata).await.is_err());
+    site.sim.faults().remove(down);
+    present(ask(&provider, &unnamed("a"), Purpose::Metadata).await);
+}

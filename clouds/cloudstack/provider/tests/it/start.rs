@@ -1,0 +1,103 @@
+use bowline_cloud_provider::CloudProvider;
+use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::{CloudstackSim, ProjectSpec, UserSpec};
+
+use crate::site::Site;
+
+#[tokio::test(start_paused = true)]
+async fn an_administrator_costs_one_question_and_an_ordinary_user_two() {
+    let admin = UserSpec::new(CloudstackSim::API_KEY, CloudstackSim::SECRET_KEY).admin();
+    let site = Site::built(|builder| builder.user(admin));
+    site.start().await.unwrap();
+    assert_eq!(site.commands(), ["listManagementServersMetrics"]);
+    let site = Site::new();
+    let provider = site.start().await.unwrap();
+    assert_eq!(
+        site.commands(),
+        ["listManagementServersMetrics", "listCapabilities"]
+    );
+    assert!(provider.instances().is_some() && provider.has_cluster_id());
+    assert!(provider.routes().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_both_questions_are_forbidden_the_manager_starts_all_the_same() {
+    for status in [432, 401, 531] {
+        let site = Site::new();
+        site.sim.set_behaviour(|behaviour| {
+            behaviour.forbidden_status = status;
+            if status != 401 {
+                behaviour.forbidden_to_users.insert("listCapabilities".to_owned());
+            }
+        });
+        site.start().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_in_the_file_spares_the_question() {
+    let site = Site::new().with("version = 4.20.1\n");
+    site.start().await.unwrap();
+    assert!(site.commands().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_keys_end_the_start_with_the_apis_words() {
+    for line in ["secret-key = wrong\n", "api-key = wrong\n"] {
+        let site = Site::new().with(line);
+        let error = site.start().await.err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "CloudStack API error 401 (CSExceptionErrorCode: 0): unable to verify user credentials and/or request \
+             signature"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_cut_at_a_comment_sign_unless_it_is_quoted() {
+    let user = |secret: &str| UserSpec::new(CloudstackSim::API_KEY, secret);
+    for (secret, line) in [("p", "secret-key = p;q\n"), ("p;q", "secret-key = \"p;q\"\n")] {
+        let site = Site::built(|builder| builder.user(user(secret))).with(line);
+        site.start().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_in_trouble_holds_no_start_up() {
+    for fault in [
+        Fault::any().always().drop_before(),
+        Fault::any().always().status(530),
+        Fault::any().always().status(503),
+        Fault::any().always().hang_before(),
+    ] {
+        let site = Site::new();
+        site.sim.faults().add(fault);
+        let provider = site.start().await.unwrap();
+        assert!(provider.instances().is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_the_api_ends_the_start() {
+    let site = Site::new();
+    site.sim.faults().add(Fault::any().always().html(404));
+    let text = site.start().await.err().unwrap().to_string();
+    assert!(
+        text.starts_with("listManagementServersMetrics: GET /client/api: 404 Not Found"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_project_is_found_by_its_exact_name_or_ends_the_start() {
+    let site = Site::new().with("project-id = prod\n");
+    site.sim.add_project(ProjectSpec::new("production"));
+    let error = site.start().await.err().unwrap().to_string();
+    assert!(
+        error.starts_with("these keys see no project of the name \"prod\""),
+        "{error}"
+    );
+    site.sim.add_project(ProjectSpec::new("prod"));
+    site.start().await.unwrap();
+}
