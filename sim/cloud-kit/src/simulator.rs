@@ -79,8 +79,13 @@ impl<S: Simulated> Shared<S> {
             state.settle();
             answer
         };
-        self.changed.notify_one();
+        self.ring();
         answer
+    }
+
+    /// Tells the data plane that the state was changed.
+    pub fn ring(&self) {
+        self.changed.notify_one();
     }
 
     /// Rung after each change.

@@ -1,9 +1,9 @@
 //! The HTTP API: authentication, routing, and what is common to all writes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use bowline_cloud_kit::service::{json, no_content};
-use bowline_cloud_kit::{Arrival, Cloud, Reply};
+use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Method, Request, StatusCode, header};
@@ -36,14 +36,12 @@ type Answer = Result<Reply, ApiError>;
 /// The API over a shared state.
 #[derive(Clone)]
 pub(crate) struct Api {
-    pub(crate) state: Arc<Mutex<State>>,
-    /// Rung after each change, for the data plane.
-    pub(crate) changed: Arc<tokio::sync::Notify>,
+    pub(crate) shared: Shared<State>,
 }
 
 impl Api {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.read()
     }
 
     async fn answer(self, request: Request<Bytes>, arrival: Arrival) -> Reply {
@@ -85,14 +83,13 @@ impl Api {
             }
         }
         let mut state = self.lock();
-        state.settle();
         if balanced {
             refuse_while_changing(&state, &arrival.lanes)?;
         }
         let result = route(&mut state, request, access);
         drop(state);
         if write {
-            self.changed.notify_one();
+            self.shared.ring();
         }
         result
     }
@@ -123,8 +120,7 @@ impl Api {
 
 impl Cloud for Api {
     fn lanes(&self, request: &Request<Bytes>) -> Vec<String> {
-        let mut state = self.lock();
-        state.settle();
+        let state = self.lock();
         let mut lanes: Vec<String> = lanes(&state, request).iter().map(Uuid::to_string).collect();
         lanes.sort();
         lanes.dedup();
@@ -137,7 +133,7 @@ impl Cloud for Api {
 
     fn admin(&self, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
         let reply = admin::answer(&mut self.lock(), method, path, body);
-        self.changed.notify_one();
+        self.shared.ring();
         reply
     }
 }

@@ -1,10 +1,9 @@
 //! Building a simulator.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_kit::addresses::v4_range;
-use bowline_cloud_kit::{Clock, CloudService, Seed, dataplane};
+use bowline_cloud_kit::{Clock, Running, Seed, Settings, Shared};
 use ipnet::IpNet;
 
 use crate::api::Api;
@@ -18,13 +17,18 @@ use crate::state::State;
 pub struct Builder {
     options: Options,
     behaviour: Behaviour,
-    seed: u64,
-    clock: Option<Clock>,
-    latency: Duration,
-    data_plane: bool,
+    settings: Settings,
 }
 
 impl Builder {
+    /// All common settings at once, those that were set before included.
+    #[must_use]
+    pub fn settings(self, settings: Settings) -> Self {
+        let data_plane = settings.data_plane;
+        let builder = Self { settings, ..self };
+        if data_plane { builder.data_plane() } else { builder }
+    }
+
     /// Accepts this token, and from now on no unknown ones. Without any, every token that is not empty is good.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>, access: Access) -> Self {
@@ -35,21 +39,21 @@ impl Builder {
     /// Where ids and jitter come from. Default: 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.settings.seed = seed;
         self
     }
 
     /// Wall time. Default: [`Clock::default`], which starts at a fixed time.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = Some(clock);
+        self.settings.clock = Some(clock);
         self
     }
 
     /// The time that passes before each request is carried out. Default: none.
     #[must_use]
     pub fn latency(mut self, latency: Duration) -> Self {
-        self.latency = latency;
+        self.settings.latency = latency;
         self
     }
 
@@ -116,7 +120,7 @@ impl Builder {
     /// Not for a paused clock: sockets do not wait for it. It lasts as long as a clone of the simulator lives.
     #[must_use]
     pub fn data_plane(mut self) -> Self {
-        self.data_plane = true;
+        self.settings.data_plane = true;
         self.vip_range(v4_range([127, 77, 0, 0], 16))
             .private_range(v4_range([127, 78, 0, 0], 16))
             .floating_range(v4_range([127, 79, 0, 0], 16))
@@ -124,19 +128,15 @@ impl Builder {
 
     /// Builds it. Needs a tokio runtime, whose clock it follows.
     pub fn build(self) -> CloudscaleSim {
-        let clock = self.clock.unwrap_or_default();
-        let state = State::new(self.options, self.behaviour, Seed::new(self.seed), clock);
+        let clock = self.settings.clock.unwrap_or_default();
+        let seed = Seed::new(self.settings.seed);
+        let shared = Shared::new(State::new(self.options, self.behaviour, seed, clock));
         let api = Api {
-            state: Arc::new(Mutex::new(state)),
-            changed: Arc::default(),
+            shared: shared.clone(),
         };
-        let service = CloudService::new(api.clone(), clock);
-        service.set_latency(self.latency);
-        let traffic = self.data_plane.then(|| Arc::new(dataplane::follow(api.clone())));
         CloudscaleSim {
-            api,
-            service,
-            traffic,
+            shared,
+            running: Running::start(self.settings, clock, api),
         }
     }
 }

@@ -3,16 +3,16 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 
 use bowline_cloud_kit::addresses::first_host;
-use bowline_cloud_kit::dataplane::{Bound, Following, Transport};
-use bowline_cloud_kit::{CloudService, Faults, Journal, Server as HttpServer};
+use bowline_cloud_kit::dataplane::{Bound, Transport};
+use bowline_cloud_kit::{CloudService, Faults, Journal, Running, Server as HttpServer, Shared};
 use ipnet::IpNet;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use crate::api::{Api, FloatingIpSpec};
+use crate::api::FloatingIpSpec;
 use crate::behaviour::Behaviour;
 use crate::builder::Builder;
 use crate::model::{
@@ -30,11 +30,8 @@ pub use manual::ManualPool;
 /// A simulated cloudscale.ch project. Clones share it.
 #[derive(Clone)]
 pub struct CloudscaleSim {
-    pub(crate) api: Api,
-    pub(crate) service: CloudService,
-    /// Held for its end only.
-    #[expect(dead_code, reason = "the data plane ends with the last handle")]
-    pub(crate) traffic: Option<Arc<Following>>,
+    pub(crate) shared: Shared<State>,
+    pub(crate) running: Running,
 }
 
 impl fmt::Debug for CloudscaleSim {
@@ -118,7 +115,7 @@ impl CloudscaleSim {
 
     /// The API as an in-memory `tower::Service`.
     pub fn service(&self) -> CloudService {
-        self.service.clone()
+        self.running.service()
     }
 
     /// Serves the API on a socket until the answer is stopped or dropped.
@@ -127,17 +124,17 @@ impl CloudscaleSim {
     ///
     /// If the listener has no local address.
     pub fn serve(&self, listener: TcpListener) -> io::Result<HttpServer> {
-        bowline_cloud_kit::serve(listener, self.service())
+        self.running.serve(listener)
     }
 
     /// The record of every request.
     pub fn journal(&self) -> &Journal {
-        self.service.journal()
+        self.running.journal()
     }
 
     /// The fault rules.
     pub fn faults(&self) -> &Faults {
-        self.service.faults()
+        self.running.faults()
     }
 
     /// The switches now.
@@ -405,16 +402,12 @@ impl CloudscaleSim {
 
     /// The state as it is at this moment of the clock.
     pub(crate) fn read(&self) -> MutexGuard<'_, State> {
-        let mut state = self.api.lock();
-        state.settle();
-        state
+        self.shared.read()
     }
 
     /// Changes the state and tells the data plane.
     pub(crate) fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let answer = change(&mut self.read());
-        self.api.changed.notify_one();
-        answer
+        self.shared.write(change)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bowline_cloud_kit::addresses::{first_host, host_count, nth};
 use bowline_cloud_kit::clock::{later, pending};
 use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{Clock, Seed};
+use bowline_cloud_kit::{Clock, Seed, Simulated};
 use indexmap::IndexMap;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -186,20 +186,6 @@ impl State {
         self.taken.remove(&(address.subnet, address.address));
     }
 
-    /// Brings everything up to now that changes by the clock alone.
-    pub(crate) fn settle(&mut self) {
-        let now = Instant::now();
-        let gone: Vec<Uuid> = self
-            .load_balancers
-            .values()
-            .filter(|balancer| balancer.deleted_at.is_some_and(|at| at <= now))
-            .map(|balancer| balancer.uuid)
-            .collect();
-        for uuid in gone {
-            self.remove_load_balancer(uuid);
-        }
-    }
-
     /// Removes a load balancer with all its parts; floating IPs lose their target.
     pub(crate) fn remove_load_balancer(&mut self, uuid: Uuid) {
         let Some(balancer) = self.load_balancers.shift_remove(&uuid) else {
@@ -334,6 +320,21 @@ impl State {
             ServerStatus::Changing
         } else {
             server.status
+        }
+    }
+}
+
+impl Simulated for State {
+    fn settle(&mut self) {
+        let now = Instant::now();
+        let gone: Vec<Uuid> = self
+            .load_balancers
+            .values()
+            .filter(|balancer| balancer.deleted_at.is_some_and(|at| at <= now))
+            .map(|balancer| balancer.uuid)
+            .collect();
+        for uuid in gone {
+            self.remove_load_balancer(uuid);
         }
     }
 }

@@ -23,8 +23,7 @@ use crate::state::State;
 
 impl Carrier for Api {
     fn wanted(&self) -> (Config, Option<Instant>) {
-        let mut state = self.lock();
-        state.settle();
+        let state = self.lock();
         (config(&state), next_change(&state))
     }
 
@@ -42,7 +41,7 @@ impl Carrier for Api {
     }
 
     fn changed(&self) -> Arc<Notify> {
-        Arc::clone(&self.changed)
+        self.shared.changed()
     }
 }
 

@@ -4,12 +4,11 @@
 //! `?after=<next>` asks for the next one. Writes to a balancer that is being written to or built are refused with 409.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_kit::clock::later;
 use bowline_cloud_kit::dataplane::Transport;
 use bowline_cloud_kit::service::{json, no_content};
-use bowline_cloud_kit::{Arrival, Cloud, Reply};
+use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared, Simulated};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{Request, StatusCode, header};
@@ -18,7 +17,6 @@ use ipnet::IpNet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::json as value;
-use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::model::{Balancer, Port, Route, State};
@@ -26,9 +24,7 @@ use crate::model::{Balancer, Port, Route, State};
 /// The API over a shared state.
 #[derive(Clone)]
 pub(crate) struct Api {
-    pub(crate) state: Arc<Mutex<State>>,
-    /// Rung after each change, for the data plane.
-    pub(crate) changed: Arc<Notify>,
+    pub(crate) shared: Shared<State>,
 }
 
 type Answer = Result<Reply, Refusal>;
@@ -89,7 +85,7 @@ impl Cloud for Api {
     fn handle(&self, request: Request<Bytes>, arrival: Arrival) -> BoxFuture<'static, Reply> {
         let answer = self.answer(&request, &arrival);
         if self.is_write(&request) {
-            self.changed.notify_one();
+            self.shared.ring();
         }
         let reply = answer.unwrap_or_else(|Refusal(status, code, message)| {
             json(status, &value!({"code": code, "message": message}))
@@ -100,14 +96,8 @@ impl Cloud for Api {
 // guide: end
 
 impl Api {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.settle();
-        state
-    }
-
     fn answer(&self, request: &Request<Bytes>, arrival: &Arrival) -> Answer {
-        let mut state = self.lock();
+        let mut state = self.shared.read();
         let given = request
             .headers()
             .get(header::AUTHORIZATION)

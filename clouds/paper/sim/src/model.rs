@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bowline_cloud_kit::addresses;
 use bowline_cloud_kit::clock::pending;
 use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{Clock, Seed};
+use bowline_cloud_kit::{Clock, Seed, Simulated};
 use indexmap::IndexMap;
 use ipnet::IpNet;
 use serde::Serialize;
@@ -115,8 +115,16 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Moves everything to where the clock says that it is.
-    pub(crate) fn settle(&mut self) {
+    /// The next address of a range; its network's own and the first one, a gateway's, are left out.
+    pub(crate) fn address(&mut self, range: IpNet) -> IpAddr {
+        let host = self.handed_out.entry(range).or_insert(1);
+        *host += 1;
+        addresses::nth(range, *host)
+    }
+}
+
+impl Simulated for State {
+    fn settle(&mut self) {
         let is_gone = |balancer: &Balancer| balancer.state == "deleting" && !pending(balancer.until);
         self.balancers.retain(|_, balancer| !is_gone(balancer));
         for balancer in self
@@ -128,12 +136,5 @@ impl State {
                 (balancer.state, balancer.until) = ("ready".to_owned(), None);
             }
         }
-    }
-
-    /// The next address of a range; its network's own and the first one, a gateway's, are left out.
-    pub(crate) fn address(&mut self, range: IpNet) -> IpAddr {
-        let host = self.handed_out.entry(range).or_insert(1);
-        *host += 1;
-        addresses::nth(range, *host)
     }
 }

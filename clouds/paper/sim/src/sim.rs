@@ -3,11 +3,10 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_kit::dataplane::{Following, Transport, follow};
-use bowline_cloud_kit::{Clock, CloudService, Faults, Journal, Seed, Server};
+use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloud_kit::{Clock, CloudService, Faults, Journal, Running, Seed, Server, Settings, Shared};
 use indexmap::IndexMap;
 use ipnet::{IpNet, Ipv4Net};
 use serde_json::{Value, json};
@@ -42,14 +41,18 @@ impl Default for Behaviour {
 #[derive(Clone, Debug, Default)]
 pub struct Builder {
     behaviour: Behaviour,
-    seed: u64,
-    clock: Option<Clock>,
-    latency: Duration,
+    settings: Settings,
     token: Option<String>,
-    data_plane: bool,
 }
 
 impl Builder {
+    /// All common settings at once, those that were set before included.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
     /// The switches to begin with.
     #[must_use]
     pub fn behaviour(mut self, behaviour: Behaviour) -> Self {
@@ -60,21 +63,21 @@ impl Builder {
     /// Where ids come from: the same seed gives the same ids. Default: 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.settings.seed = seed;
         self
     }
 
     /// Wall time. Default: [`Clock::default`], which starts at a fixed time.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = Some(clock);
+        self.settings.clock = Some(clock);
         self
     }
 
     /// The time that passes before each request is carried out. Default: none.
     #[must_use]
     pub fn latency(mut self, latency: Duration) -> Self {
-        self.latency = latency;
+        self.settings.latency = latency;
         self
     }
 
@@ -88,14 +91,14 @@ impl Builder {
     /// Makes balancers carry traffic, on loopback addresses. Not for a paused clock: sockets do not wait for it.
     #[must_use]
     pub fn data_plane(mut self) -> Self {
-        self.data_plane = true;
+        self.settings.data_plane = true;
         self
     }
 
     /// Builds it. Needs a tokio runtime, whose clock it follows.
     pub fn build(self) -> PaperSim {
-        let clock = self.clock.unwrap_or_default();
-        let (private, public) = match self.data_plane {
+        let clock = self.settings.clock.unwrap_or_default();
+        let (private, public) = match self.settings.data_plane {
             true => (range([127, 78, 0, 0]), range([127, 77, 0, 0])),
             false => (range([10, 60, 0, 0]), range([198, 19, 0, 0])),
         };
@@ -103,7 +106,7 @@ impl Builder {
             behaviour: self.behaviour,
             token: self.token,
             shows_nothing: false,
-            seed: Seed::new(self.seed),
+            seed: Seed::new(self.settings.seed),
             clock,
             machines: IndexMap::new(),
             balancers: IndexMap::new(),
@@ -113,17 +116,13 @@ impl Builder {
             handed_out: Default::default(),
             bound: Vec::new(),
         };
+        let shared = Shared::new(state);
         let api = Api {
-            state: Arc::new(Mutex::new(state)),
-            changed: Arc::default(),
+            shared: shared.clone(),
         };
-        let service = CloudService::new(api.clone(), clock);
-        service.set_latency(self.latency);
-        let traffic = self.data_plane.then(|| Arc::new(follow(api.clone())));
         PaperSim {
-            api,
-            service,
-            traffic,
+            shared,
+            running: Running::start(self.settings, clock, api),
         }
     }
 }
@@ -163,11 +162,8 @@ impl MachineSpec {
 /// A simulated project. Clones share it.
 #[derive(Clone)]
 pub struct PaperSim {
-    api: Api,
-    service: CloudService,
-    /// Held for its end only.
-    #[expect(dead_code, reason = "the data plane ends with the last handle")]
-    traffic: Option<Arc<Following>>,
+    shared: Shared<State>,
+    running: Running,
 }
 
 impl fmt::Debug for PaperSim {
@@ -184,7 +180,7 @@ impl PaperSim {
 
     /// The API as an in-memory `tower::Service`.
     pub fn service(&self) -> CloudService {
-        self.service.clone()
+        self.running.service()
     }
 
     /// Serves the API on a socket until the answer is stopped or dropped.
@@ -193,32 +189,32 @@ impl PaperSim {
     ///
     /// If the listener has no local address.
     pub fn serve(&self, listener: TcpListener) -> io::Result<Server> {
-        bowline_cloud_kit::serve(listener, self.service())
+        self.running.serve(listener)
     }
 
     /// The record of every request.
     pub fn journal(&self) -> &Journal {
-        self.service.journal()
+        self.running.journal()
     }
 
     /// The fault rules.
     pub fn faults(&self) -> &Faults {
-        self.service.faults()
+        self.running.faults()
     }
 
     /// Changes the switches.
     pub fn set_behaviour(&self, change: impl FnOnce(&mut Behaviour)) {
-        change(&mut self.api.lock().behaviour);
+        change(&mut self.shared.read().behaviour);
     }
 
     /// Accepts this token and no other, or any if there is none.
     pub fn set_token(&self, token: Option<String>) {
-        self.api.lock().token = token;
+        self.shared.read().token = token;
     }
 
     /// Whether the token is good, but for another project, in which there is nothing.
     pub fn show_nothing(&self, shows_nothing: bool) {
-        self.api.lock().shows_nothing = shows_nothing;
+        self.shared.read().shows_nothing = shows_nothing;
     }
 
     /// Adds a machine that runs.
@@ -227,7 +223,7 @@ impl PaperSim {
     ///
     /// If there is one of this name: a mistake in the test.
     pub fn add_machine(&self, spec: MachineSpec) -> Uuid {
-        let mut state = self.api.lock();
+        let mut state = self.shared.read();
         let is_new = state.machines.values().all(|machine| machine.name != spec.name);
         assert!(is_new, "there is a machine {} already", spec.name);
         let (private, public) = (state.private, state.public);
@@ -252,7 +248,7 @@ impl PaperSim {
 
     /// Removes a machine: it is no member any more, and its routes lead nowhere. Whether there was one.
     pub fn remove_machine(&self, id: Uuid) -> bool {
-        let mut state = self.api.lock();
+        let mut state = self.shared.read();
         for balancer in state.balancers.values_mut() {
             balancer.members.retain(|member| *member != id);
         }
@@ -263,31 +259,31 @@ impl PaperSim {
         {
             (route.machine, route.blackhole) = (None, true);
         }
-        self.api.changed.notify_one();
+        self.shared.ring();
         state.machines.shift_remove(&id).is_some()
     }
 
     /// Changes a machine as its owner might: name, power, addresses.
     pub fn change_machine(&self, id: Uuid, change: impl FnOnce(&mut Machine)) {
-        self.api.lock().machines.get_mut(&id).map(change);
-        self.api.changed.notify_one();
+        self.shared.read().machines.get_mut(&id).map(change);
+        self.shared.ring();
     }
 
     /// Changes a balancer behind everybody's back.
     pub fn change_balancer(&self, id: Uuid, change: impl FnOnce(&mut Balancer)) {
-        self.api.lock().balancers.get_mut(&id).map(change);
-        self.api.changed.notify_one();
+        self.shared.read().balancers.get_mut(&id).map(change);
+        self.shared.ring();
     }
 
     /// Removes a balancer behind everybody's back; whether there was one.
     pub fn remove_balancer(&self, id: Uuid) -> bool {
-        self.api.changed.notify_one();
-        self.api.lock().balancers.shift_remove(&id).is_some()
+        self.shared.ring();
+        self.shared.read().balancers.shift_remove(&id).is_some()
     }
 
     /// Adds a route as somebody else might; its id is made up here.
     pub fn add_route(&self, mut route: Route) -> Uuid {
-        let mut state = self.api.lock();
+        let mut state = self.shared.read();
         route.id = state.seed.uuid();
         let id = route.id;
         state.routes.insert(id, route);
@@ -296,22 +292,22 @@ impl PaperSim {
 
     /// All machines in order of creation.
     pub fn machines(&self) -> Vec<Machine> {
-        self.api.lock().machines.values().cloned().collect()
+        self.shared.read().machines.values().cloned().collect()
     }
 
     /// All balancers in order of creation.
     pub fn balancers(&self) -> Vec<Balancer> {
-        self.api.lock().balancers.values().cloned().collect()
+        self.shared.read().balancers.values().cloned().collect()
     }
 
     /// All routes in order of creation.
     pub fn routes(&self) -> Vec<Route> {
-        self.api.lock().routes.values().cloned().collect()
+        self.shared.read().routes.values().cloned().collect()
     }
 
     /// Where the data plane listens for a balancer's port, once it does.
     pub fn bound_to(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        let (wanted, state) = (SocketAddr::new(address, port), self.api.lock());
+        let (wanted, state) = (SocketAddr::new(address, port), self.shared.read());
         let found = state
             .bound
             .iter()
@@ -322,7 +318,7 @@ impl PaperSim {
     /// The end state without ids, times and addresses, in an order of its own: two histories that come to the same show
     /// the same.
     pub fn snapshot(&self) -> Value {
-        let state = self.api.lock();
+        let state = self.shared.read();
         let name = |id: &Uuid| state.machines.get(id).map(|machine| machine.name.clone());
         let sorted = |mut list: Vec<Value>| {
             list.sort_by_key(Value::to_string);

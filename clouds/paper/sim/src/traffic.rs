@@ -16,7 +16,7 @@ use crate::model::{Balancer, Port, State};
 
 impl Carrier for Api {
     fn wanted(&self) -> (Config, Option<Instant>) {
-        let state = self.lock();
+        let state = self.shared.read();
         let next = state
             .balancers
             .values()
@@ -26,11 +26,11 @@ impl Carrier for Api {
     }
 
     fn bound(&self, bound: Vec<Bound>) {
-        self.lock().bound = bound;
+        self.shared.read().bound = bound;
     }
 
     fn changed(&self) -> Arc<Notify> {
-        Arc::clone(&self.changed)
+        self.shared.changed()
     }
 }
 

@@ -1,8 +1,8 @@
 //! The HTTP APIs: tokens, routing, and what is common to all calls.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
-use bowline_cloud_kit::{Arrival, Cloud, Reply};
+use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, StatusCode, header};
@@ -28,14 +28,12 @@ type Answer = Result<Reply, ApiError>;
 /// The APIs over a shared state.
 #[derive(Clone)]
 pub(crate) struct Api {
-    pub(crate) state: Arc<Mutex<State>>,
-    /// Rung after each change, for the data plane.
-    pub(crate) changed: Arc<tokio::sync::Notify>,
+    pub(crate) shared: Shared<State>,
 }
 
 impl Api {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.read()
     }
 
     fn call(&self, request: &Request<Bytes>) -> Option<(Operation, Vec<String>)> {
@@ -49,7 +47,6 @@ impl Api {
             return ApiError::new(StatusCode::NOT_FOUND, "No such resource.").reply();
         };
         let mut state = self.lock();
-        state.settle();
         if operation == Operation::Token {
             return token::answer(&mut state, request);
         }
@@ -121,14 +118,14 @@ impl Cloud for Api {
         let api = self.clone();
         Box::pin(async move {
             let reply = api.answer(&request);
-            api.changed.notify_one();
+            api.shared.ring();
             reply
         })
     }
 
     fn admin(&self, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
         let reply = admin::answer(&mut self.lock(), method, path, body);
-        self.changed.notify_one();
+        self.shared.ring();
         reply
     }
 }

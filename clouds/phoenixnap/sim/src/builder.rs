@@ -1,10 +1,9 @@
 //! Building a simulator.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_kit::addresses::v4_range;
-use bowline_cloud_kit::{Clock, CloudService, Seed, dataplane};
+use bowline_cloud_kit::{Clock, Running, Seed, Settings, Shared};
 use ipnet::IpNet;
 
 use crate::api::Api;
@@ -19,13 +18,18 @@ pub struct Builder {
     options: Options,
     credentials: Credentials,
     behaviour: Behaviour,
-    seed: u64,
-    clock: Option<Clock>,
-    latency: Duration,
-    data_plane: bool,
+    settings: Settings,
 }
 
 impl Builder {
+    /// All common settings at once, those that were set before included.
+    #[must_use]
+    pub fn settings(self, settings: Settings) -> Self {
+        let data_plane = settings.data_plane;
+        let builder = Self { settings, ..self };
+        if data_plane { builder.data_plane() } else { builder }
+    }
+
     /// Accepts these credentials, and from now on no unknown ones. Without any, every client that has a secret is good.
     #[must_use]
     pub fn credentials(
@@ -42,21 +46,21 @@ impl Builder {
     /// Where ids come from. Default: 0.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
+        self.settings.seed = seed;
         self
     }
 
     /// Wall time. Default: [`Clock::default`], which starts at a fixed time.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = Some(clock);
+        self.settings.clock = Some(clock);
         self
     }
 
     /// The time that passes before each request is carried out. Default: none.
     #[must_use]
     pub fn latency(mut self, latency: Duration) -> Self {
-        self.latency = latency;
+        self.settings.latency = latency;
         self
     }
 
@@ -108,27 +112,28 @@ impl Builder {
     /// do not wait for it. It lasts as long as a clone of the simulator lives.
     #[must_use]
     pub fn data_plane(mut self) -> Self {
-        self.data_plane = true;
+        self.settings.data_plane = true;
         self.block_range(v4_range([127, 77, 0, 0], 16))
             .private_range(v4_range([127, 78, 0, 0], 16))
     }
 
     /// Builds it. Needs a tokio runtime, whose clock it follows.
     pub fn build(self) -> PhoenixnapSim {
-        let clock = self.clock.unwrap_or_default();
-        let seed = Seed::new(self.seed);
-        let state = State::new(self.options, self.credentials, self.behaviour, seed, clock);
+        let clock = self.settings.clock.unwrap_or_default();
+        let seed = Seed::new(self.settings.seed);
+        let shared = Shared::new(State::new(
+            self.options,
+            self.credentials,
+            self.behaviour,
+            seed,
+            clock,
+        ));
         let api = Api {
-            state: Arc::new(Mutex::new(state)),
-            changed: Arc::default(),
+            shared: shared.clone(),
         };
-        let service = CloudService::new(api.clone(), clock);
-        service.set_latency(self.latency);
-        let traffic = self.data_plane.then(|| Arc::new(dataplane::follow(api.clone())));
         PhoenixnapSim {
-            api,
-            service,
-            traffic,
+            shared,
+            running: Running::start(self.settings, clock, api),
         }
     }
 }

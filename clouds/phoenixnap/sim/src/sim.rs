@@ -3,16 +3,15 @@
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
-use bowline_cloud_kit::dataplane::{Bound, Following, Transport};
-use bowline_cloud_kit::{CloudService, Faults, Journal, Mark, Server as HttpServer};
+use bowline_cloud_kit::dataplane::{Bound, Transport};
+use bowline_cloud_kit::{CloudService, Faults, Journal, Mark, Running, Server as HttpServer, Shared};
 use serde::Serialize;
 use tokio::net::TcpListener;
 
 use crate::announcements::Announcement;
-use crate::api::Api;
 use crate::behaviour::Behaviour;
 use crate::builder::Builder;
 use crate::model::{Block, Network, NetworkStatus, Server, TagName};
@@ -32,11 +31,8 @@ pub use specs::{BlockSpec, NetworkSpec, ServerSpec};
 /// A simulated phoenixNAP account. Clones share it.
 #[derive(Clone)]
 pub struct PhoenixnapSim {
-    pub(crate) api: Api,
-    pub(crate) service: CloudService,
-    /// Held for its end only.
-    #[expect(dead_code, reason = "the data plane ends with the last handle")]
-    pub(crate) traffic: Option<Arc<Following>>,
+    pub(crate) shared: Shared<State>,
+    pub(crate) running: Running,
 }
 
 impl fmt::Debug for PhoenixnapSim {
@@ -69,7 +65,7 @@ impl PhoenixnapSim {
 
     /// The APIs as an in-memory `tower::Service`.
     pub fn service(&self) -> CloudService {
-        self.service.clone()
+        self.running.service()
     }
 
     /// Serves the APIs on a socket until the answer is stopped or dropped.
@@ -78,12 +74,12 @@ impl PhoenixnapSim {
     ///
     /// If the listener has no local address.
     pub fn serve(&self, listener: TcpListener) -> io::Result<HttpServer> {
-        bowline_cloud_kit::serve(listener, self.service())
+        self.running.serve(listener)
     }
 
     /// The record of every request.
     pub fn journal(&self) -> &Journal {
-        self.service.journal()
+        self.running.journal()
     }
 
     /// The names of the calls since a mark in the journal, in order of arrival, those for tokens left out.
@@ -94,7 +90,7 @@ impl PhoenixnapSim {
 
     /// The fault rules.
     pub fn faults(&self) -> &Faults {
-        self.service.faults()
+        self.running.faults()
     }
 
     /// The switches now.
@@ -216,15 +212,11 @@ impl PhoenixnapSim {
 
     /// The state as it is at this moment of the clock.
     pub(crate) fn read(&self) -> MutexGuard<'_, State> {
-        let mut state = self.api.lock();
-        state.settle();
-        state
+        self.shared.read()
     }
 
     /// Changes the state and tells the data plane.
     pub(crate) fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let answer = change(&mut self.read());
-        self.api.changed.notify_one();
-        answer
+        self.shared.write(change)
     }
 }

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use bowline_cloud_kit::addresses::{host_count, nth};
 use bowline_cloud_kit::clock::{later, pending};
 use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{Clock, Seed};
+use bowline_cloud_kit::{Clock, Seed, Simulated};
 use indexmap::IndexMap;
 use ipnet::IpNet;
 use tokio::time::Instant;
@@ -104,19 +104,6 @@ impl State {
     pub(crate) fn next_vlan(&self) -> u16 {
         let highest = self.networks.values().map(|it| it.vlan_id).max();
         highest.map_or(FIRST_VLAN, |vlan| vlan.saturating_add(1))
-    }
-
-    /// Brings everything up to now that changes by the clock alone.
-    pub(crate) fn settle(&mut self) {
-        let now = Instant::now();
-        for block in self.blocks.values_mut() {
-            if let Some(change) = block.change.take_if(|change| change.at <= now) {
-                block.status = change.to;
-                if !change.attached {
-                    block.assignment = None;
-                }
-            }
-        }
     }
 
     /// The next free range of a size in a location.
@@ -247,6 +234,20 @@ impl State {
             let assigned = block.assignment.as_ref().and_then(|it| it.resource_id.as_deref());
             if assigned == Some(resource) {
                 (block.status, block.change, block.assignment) = (BlockStatus::Unassigned, None, None);
+            }
+        }
+    }
+}
+
+impl Simulated for State {
+    fn settle(&mut self) {
+        let now = Instant::now();
+        for block in self.blocks.values_mut() {
+            if let Some(change) = block.change.take_if(|change| change.at <= now) {
+                block.status = change.to;
+                if !change.attached {
+                    block.assignment = None;
+                }
             }
         }
     }

@@ -17,8 +17,7 @@ use crate::state::{State, is_usable};
 
 impl Carrier for Api {
     fn wanted(&self) -> (Config, Option<Instant>) {
-        let mut state = self.lock();
-        state.settle();
+        let state = self.lock();
         let changes = state.blocks.values().filter_map(|it| it.change.as_ref());
         (config(&state), changes.map(|it| it.at).min())
     }
@@ -28,7 +27,7 @@ impl Carrier for Api {
     }
 
     fn changed(&self) -> Arc<Notify> {
-        Arc::clone(&self.changed)
+        self.shared.changed()
     }
 }
 

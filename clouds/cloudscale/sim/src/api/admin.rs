@@ -13,7 +13,6 @@ use crate::snapshot;
 use crate::state::State;
 
 pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
-    state.settle();
     match (method.as_str(), path) {
         ("GET", "behaviour") => Some(json(
             StatusCode::OK,

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bowline_cloudscale_sim::kit::Clock;
 use bowline_cloudscale_sim::kit::program::{self, Common, option};
 use bowline_cloudscale_sim::{Access, Behaviour, Builder, CloudscaleSim, ServerSpec};
 use clap::{ArgAction, ArgMatches, Command, value_parser};
@@ -57,9 +56,7 @@ fn builder(arguments: &ArgMatches, common: Common) -> Builder {
         ..Behaviour::default()
     };
     let mut builder = CloudscaleSim::builder()
-        .clock(Clock::system())
-        .seed(common.seed)
-        .latency(common.latency)
+        .settings(common.settings())
         .behaviour(behaviour);
     for (name, access) in [
         ("token", Access::ReadWrite),
@@ -73,11 +70,7 @@ fn builder(arguments: &ArgMatches, common: Common) -> Builder {
     if let Some(url) = arguments.get_one::<String>("base-url") {
         builder = builder.base_url(url.trim_end_matches('/'));
     }
-    if common.data_plane {
-        builder.data_plane()
-    } else {
-        builder
-    }
+    builder
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -2,7 +2,6 @@
 
 use std::net::{AddrParseError, IpAddr};
 
-use bowline_paper_sim::kit::Clock;
 use bowline_paper_sim::kit::program::{self, Common};
 use bowline_paper_sim::{MachineSpec, PaperSim};
 use clap::{ArgAction, Command};
@@ -44,15 +43,9 @@ fn machine(text: &str) -> Result<MachineSpec, AddrParseError> {
 async fn main() -> anyhow::Result<()> {
     let arguments = command().get_matches();
     let common = Common::read(&arguments);
-    let mut builder = PaperSim::builder()
-        .clock(Clock::system())
-        .seed(common.seed)
-        .latency(common.latency);
+    let mut builder = PaperSim::builder().settings(common.settings());
     if let Some(token) = arguments.get_one::<String>("token") {
         builder = builder.token(token);
-    }
-    if common.data_plane {
-        builder = builder.data_plane();
     }
     let sim = builder.build();
     let named = arguments

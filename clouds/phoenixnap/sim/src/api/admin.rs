@@ -34,7 +34,6 @@ struct StatusOf<S> {
 type Done = Result<Option<Reply>, ApiError>;
 
 pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
-    state.settle();
     let segments: Vec<&str> = path.split('/').collect();
     let done = match segments.as_slice() {
         ["servers", rest @ ..] => servers(state, method, rest, body),

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use bowline_phoenixnap_sim::kit::Clock;
 use bowline_phoenixnap_sim::kit::program::{self, Common, option};
 use bowline_phoenixnap_sim::{Behaviour, Builder, NetworkSpec, PhoenixnapSim, Scope, ServerSpec};
 use clap::{ArgAction, ArgMatches, Command, value_parser};
@@ -69,9 +68,7 @@ fn builder(arguments: &ArgMatches, common: Common) -> anyhow::Result<Builder> {
         ..Behaviour::default()
     };
     let mut builder = PhoenixnapSim::builder()
-        .clock(Clock::system())
-        .seed(common.seed)
-        .latency(common.latency)
+        .settings(common.settings())
         .behaviour(behaviour);
     for text in arguments.get_many::<String>("credentials").unwrap_or_default() {
         let (id, secret) = credentials(text)?;
@@ -80,11 +77,7 @@ fn builder(arguments: &ArgMatches, common: Common) -> anyhow::Result<Builder> {
     if let Some(prefix) = arguments.get_one::<String>("prefix") {
         builder = builder.prefix(prefix);
     }
-    Ok(if common.data_plane {
-        builder.data_plane()
-    } else {
-        builder
-    })
+    Ok(builder)
 }
 
 #[tokio::main(flavor = "current_thread")]
