@@ -313,7 +313,7 @@ fn phoenixnap(site: &Site, config: &CloudConfig) -> Built {
     let sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
     let mut http = site.http(PROVIDER_NAME);
     http.user_agent = format!("cloud-provider-phoenixnap/{}", site.version);
-    options.settings.configure(&mut http);
+    options.configure(&mut http);
     let http = CloudHttp::new(http, Transport::sockets(&sockets)?);
     Ok(Arc::new(PhoenixNap::new(http, &options, credentials)))
 }

@@ -13,6 +13,7 @@ use tracing::Instrument;
 
 use crate::budget::Budget;
 use crate::config::CloudHttpConfig;
+use crate::dump;
 use crate::error::{Call, Failure, HttpError, Phase, StatusFailure};
 use crate::gate::GateClosed;
 use crate::request::{Kind, Request};
@@ -205,6 +206,9 @@ impl Shared {
         };
         if let Some(status) = status {
             counted.answered(status);
+        }
+        if self.config.shows_exchanges {
+            dump::log(request, call, &outcome, begun.elapsed());
         }
         match &outcome {
             Ok(response) => tracing::debug!(

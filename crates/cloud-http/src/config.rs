@@ -38,6 +38,8 @@ pub struct CloudHttpConfig {
     pub gate: Arc<dyn RequestGate>,
     /// No write is ever sent: for commands that only look. Default false.
     pub reads_only: bool,
+    /// Whether every exchange is written to the log with its bodies, without secrets. Default false.
+    pub shows_exchanges: bool,
     /// The metrics to count in; clones of one [`Metrics`] share their series.
     pub metrics: Metrics,
     /// When this is cancelled, reads and waits end at once. A write already handed over runs to its end or timeout,
@@ -61,6 +63,7 @@ impl CloudHttpConfig {
             seed: 0,
             gate: Arc::new(OpenGate),
             reads_only: false,
+            shows_exchanges: false,
             metrics: Metrics::default(),
             shutdown: CancellationToken::new(),
         }

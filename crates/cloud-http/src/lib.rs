@@ -19,6 +19,7 @@ mod budget;
 mod client;
 mod config;
 mod credentials;
+mod dump;
 mod error;
 mod gate;
 mod metrics;

@@ -203,6 +203,8 @@ pub enum KubeWrite {
         seen: String,
         /// The new value; empty clears the field.
         ip: String,
+        /// Annotations of the Service that are set in the same write; none removes one.
+        annotations: Vec<(String, Option<String>)>,
     },
 }
 
@@ -210,21 +212,27 @@ impl KubeWrite {
     /// Changes the Service as the write would. Writes to other objects change nothing here.
     pub fn predict(&self, service: &mut Service) {
         match self {
-            Self::AnnotateService(annotations) => {
-                let present = service.metadata.annotations.get_or_insert_default();
-                for (key, value) in annotations {
-                    match value {
-                        Some(value) => present.insert(key.clone(), value.clone()),
-                        None => present.remove(key),
-                    };
-                }
-            }
-            Self::SetLoadBalancerIp { ip, .. } => {
+            Self::AnnotateService(annotations) => annotate(service, annotations),
+            Self::SetLoadBalancerIp { ip, annotations, .. } => {
+                annotate(service, annotations);
                 service.spec.get_or_insert_default().load_balancer_ip =
                     Some(ip.clone()).filter(|ip| !ip.is_empty());
             }
             Self::AnnotateNode { .. } => {}
         }
+    }
+}
+
+fn annotate(service: &mut Service, annotations: &[(String, Option<String>)]) {
+    if annotations.is_empty() {
+        return;
+    }
+    let present = service.metadata.annotations.get_or_insert_default();
+    for (key, value) in annotations {
+        match value {
+            Some(value) => present.insert(key.clone(), value.clone()),
+            None => present.remove(key),
+        };
     }
 }
 
@@ -247,8 +255,17 @@ impl Step for KubeWrite {
             Self::AnnotateNode { node, annotations } => {
                 format!("annotate-node({node}: {})", assignments(annotations))
             }
-            Self::SetLoadBalancerIp { ip, .. } if ip.is_empty() => "clear-load-balancer-ip".to_owned(),
-            Self::SetLoadBalancerIp { ip, .. } => format!("set-load-balancer-ip({ip})"),
+            Self::SetLoadBalancerIp { ip, annotations, .. } => {
+                let verb = if ip.is_empty() { "clear" } else { "set" };
+                let values: Vec<String> = std::iter::once(ip.clone())
+                    .chain(std::iter::once(assignments(annotations)))
+                    .filter(|text| !text.is_empty())
+                    .collect();
+                match values.as_slice() {
+                    [] => format!("{verb}-load-balancer-ip"),
+                    values => format!("{verb}-load-balancer-ip({})", values.join(", ")),
+                }
+            }
         }
     }
 
@@ -354,13 +371,19 @@ mod tests {
         KubeWrite::SetLoadBalancerIp {
             seen: String::new(),
             ip: "192.0.2.1".into(),
+            annotations: vec![("a".into(), Some("1".into()))],
         }
         .predict(&mut service);
         KubeWrite::SetLoadBalancerIp {
             seen: "192.0.2.1".into(),
             ip: String::new(),
+            annotations: vec![("a".into(), None)],
         }
         .predict(&mut service);
         assert_eq!(service.spec.unwrap().load_balancer_ip, None);
+        assert_eq!(
+            service.metadata.annotations,
+            Some(std::collections::BTreeMap::new())
+        );
     }
 }

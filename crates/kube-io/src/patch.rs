@@ -178,9 +178,17 @@ pub(crate) fn service_annotations(service: &Service, annotations: &[(String, Opt
 }
 
 /// Merge patch of `services/NAME`.
-pub(crate) fn load_balancer_ip(service: &Service, ip: &str) -> Value {
+pub(crate) fn load_balancer_ip(
+    service: &Service,
+    ip: &str,
+    annotations: &[(String, Option<String>)],
+) -> Value {
     let ip = if ip.is_empty() { Value::Null } else { json!(ip) };
-    json!({"metadata": service_version(service), "spec": {"loadBalancerIP": ip}})
+    let mut metadata = service_version(service);
+    if !annotations.is_empty() {
+        metadata.insert("annotations".into(), pairs(annotations));
+    }
+    json!({"metadata": metadata, "spec": {"loadBalancerIP": ip}})
 }
 
 /// Times outside leases and the newer events have no fractions of seconds.

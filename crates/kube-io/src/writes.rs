@@ -133,13 +133,18 @@ impl Kube {
             .await
     }
 
-    /// Sets `spec.loadBalancerIP`; an empty text clears it.
+    /// Sets `spec.loadBalancerIP`, and annotations in the same write; an empty text clears it, and none an annotation.
     ///
     /// # Errors
     ///
     /// [`KubeError::Conflict`] if the Service is another one or in another version by now.
-    pub async fn set_load_balancer_ip(&self, service: &Service, ip: &str) -> Result<Service, KubeError> {
-        self.write_service(service, "", &patch::load_balancer_ip(service, ip))
+    pub async fn set_load_balancer_ip(
+        &self,
+        service: &Service,
+        ip: &str,
+        annotations: &[(String, Option<String>)],
+    ) -> Result<Service, KubeError> {
+        self.write_service(service, "", &patch::load_balancer_ip(service, ip, annotations))
             .await
     }
 

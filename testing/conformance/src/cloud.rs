@@ -110,7 +110,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             s01_the_finalizer_is_on_before_the_first_write_to_the_cloud,
             s02_without_nodes_people_are_told,
             s03_what_no_balancer_depends_on_costs_no_call,
-            s04_s31_any_other_change_leads_to_a_read_and_only_needed_writes,
+            s04_any_other_change_leads_to_a_read_and_no_needless_write,
             s06_a_failure_is_told_and_tried_again_by_the_schedule,
             s10_a_service_of_another_class_is_nobody_s_business,
             s11_a_service_goes_and_its_balancer_with_it,
@@ -123,6 +123,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             s30_a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
             s36_a_write_that_hangs_holds_up_nobody_else,
             s37_a_new_service_need_not_wait_for_old_ones,
+        }
+        services (LoadBalancers, ServiceParts) {
+            s31_a_balancer_follows_its_service,
         }
         services (LoadBalancers, Repair) {
             a_balancer_that_is_lost_is_made_anew,
@@ -180,10 +183,12 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_creation_survives_the_loss_of_any_answer,
             a_creation_survives_the_failure_of_any_write,
             a_creation_survives_any_trouble_with_kubernetes,
+            a_deletion_survives_every_accident,
+        }
+        crashes (LoadBalancers, ServiceParts) {
             a_change_survives_the_death_of_the_process_at_any_write_to_the_cloud,
             a_change_survives_the_loss_of_any_answer,
             a_change_survives_the_failure_of_any_write,
-            a_deletion_survives_every_accident,
         }
         takeover () {
             a_restart_writes_nothing_and_says_nothing,

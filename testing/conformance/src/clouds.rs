@@ -2,6 +2,8 @@
 
 pub mod cloudscale;
 pub mod paper;
+pub mod phoenixnap;
 
 pub use cloudscale::Cloudscale;
 pub use paper::Paper;
+pub use phoenixnap::Phoenixnap;

@@ -65,9 +65,9 @@ impl Claim {
         )])
     }
 
-    /// The write that takes any claim back.
-    pub(crate) fn withdraw() -> KubeWrite {
-        KubeWrite::AnnotateService(vec![(CLAIM.key.to_owned(), None)])
+    /// The annotations that take any claim back.
+    pub(crate) fn withdrawn() -> Vec<(String, Option<String>)> {
+        vec![(CLAIM.key.to_owned(), None)]
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(Claim::of(&service), None);
         claim().write().predict(&mut service);
         assert_eq!(Claim::of(&service), Some(claim()));
-        Claim::withdraw().predict(&mut service);
+        KubeWrite::AnnotateService(Claim::withdrawn()).predict(&mut service);
         assert!(!is_written_on(&service));
     }
 

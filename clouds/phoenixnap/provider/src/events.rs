@@ -1,4 +1,5 @@
-//! Everything that the provider tells people: the reasons of its events, in one table.
+//! Everything that the provider tells people: the reasons of its events, and those of the sweeper's lines in the log. It
+//! works for no Service, so it has no object to raise an event on.
 
 use bowline_plan::EventSpec;
 
@@ -13,6 +14,10 @@ bowline_plan::events! {
     PURCHASE_PENDING = "IPBlockPurchasePending", Normal,
         "Another process, or this one before, has begun to buy a block for the Service and its outcome is not known. No other one is bought for two minutes.",
         "None is needed; if it repeats, see whether two managers run without leader election.";
+}
+
+bowline_plan::events! {
+    SWEEPER_TABLE;
     BLOCK_LEFT_ALONE = "IPBlockLeftAlone", Warning,
         "A block that is marked for deletion is attached to something that is no public network, or in a state that cannot be told, and is left alone.",
         "Take the block off by hand, or take its `delete` tag away.";
@@ -31,4 +36,10 @@ bowline_plan::events! {
 #[must_use]
 pub fn event_table() -> &'static [EventSpec] {
     TABLE
+}
+
+/// All reasons that the sweeper's lines in the log have.
+#[must_use]
+pub fn sweeper_table() -> &'static [EventSpec] {
+    SWEEPER_TABLE
 }

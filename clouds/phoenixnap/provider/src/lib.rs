@@ -40,7 +40,7 @@ mod sweeper;
 mod tags;
 
 pub use annotations::annotation_table;
-pub use events::event_table;
-pub use options::{Given, LoadBalancing, Options, OptionsError, Setting};
+pub use events::{event_table, sweeper_table};
+pub use options::{DEBUG_VARIABLE, Given, LoadBalancing, Options, OptionsError, Setting};
 pub use provider::{PhoenixNap, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bowline_cloud_http::{CredentialsError, CredentialsFile, Malformed, Secret};
+use bowline_cloud_http::{CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret};
 use bowline_cloud_provider::{CloudConfig, Environment, Selector};
 use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings, SettingsError};
 
@@ -27,9 +27,15 @@ pub struct Options {
     pub location_annotation: String,
     /// Which Nodes take traffic.
     pub nodes: Selector,
+    /// Whether every exchange with the APIs goes to the log, see [`DEBUG_VARIABLE`].
+    pub shows_exchanges: bool,
     /// Where each of them came from, for the log.
     report: Vec<(&'static str, String, Origin)>,
 }
+
+/// The environment variable that, set to `true`, has every exchange with the APIs written to the log with its bodies,
+/// tokens and secrets left out. It is for a while of looking and no setting, so no file has it.
+pub const DEBUG_VARIABLE: &str = "PNAP_DEBUG";
 
 /// What was given on the command line.
 #[derive(Debug, Clone, Default)]
@@ -291,8 +297,17 @@ impl Options {
             location,
             location_annotation,
             nodes,
+            shows_exchanges: environment
+                .value(DEBUG_VARIABLE)
+                .is_some_and(|text| text.trim_ascii().eq_ignore_ascii_case("true")),
             report,
         })
+    }
+
+    /// Puts what concerns the HTTP stack into its configuration.
+    pub fn configure(&self, config: &mut CloudHttpConfig) {
+        self.settings.configure(config);
+        config.shows_exchanges = self.shows_exchanges;
     }
 
     /// The file of credentials, to be followed while the program runs; none if both of them are in the environment.

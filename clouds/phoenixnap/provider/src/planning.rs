@@ -106,7 +106,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
     if let Purchase::Refused(reason) = &observed.purchase {
         // Nothing was bought, so nobody has to wait for it.
         return Plan::new(if identity.own_claim(observed.reconcile).is_some() {
-            kube(vec![Claim::withdraw()])
+            kube(KubeWrite::AnnotateService(Claim::withdrawn()))
         } else {
             Answer::Refused(Refusal::new(reason.clone()))
         });
@@ -143,7 +143,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
             reconcile: observed.reconcile,
             time: identity.now(observed),
         };
-        return Plan::new(kube(vec![claim.write()]));
+        return Plan::new(kube(claim.write()));
     }
     Plan::new(cloud(vec![CloudStep::BuyBlock {
         new: NewIpBlock {
@@ -248,20 +248,24 @@ fn with_block(
         },
         Attachment::Done => {}
     }
-    let mut writes = Vec::new();
-    if field.is_none() {
-        writes.push(KubeWrite::SetLoadBalancerIp {
-            seen: wanted.identity.field.clone(),
-            ip: address.to_string(),
-        });
+    let value = field.map_or_else(|| address.to_string(), |_| wanted.identity.field.clone());
+    match address_write(&wanted.identity, value) {
+        Some(write) => kube(write),
+        None => Answer::Settled(status::status(&wanted.service, address)),
     }
-    if wanted.identity.has_claim_text {
-        writes.push(Claim::withdraw());
-    }
-    if writes.is_empty() {
-        Answer::Settled(status::status(&wanted.service, address))
-    } else {
-        kube(writes)
+}
+
+/// The write that brings the field to its value and takes the claim away, whose block is there: one write for both, if
+/// there is anything to write.
+fn address_write(identity: &Identity, ip: String) -> Option<KubeWrite> {
+    match (identity.field == ip, identity.has_claim_text) {
+        (true, false) => None,
+        (true, true) => Some(KubeWrite::AnnotateService(Claim::withdrawn())),
+        (false, has_claim) => Some(KubeWrite::SetLoadBalancerIp {
+            seen: identity.field.clone(),
+            ip,
+            annotations: has_claim.then(Claim::withdrawn).unwrap_or_default(),
+        }),
     }
 }
 
@@ -280,8 +284,8 @@ pub(crate) fn cloud(steps: Vec<CloudStep>) -> Next {
     Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
 }
 
-fn kube(writes: Vec<KubeWrite>) -> Next {
-    let steps = writes.into_iter().map(LoadBalancerStep::Kube).collect();
+fn kube(write: KubeWrite) -> Next {
+    let steps = vec![LoadBalancerStep::Kube(write)];
     Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
 }
 

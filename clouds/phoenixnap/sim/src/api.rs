@@ -215,8 +215,9 @@ impl Call<'_> {
             .collect()
     }
 
-    /// Whether these tags pass the `tag` conditions of the query.
+    /// Whether something with these tags is in the account and passes the `tag` conditions of the query.
     fn passes(&self, conditions: &[String], tags: &[Tag]) -> bool {
-        tags::pass(self.state.behaviour.tag_filter, conditions, tags)
+        !self.state.behaviour.shows_other_account
+            && tags::pass(self.state.behaviour.tag_filter, conditions, tags)
     }
 }

@@ -48,6 +48,8 @@ pub struct Behaviour {
     pub delete_used_status: u16,
     /// What several `tag` conditions of a list mean.
     pub tag_filter: TagFilter,
+    /// Whether the credentials are those of another account, which is empty: lists show nothing and no id exists.
+    pub shows_other_account: bool,
     /// Whether every API, though not the token endpoint, answers 503.
     pub maintenance: bool,
     /// Limits of the account.
@@ -74,6 +76,7 @@ impl Default for Behaviour {
             spelling: Spelling::Words,
             delete_used_status: 409,
             tag_filter: TagFilter::All,
+            shows_other_account: false,
             maintenance: false,
             quota: Quota::default(),
         }

@@ -117,17 +117,21 @@ impl State {
     }
 
     pub(crate) fn server(&self, id: &str) -> Result<&Server, ApiError> {
-        self.servers.get(id).ok_or_else(|| self.missing("server", id))
+        self.shown(&self.servers, "server", id)
     }
 
     pub(crate) fn block(&self, id: &str) -> Result<&Block, ApiError> {
-        self.blocks.get(id).ok_or_else(|| self.missing("IP block", id))
+        self.shown(&self.blocks, "IP block", id)
     }
 
     pub(crate) fn network(&self, id: &str) -> Result<&Network, ApiError> {
-        self.networks
-            .get(id)
-            .ok_or_else(|| self.missing("public network", id))
+        self.shown(&self.networks, "public network", id)
+    }
+
+    fn shown<'a, T>(&self, all: &'a IndexMap<String, T>, kind: &str, id: &str) -> Result<&'a T, ApiError> {
+        all.get(id)
+            .filter(|_| !self.behaviour.shows_other_account)
+            .ok_or_else(|| self.missing(kind, id))
     }
 
     fn missing(&self, kind: &str, id: &str) -> ApiError {

@@ -347,7 +347,9 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
             tracked(&|it| it.expect_write(write));
             let written = match write {
                 KubeWrite::AnnotateService(annotations) => kube.annotate_service(&service, annotations).await,
-                KubeWrite::SetLoadBalancerIp { ip, .. } => kube.set_load_balancer_ip(&service, ip).await,
+                KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
+                    kube.set_load_balancer_ip(&service, ip, annotations).await
+                }
                 KubeWrite::AnnotateNode { .. } => return Ok(()), // done above
             };
             tracked(&|it| it.written(write, written.is_ok()));

@@ -104,8 +104,9 @@ fn bodies_of_service_writes() {
         "status": service_status(&service, &status),
         "status emptied": service_status(&service, &LoadBalancerStatus::empty()),
         "annotations": service_annotations(&service, &[("a".into(), Some("1".into())), ("b".into(), None)]),
-        "address": load_balancer_ip(&service, "192.0.2.1"),
-        "address cleared": load_balancer_ip(&service, ""),
+        "address": load_balancer_ip(&service, "192.0.2.1", &[]),
+        "address and annotation": load_balancer_ip(&service, "192.0.2.1", &[("a".into(), None)]),
+        "address cleared": load_balancer_ip(&service, "", &[]),
     });
     insta::with_settings!({omit_expression => true}, { insta::assert_json_snapshot!(bodies) });
 }

@@ -244,17 +244,20 @@ async fn annotations_and_address_of_a_service_are_written_to_the_version_seen() 
             .is_conflict()
     );
     assert!(
-        kube.set_load_balancer_ip(&seen, "192.0.2.1")
+        kube.set_load_balancer_ip(&seen, "192.0.2.1", &[])
             .await
             .unwrap_err()
             .is_conflict()
     );
-    let addressed = kube.set_load_balancer_ip(&annotated, "192.0.2.1").await.unwrap();
+    let addressed = kube
+        .set_load_balancer_ip(&annotated, "192.0.2.1", &[])
+        .await
+        .unwrap();
     assert_eq!(
         facts::load_balancer_ip(&addressed),
         Ok(Some("192.0.2.1".parse().unwrap()))
     );
-    let cleared = kube.set_load_balancer_ip(&addressed, "").await.unwrap();
+    let cleared = kube.set_load_balancer_ip(&addressed, "", &[]).await.unwrap();
     assert_eq!(facts::load_balancer_ip(&cleared), Ok(None));
     let bare = kube
         .annotate_service(&cleared, &[("uuid".into(), None)])

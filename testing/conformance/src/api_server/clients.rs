@@ -166,9 +166,12 @@ pub(super) async fn annotations_and_address_of_a_service_are_written(scope: Scop
         annotated.metadata.annotations.as_ref().unwrap()["example.com/uuid"],
         "1"
     );
-    let late = kube.set_load_balancer_ip(&seen, "192.0.2.1").await;
+    let late = kube.set_load_balancer_ip(&seen, "192.0.2.1", &[]).await;
     assert!(late.unwrap_err().is_conflict());
-    let addressed = kube.set_load_balancer_ip(&annotated, "192.0.2.1").await.unwrap();
+    let addressed = kube
+        .set_load_balancer_ip(&annotated, "192.0.2.1", &[])
+        .await
+        .unwrap();
     let asked = |service: &Service| {
         service
             .spec
@@ -176,7 +179,7 @@ pub(super) async fn annotations_and_address_of_a_service_are_written(scope: Scop
             .and_then(|spec| spec.load_balancer_ip.clone())
     };
     assert_eq!(asked(&addressed).as_deref(), Some("192.0.2.1"));
-    let cleared = kube.set_load_balancer_ip(&addressed, "").await.unwrap();
+    let cleared = kube.set_load_balancer_ip(&addressed, "", &[]).await.unwrap();
     assert_eq!(asked(&cleared), None);
     let bare = kube
         .annotate_service(&cleared, &[("example.com/uuid".into(), None)])

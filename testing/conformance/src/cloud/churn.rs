@@ -7,7 +7,6 @@ use bowline_cloud_kit::Fault;
 use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use serde_json::json;
 
 use super::under_test::{Ability, CloudUnderTest, Wish};
 use super::world::{EXCLUDED, SECOND, World, service};
@@ -200,6 +199,14 @@ impl<C: CloudUnderTest> Churn<C> {
         self.world.unserved().is_empty()
             && self.world.unlike().is_empty()
             && self.world.sim.violations().is_empty()
+            && self.unfinished() == 0
+    }
+
+    /// How many Services still go.
+    fn unfinished(&self) -> usize {
+        let services = self.world.api.objects("Service");
+        let goes = |it: &&serde_json::Value| !it["metadata"]["deletionTimestamp"].is_null();
+        services.iter().filter(goes).count()
     }
 }
 
@@ -226,11 +233,7 @@ async fn play<C: CloudUnderTest>(seed: u64) {
     assert_eq!(churn.world.sim.violations(), none, "{history}");
     churn.world.assert_one_writer();
     churn.world.assert_hidden();
-    let unfinished = churn.world.api.objects("Service");
-    let unfinished = unfinished
-        .iter()
-        .filter(|it| it["metadata"]["deletionTimestamp"] != json!(null));
-    assert_eq!(unfinished.count(), 0, "{history}");
+    assert_eq!(churn.unfinished(), 0, "{history}");
 }
 
 /// More of them: `BOWLINE_SEEDS=1000..2000`.

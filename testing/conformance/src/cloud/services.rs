@@ -1,12 +1,13 @@
 //! The life of a Service.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use bowline_cloud_kit::Fault;
 use serde_json::{Value, json};
 
 use super::under_test::{CloudUnderTest, Wish};
-use super::world::{FINALIZER, SECOND, World, service, web};
+use super::world::{FINALIZER, SECOND, Since, World, service, web};
 
 const ENSURING: &str = "EnsuringLoadBalancer";
 const ENSURED: &str = "EnsuredLoadBalancer";
@@ -72,7 +73,7 @@ pub(super) async fn s03_what_no_balancer_depends_on_costs_no_call<C: CloudUnderT
     assert_eq!(world.kube_writes(begun), Vec::<String>::new());
 }
 
-pub(super) async fn s04_s31_any_other_change_leads_to_a_read_and_only_needed_writes<C: CloudUnderTest>() {
+pub(super) async fn s04_any_other_change_leads_to_a_read_and_no_needless_write<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     let begun = world.since();
     world.annotate_idly("web");
@@ -80,19 +81,19 @@ pub(super) async fn s04_s31_any_other_change_leads_to_a_read_and_only_needed_wri
     assert!(world.counts(begun).0 > 0, "an annotation may mean anything");
     assert_eq!(world.writes(begun), Vec::<String>::new());
     assert_eq!(world.object_writes(begun), Vec::<String>::new());
+}
 
+pub(super) async fn s31_a_balancer_follows_its_service<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(2).await;
+    let begun = world.since();
     world.change("web");
     world.rest().await;
     assert!(!world.writes(begun).is_empty());
     world.assert_served();
 }
 
-pub(super) async fn s06_a_failure_is_told_and_tried_again_by_the_schedule<C: CloudUnderTest>() {
-    let world = World::<C>::with_nodes(2).await;
-    let fault = world.cloud().faults().add(Fault::write().always().status(500));
-    let begun = world.since();
-    world.ask(web(), Wish::Plain);
-    world.pass(SECOND * 70).await;
+/// The beginnings of the tries that were made to write.
+fn tries<C: CloudUnderTest>(world: &World<C>, begun: Since) -> Vec<Duration> {
     let (mut tries, mut last) = (Vec::new(), None);
     for call in world.calls(begun).iter().filter(|call| call.write) {
         // Repeats within a try come quicker than the shortest step of the schedule.
@@ -101,6 +102,16 @@ pub(super) async fn s06_a_failure_is_told_and_tried_again_by_the_schedule<C: Clo
         }
         last = Some(call.at);
     }
+    tries
+}
+
+pub(super) async fn s06_a_failure_is_told_and_tried_again_by_the_schedule<C: CloudUnderTest>() {
+    let world = World::<C>::with_nodes(2).await;
+    let fault = world.cloud().faults().add(Fault::write().always().status(500));
+    let begun = world.since();
+    world.ask(web(), Wish::Plain);
+    world.pass(SECOND * 70).await;
+    let tries = tries(&world, begun);
     assert!(world.cloud().faults().struck(fault) > 0);
     assert_eq!(tries.len(), 4, "at about 0, 5, 15 and 35 s: {tries:?}");
     for (pair, seconds) in tries.windows(2).zip([5, 10, 20]) {
@@ -165,7 +176,7 @@ pub(super) async fn s11_a_service_goes_and_its_balancer_with_it<C: CloudUnderTes
 
 pub(super) async fn s12_a_balancer_that_was_deleted_by_hand_is_no_obstacle<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
-    world.sim.lose_balancer(&world.uid("web"));
+    world.sim.lose_balancer(&world.mark("web"));
     assert!(world.sim.balancers().is_empty(), "the simulator lost nothing");
     world.delete_service("web");
     world.gone("web").await;
@@ -179,7 +190,7 @@ pub(super) async fn s13_s35_a_deletion_that_fails_for_a_while_goes_on_by_the_sch
     world.delete_service("web");
     world.pass(SECOND * 120).await;
     assert!(world.has_finalizer("web"), "the balancer would be leaked");
-    let tries = world.writes(begun).len();
+    let tries = tries(&world, begun).len();
     assert!((2..=8).contains(&tries), "{tries} tries in two minutes");
     assert!(world.reasons("web").contains(&FAILED.to_owned()));
     world.cloud().faults().clear();
@@ -267,7 +278,7 @@ pub(super) async fn s30_a_service_that_was_made_anew_in_an_outage_gets_a_balance
     assert_ne!(world.uid("web"), old);
     world.start();
     world.settled("web").await;
-    let new = world.uid("web");
+    let new = world.mark("web");
     let of_new: Vec<_> = world
         .sim
         .balancers()
@@ -323,7 +334,7 @@ pub(super) async fn s37_a_new_service_need_not_wait_for_old_ones<C: CloudUnderTe
 
 pub(super) async fn a_balancer_that_is_lost_is_made_anew<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
-    world.sim.lose_balancer(&world.uid("web"));
+    world.sim.lose_balancer(&world.mark("web"));
     assert!(world.sim.balancers().is_empty(), "the simulator lost nothing");
     // Nobody tells us: the periodic check finds it.
     world

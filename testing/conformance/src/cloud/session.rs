@@ -45,12 +45,17 @@ impl<'a, C: CloudUnderTest> Session<'a, C> {
             nodes: self.kube.list_nodes().await.unwrap(),
             cluster: Arc::new(ClusterFacts {
                 name: "kubernetes".to_owned(),
-                uid: None,
+                uid: self.cluster_uid(),
                 server_version: Some(ServerVersion { major: 1, minor: 36 }),
                 holder: "conformance".to_owned(),
             }),
             now: self.world.api.now(),
         }
+    }
+
+    fn cluster_uid(&self) -> Option<String> {
+        let namespace = self.world.api.object("Namespace", "", "kube-system")?;
+        Some(namespace["metadata"]["uid"].as_str()?.to_owned())
     }
 
     async fn facts(&self) -> ServiceFacts {

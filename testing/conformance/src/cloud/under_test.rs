@@ -59,12 +59,12 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// What must never be and is, in words: duplicates, orphans, writes side by side where the cloud forbids them.
     fn violations(&self) -> Vec<String>;
 
-    /// The load balancers that bear the mark of a Service.
+    /// The load balancers that bear the mark of a Service, those left out that are being taken away.
     fn balancers(&self) -> Vec<Balancer> {
         Vec::new()
     }
 
-    /// Deletes the balancer of a Service by hand, by the Service's UID.
+    /// Deletes the balancer of a Service by hand, by the Service's [mark](Self::mark).
     fn lose_balancer(&self, _service: &str) {}
 
     /// From now on the cloud is as slow and as strict as it may be: asynchronous states, writes side by side refused.
@@ -97,6 +97,35 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// [`Ability::RoutesByAddress`], before a provider is built.
     fn route_by_address(&self) {}
 
+    /// How the cloud names the owner of the balancer of a Service: as [`Balancer::service`] does. Most mark with the UID.
+    fn mark(service: &Value) -> String {
+        service["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Whether a call is made by the clock, whatever happens in the cluster, by work of the provider that belongs to no
+    /// Service. Such calls are left out where calls are counted.
+    fn is_by_the_clock(_call: &Entry) -> bool {
+        false
+    }
+
+    /// Whether something that was made is still to be taken away by such work.
+    fn is_at_work(&self) -> bool {
+        false
+    }
+
+    /// The label of a step without what the cloud or the clock chooses, which nobody can predict. Most choose ids only.
+    fn foreseen(label: &str) -> String {
+        let is_of_id = |it: char| it.is_ascii_hexdigit() || it == '-';
+        let words = label.split_inclusive(|it| !is_of_id(it)).map(|word| {
+            let id = word.trim_end_matches(|it| !is_of_id(it));
+            match uuid::Uuid::parse_str(id) {
+                Ok(_) => format!("[id]{}", &word[id.len()..]),
+                Err(_) => word.to_owned(),
+            }
+        });
+        words.collect()
+    }
+
     /// What else runs in a cluster of this cloud and has a part in its balancers, such as an announcer of addresses.
     fn companion(&self, _api: &KubeApi) -> Option<BoxFuture<'static, ()>> {
         None
@@ -108,6 +137,8 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
 pub enum Ability {
     /// Services get load balancers.
     LoadBalancers,
+    /// A balancer has parts that follow its Service's ports and annotations.
+    ServiceParts,
     /// The Nodes are behind the balancers, each as `machine:node port`.
     BalancedNodes,
     /// A balancer that is lost is found missing by the periodic check.
@@ -130,6 +161,7 @@ impl Ability {
     pub fn missing(self) -> &'static str {
         match self {
             Self::LoadBalancers => "no load balancers",
+            Self::ServiceParts => "nothing of a balancer changes with its service",
             Self::BalancedNodes => "no nodes behind balancers",
             Self::Repair => "no periodic check of balancers",
             Self::PowerState => "no power state",
@@ -195,7 +227,7 @@ pub enum Wish {
 /// A load balancer as the cloud has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Balancer {
-    /// The UID of the Service that it is marked with.
+    /// The [mark](CloudUnderTest::mark) of its Service.
     pub service: String,
     /// Where it is reached.
     pub addresses: Vec<String>,

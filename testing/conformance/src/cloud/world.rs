@@ -317,7 +317,8 @@ impl<C: CloudUnderTest> World<C> {
         begun.elapsed()
     }
 
-    /// Lets everything happen until nobody has asked anybody for anything for three seconds, the lease left aside.
+    /// Lets everything happen until nobody has asked anybody for anything for three seconds, the lease left aside, and
+    /// nothing is left to be taken away.
     ///
     /// # Panics
     ///
@@ -326,7 +327,7 @@ impl<C: CloudUnderTest> World<C> {
         let begun = Instant::now();
         let mut seen = self.since();
         let mut quiet = 0;
-        while quiet < 30 {
+        while quiet < 30 || self.sim.is_at_work() {
             assert!(begun.elapsed() < DEADLINE, "no rest");
             tokio::time::sleep(Duration::from_millis(100)).await;
             let is_quiet = self.calls(seen).is_empty() && self.kube_requests(seen).is_empty();

@@ -32,6 +32,7 @@ impl CloudUnderTest for Cloudscale {
     const NAME: &'static str = "cloudscale";
     const ABILITIES: &'static [Ability] = &[
         Ability::LoadBalancers,
+        Ability::ServiceParts,
         Ability::BalancedNodes,
         Ability::Repair,
         Ability::PowerState,

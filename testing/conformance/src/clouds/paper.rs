@@ -27,6 +27,7 @@ impl CloudUnderTest for Paper {
     const NAME: &'static str = "paper";
     const ABILITIES: &'static [Ability] = &[
         Ability::LoadBalancers,
+        Ability::ServiceParts,
         Ability::BalancedNodes,
         Ability::Repair,
         Ability::PowerState,

@@ -133,3 +133,17 @@ fn nothing_that_is_shown_holds_the_secret() {
     let options = read(&[], &config(FILE)).unwrap();
     assert!(!format!("{options:?}").contains("hunter2"));
 }
+
+#[test]
+fn exchanges_are_shown_only_if_somebody_says_true() {
+    for (value, expected) in [
+        ("true", true),
+        (" TRUE ", true),
+        ("false", false),
+        ("1", false),
+        ("", false),
+    ] {
+        let options = read(&[BOTH[0], BOTH[1], (DEBUG_VARIABLE, value)], &CloudConfig::Absent).unwrap();
+        assert_eq!(options.shows_exchanges, expected, "{value:?}");
+    }
+}

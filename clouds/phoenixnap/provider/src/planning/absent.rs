@@ -1,10 +1,9 @@
 //! The blocks go: first the address out of the Service, then the marks. The sweeper does the rest.
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus};
+use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus};
 use bowline_plan::{Answer, Plan};
 
-use super::{barrier, cloud, kube};
-use crate::claim::Claim;
+use super::{address_write, barrier, cloud, kube};
 use crate::intent::Identity;
 use crate::observe::{MarkName, Observed};
 use crate::step::CloudStep;
@@ -19,18 +18,8 @@ pub(super) fn plan(identity: &Identity, observed: &Observed) -> LoadBalancerPlan
         return Plan::new(Answer::Settled(LoadBalancerStatus::empty()));
     }
     // The address is out before its block goes; and a purchase that can be seen is nothing to wait for.
-    let mut writes = Vec::new();
-    if !identity.field.is_empty() {
-        writes.push(KubeWrite::SetLoadBalancerIp {
-            seen: identity.field.clone(),
-            ip: String::new(),
-        });
-    }
-    if identity.has_claim_text {
-        writes.push(Claim::withdraw());
-    }
-    if !writes.is_empty() {
-        return Plan::new(kube(writes));
+    if let Some(write) = address_write(identity, String::new()) {
+        return Plan::new(kube(write));
     }
     if observed.mark == MarkName::Missing {
         return Plan::new(cloud(vec![CloudStep::CreateTagName {

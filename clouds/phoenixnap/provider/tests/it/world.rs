@@ -118,7 +118,7 @@ pub(crate) fn options(variables: &[(&str, &str)]) -> Options {
 
 pub(crate) fn provider(sim: &PhoenixnapSim, options: &Options) -> PhoenixNap {
     let mut config = CloudHttpConfig::new("phoenixnap", "test");
-    options.settings.configure(&mut config);
+    options.configure(&mut config);
     PhoenixNap::new(
         CloudHttp::new(config, Transport::memory(sim.service())),
         options,

@@ -201,6 +201,7 @@ impl Reconciler for Cloud {
                 one(LoadBalancerStep::Kube(KubeWrite::SetLoadBalancerIp {
                     seen: intent.address.clone(),
                     ip: String::new(),
+                    annotations: Vec::new(),
                 }))
             }
             (false, Some(_)) => one(LoadBalancerStep::Cloud(Write::Delete { name })),

@@ -27,9 +27,7 @@ impl<C: CloudUnderTest> World<C> {
                 continue;
             }
             let name = text(&service["metadata"]["name"]);
-            let mut balancers = found
-                .remove(&text(&service["metadata"]["uid"]))
-                .unwrap_or_default();
+            let mut balancers = found.remove(&C::mark(&service)).unwrap_or_default();
             let (Some(balancer), true) = (balancers.pop(), balancers.is_empty()) else {
                 wrong.push(format!("{name} has not exactly one balancer: {balancers:?}"));
                 continue;
@@ -43,7 +41,7 @@ impl<C: CloudUnderTest> World<C> {
                 wrong.push(format!("{name} has {:?} instead of {wanted:?}", balancer.ports));
             }
         }
-        wrong.extend(found.keys().map(|uid| format!("a balancer of nobody: {uid}")));
+        wrong.extend(found.keys().map(|mark| format!("a balancer of nobody: {mark}")));
         wrong
     }
 

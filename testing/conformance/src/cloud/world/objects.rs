@@ -122,6 +122,16 @@ impl<C: CloudUnderTest> World<C> {
             .to_owned()
     }
 
+    /// How the cloud names the owner of a Service's balancer.
+    ///
+    /// # Panics
+    ///
+    /// Where there is no such Service.
+    #[must_use]
+    pub fn mark(&self, name: &str) -> String {
+        C::mark(&self.service(name).unwrap())
+    }
+
     /// A Node.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<Value> {
