@@ -14,23 +14,21 @@ pub(super) fn open(draft: &mut Draft<'_>, list: &AclRef, network: &str, opening:
         return;
     };
     let wanted = &sources.cidrs;
-    let Some(right) = items.iter().find(|item| item.sources.is_same(wanted)) else {
+    let (right, others): (Vec<&AclItem>, Vec<&AclItem>) =
+        items.into_iter().partition(|item| item.sources.is_same(wanted));
+    let is_narrowed = !wanted.is_everything() && !others.is_empty();
+    if is_narrowed && is_needed_by_others(draft, network, opening).is_none() {
+        return;
+    }
+    if right.is_empty() {
         draft.cloud(CloudStep::OpenAcl {
             list: list.clone(),
             network: network.to_owned(),
             opening,
             sources: sources.texts().to_vec(),
         });
-        return;
-    };
-    if wanted.is_everything() || items.len() == 1 {
-        return;
-    }
-    if is_needed_by_others(draft, network, opening) == Some(false) {
-        for item in items
-            .iter()
-            .filter(|item| item.id != right.id && !item.sources.is_same(wanted))
-        {
+    } else if is_narrowed && is_needed_by_others(draft, network, opening) == Some(false) {
+        for item in others {
             draft.cloud(close(list, item, true));
         }
     }

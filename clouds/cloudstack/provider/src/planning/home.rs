@@ -12,7 +12,7 @@ use crate::claim::{Claim, Claimed};
 use crate::events::{ADDRESS_KEPT, ADDRESSES_UNCLEAR, NODES_LEFT_OUT};
 use crate::intent::Wanted;
 use crate::members::Members;
-use crate::objects::{Address, AddressRef, AddressState, Network, Rule, RuleState};
+use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, Rule, RuleState};
 use crate::observe::Need;
 use crate::step::{self, CloudStep};
 
@@ -52,6 +52,7 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Home> {
         )));
     }
     let network = network(draft, settled.as_ref(), members.as_ref())?;
+    foresee(draft, wanted, &network, settled.as_ref());
     let address = match (settled, requested) {
         (Some(address), _) => address,
         (None, Some(ip)) => requested_address(draft, wanted, &network, ip)?,
@@ -62,6 +63,61 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Home> {
         network,
         members,
     })
+}
+
+/// Reads early what will be needed when the steps before it are done, so that the whole plan can be told in advance.
+fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option<&AddressRef>) {
+    let observed = draft.observed;
+    let barrier = network.barrier();
+    if let Barrier::Acl(list) = barrier
+        && !observed.acls.contains_key(&list.id)
+    {
+        draft.need(Need::Acl(list.id.clone()));
+    }
+    if at.is_none() && observed.machines.is_none() && !wanted.nodes.is_empty() {
+        draft.need(Need::Machines);
+    }
+    let is_narrowed = !wanted.sources.cidrs.is_everything();
+    if at.is_none()
+        && is_narrowed
+        && matches!(barrier, Barrier::Acl(_))
+        && !observed.neighbours.contains_key(&network.id)
+    {
+        draft.need(Need::Neighbours(network.id.clone()));
+    }
+    let left = observed.rules.iter().filter(|rule| Some(&rule.address) != at);
+    for rule in left {
+        let id = &rule.address.id;
+        let is_open = rule
+            .opening(&wanted.identity.name)
+            .is_some_and(|opening| !wanted.openings().contains(&opening));
+        let _ = (draft.address(id), draft.strangers(id));
+        if barrier == Barrier::Firewall && !observed.firewalls.contains_key(id) {
+            draft.need(Need::Firewall(id.clone()));
+        }
+        if matches!(barrier, Barrier::Acl(_)) && is_open && !observed.neighbours.contains_key(&network.id) {
+            draft.need(Need::Neighbours(network.id.clone()));
+        }
+    }
+    let is_looked_up = |id: &str| {
+        observed
+            .looked_up
+            .values()
+            .flatten()
+            .any(|address| address.address.id == id)
+    };
+    if !observed.rules.is_empty() {
+        for id in wanted
+            .identity
+            .claim
+            .ids()
+            .filter(|id| at.is_none_or(|at| at.id != *id) && !is_looked_up(id))
+        {
+            if draft.address(id).is_some_and(|address| address.is_some()) {
+                let _ = draft.strangers(id);
+            }
+        }
+    }
 }
 
 /// The address that most rules have; the first by ID of several.
@@ -229,6 +285,9 @@ fn allocated_address(
             "IP address {ip} cannot be used: it {reason}"
         )));
         return None;
+    }
+    if network.barrier() == Barrier::Firewall && !draft.observed.firewalls.contains_key(id) {
+        draft.need(Need::Firewall(id.clone()));
     }
     let is_new = draft.observed.rules.is_empty();
     let is_own = claim.names(id) || (claim.held.is_none() && claim.is_marked && is_new);

@@ -14,20 +14,26 @@ use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
 
 /// Plans for all ports, and for the rules at the same address that are not wanted any more.
 pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
-    for port in &wanted.ports {
-        rule(draft, wanted, home, port, abilities);
-        match home.network.barrier() {
-            Barrier::Firewall => firewall::open(draft, &home.address, port.opening(), &wanted.sources),
-            Barrier::Acl(list) => acl::open(draft, list, &home.network.id, port.opening(), &wanted.sources),
-            Barrier::DefaultAcl(_) | Barrier::None => {}
-        }
-    }
     let removal = Removal {
         identity: &wanted.identity,
         sources: &wanted.sources,
         wanted: wanted.openings(),
         home: Some(&home.address),
     };
+    for port in &wanted.ports {
+        match present(draft, wanted, home, port) {
+            Present { kept, surplus } if !surplus.is_empty() => {
+                clear(draft, wanted, home, kept, &surplus, &removal);
+            }
+            Present { kept: None, .. } => create(draft, wanted, home, port, abilities),
+            Present { kept: Some(rule), .. } => keep(draft, wanted, home, port, rule, abilities),
+        }
+        match home.network.barrier() {
+            Barrier::Firewall => firewall::open(draft, &home.address, port.opening(), &wanted.sources),
+            Barrier::Acl(list) => acl::open(draft, list, &home.network.id, port.opening(), &wanted.sources),
+            Barrier::DefaultAcl(_) | Barrier::None => {}
+        }
+    }
     let is_wanted = |rule: &Rule| {
         wanted
             .ports
@@ -44,8 +50,15 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
     }
 }
 
-/// The rule of one port: what is in its way, itself, its members, in this order.
-fn rule(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilities: Abilities) {
+/// What there is on one port.
+struct Present<'a> {
+    /// The rule that is the port's, or can be made so where it stands.
+    kept: Option<&'a Rule>,
+    /// What is in its way.
+    surplus: Vec<&'a Rule>,
+}
+
+fn present<'a>(draft: &Draft<'a>, wanted: &Wanted, home: &Home, port: &Port) -> Present<'a> {
     let balancer = &wanted.identity.name;
     let speaks_alike =
         |rule: &Rule| rule.protocol(balancer).map(|protocol| protocol.ip()) == Some(port.protocol.ip());
@@ -68,31 +81,45 @@ fn rule(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilit
     // One that speaks something else entirely cannot be changed into it.
     let is_usable =
         |rule: &Rule| rule.state != RuleState::Revoke && (rule.name == port.name || speaks_alike(rule));
-    let (kept, surplus) = match own.split_first() {
-        Some((first, surplus)) if is_usable(first) => (Some(*first), surplus),
-        _ => (None, own.as_slice()),
-    };
-    if !surplus.is_empty() {
-        if let Some(kept) = kept {
-            draft.notes.push(DUPLICATE_REMOVED.note(format!(
-                "load balancer rule {} ({}) is kept, and the others on port {} of {} are removed",
-                kept.name, kept.id, port.port, home.address.ip
-            )));
-        }
-        for rule in surplus {
-            let impact = if kept.is_some() {
-                Impact::None
-            } else {
-                Impact::Considerable
-            };
-            draft.cloud(delete(rule, impact));
-        }
-        return;
+    let is_kept = own.first().is_some_and(|first| is_usable(first));
+    let surplus = own.split_off(usize::from(is_kept));
+    Present {
+        kept: own.pop(),
+        surplus,
     }
-    let Some(rule) = kept else {
-        create(draft, wanted, home, port, abilities);
-        return;
+}
+
+/// Takes away what is in the way of a port's rule.
+fn clear(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    home: &Home,
+    kept: Option<&Rule>,
+    surplus: &[&Rule],
+    removal: &Removal<'_>,
+) {
+    let impact = match kept {
+        Some(kept) => {
+            draft.notes.push(DUPLICATE_REMOVED.note(format!(
+                "load balancer rule {} ({}) is kept, and the others on its port of {} are removed",
+                kept.name, kept.id, home.address.ip
+            )));
+            // What comes after it is read now, so that the whole plan can be told.
+            members(draft, wanted, home, kept);
+            Impact::None
+        }
+        // What takes its place has to be possible.
+        None if !may_create(draft, wanted, home) => return,
+        None => Impact::Considerable,
     };
+    for rule in surplus {
+        removal.rule(draft, rule, impact);
+    }
+}
+
+/// Makes a rule the port's where it stands, and gives it its members; or takes it away, if it cannot be changed.
+fn keep(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, rule: &Rule, abilities: Abilities) {
+    let balancer = &wanted.identity.name;
     let cidrs_differ = !rule.cidrs.is_same(&wanted.cidrs.cidrs);
     if rule.private_port != Some(port.node_port) || (cidrs_differ && !abilities.changes_cidrs) {
         // What takes its place has to be possible.
@@ -105,6 +132,7 @@ fn rule(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilit
         && rule.protocol(balancer) == Some(port.protocol)
         && rule.name == port.name
         && !cidrs_differ;
+    let members = members(draft, wanted, home, rule);
     if !is_same {
         draft.cloud(CloudStep::Rule {
             port: public_port(rule),
@@ -119,9 +147,12 @@ fn rule(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilit
                 },
             },
         });
-        return;
+    } else if let Some(change) = members {
+        draft.cloud(CloudStep::Rule {
+            port: public_port(rule),
+            change,
+        });
     }
-    members(draft, wanted, home, rule);
 }
 
 /// Whether the members of a new rule are known; if not, they are read first.
@@ -165,13 +196,13 @@ fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abil
     });
 }
 
-/// Missing members before surplus ones go.
-fn members(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) {
+/// What is wrong with the members: missing ones come before surplus ones go.
+fn members(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) -> Option<RuleChange> {
     let Some(present) = draft.observed.members.get(&rule.id) else {
         if !draft.observed.trusted.contains(&rule.id) {
             draft.need(Need::Members(rule.id.clone()));
         }
-        return;
+        return None;
     };
     let Some(members) = &home.members else {
         let is_right =
@@ -179,29 +210,19 @@ fn members(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) {
         if !is_right {
             draft.need(Need::Machines);
         }
-        return;
+        return None;
     };
     let difference = members.compare(present);
-    let (id, name) = (rule.id.clone(), rule.name.clone());
-    let change = if !difference.missing.is_empty() {
-        RuleChange::Assign {
-            rule: id,
-            name,
-            machines: difference.missing,
-        }
+    let (rule, name) = (rule.id.clone(), rule.name.clone());
+    if !difference.missing.is_empty() {
+        let machines = difference.missing;
+        Some(RuleChange::Assign { rule, name, machines })
     } else if !difference.surplus.is_empty() {
-        RuleChange::Unassign {
-            rule: id,
-            name,
-            machines: difference.surplus,
-        }
+        let machines = difference.surplus;
+        Some(RuleChange::Unassign { rule, name, machines })
     } else {
-        return;
-    };
-    draft.cloud(CloudStep::Rule {
-        port: public_port(rule),
-        change,
-    });
+        None
+    }
 }
 
 fn public_port(rule: &Rule) -> PublicPort {

@@ -1,6 +1,15 @@
 //! The provider over the simulator of the API.
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
+mod calls;
+mod change;
+mod create;
+mod faults;
+mod history;
 mod instances;
+mod lookup;
+mod release;
 mod site;
 mod start;
+mod takeover;
+mod world;

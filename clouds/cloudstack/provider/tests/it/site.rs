@@ -30,6 +30,11 @@ impl Site {
         }
     }
 
+    /// The wall time.
+    pub(crate) fn now(&self) -> jiff::Timestamp {
+        self.clock.now()
+    }
+
     /// Adds lines to the file.
     pub(crate) fn with(mut self, lines: &str) -> Self {
         self.lines.push_str(lines);

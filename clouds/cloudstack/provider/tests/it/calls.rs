@@ -1,0 +1,79 @@
+//! How many calls it takes.
+
+use std::time::Duration;
+
+use crate::world::{WEB, World};
+
+#[tokio::test(start_paused = true)]
+async fn an_unchanged_balancer_costs_four_calls_however_many_ports_it_has() {
+    for is_vpc in [false, true] {
+        let world = if is_vpc {
+            World::vpc("tier-acl").await
+        } else {
+            World::new().await
+        };
+        let ports: Vec<(&str, u16, u16)> = (0..12).map(|port| ("TCP", 8000 + port, 31000 + port)).collect();
+        world.add(WEB, crate::world::UID, &ports);
+        world.run(WEB).await.settled();
+        let (run, calls) = world.calls_of(world.run(WEB)).await;
+        run.settled();
+        assert!(calls.len() <= 4, "{calls:?}");
+        assert_eq!(calls[0], "listLoadBalancerRules");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_are_read_anew_after_a_start_and_after_a_while() {
+    let mut world = World::new().await;
+    let ports: Vec<(&str, u16, u16)> = (0..5).map(|port| ("TCP", 8000 + port, 31000 + port)).collect();
+    world.add(WEB, crate::world::UID, &ports);
+    world.run(WEB).await.settled();
+    let members_read =
+        |calls: Vec<String>| calls.iter().filter(|call| call.contains("RuleInstances")).count();
+    world.restart().await;
+    let (_, calls) = world.calls_of(world.run(WEB)).await;
+    assert_eq!(members_read(calls), 5);
+    let (_, calls) = world.calls_of(world.run(WEB)).await;
+    assert_eq!(members_read(calls), 2);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let (_, calls) = world.calls_of(world.run(WEB)).await;
+    assert_eq!(members_read(calls), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_node_costs_one_listing_for_all_services() {
+    let world = World::new().await;
+    let keys: Vec<String> = (0..6).map(|number| format!("shop/web-{number}")).collect();
+    for (number, key) in keys.iter().enumerate() {
+        world.add(
+            key,
+            &format!("0000000{number}-0000-4000-8000-000000000000"),
+            &[("TCP", 443, 31443)],
+        );
+        world.run(key).await.settled();
+    }
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let id = world.sim.add_vm(bowline_cloudstack_sim::VmSpec::new("pool-a-9"));
+    world.add_node("pool-a-9", Some(&id));
+    let (runs, calls) = world
+        .calls_of(futures::future::join_all(keys.iter().map(|key| world.run(key))))
+        .await;
+    for run in runs {
+        run.settled();
+    }
+    let count = |name: &str| calls.iter().filter(|call| *call == name).count();
+    assert_eq!(
+        (count("listVirtualMachines"), count("assignToLoadBalancerRule")),
+        (1, 6),
+        "{calls:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_balancer_of_two_ports_costs_few_calls() {
+    let world = World::with_service().await;
+    let (run, calls) = world.calls_of(world.run(WEB)).await;
+    run.settled();
+    // Upstream takes 21 with jobs that end at once, polls included; ours has 7 writes, the reads before and one look after.
+    assert!(calls.len() <= 16, "{} {calls:#?}", calls.len());
+}

@@ -1,0 +1,311 @@
+//! Changing a balancer.
+
+use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, RuleSpec};
+use serde_json::{Value, json};
+
+use crate::world::{MACHINES, NAME, WEB, World};
+
+async fn settled() -> World {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn affinity_is_changed_by_one_update_of_each_rule() {
+    let world = settled().await;
+    let before = (
+        world.rule("tcp-443").id,
+        world.rule("udp-4500").id,
+        world.address().id,
+    );
+    world.spec(WEB, |spec| spec["sessionAffinity"] = json!("ClientIP"));
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(writes, ["updateLoadBalancerRule", "updateLoadBalancerRule"]);
+    assert_eq!(world.rule("tcp-443").algorithm, "source");
+    assert_eq!(
+        before,
+        (
+            world.rule("tcp-443").id,
+            world.rule("udp-4500").id,
+            world.address().id
+        )
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_node_port_makes_its_rule_anew() {
+    let world = settled().await;
+    let (tcp, udp, address) = (
+        world.rule("tcp-443").id,
+        world.rule("udp-4500").id,
+        world.address().id,
+    );
+    world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000));
+    world.run(WEB).await.settled();
+    assert_ne!(world.rule("tcp-443").id, tcp);
+    assert_eq!(world.rule("tcp-443").private_port, 32000);
+    assert_eq!(world.members("tcp-443"), MACHINES);
+    assert_eq!((world.rule("udp-4500").id, world.address().id), (udp, address));
+}
+
+#[tokio::test(start_paused = true)]
+async fn source_ranges_narrow_the_firewall_and_not_the_rules() {
+    let world = settled().await;
+    world.spec(WEB, |spec| {
+        spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24", "198.51.100.0/24"])
+    });
+    world.run(WEB).await.settled();
+    let list = "192.0.2.0/24,198.51.100.0/24";
+    assert_eq!(
+        world.openings(),
+        [format!("tcp 443 {list}"), format!("udp 4500 {list}")]
+    );
+    assert_eq!(world.rule("tcp-443").cidrs.as_deref(), Some("0.0.0.0/0"));
+    // A network in both lists: by way of a stand-in.
+    world.spec(WEB, |spec| {
+        spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
+    });
+    world.run(WEB).await.settled();
+    assert_eq!(
+        world.openings(),
+        ["tcp 443 192.0.2.0/24", "udp 4500 192.0.2.0/24"]
+    );
+    world.spec(WEB, |spec| spec["loadBalancerSourceRanges"] = Value::Null);
+    world.run(WEB).await.settled();
+    assert_eq!(world.openings(), ["tcp 443 0.0.0.0/0", "udp 4500 0.0.0.0/0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn source_ranges_narrow_an_acl_list_and_open_it_again() {
+    let world = World::vpc("tier-acl").await;
+    world.add_web();
+    world.run(WEB).await.settled();
+    world.spec(WEB, |spec| {
+        spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
+    });
+    world.run(WEB).await.settled();
+    assert_eq!(
+        world.acl_items(),
+        ["tier-acl tcp 443 192.0.2.0/24", "tier-acl udp 4500 192.0.2.0/24"]
+    );
+    assert!(world.run(WEB).await.settled().waves.is_empty());
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    world.check_nothing_left("deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn source_cidrs_are_changed_in_place_from_4_22_on() {
+    for (version, in_place) in [("4.22.0.0", true), ("4.20.1.0", false)] {
+        let world = World::built(|builder| builder.version(version), "").await;
+        world.add_web();
+        world.run(WEB).await.settled();
+        let before = world.rule("tcp-443").id;
+        world.annotate(WEB, "source-cidrs", Some("10.9.0.0/16 , 2001:db8::/32"));
+        world.run(WEB).await.settled();
+        assert_eq!(world.rule("tcp-443").id == before, in_place, "{version}");
+        let cidrs = world.rule("tcp-443").cidrs.unwrap();
+        assert_eq!(cidrs.contains(','), in_place, "{version}: {cidrs}");
+        assert_eq!(world.members("tcp-443"), MACHINES);
+        // However the server separates them, they are the same.
+        let (run, writes) = world.writes_of(world.run(WEB)).await;
+        assert!(
+            run.settled().waves.is_empty() && writes.is_empty(),
+            "{version}: {writes:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_port_goes_with_its_opening() {
+    let world = settled().await;
+    let tcp = world.rule("tcp-443").id;
+    world.spec(WEB, |spec| {
+        spec["ports"].as_array_mut().unwrap().pop();
+    });
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(writes, ["deleteFirewallRule", "deleteLoadBalancerRule"]);
+    assert_eq!(
+        (world.rules(), world.openings()),
+        (vec!["tcp-443".to_owned()], vec!["tcp 443 0.0.0.0/0".to_owned()])
+    );
+    assert_eq!(world.rule("tcp-443").id, tcp);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_proxy_protocol_is_switched_where_the_rule_stands() {
+    let world = settled().await;
+    let (tcp, udp) = (world.rule("tcp-443").id, world.rule("udp-4500"));
+    world.annotate(WEB, "proxy-protocol", Some("true"));
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(writes, ["updateLoadBalancerRule"]);
+    let rule = world.rule("tcp-proxy-443");
+    assert_eq!((rule.id, rule.protocol.as_deref()), (tcp, Some("tcp-proxy")));
+    assert_eq!(world.members("tcp-proxy-443"), MACHINES);
+    assert_eq!(world.rule("udp-4500"), udp);
+    assert_eq!(world.openings(), ["tcp 443 0.0.0.0/0", "udp 4500 0.0.0.0/0"]);
+    for value in ["True", "enabled"] {
+        world.annotate(WEB, "proxy-protocol", Some(value));
+        world.run(WEB).await.settled();
+        assert_eq!(world.rule("tcp-443").protocol.as_deref(), Some("tcp"), "{value}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_becomes_udp_is_freed_first() {
+    let world = settled().await;
+    world.spec(WEB, |spec| spec["ports"][0]["protocol"] = json!("UDP"));
+    world.run(WEB).await.settled();
+    assert_eq!(world.rules(), ["udp-443", "udp-4500"]);
+    assert_eq!(world.members("udp-443"), MACHINES);
+    assert_eq!(world.openings(), ["udp 443 0.0.0.0/0", "udp 4500 0.0.0.0/0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_follow_the_nodes_by_one_call_for_each_rule() {
+    let world = settled().await;
+    world.remove_node("pool-a-8");
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(
+        writes,
+        ["removeFromLoadBalancerRule", "removeFromLoadBalancerRule"]
+    );
+    assert_eq!(world.members("udp-4500"), ["cp-a", "pool-a-7"]);
+    let id = world.sim.vm_named("pool-a-8").unwrap().id;
+    world.add_node("pool-a-8", Some(&id));
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(writes, ["assignToLoadBalancerRule", "assignToLoadBalancerRule"]);
+    for name in MACHINES {
+        world.remove_node(name);
+    }
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(writes, Vec::<String>::new());
+    assert_eq!(world.members("tcp-443"), MACHINES);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_members_are_brought_back() {
+    let mut world = settled().await;
+    let rule = world.rule("tcp-443").id;
+    for name in MACHINES {
+        world
+            .sim
+            .remove_member(&rule, &world.sim.vm_named(name).unwrap().id);
+    }
+    world.restart().await;
+    world.run(WEB).await.settled();
+    assert_eq!(world.members("tcp-443"), MACHINES);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_somebody_else_assigned_meanwhile_is_no_failure() {
+    let world = settled().await;
+    let id = world.sim.vm_named("pool-a-8").unwrap().id;
+    world.remove_node("pool-a-8");
+    world.run(WEB).await.settled();
+    world.add_node("pool-a-8", Some(&id));
+    // Between the look and the write.
+    let (tcp, sim) = (world.rule("tcp-443").id, world.sim.clone());
+    sim.fail_jobs(
+        bowline_cloudstack_sim::JobFault::of("assignToLoadBalancerRule")
+            .saying(431, "VM 12 with 10.1.1.48 is already mapped to load balancer.")
+            .kept(),
+    );
+    let run = world.run(WEB).await.settled();
+    assert_eq!(world.sim.member_names(&tcp).len(), 3, "{run:#?}");
+    world.check("assigned twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_moves_to_the_address_that_is_asked_for() {
+    for is_own in [false, true] {
+        let world = settled().await;
+        let old = world.address();
+        let ip = "203.0.113.77";
+        if !is_own {
+            world
+                .sim
+                .take_address(AddressSpec::new().address(ip.parse().unwrap()));
+        }
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(ip));
+        let run = world.run(WEB).await.settled();
+        assert_eq!(run.published(), [ip]);
+        assert_eq!(world.address().address.to_string(), ip);
+        assert_ne!(world.address().id, old.id);
+        assert_eq!(world.members("tcp-443"), MACHINES);
+        assert_eq!(world.openings(), ["tcp 443 0.0.0.0/0", "udp 4500 0.0.0.0/0"]);
+        world.check("moved");
+        // The address is the user's, or it goes with the Service.
+        world.delete(WEB);
+        world.run(WEB).await.settled();
+        assert_eq!(world.sim.addresses().len(), usize::from(!is_own));
+        assert_eq!((world.rules(), world.openings()), (Vec::new(), Vec::new()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_of_an_earlier_manager_is_kept_when_the_balancer_moves() {
+    let world = settled().await;
+    world.edit(WEB, |service| service.metadata.annotations = None);
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+    let run = world.run(WEB).await.settled();
+    assert!(run.has_note("PublicIPKept"), "{:#?}", run.notes);
+    assert_eq!(world.sim.addresses().len(), 2);
+    assert_eq!((world.rules().len(), world.openings().len()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn openings_made_by_hand_give_way_to_what_the_service_says() {
+    let world = settled().await;
+    let address = world.address().id;
+    world
+        .sim
+        .add_firewall_rule(FirewallSpec::new(&address, "tcp", 443).cidrs(["10.0.0.0/8"]));
+    world.sim.add_firewall_rule(
+        FirewallSpec::new(&address, "tcp", 443)
+            .ports(400, 500)
+            .cidrs(["10.0.0.0/8"]),
+    );
+    world
+        .sim
+        .add_firewall_rule(FirewallSpec::new(&address, "tcp", 22));
+    world.run(WEB).await.settled();
+    let left = world.openings();
+    assert_eq!(
+        left,
+        [
+            "tcp 22 0.0.0.0/0",
+            "tcp 400 10.0.0.0/8",
+            "tcp 443 0.0.0.0/0",
+            "udp 4500 0.0.0.0/0"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_that_only_look_like_ours_are_left_alone() {
+    let world = settled().await;
+    let address = world.address().id;
+    let foreign = [
+        RuleSpec::new(format!("{NAME}-tcp-443x"), &address, 8443, 31443),
+        RuleSpec::new("theirs", &address, 8444, 31443).description(format!("instead of {NAME}-tcp-443")),
+    ];
+    let ids: Vec<String> = foreign.into_iter().map(|spec| world.sim.add_rule(spec)).collect();
+    world.spec(WEB, |spec| {
+        spec["ports"].as_array_mut().unwrap().pop();
+    });
+    world.run(WEB).await.settled();
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    let left: Vec<String> = world.sim.rules().into_iter().map(|rule| rule.id).collect();
+    assert_eq!(left, ids);
+    // With them on it, the address is not ours to give back.
+    world.address();
+}

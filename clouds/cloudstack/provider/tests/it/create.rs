@@ -1,0 +1,332 @@
+//! Making a balancer.
+
+use std::time::Duration;
+
+use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::{JobFault, NetworkSpec, VmSpec};
+use serde_json::json;
+
+use crate::site::Site;
+use crate::world::{MACHINES, NAME, Outcome, WEB, World};
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_has_one_address_and_a_rule_with_all_members_for_each_port() {
+    let world = World::with_service().await;
+    let run = world.run(WEB).await.settled();
+    let address = world.address();
+    assert_eq!(run.published(), [address.address.to_string()]);
+    assert_eq!(address.network, Some(world.sim.network()));
+    assert_eq!(world.rules(), ["tcp-443", "udp-4500"]);
+    for (rule, private) in [("tcp-443", 31443), ("udp-4500", 31500)] {
+        assert_eq!(world.members(rule), MACHINES);
+        let rule = world.rule(rule);
+        assert_eq!(
+            (rule.algorithm.as_str(), rule.private_port),
+            ("roundrobin", private)
+        );
+        assert_eq!(rule.cidrs.as_deref(), Some("0.0.0.0/0"));
+    }
+    assert_eq!(world.openings(), ["tcp 443 0.0.0.0/0", "udp 4500 0.0.0.0/0"]);
+    assert_eq!(world.annotation(WEB, "ip-ids"), Some(address.id));
+    world.check("created");
+}
+
+#[tokio::test(start_paused = true)]
+async fn ensuring_again_changes_nothing() {
+    let mut world = World::with_service().await;
+    world.run(WEB).await.settled();
+    for restarts in [false, true] {
+        if restarts {
+            world.restart().await;
+        }
+        let (run, writes) = world.writes_of(world.run(WEB)).await;
+        assert_eq!(writes, Vec::<String>::new());
+        assert!(run.settled().waves.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vpc_gets_an_address_of_its_own_and_items_in_its_acl_list() {
+    let world = World::vpc("tier-acl").await;
+    world.add_web();
+    world.annotate(WEB, "proxy-protocol", Some("true"));
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    let address = world.address();
+    assert!(address.vpc.is_some());
+    assert_eq!(
+        world.acl_items(),
+        ["tier-acl tcp 443 0.0.0.0/0", "tier-acl udp 4500 0.0.0.0/0"]
+    );
+    assert!(!writes.iter().any(|call| call.contains("Firewall")), "{writes:?}");
+    assert_eq!(world.members("tcp-proxy-443"), MACHINES);
+    assert!(world.run(WEB).await.settled().waves.is_empty());
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    world.check_nothing_left("deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn built_in_acl_lists_are_left_alone() {
+    for (list, is_warned) in [("default_allow", false), ("default_deny", true)] {
+        let world = World::vpc(list).await;
+        world.add_web();
+        let run = world.run(WEB).await.settled();
+        assert_eq!(run.has_note("NetworkACLDeniesAll"), is_warned, "{list}");
+        assert_eq!(world.acl_items(), Vec::<String>::new());
+        world.delete(WEB);
+        world.run(WEB).await.settled();
+        world.check_nothing_left(list);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_host_name_takes_the_place_of_the_address_in_the_status() {
+    let world = World::with_service().await;
+    world.annotate(WEB, "hostname", Some("edge.example.org"));
+    assert_eq!(world.run(WEB).await.published(), ["edge.example.org"]);
+    world.annotate(WEB, "hostname", None);
+    let run = world.run(WEB).await;
+    assert_eq!(run.published(), [world.address().address.to_string()]);
+    assert!(run.waves.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wrong_is_told_before_anything_is_made() {
+    type Change = fn(&World);
+    let cases: [(&str, Change); 5] = [
+        ("invalid CIDR 10.9.0.0/33", |world| {
+            world.annotate(WEB, "source-cidrs", Some("10.9.0.0/33"))
+        }),
+        ("unsupported load balancer protocol: SCTP", |world| {
+            world.spec(WEB, |spec| spec["ports"][1]["protocol"] = json!("SCTP"));
+        }),
+        ("different networks", |world| {
+            let other = world.sim.add_network(NetworkSpec::new("other"));
+            let stray = world.sim.add_vm(VmSpec::new("stray").network(&other));
+            world.add_node("stray", Some(&stray));
+        }),
+        ("none of the hosts matched", |world| {
+            for name in MACHINES {
+                world.remove_node(name);
+            }
+            world.add_node("elsewhere", None);
+        }),
+        ("could not find IP address 198.51.100.99", |world| {
+            world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("198.51.100.99"));
+        }),
+    ];
+    for (text, change) in cases {
+        let world = World::with_service().await;
+        change(&world);
+        let (run, writes) = world.writes_of(world.run(WEB)).await;
+        assert!(run.complaint().contains(text), "{text}: {}", run.complaint());
+        assert_eq!(
+            (writes, world.annotation(WEB, "ip-ids")),
+            (Vec::new(), None),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_network_without_load_balancing_is_named() {
+    let site = Site::new();
+    let network = site
+        .sim
+        .add_network(NetworkSpec::new("flat").services(["Dhcp", "Dns"]));
+    site.sim.add_vm(VmSpec::new("cp-a").network(&network));
+    let world = World::around(site).await;
+    world.add_web();
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(run.complaint().contains("network flat"), "{}", run.complaint());
+    assert_eq!(writes, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_servers_are_not_told_that_everybody_may_connect() {
+    let world = World::built(|builder| builder.version("4.17.2.0"), "").await;
+    world.add_web();
+    world.run(WEB).await.settled();
+    assert_eq!(world.rule("tcp-443").cidrs, None);
+    assert!(world.run(WEB).await.settled().waves.is_empty());
+    world.annotate(WEB, "source-cidrs", Some("10.0.0.0/8"));
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(run.complaint().contains("4.18"), "{}", run.complaint());
+    assert_eq!(writes, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_whose_version_is_not_told_is_taken_for_an_old_one() {
+    let forbid = |behaviour: &mut bowline_cloudstack_sim::Behaviour| {
+        behaviour.forbidden_to_users.insert("listCapabilities".to_owned());
+    };
+    let site = Site::new();
+    site.sim.set_behaviour(forbid);
+    for name in MACHINES {
+        site.sim.add_vm(VmSpec::new(name));
+    }
+    let world = World::around(site).await;
+    world.add_web();
+    world.run(WEB).await.settled();
+    // It may take a list all the same.
+    world.annotate(WEB, "source-cidrs", Some("10.0.0.0/8"));
+    world.run(WEB).await.settled();
+    assert_eq!(world.rule("tcp-443").cidrs.as_deref(), Some("10.0.0.0/8"));
+    assert!(world.run(WEB).await.settled().waves.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_gives_the_address_back_and_the_next_try_succeeds() {
+    let faults: [(&str, fn(&World)); 2] = [
+        ("answer", |world| {
+            world.sim.faults().add(Fault::operation("createLoadBalancerRule").nth(2).answer(
+                bowline_cloudstack_sim::kit::faults::Canned::json(
+                    530,
+                    r#"{"createloadbalancerruleresponse":{"uuidList":[],"errorcode":530,"cserrorcode":9999,"errortext":"router"}}"#,
+                ),
+            ));
+        }),
+        ("job", |world| {
+            world.sim.fail_jobs(JobFault::of("createLoadBalancerRule").nth(2))
+        }),
+    ];
+    for (what, fault) in faults {
+        for is_vpc in [false, true] {
+            let world = if is_vpc {
+                World::vpc("tier-acl").await
+            } else {
+                World::new().await
+            };
+            world.add_web();
+            fault(&world);
+            let run = world.run(WEB).await;
+            let expected = format!("error creating load balancer rule {NAME}-udp-4500: ");
+            assert!(
+                run.complaint().starts_with(&expected),
+                "{what}: {}",
+                run.complaint()
+            );
+            world.check_nothing_left(what);
+            assert_eq!(world.annotation(WEB, "ip-ids").as_deref(), Some(""), "{what}");
+            world.run(WEB).await.settled();
+            assert_eq!(world.members("udp-4500"), MACHINES);
+            world.address();
+            world.check(what);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_jobs_are_waited_for_and_endless_ones_are_not() {
+    let world = World::with_service().await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(20));
+    let run = world.run(WEB).await.settled();
+    assert!(run.waited >= Duration::from_secs(60), "{:?}", run.waited);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.job_time = Duration::ZERO);
+    world
+        .sim
+        .fail_jobs(JobFault::of("updateLoadBalancerRule").stuck());
+    world.spec(WEB, |spec| spec["sessionAffinity"] = json!("ClientIP"));
+    let run = world.run(WEB).await;
+    assert!(
+        run.complaint()
+            .contains("Timeout while waiting for async job to finish"),
+        "{}",
+        run.complaint()
+    );
+    assert!((300..320).contains(&run.waited.as_secs()), "{:?}", run.waited);
+    world.sim.clear_job_faults();
+    world.run(WEB).await.settled();
+    assert_eq!(world.rule("tcp-443").algorithm, "source");
+    world.check("after the timeout");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_free_address_is_an_error_that_leaves_no_claim() {
+    let world = World::with_service().await;
+    world.sim.exhaust_addresses();
+    let run = world.run(WEB).await;
+    assert!(
+        run.complaint().starts_with("error associating new IP address: "),
+        "{}",
+        run.complaint()
+    );
+    assert_eq!(world.annotation(WEB, "ip-ids").as_deref(), Some(""));
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_choose_different_addresses() {
+    let world = World::new().await;
+    let keys: Vec<String> = (0..8).map(|number| format!("shop/web-{number}")).collect();
+    for (number, key) in keys.iter().enumerate() {
+        world.add(
+            key,
+            &format!("0000000{number}-0000-4000-8000-000000000000"),
+            &[("TCP", 443, 31443)],
+        );
+    }
+    let runs = futures::future::join_all(keys.iter().map(|key| world.run(key))).await;
+    let mut published: Vec<String> = runs
+        .into_iter()
+        .flat_map(|run| run.settled().published())
+        .collect();
+    published.sort();
+    published.dedup();
+    assert_eq!((published.len(), world.sim.addresses().len()), (8, 8));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_that_sees_no_free_address_gets_one_all_the_same() {
+    let mut world = World::with_service().await;
+    let hide = |world: &World| {
+        world
+            .sim
+            .faults()
+            .add(Fault::operation("listPublicIpAddresses").answer(
+                bowline_cloudstack_sim::kit::faults::Canned::json(
+                    200,
+                    r#"{"listpublicipaddressesresponse":{}}"#,
+                ),
+            ))
+    };
+    hide(&world);
+    let stopped = world.run_steps(WEB, 2).await;
+    assert_eq!(stopped.outcome, Outcome::Stopped);
+    assert!(
+        world.annotation(WEB, "ip-ids").unwrap().starts_with("any@"),
+        "{stopped:#?}"
+    );
+    world.restart().await;
+    let run = world.run(WEB).await.settled();
+    assert_eq!(run.published(), [world.address().address.to_string()]);
+    assert_eq!(world.annotation(WEB, "ip-ids"), Some(world.address().id));
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    world.check_nothing_left("deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_no_effect_is_said() {
+    let world = World::with_service().await;
+    world.annotate(WEB, "proxy-protocol", Some("enabled"));
+    world.annotate(WEB, "source-cidrs", Some(""));
+    world.annotate(WEB, "keepalive", Some("1"));
+    world.spec(WEB, |spec| spec["externalTrafficPolicy"] = json!("Local"));
+    world.add_node("ghost", None);
+    let run = world.run(WEB).await.settled();
+    for reason in [
+        "ProxyProtocolIgnored",
+        "SourceCIDRsEmpty",
+        "UnknownAnnotations",
+        "IgnoredServiceFields",
+        "NodesLeftOut",
+    ] {
+        assert!(run.has_note(reason), "{reason}: {:#?}", run.notes);
+    }
+    assert_eq!(world.members("tcp-443"), MACHINES);
+}

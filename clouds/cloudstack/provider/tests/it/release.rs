@@ -1,0 +1,259 @@
+//! Removing a balancer: what goes, what stays.
+
+use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::kit::faults::Canned;
+use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, JobFault, RuleSpec};
+use serde_json::{Value, json};
+
+use crate::world::{NAME, WEB, World};
+
+const OTHER: &str = "shop/other";
+const OTHER_UID: &str = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
+const IP: &str = "203.0.113.77";
+
+#[tokio::test(start_paused = true)]
+async fn everything_goes_with_one_release() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world.delete(WEB);
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(writes, ["disassociateIpAddress"]);
+    world.check_nothing_left("deleted");
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(run.settled().waves.is_empty() && writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_of_another_type_keeps_nothing() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world.spec(WEB, |spec| spec["type"] = json!("ClusterIP"));
+    let run = world.run(WEB).await;
+    assert_eq!(run.published(), Vec::<String>::new());
+    world.check_nothing_left("of another type");
+    assert_eq!(world.annotation(WEB, "ip-ids"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_requested_free_address_is_marked_and_released() {
+    let world = World::with_service().await;
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+    let run = world.run(WEB).await;
+    assert_eq!(run.published(), [IP]);
+    assert_eq!(
+        world.annotation(WEB, "ip-associated-by-controller").as_deref(),
+        Some("true")
+    );
+    let marked = run
+        .steps()
+        .iter()
+        .position(|step| step.contains("ip-associated-by-controller"))
+        .unwrap();
+    let created = run
+        .steps()
+        .iter()
+        .position(|step| step.starts_with("create-rule"))
+        .unwrap();
+    assert!(marked < created, "{run:#?}");
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    world.check_nothing_left("deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_requested_address_of_the_user_stays() {
+    let world = World::with_service().await;
+    let id = world
+        .sim
+        .take_address(AddressSpec::new().address(IP.parse().unwrap()));
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+    assert_eq!(world.run(WEB).await.published(), [IP]);
+    assert_eq!(world.annotation(WEB, "ip-associated-by-controller"), None);
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(world.address().id, id);
+    assert_eq!((world.rules(), world.openings()), (Vec::new(), Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_s_address_stays_even_if_the_service_no_longer_asks_for_it() {
+    let world = World::with_service().await;
+    let id = world
+        .sim
+        .take_address(AddressSpec::new().address(IP.parse().unwrap()));
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+    world.run(WEB).await.settled();
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = Value::Null);
+    world.run(WEB).await.settled();
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(world.address().id, id);
+}
+
+/// Two Services on one address: the one that acquired it, and another on another port.
+async fn shared() -> World {
+    let world = World::new().await;
+    world.add(WEB, crate::world::UID, &[("TCP", 80, 31080)]);
+    world.add(OTHER, OTHER_UID, &[("TCP", 8080, 31880)]);
+    for key in [WEB, OTHER] {
+        world.spec(key, |spec| spec["loadBalancerIP"] = json!(IP));
+        assert_eq!(world.run(key).await.published(), [IP]);
+    }
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shared_address_goes_with_the_marked_service_if_that_goes_last() {
+    let world = shared().await;
+    world.delete(OTHER);
+    world.run(OTHER).await.settled();
+    assert_eq!(world.rules(), ["tcp-80"]);
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    world.check_nothing_left("both deleted");
+
+    let world = shared().await;
+    world.delete(WEB);
+    let run = world.run(WEB).await.settled();
+    assert!(run.has_note("PublicIPKept"), "{:#?}", run.notes);
+    assert_eq!(
+        (world.rules().len(), world.openings()),
+        (1, vec!["tcp 8080 0.0.0.0/0".to_owned()])
+    );
+    assert!(world.run(OTHER).await.settled().waves.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_fails_is_tried_until_the_address_is_free() {
+    let error = r#"{"disassociateipaddressresponse":{"errorcode":530,"errortext":"router"}}"#;
+    type Strike = fn(&World, &str);
+    let faults: [(&str, Strike); 3] = [
+        ("answer", |world, error| {
+            world
+                .sim
+                .faults()
+                .add(Fault::operation("disassociateIpAddress").answer(Canned::json(530, error)));
+        }),
+        ("job", |world, _| {
+            world.sim.fail_jobs(JobFault::of("disassociateIpAddress"))
+        }),
+        ("lost", |world, _| {
+            world
+                .sim
+                .faults()
+                .add(Fault::operation("disassociateIpAddress").drop_before());
+        }),
+    ];
+    for (what, strike) in faults {
+        let mut world = World::with_service().await;
+        world.run(WEB).await.settled();
+        strike(&world, error);
+        world.delete(WEB);
+        let run = world.run(WEB).await;
+        assert!(
+            run.complaint().starts_with("error releasing load balancer IP "),
+            "{what}: {}",
+            run.complaint()
+        );
+        // Even if the rules are gone by now.
+        for rule in world.sim.rules() {
+            world.sim.remove_rule(&rule.id);
+        }
+        world.restart().await;
+        world.run(WEB).await.settled();
+        world.check_nothing_left(what);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_source_nat_address_is_never_released() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    let id = world.address().id;
+    world
+        .sim
+        .edit_address(&id, |address| address.is_source_nat = true);
+    world.delete(WEB);
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert!(
+        !writes.contains(&"disassociateIpAddress".to_owned()),
+        "{writes:?}"
+    );
+    assert_eq!((world.rules(), world.openings()), (Vec::new(), Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn acl_items_that_others_need_stay() {
+    let world = World::vpc("tier-acl").await;
+    for (key, uid) in [(WEB, crate::world::UID), (OTHER, OTHER_UID)] {
+        world.add(key, uid, &[("TCP", 443, 31443)]);
+        world.run(key).await.settled();
+    }
+    assert_eq!(world.acl_items().len(), 1);
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(world.acl_items(), ["tier-acl tcp 443 0.0.0.0/0"]);
+    world.delete(OTHER);
+    world.run(OTHER).await.settled();
+    world.check_nothing_left("both deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn acl_items_of_people_stay() {
+    let world = World::vpc("tier-acl").await;
+    world.add_web();
+    let list = world.sim.acl_list("tier-acl").unwrap();
+    world
+        .sim
+        .add_acl_item(AclItemSpec::new(&list, "tcp", 443).cidrs(["10.0.0.0/8"]));
+    world.sim.add_acl_item(AclItemSpec::new(&list, "tcp", 443).deny());
+    world
+        .sim
+        .add_acl_item(AclItemSpec::new(&list, "tcp", 443).egress());
+    let theirs = world.sim.acl_items().len();
+    world.run(WEB).await.settled();
+    assert_eq!(world.acl_items().len(), theirs + 2);
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(world.acl_items().len(), theirs);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_and_what_is_gone_blocks_nothing() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    let address = world.address();
+    world
+        .sim
+        .add_rule(RuleSpec::new(format!("{NAME}-tcp-9"), &address.id, 9, 9).protocol("ssl"));
+    world.edit(WEB, |service| service.metadata.annotations = None);
+    world.spec(WEB, |spec| {
+        spec["loadBalancerIP"] = json!(address.address.to_string());
+        spec["loadBalancerSourceRanges"] = json!(["nonsense"]);
+        spec["ports"] = json!([]);
+    });
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(world.rules(), Vec::<String>::new());
+    assert_eq!(world.address().id, address.id);
+
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world.sim.release_address(&world.address().id);
+    world.delete(WEB);
+    assert!(world.run(WEB).await.settled().waves.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_was_claimed_and_never_used_is_given_back() {
+    for steps in [1, 2] {
+        let mut world = World::with_service().await;
+        world.run_steps(WEB, steps).await;
+        world.restart().await;
+        world.delete(WEB);
+        world.run(WEB).await.settled();
+        world.check_nothing_left("claimed only");
+    }
+}

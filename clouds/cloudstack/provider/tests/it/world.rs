@@ -1,0 +1,503 @@
+//! A cluster around the provider: Nodes, Services, and a small loop that reconciles as the service loop does.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bowline_cloud_provider::plan::{Answer, Note};
+use bowline_cloud_provider::{
+    CloudProvider, ClusterFacts, KubeWrite, LoadBalancerStatus, Node, Reconcile, Service, ServiceFacts,
+    ServicesView,
+};
+use bowline_cloudstack::CloudStack;
+use bowline_cloudstack_sim::model::{LoadBalancerRule, PublicAddress};
+use bowline_cloudstack_sim::{Builder, CloudstackSim, NetworkSpec, VmSpec, VpcSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+
+use crate::site::Site;
+
+/// The most waves and waits of one run: a run that needs more never ends.
+const MAX_ROUNDS: usize = 800;
+
+/// The Service that most tests are about.
+pub(crate) const WEB: &str = "shop/web";
+/// Its UID, and the name that follows from it.
+pub(crate) const UID: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
+pub(crate) const NAME: &str = "a7c9e6679742540de944be07fc1f90ae";
+
+const PREFIX: &str = "service.beta.kubernetes.io/cloudstack-load-balancer-";
+pub(crate) const MACHINES: [&str; 3] = ["cp-a", "pool-a-7", "pool-a-8"];
+
+type Services = Arc<Mutex<BTreeMap<String, Arc<Service>>>>;
+
+/// The cloud, the cluster, and one process with the provider.
+pub(crate) struct World {
+    pub(crate) sim: CloudstackSim,
+    pub(crate) site: Site,
+    pub(crate) cloud: CloudStack,
+    services: Services,
+    nodes: Mutex<Vec<Arc<Node>>>,
+}
+
+/// How a run ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Settled(LoadBalancerStatus),
+    Refused(String),
+    Failed(String),
+    /// The process was stopped.
+    Stopped,
+}
+
+/// One run of the loop.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) outcome: Outcome,
+    /// The labels of the steps, wave by wave.
+    pub(crate) waves: Vec<Vec<String>>,
+    pub(crate) notes: Vec<Note>,
+    pub(crate) waited: Duration,
+}
+
+impl Run {
+    #[track_caller]
+    pub(crate) fn settled(self) -> Self {
+        assert!(matches!(self.outcome, Outcome::Settled(_)), "{self:#?}");
+        self
+    }
+
+    pub(crate) fn steps(&self) -> Vec<&str> {
+        self.waves.iter().flatten().map(String::as_str).collect()
+    }
+
+    /// What would be published: addresses, else host names.
+    pub(crate) fn published(&self) -> Vec<String> {
+        let Outcome::Settled(status) = &self.outcome else {
+            panic!("not settled: {self:#?}")
+        };
+        let entries = status.ingress.iter();
+        entries
+            .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
+            .collect()
+    }
+
+    /// Why it was refused or failed.
+    pub(crate) fn complaint(&self) -> &str {
+        match &self.outcome {
+            Outcome::Refused(text) | Outcome::Failed(text) => text,
+            other => panic!("nothing to complain of: {other:?}"),
+        }
+    }
+
+    pub(crate) fn has_note(&self, reason: &str) -> bool {
+        self.notes.iter().any(|note| note.reason == reason)
+    }
+}
+
+struct View(Services);
+
+impl ServicesView for View {
+    fn services(&self) -> Vec<Arc<Service>> {
+        self.0.lock().unwrap().values().cloned().collect()
+    }
+}
+
+impl World {
+    /// An isolated network with three machines, their Nodes, and no Service.
+    pub(crate) async fn new() -> Self {
+        Self::built(|builder| builder, "").await
+    }
+
+    pub(crate) async fn built(change: impl FnOnce(Builder) -> Builder, lines: &str) -> Self {
+        let site = Site::built(change).with(lines);
+        let sim = site.sim.clone();
+        for name in MACHINES {
+            sim.add_vm(VmSpec::new(name));
+        }
+        Self::around(site).await
+    }
+
+    /// The same in a tier of a VPC with an ACL list.
+    pub(crate) async fn vpc(list: &str) -> Self {
+        let site = Site::new();
+        let sim = site.sim.clone();
+        let vpc = sim.add_vpc(VpcSpec::new("vpc"));
+        let acl = sim.acl_list(list).unwrap_or_else(|| sim.add_acl_list(list, &vpc));
+        let tier = sim.add_network(NetworkSpec::tier("tier", &vpc, acl));
+        for name in MACHINES {
+            sim.add_vm(VmSpec::new(name).network(&tier));
+        }
+        Self::around(site).await
+    }
+
+    /// What is there already is all there is.
+    pub(crate) async fn around(site: Site) -> Self {
+        let cloud = site.start().await.unwrap();
+        let world = Self {
+            sim: site.sim.clone(),
+            site,
+            cloud,
+            services: Services::default(),
+            nodes: Mutex::default(),
+        };
+        for vm in world.sim.vms() {
+            world.add_node(&vm.name, Some(&vm.id));
+        }
+        world
+    }
+
+    /// With the Service `shop/web`: TCP 443 to 31443 and UDP 4500 to 31500.
+    pub(crate) async fn with_service() -> Self {
+        let world = Self::new().await;
+        world.add_web();
+        world
+    }
+
+    pub(crate) fn add_web(&self) {
+        self.add(WEB, UID, &[("TCP", 443, 31443), ("UDP", 4500, 31500)]);
+    }
+
+    pub(crate) fn add(&self, key: &str, uid: &str, ports: &[(&str, u16, u16)]) {
+        let (namespace, name) = key.split_once('/').unwrap();
+        let ports: Vec<Value> = ports
+            .iter()
+            .map(|(protocol, port, node_port)| {
+                json!({ "name": format!("{protocol}-{port}").to_lowercase(), "protocol": protocol, "port": port, "nodePort": node_port })
+            })
+            .collect();
+        let service: Service = serde_json::from_value(json!({
+            "metadata": { "namespace": namespace, "name": name, "uid": uid },
+            "spec": { "type": "LoadBalancer", "sessionAffinity": "None", "ports": ports }
+        }))
+        .unwrap();
+        self.services
+            .lock()
+            .unwrap()
+            .insert(key.to_owned(), Arc::new(service));
+    }
+
+    /// A process takes the place of the one before.
+    pub(crate) async fn restart(&mut self) {
+        self.cloud = self.site.start().await.unwrap();
+    }
+
+    pub(crate) fn add_node(&self, name: &str, id: Option<&str>) {
+        let node = Node {
+            provider_id: id.map(|id| format!("external-cloudstack://{id}").into()),
+            ..Node::named(name)
+        };
+        let mut nodes = self.nodes.lock().unwrap();
+        nodes.push(Arc::new(node));
+        nodes.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    pub(crate) fn remove_node(&self, name: &str) {
+        self.nodes
+            .lock()
+            .unwrap()
+            .retain(|node| node.name.as_str() != name);
+    }
+
+    pub(crate) fn service(&self, key: &str) -> Arc<Service> {
+        Arc::clone(&self.services.lock().unwrap()[key])
+    }
+
+    pub(crate) fn edit(&self, key: &str, change: impl FnOnce(&mut Service)) {
+        let mut services = self.services.lock().unwrap();
+        let mut service = (*services[key]).clone();
+        change(&mut service);
+        services.insert(key.to_owned(), Arc::new(service));
+    }
+
+    /// Changes the spec as JSON.
+    pub(crate) fn spec(&self, key: &str, change: impl FnOnce(&mut Value)) {
+        self.edit(key, |service| {
+            let mut value = serde_json::to_value(&*service).unwrap();
+            change(&mut value["spec"]);
+            *service = serde_json::from_value(value).unwrap();
+        });
+    }
+
+    /// Sets an annotation by the end of its key; none removes it.
+    pub(crate) fn annotate(&self, key: &str, name: &str, value: Option<&str>) {
+        self.edit(key, |service| {
+            let annotations = service.metadata.annotations.get_or_insert_default();
+            let name = format!("{PREFIX}{name}");
+            match value {
+                Some(value) => annotations.insert(name, value.to_owned()),
+                None => annotations.remove(&name),
+            };
+        });
+    }
+
+    pub(crate) fn annotation(&self, key: &str, name: &str) -> Option<String> {
+        let service = self.service(key);
+        service
+            .metadata
+            .annotations
+            .as_ref()?
+            .get(&format!("{PREFIX}{name}"))
+            .cloned()
+    }
+
+    /// Marks a Service for deletion.
+    pub(crate) fn delete(&self, key: &str) {
+        self.edit(key, |service| {
+            service.metadata.deletion_timestamp = Some(Time(self.site.now()));
+        });
+    }
+
+    pub(crate) fn facts(&self, key: &str) -> ServiceFacts {
+        let service = self.service(key);
+        let is_balanced =
+            service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer");
+        let is_wanted = is_balanced && service.metadata.deletion_timestamp.is_none();
+        let nodes = self.nodes.lock().unwrap().clone();
+        ServiceFacts {
+            is_wanted,
+            service,
+            nodes: if is_wanted { nodes.into() } else { Arc::from([]) },
+            services: Arc::new(View(Arc::clone(&self.services))),
+            cluster: Arc::new(ClusterFacts {
+                name: "kubernetes".to_owned(),
+                uid: None,
+                server_version: None,
+                holder: "one".to_owned(),
+            }),
+            now: self.site.now(),
+        }
+    }
+
+    /// Reconciles a Service until it settles, is refused or fails.
+    pub(crate) async fn run(&self, key: &str) -> Run {
+        self.run_steps(key, usize::MAX).await
+    }
+
+    /// The same; the process is stopped before step `limit + 1`, with the jobs of the others under way.
+    pub(crate) async fn run_steps(&self, key: &str, limit: usize) -> Run {
+        let balancers = self.cloud.load_balancer().unwrap();
+        let mut run = Run {
+            outcome: Outcome::Stopped,
+            waves: Vec::new(),
+            notes: Vec::new(),
+            waited: Duration::ZERO,
+        };
+        match balancers.begin(self.facts(key)) {
+            Ok(mut session) => {
+                let driven = self.drive(key, &mut *session, limit, &mut run).await;
+                run.outcome = driven.unwrap_or_else(Outcome::Failed);
+            }
+            Err(refusal) => run.outcome = Outcome::Refused(refusal.to_string()),
+        }
+        run
+    }
+
+    async fn drive(
+        &self,
+        key: &str,
+        session: &mut dyn Reconcile<ServiceFacts>,
+        limit: usize,
+        run: &mut Run,
+    ) -> Result<Outcome, String> {
+        let mut steps_left = limit;
+        let mut is_unverified = false;
+        session.observe().await.map_err(|error| error.to_string())?;
+        for _ in 0..MAX_ROUNDS {
+            let plan = session.plan().unwrap();
+            run.notes.extend(plan.notes);
+            match plan.answer {
+                Answer::Settled(status) if !is_unverified => return Ok(Outcome::Settled(status)),
+                Answer::Settled(_) => {
+                    session.verify().await.map_err(|error| error.to_string())?;
+                    is_unverified = false;
+                }
+                Answer::Refused(refusal) => return Ok(Outcome::Refused(refusal.to_string())),
+                Answer::Wait { after, .. } => {
+                    tokio::time::sleep(after).await;
+                    run.waited += after;
+                    session.observe().await.map_err(|error| error.to_string())?;
+                }
+                Answer::Apply(wave) => {
+                    run.waves.push(Vec::new());
+                    let mut wrote_kube = false;
+                    for step in wave.into_steps() {
+                        if steps_left == 0 {
+                            return Ok(Outcome::Stopped);
+                        }
+                        steps_left -= 1;
+                        let label = step.view().label.clone();
+                        run.waves.last_mut().unwrap().push(label.clone());
+                        if let Some(write) = step.kube_write() {
+                            assert!(!wrote_kube, "two writes to the Service in one wave: {run:#?}");
+                            self.check_version(key, session)?;
+                            self.write(key, write);
+                            wrote_kube = true;
+                        } else {
+                            is_unverified = true;
+                            let learned = session.apply(&step).await;
+                            let learned =
+                                learned.map_err(|error| format!("error during {label}: {error}"))?;
+                            session.learn(&step, learned);
+                        }
+                    }
+                    if wrote_kube {
+                        session
+                            .refresh(self.facts(key))
+                            .map_err(|refusal| refusal.to_string())?;
+                    }
+                }
+            }
+        }
+        panic!("{key} never settles: {run:#?}");
+    }
+
+    /// A write to Kubernetes is made only on the Service that the plan was made from, as by its resource version.
+    fn check_version(&self, key: &str, session: &dyn Reconcile<ServiceFacts>) -> Result<(), String> {
+        if Arc::ptr_eq(&session.facts().service, &self.service(key)) {
+            Ok(())
+        } else {
+            Err("conflict".to_owned())
+        }
+    }
+
+    fn write(&self, key: &str, write: &KubeWrite) {
+        self.edit(key, |service| write.predict(service));
+    }
+
+    /// The waves that the `plan` command would print, and whether it comes to an end.
+    pub(crate) async fn predicted(&self, key: &str) -> (Vec<Vec<String>>, bool) {
+        let mut session = self
+            .cloud
+            .load_balancer()
+            .unwrap()
+            .begin(self.facts(key))
+            .unwrap();
+        session.observe().await.unwrap();
+        let mut waves = Vec::new();
+        let mut service = (*self.service(key)).clone();
+        for _ in 0..MAX_ROUNDS {
+            let Answer::Apply(wave) = session.plan().unwrap().answer else {
+                break;
+            };
+            let mut labels = Vec::new();
+            let mut wrote_kube = false;
+            for step in wave.into_steps() {
+                labels.push(step.view().label.clone());
+                match step.kube_write() {
+                    Some(write) => {
+                        write.predict(&mut service);
+                        wrote_kube = true;
+                    }
+                    None => session.predict(&step),
+                }
+            }
+            waves.push(labels);
+            if wrote_kube {
+                let facts = ServiceFacts {
+                    service: Arc::new(service.clone()),
+                    ..self.facts(key)
+                };
+                session.refresh(facts).unwrap();
+            }
+        }
+        let is_settled = matches!(session.plan().unwrap().answer, Answer::Settled(_));
+        (waves, is_settled)
+    }
+
+    /// The commands while `work` ran, polls of jobs left out.
+    pub(crate) async fn calls_of<T>(&self, work: impl Future<Output = T>) -> (T, Vec<String>) {
+        let mark = self.sim.journal().mark();
+        let answer = work.await;
+        (answer, self.sim.calls_since(mark))
+    }
+
+    /// The commands that change something while `work` ran.
+    pub(crate) async fn writes_of<T>(&self, work: impl Future<Output = T>) -> (T, Vec<String>) {
+        let (answer, mut calls) = self.calls_of(work).await;
+        calls.retain(|call| !call.starts_with("list"));
+        (answer, calls)
+    }
+
+    /// The rule of the Service by the end of its name.
+    #[track_caller]
+    pub(crate) fn rule(&self, end: &str) -> LoadBalancerRule {
+        let name = format!("{NAME}-{end}");
+        let rule = self.sim.rule_named(&name);
+        rule.unwrap_or_else(|| panic!("no {name} among {:?}", self.rules()))
+    }
+
+    /// The names of all rules without the Service's part, in order.
+    pub(crate) fn rules(&self) -> Vec<String> {
+        let rules = self.sim.rules();
+        let mut names: Vec<String> = rules
+            .iter()
+            .map(|rule| rule.name.replace(&format!("{NAME}-"), ""))
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn members(&self, end: &str) -> Vec<String> {
+        let mut names = self.sim.member_names(&self.rule(end).id);
+        names.sort();
+        names
+    }
+
+    /// What the firewalls let through: `protocol port cidrs`.
+    pub(crate) fn openings(&self) -> Vec<String> {
+        let rules = self.sim.firewall_rules();
+        let mut openings: Vec<String> = rules
+            .iter()
+            .map(|rule| {
+                format!(
+                    "{} {} {}",
+                    rule.protocol,
+                    rule.ports.unwrap_or_default().0,
+                    rule.cidrs.join(",")
+                )
+            })
+            .collect();
+        openings.sort();
+        openings
+    }
+
+    /// What ACL lists let in: `list protocol port cidrs`.
+    pub(crate) fn acl_items(&self) -> Vec<String> {
+        let items = self.sim.snapshot().acl_items;
+        items
+            .iter()
+            .map(|item| {
+                let cidrs: Vec<&str> = item.cidrs.iter().map(String::as_str).collect();
+                let port = item.ports.unwrap_or_default().0;
+                format!("{} {} {port} {}", item.list, item.protocol, cidrs.join(","))
+            })
+            .collect()
+    }
+
+    /// The one address that is held.
+    #[track_caller]
+    pub(crate) fn address(&self) -> PublicAddress {
+        let held = self.sim.addresses();
+        assert_eq!(held.len(), 1, "{held:#?}");
+        held.into_iter().next().unwrap()
+    }
+
+    /// Nothing is there twice, and nothing without what it is on.
+    #[track_caller]
+    pub(crate) fn check(&self, what: &str) {
+        assert_eq!(self.sim.check_invariants(), Vec::<String>::new(), "{what}");
+    }
+
+    /// Nothing of any Service is left.
+    #[track_caller]
+    pub(crate) fn check_nothing_left(&self, what: &str) {
+        let left = self.sim.snapshot();
+        assert!(
+            left.addresses.is_empty() && left.acl_items.is_empty(),
+            "{what}: {left:#?}"
+        );
+        assert!(self.sim.rules().is_empty(), "{what}");
+    }
+}
