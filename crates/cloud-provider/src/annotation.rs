@@ -11,6 +11,8 @@ pub enum ValueKind {
     Bool,
     /// A list; its form is the provider's.
     List,
+    /// Texts, separated by commas.
+    CommaList,
     /// A JSON value. Object keys are read in any letter case, unknown ones are ignored.
     Json,
     /// The text as it is.

@@ -18,6 +18,7 @@ pub(crate) fn page(cloud: &str, table: &[AnnotationSpec]) -> String {
             ValueKind::Int => "whole number",
             ValueKind::Bool => "`true` or `false`",
             ValueKind::List => "JSON list of texts",
+            ValueKind::CommaList => "list, with commas",
             ValueKind::Json => "JSON",
             ValueKind::Text => "text",
         };

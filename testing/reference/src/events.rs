@@ -34,6 +34,7 @@ pub(crate) fn page() -> String {
     );
     table(&mut page, "cloudscale.ch", bowline_cloudscale::event_table());
     table(&mut page, "phoenixNAP", bowline_phoenixnap::event_table());
+    table(&mut page, "Apache CloudStack", bowline_cloudstack::event_table());
     table(&mut page, "Paper", bowline_paper::event_table());
     page.push_str(
         "\n## In the log only\n\nWork of a cloud that is for no Service has no object to raise an event on. Its lines bear these reasons, once as long as they\nhold.\n",

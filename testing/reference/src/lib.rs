@@ -41,6 +41,10 @@ pub fn pages() -> Vec<Page> {
             "docs/reference/phoenixnap-annotations.md",
             annotations::page("phoenixNAP", bowline_phoenixnap::annotation_table()),
         ),
+        page(
+            "docs/reference/cloudstack-annotations.md",
+            annotations::page("Apache CloudStack", bowline_cloudstack::annotation_table()),
+        ),
         page("docs/reference/events.md", events::page()),
         page("docs/reference/metrics.md", metrics::page()),
         page("docs/reference/rbac.md", rbac::page()),
@@ -98,15 +102,15 @@ mod tests {
         }
     }
 
-    fn manual() -> String {
+    fn manual(cloud: &str) -> String {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        std::fs::read_to_string(root.join("docs/clouds/phoenixnap.md")).unwrap_or_default()
+        std::fs::read_to_string(root.join(format!("docs/clouds/{cloud}.md"))).unwrap_or_default()
     }
 
     #[test]
     fn the_manual_of_phoenixnap_has_every_option_and_no_other_variable() {
         use bowline_phoenixnap::{DEBUG_VARIABLE, Setting};
-        let manual = manual();
+        let manual = manual("phoenixnap");
         for setting in Setting::ALL {
             let names = [setting.key(), setting.variable()].map(super::code);
             let row = |line: &str| line.starts_with("| ") && names.iter().all(|name| line.contains(name));
@@ -121,13 +125,29 @@ mod tests {
 
     #[test]
     fn the_manual_of_phoenixnap_has_every_event_and_annotation() {
-        let manual = manual();
+        let manual = manual("phoenixnap");
         let reasons = bowline_phoenixnap::event_table().iter();
         for event in reasons.chain(bowline_phoenixnap::sweeper_table()) {
             assert!(manual.contains(event.reason), "{} is missing", event.reason);
         }
         for annotation in bowline_phoenixnap::annotation_table() {
             assert!(manual.contains(annotation.key), "{} is missing", annotation.key);
+        }
+    }
+
+    #[test]
+    fn the_manual_of_cloudstack_has_every_option_event_and_annotation() {
+        let manual = manual("cloudstack");
+        for setting in bowline_cloudstack::Setting::ALL {
+            let row = format!("| {} |", super::code(setting.key()));
+            assert!(manual.contains(&row), "{setting:?} is missing");
+        }
+        for event in bowline_cloudstack::event_table() {
+            assert!(manual.contains(event.reason), "{} is missing", event.reason);
+        }
+        for annotation in bowline_cloudstack::annotation_table() {
+            let row = format!("| {} |", super::code(annotation.key));
+            assert!(manual.contains(&row), "{} is missing", annotation.key);
         }
     }
 }

@@ -20,6 +20,10 @@ struct Manifest {
     account: &'static str,
     /// Annotations of the process's ClusterRole.
     annotations: &'static [(&'static str, &'static str)],
+    /// Labels of it.
+    labels: &'static [(&'static str, &'static str)],
+    /// The name of the binding to the role that lets the authorities of clients be read.
+    reader: &'static str,
 }
 
 const CLOUDSCALE: Manifest = Manifest {
@@ -29,6 +33,8 @@ const CLOUDSCALE: Manifest = Manifest {
     extras: &[Part::ServiceAnnotations],
     account: bowline_cloudscale::SERVICE_ACCOUNT,
     annotations: &[],
+    labels: &[],
+    reader: "cloud-controller-manager:extension-apiserver-authentication-reader",
 };
 
 /// Its annotation on Nodes comes with what the cloud-node loop writes, and needs no right of its own.
@@ -42,9 +48,22 @@ const PHOENIXNAP: Manifest = Manifest {
     extras: &[Part::ServiceAnnotations, Part::LoadBalancerIp, Part::ClusterUid],
     account: bowline_phoenixnap::SERVICE_ACCOUNT,
     annotations: &[("rbac.authorization.kubernetes.io/autoupdate", "true")],
+    labels: &[],
+    reader: "cloud-controller-manager:extension-apiserver-authentication-reader",
 };
 
-const MANIFESTS: [&Manifest; 2] = [&CLOUDSCALE, &PHOENIXNAP];
+const CLOUDSTACK: Manifest = Manifest {
+    path: "deploy/cloudstack/deployment.yaml",
+    with_accounts: "deploy/cloudstack/service-account-credentials.yaml",
+    chart: None,
+    extras: &[Part::ServiceAnnotations],
+    account: bowline_cloudstack::SERVICE_ACCOUNT,
+    annotations: &[("rbac.authorization.kubernetes.io/autoupdate", "true")],
+    labels: &[("k8s-app", "cloud-controller-manager")],
+    reader: "system:cloud-controller-manager:extension-apiserver-authentication-reader",
+};
+
+const MANIFESTS: [&Manifest; 3] = [&CLOUDSCALE, &PHOENIXNAP, &CLOUDSTACK];
 
 /// What every manager needs, whatever its cloud.
 const PROCESS: &[Part] = &[
@@ -148,7 +167,8 @@ fn accounts(manifest: &Manifest) -> String {
 /// The roles and bindings of the process.
 fn process_objects(manifest: &Manifest, parts: &[Part], more_accounts: &[&str]) -> String {
     let of_cluster = grants(parts, Scope::Cluster);
-    let mut text = role("ClusterRole", ROLE, manifest.annotations, &of_cluster);
+    let marks = [("annotations", manifest.annotations), ("labels", manifest.labels)];
+    let mut text = role("ClusterRole", ROLE, &marks, &of_cluster);
     text.push_str(&binding("ClusterRoleBinding", ROLE, "ClusterRole", ROLE, NAME));
     let mut in_system = grants(&without_bound(parts), Scope::System);
     for grant in in_system
@@ -164,23 +184,20 @@ fn process_objects(manifest: &Manifest, parts: &[Part], more_accounts: &[&str]) 
     text.push_str(&role("Role", NAME, &[], &in_system));
     text.push_str(&binding("RoleBinding", NAME, "Role", NAME, NAME));
     let reader = "extension-apiserver-authentication-reader";
-    text.push_str(&binding(
-        "RoleBinding",
-        &format!("{NAME}:{reader}"),
-        "Role",
-        reader,
-        NAME,
-    ));
+    text.push_str(&binding("RoleBinding", manifest.reader, "Role", reader, NAME));
     text
 }
 
-fn role(kind: &str, name: &str, annotations: &[(&str, &str)], grants: &[Grant]) -> String {
+/// Pairs of the metadata, under the field that holds them.
+type Marks = (&'static str, &'static [(&'static str, &'static str)]);
+
+fn role(kind: &str, name: &str, marks: &[Marks], grants: &[Grant]) -> String {
     let mut text = head(kind, name);
-    if !annotations.is_empty() {
-        text.push_str("  annotations:\n");
-    }
-    for (key, value) in annotations {
-        let _ = writeln!(text, "    {key}: \"{value}\"");
+    for (field, pairs) in marks.iter().filter(|(_, pairs)| !pairs.is_empty()) {
+        let _ = writeln!(text, "  {field}:");
+        for (key, value) in *pairs {
+            let _ = writeln!(text, "    {key}: \"{value}\"");
+        }
     }
     text.push_str("rules:\n");
     text.push_str(&rules(grants));
@@ -275,7 +292,7 @@ pub(crate) fn page() -> String {
          from roles that every cluster has; what a provider writes itself is done by an account of its own, for cloudscale.ch\n\
          `{}`. Events are written by the loop that they come from. These are the objects for cloudscale.ch, as\n\
          `{}` has them.\n\n```yaml\n{}```\n\n\
-         ## Other clouds\n\nThe same with what their providers need: phoenixNAP's are in `{}` and\n`{}`.\n",
+         ## Other clouds\n\nThe same with what their providers need: phoenixNAP's are in `{}` and\n`{}`, CloudStack's in `{}` and\n`{}`.\n",
         CLOUDSCALE.path,
         single(&CLOUDSCALE),
         CLOUDSCALE.account,
@@ -283,6 +300,8 @@ pub(crate) fn page() -> String {
         accounts(&CLOUDSCALE),
         PHOENIXNAP.path,
         PHOENIXNAP.with_accounts,
+        CLOUDSTACK.path,
+        CLOUDSTACK.with_accounts,
     );
     page
 }

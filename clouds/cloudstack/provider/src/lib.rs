@@ -45,7 +45,7 @@ pub use bowline_cloudstack_client::WallClock;
 pub use events::event_table;
 pub use ini::SyntaxError;
 pub use options::{FileError, Options, OptionsError, Setting};
-pub use provider::CloudStack;
+pub use provider::{CloudStack, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;
 pub use start::Introduction;
 pub use version::{Version, VersionError};

@@ -15,6 +15,10 @@ use crate::provider_id::PROVIDER_NAME;
 use crate::start::Introduction;
 use crate::version::ServerVersion;
 
+/// The ServiceAccount that annotations of Services are written with, where each loop has one of its own: the Go manager's,
+/// which is the process's, too.
+pub const SERVICE_ACCOUNT: &str = "cloud-controller-manager";
+
 /// The Apache CloudStack provider.
 pub struct CloudStack {
     virtual_machines: Arc<VirtualMachines>,
@@ -64,5 +68,9 @@ impl CloudProvider for CloudStack {
 
     fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
         Some(Arc::clone(&self.balancers))
+    }
+
+    fn service_account(&self) -> Option<&'static str> {
+        Some(SERVICE_ACCOUNT)
     }
 }

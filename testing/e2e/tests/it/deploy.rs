@@ -1,6 +1,7 @@
 //! The manifests that are shipped: they can be read, have the names of the Go managers' ones, and their command lines are
 //! understood.
 
+mod cloudstack;
 mod phoenixnap;
 
 use std::collections::BTreeSet;

@@ -26,11 +26,11 @@ annotations! {
         "`true`: connections of TCP ports begin with a PROXY protocol header. The backend must expect it. UDP ports are as without. Any value but exactly `true` means `false`.";
     HOSTNAME = "hostname", Text, "", StatusOnly, None,
         "Host name that the Service's status shows instead of the address. It should resolve to the address.";
-    SOURCE_CIDRS = "source-cidrs", List, "0.0.0.0/0", InPlace, Minimal,
+    SOURCE_CIDRS = "source-cidrs", CommaList, "0.0.0.0/0", InPlace, Minimal,
         "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL go by `spec.loadBalancerSourceRanges`; a connection has to pass both. Empty: no restriction. Before CloudStack 4.22 a change makes the rules anew.";
     IP_ASSOCIATED = "ip-associated-by-controller", Bool, "false", Written, None,
         "`true`: the address in `spec.loadBalancerIP` was free and was associated for this Service, so it is released with it.";
-    IP_IDS = "ip-ids", List, "", Written, None,
+    IP_IDS = "ip-ids", CommaList, "", Written, None,
         "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is. Absent on Services that an earlier manager made.";
 }
 
