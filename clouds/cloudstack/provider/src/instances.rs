@@ -92,7 +92,7 @@ impl VirtualMachines {
                         return Ok(deleted(&id));
                     }
                     // A miss in a list proves nothing: the machine itself is asked for.
-                    self.look_up(query, &id).await.unwrap_or_else(|gone| Ok(gone))
+                    self.look_up(query, &id).await.unwrap_or_else(Ok)
                 }
             },
             Need::Name | Need::Answered(_) => match self.named(query, listing).await {

@@ -21,7 +21,7 @@ pub(crate) enum Intent {
     /// A balancer.
     Wanted(Box<Wanted>),
     /// No balancer.
-    Absent(Absent),
+    Absent(Box<Absent>),
 }
 
 impl Intent {
@@ -59,6 +59,12 @@ impl Identity {
             .filter_map(|service| Some((service.metadata.uid.clone()?, Claim::of(service))))
             .filter(|(uid, claim)| *uid != self.uid && claim.held.is_some())
             .collect()
+    }
+
+    /// Whether another Service of the cluster claims an address.
+    pub(crate) fn is_claimed_by_others(&self, address: &str) -> bool {
+        let others = self.claims_of_others();
+        others.iter().any(|(_, claim)| claim.names(address))
     }
 }
 

@@ -23,11 +23,11 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
     let sources = source_ranges(service, &mut problems);
     if !facts.is_wanted {
         // A typo must not keep anything from going.
-        return Ok(Intent::Absent(Absent {
+        return Ok(Intent::Absent(Box::new(Absent {
             identity,
             sources,
             service_stays: service.metadata.deletion_timestamp.is_none(),
-        }));
+        })));
     }
     let empty = ServiceSpec::default();
     let spec = service.spec.as_ref().unwrap_or(&empty);

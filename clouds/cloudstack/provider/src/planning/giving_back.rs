@@ -16,6 +16,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     let (Some(failure), Intent::Wanted(wanted)) = (&observed.failure, intent) else {
         return;
     };
+    draft.notes.extend(wanted.notes.iter().cloned());
     if !observed.pending.is_empty() || !failure.is_definite || observed.made.is_stuck {
         return;
     }

@@ -281,6 +281,11 @@ fn allocated_address(
         None
     };
     if let Some(reason) = unusable {
+        if claim.names(id) {
+            // Somebody else has taken it since.
+            draft.kube(claim.keeping(|kept| *kept != claimed(id)));
+            return None;
+        }
         draft.refuse(Refusal::new(format!(
             "IP address {ip} cannot be used: it {reason}"
         )));
@@ -346,12 +351,7 @@ fn automatic_address(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) 
             let is_younger = address
                 .allocated
                 .is_some_and(|time| time.as_second() >= since.as_second());
-            let is_named = || {
-                identity
-                    .claims_of_others()
-                    .iter()
-                    .any(|(_, other)| other.names(&address.address.id))
-            };
+            let is_named = || identity.is_claimed_by_others(&address.address.id);
             if is_younger
                 && is_usable(address, network)
                 && draft.strangers(&address.address.id)?.is_empty()
@@ -476,7 +476,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
                 let Some(strangers) = draft.strangers(id) else {
                     return;
                 };
-                let is_ours = is_usable(address, &home.network) && !is_claimed_first(wanted, id);
+                let is_ours = is_usable(address, &home.network) && !wanted.identity.is_claimed_by_others(id);
                 if is_ours && strangers.is_empty() {
                     draft.cloud(CloudStep::Release {
                         address: address.address.clone(),

@@ -48,7 +48,9 @@ impl Removal<'_> {
         let can_be_released = facts.is_some_and(|facts| {
             facts.state == AddressState::Allocated && !facts.is_source_nat && !facts.is_static_nat
         });
-        let is_released = if is_held && can_be_released {
+        // Without a rule on it, only the claim tells whose it is.
+        let is_others = rules.is_empty() && self.identity.is_claimed_by_others(&address.id);
+        let is_released = if is_held && can_be_released && !is_others {
             let Some(strangers) = draft.strangers(&address.id) else {
                 return;
             };

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
-use bowline_cloudstack_sim::{JobFault, NetworkSpec, VmSpec};
+use bowline_cloudstack_sim::kit::faults::Canned;
+use bowline_cloudstack_sim::{AddressSpec, JobFault, NetworkSpec, VmSpec};
 use serde_json::json;
 
 use crate::site::Site;
@@ -178,10 +179,11 @@ async fn a_server_whose_version_is_not_told_is_taken_for_an_old_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_gives_the_address_back_and_the_next_try_succeeds() {
-    let faults: [(&str, fn(&World)); 2] = [
+    type Strike = fn(&World);
+    let faults: [(&str, Strike); 2] = [
         ("answer", |world| {
             world.sim.faults().add(Fault::operation("createLoadBalancerRule").nth(2).answer(
-                bowline_cloudstack_sim::kit::faults::Canned::json(
+                Canned::json(
                     530,
                     r#"{"createloadbalancerruleresponse":{"uuidList":[],"errorcode":530,"cserrorcode":9999,"errortext":"router"}}"#,
                 ),
@@ -284,15 +286,10 @@ async fn services_choose_different_addresses() {
 async fn an_account_that_sees_no_free_address_gets_one_all_the_same() {
     let mut world = World::with_service().await;
     let hide = |world: &World| {
-        world
-            .sim
-            .faults()
-            .add(Fault::operation("listPublicIpAddresses").answer(
-                bowline_cloudstack_sim::kit::faults::Canned::json(
-                    200,
-                    r#"{"listpublicipaddressesresponse":{}}"#,
-                ),
-            ))
+        world.sim.faults().add(
+            Fault::operation("listPublicIpAddresses")
+                .answer(Canned::json(200, r#"{"listpublicipaddressesresponse":{}}"#)),
+        )
     };
     hide(&world);
     let stopped = world.run_steps(WEB, 2).await;
@@ -329,4 +326,129 @@ async fn what_has_no_effect_is_said() {
         assert!(run.has_note(reason), "{reason}: {:#?}", run.notes);
     }
     assert_eq!(world.members("tcp-443"), MACHINES);
+}
+
+/// What the API says is free, whether it is or not.
+fn free(world: &World, addresses: &[(&str, &str)]) -> Canned {
+    let list: Vec<_> = addresses
+        .iter()
+        .map(|(id, ip)| json!({ "id": id, "ipaddress": ip, "state": "Free", "zoneid": world.sim.zone() }))
+        .collect();
+    let body = json!({ "listpublicipaddressesresponse": { "count": list.len(), "publicipaddress": list } });
+    Canned::json(200, &body.to_string())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_somebody_took_meanwhile_is_left_to_them() {
+    let world = World::with_service().await;
+    let other = world.sim.add_network(NetworkSpec::new("other"));
+    let taken = world.sim.take_address(AddressSpec::new().network(&other));
+    let ip = world.sim.addresses()[0].address.to_string();
+    let stale = free(&world, &[(&taken, &ip)]);
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("listPublicIpAddresses").answer(stale));
+    let run = world.run(WEB).await.settled();
+    assert_eq!(run.steps()[1], format!("associate-ip({ip})"));
+    assert_ne!(run.published(), [ip]);
+    assert_eq!(world.sim.addresses().len(), 2);
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(world.address().id, taken);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claimed_address_that_somebody_took_while_nobody_looked_is_left_to_them() {
+    for requested in [None, Some("203.0.113.77")] {
+        let mut world = World::with_service().await;
+        if let Some(ip) = requested {
+            world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(ip));
+        }
+        world.run_steps(WEB, 1).await;
+        let claimed = world.annotation(WEB, "ip-ids").unwrap();
+        let ip = (1..255)
+            .map(|last| format!("203.0.113.{last}").parse().unwrap())
+            .find(|ip| {
+                world
+                    .sim
+                    .address(*ip)
+                    .is_some_and(|address| address.id == claimed)
+            })
+            .unwrap();
+        let other = world.sim.add_network(NetworkSpec::new("other"));
+        world
+            .sim
+            .take_address(AddressSpec::new().address(ip).network(&other));
+        world.restart().await;
+        let run = world.run(WEB).await;
+        assert!(
+            !world.annotation(WEB, "ip-ids").unwrap().contains(&claimed),
+            "{run:#?}"
+        );
+        assert_eq!(
+            matches!(run.outcome, Outcome::Settled(_)),
+            requested.is_none(),
+            "{run:#?}"
+        );
+        world.delete(WEB);
+        world.run(WEB).await.settled();
+        assert_eq!(world.address().id, claimed);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_address_is_not_claimed_any_more() {
+    let refusal = r#"{"associateipaddressresponse":{"errorcode":535,"errortext":"Maximum number of resources reached"}}"#;
+    for requested in [None, Some("203.0.113.77")] {
+        let world = World::with_service().await;
+        if let Some(ip) = requested {
+            world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(ip));
+        }
+        let refused = Fault::operation("associateIpAddress").answer(Canned::json(535, refusal));
+        world.sim.faults().add(refused);
+        let run = world.run(WEB).await;
+        assert!(
+            run.complaint().starts_with("error associating new IP address: "),
+            "{}",
+            run.complaint()
+        );
+        assert!(
+            run.complaint().contains("Maximum number of resources reached"),
+            "{}",
+            run.complaint()
+        );
+        assert_eq!(world.annotation(WEB, "ip-ids").as_deref(), Some(""));
+        world.run(WEB).await.settled();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_services_that_claim_one_address_only_one_keeps_it() {
+    let mut world = World::new().await;
+    let keys = ["shop/first", "shop/second"];
+    for (key, uid) in keys.iter().zip(["1", "2"]) {
+        world.add(
+            key,
+            &format!("0000000{uid}-0000-4000-8000-000000000000"),
+            &[("TCP", 443, 31443)],
+        );
+    }
+    world.run_steps(keys[0], 2).await; // acquired, without a rule
+    let id = world.annotation(keys[0], "ip-ids").unwrap();
+    world.annotate(keys[1], "ip-ids", Some(&id));
+    world.restart().await;
+    for key in [keys[1], keys[0]] {
+        world.run(key).await.settled();
+    }
+    assert_ne!(
+        world.annotation(keys[0], "ip-ids"),
+        world.annotation(keys[1], "ip-ids")
+    );
+    assert_eq!(world.sim.addresses().len(), 2);
+    for key in keys {
+        world.delete(key);
+        world.run(key).await.settled();
+    }
+    world.check_nothing_left("both deleted");
 }
