@@ -3,6 +3,7 @@
 //! It is the package's own binary target, which is made from the shipped program's main function; see `Cargo.toml`.
 
 mod cli;
+mod cloudstack;
 pub(crate) mod cluster;
 mod life;
 mod logs;
