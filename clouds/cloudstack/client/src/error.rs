@@ -48,7 +48,8 @@ pub enum ErrorKind {
     Forbidden,
     /// 432: the command is unknown to the server, or not open to the account.
     CommandUnavailable,
-    /// 430, 431, 405 or another refusal: the request itself is wrong, or the object is not in the right state.
+    /// 430, 431, 405 or another refusal: the request itself is wrong, or the object is not in the right state; or nothing
+    /// that answers is the API, as a redirect says.
     Invalid,
     /// 532 or 535: a limit of the account is reached.
     LimitReached,
@@ -252,7 +253,10 @@ fn kind(code: u16, retry_after: Option<Duration>) -> ErrorKind {
         533 => ErrorKind::NoCapacity,
         536 => ErrorKind::InUse,
         537 => ErrorKind::RuleConflict,
-        400..=499 => ErrorKind::Invalid,
+        // Not said by the API: something in between gave up waiting.
+        408 => ErrorKind::Server { retry_after },
+        // A redirect is not followed: the URL in the settings is to be the API's own.
+        300..=499 => ErrorKind::Invalid,
         _ => ErrorKind::Server { retry_after },
     }
 }

@@ -13,7 +13,7 @@ pub(crate) trait Listed: DeserializeOwned {
     /// The member of the answer that holds the list.
     const KEY: &'static str;
 
-    /// What no two of a list have in common.
+    /// What no two of a list have in common; empty if the server does not tell it.
     fn id(&self) -> &str;
 }
 
@@ -59,14 +59,13 @@ pub(crate) fn page<T: Listed>(payload: &RawValue) -> Result<Page<T>, String> {
         None => None,
     };
     let items = items.unwrap_or_default();
-    let count: Option<usize> = match members.get("count") {
-        Some(count) => serde_json::from_str(count.get()).map_err(|error| format!("count: {error}"))?,
-        None => None,
+    let count = match members.get("count").map(|count| count.get().trim_matches('"')) {
+        None | Some("null") => 0,
+        Some(count) => count
+            .parse()
+            .map_err(|_| format!("count: {count} is no number of items"))?,
     };
-    Ok(Page {
-        count: count.unwrap_or_default(),
-        items,
-    })
+    Ok(Page { count, items })
 }
 
 impl<T: Listed> Listing<T> {
@@ -92,7 +91,7 @@ impl<T: Listed> Listing<T> {
             return Next::Again;
         }
         for item in page.items {
-            if !self.ids.insert(item.id().to_owned()) {
+            if !item.id().is_empty() && !self.ids.insert(item.id().to_owned()) {
                 // Something came or went, so that another one moved to the next page; or the server has no pages.
                 return Next::Again;
             }
@@ -157,6 +156,8 @@ mod tests {
         let payload = RawValue::from_string("{}".to_owned()).unwrap();
         let page: Page<Thing> = page(&payload).unwrap();
         assert_eq!((page.count, page.items.len()), (0, 0));
+        let payload = RawValue::from_string(r#"{"count":"0","thing":null}"#.to_owned()).unwrap();
+        assert_eq!(super::page::<Thing>(&payload).unwrap().count, 0);
         assert_eq!(after(vec![page]), [Next::Whole]);
     }
 
@@ -198,7 +199,8 @@ mod tests {
     fn what_is_no_list_is_told() {
         for (payload, reason) in [
             (r#"{"thing":[{}]}"#, "thing: missing field `id`"),
-            (r#"{"count":"many"}"#, "count: invalid type: string"),
+            (r#"{"count":"many"}"#, "count: many is no number"),
+            (r#"{"count":-1}"#, "count: -1 is no number"),
             ("[]", "invalid type: sequence"),
         ] {
             let payload = RawValue::from_string(payload.to_owned()).unwrap();

@@ -90,6 +90,17 @@ async fn a_body_that_is_not_the_apis_is_a_readable_error() {
         error.to_string(),
         "associateIpAddress: POST /client/api: 502 Bad Gateway: <html> <body>Bad gateway</body></html>"
     );
+    for (status, kind) in [
+        (302, ErrorKind::Invalid),
+        (404, ErrorKind::Invalid),
+        (408, ErrorKind::Server { retry_after: None }),
+    ] {
+        assert_eq!(
+            write(Answer::Body(status, String::new())).await.kind,
+            kind,
+            "{status}"
+        );
+    }
     let error = write(Answer::ok("<html>Sign in</html>")).await;
     assert_eq!(error.kind, ErrorKind::Decode);
     assert!(error.to_string().contains("<html>Sign in</html>"), "{error}");
