@@ -11,7 +11,7 @@ use super::{
 };
 use crate::model::{
     AclItem, AclList, AddressState, DEFAULT_DENY, FirewallRule, LoadBalancerRule, Network, Nic, Owner,
-    PortForwarding, Project, PublicAddress, RuleState, Tag, VirtualMachine, VmState, Vpc,
+    PortForwarding, Project, PublicAddress, RuleState, Tag, VirtualMachine, VmState, Vpc, Zone,
 };
 use crate::options::UserSpec;
 use crate::state::{ISOLATED_SERVICES, State, TIER_SERVICES};
@@ -28,6 +28,16 @@ impl CloudstackSim {
     /// Refuses a user's keys from now on; whether they were good.
     pub fn remove_user(&self, api_key: &str) -> bool {
         self.write(|state| state.users.remove(api_key))
+    }
+
+    /// Adds a zone; answers its id.
+    pub fn add_zone(&self, name: impl Into<String>) -> String {
+        self.write(|state| {
+            let id = state.id();
+            let name = name.into();
+            state.zones.insert(id.clone(), Zone { id: id.clone(), name });
+            id
+        })
     }
 
     /// Adds a project; answers its id.
@@ -255,7 +265,7 @@ pub(crate) fn insert_vm(state: &mut State, spec: VmSpec) -> String {
         name: spec.name,
         owner: owner_or_home(state, spec.owner),
         state: spec.state,
-        zone: state.home.zone.clone(),
+        zone: spec.zone.unwrap_or_else(|| state.home.zone.clone()),
         offering: spec.offering,
         host: "kvm-host-12".to_owned(),
         nics,

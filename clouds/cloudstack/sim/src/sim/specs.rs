@@ -53,6 +53,9 @@ pub struct VmSpec {
     /// Name of the compute offering.
     #[serde(default = "offering")]
     pub offering: String,
+    /// The zone's id; the first zone if absent.
+    #[serde(default)]
+    pub zone: Option<String>,
     /// Whose it is; the first account's if absent.
     #[serde(default)]
     pub owner: Option<Owner>,
@@ -69,6 +72,7 @@ impl VmSpec {
             name: name.into(),
             state: running(),
             offering: offering(),
+            zone: None,
             owner: None,
             nics: None,
         }
@@ -92,6 +96,13 @@ impl VmSpec {
     #[must_use]
     pub fn offering(mut self, name: impl Into<String>) -> Self {
         self.offering = name.into();
+        self
+    }
+
+    /// In another zone than the first one.
+    #[must_use]
+    pub fn zone(mut self, id: impl Into<String>) -> Self {
+        self.zone = Some(id.into());
         self
     }
 

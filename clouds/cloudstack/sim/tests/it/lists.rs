@@ -3,7 +3,7 @@
 use bowline_cloudstack_sim::{NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VmState};
 use serde_json::{Value, json};
 
-use crate::support::{Caller, cloud, each, text};
+use crate::support::{Caller, cloud, each};
 
 fn names(payload: &Value) -> Vec<String> {
     each(payload, "virtualmachine", "name")
@@ -242,8 +242,10 @@ async fn networks_say_what_they_offer() {
     for service in ["Lb", "Firewall", "SourceNat"] {
         assert!(services.iter().any(|it| it == service), "{services:?}");
     }
-    assert_eq!(
-        text(&caller.get("listZones", &[]).await["zone"][0]["name"]),
-        "Zurich-1"
-    );
+    let bern = sim.add_zone("Bern-2");
+    let found = caller.get("listZones", &[]).await;
+    assert_eq!(each(&found, "zone", "name"), ["Zurich-1", "Bern-2"]);
+    let vm = sim.add_vm(VmSpec::new("far").zone(&bern));
+    let found = caller.get("listVirtualMachines", &[("zoneid", &bern)]).await;
+    assert_eq!(each(&found, "virtualmachine", "id"), [vm]);
 }
