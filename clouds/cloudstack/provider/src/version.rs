@@ -2,12 +2,13 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{ApiError, Client, ErrorKind};
+use tokio::sync::SetOnce;
 
 use crate::error::cloud_error;
 
@@ -122,19 +123,15 @@ impl fmt::Display for Version {
 /// newer server understands what an older one does.
 #[derive(Clone)]
 pub(crate) struct ServerVersion {
-    known: Arc<OnceLock<Version>>,
+    known: Arc<SetOnce<Version>>,
     ask: SharedRead<Result<Version, ApiError>>,
 }
 
 impl ServerVersion {
     pub(crate) fn new(client: &Client, known: Option<Version>) -> Self {
         let client = client.clone();
-        let cell = OnceLock::new();
-        if let Some(version) = known {
-            let _ = cell.set(version);
-        }
         Self {
-            known: Arc::new(cell),
+            known: Arc::new(SetOnce::new_with(known)),
             ask: SharedRead::new(INTERVAL, move || {
                 let client = client.clone();
                 async move { ask(&client).await }
@@ -144,13 +141,18 @@ impl ServerVersion {
 
     /// The version. Whoever asks when it is not known shares one question.
     pub(crate) async fn current(&self) -> Result<&Version, CloudError> {
-        if let Some(version) = self.known.get() {
-            return Ok(version);
-        }
-        let version = self.ask.ask().await.map_err(|error| {
+        let answer = tokio::select! {
+            biased;
+            // An answer to a question that was under way already is as good as one to the next question.
+            version = self.known.wait() => return Ok(version),
+            answer = self.ask.ask() => answer,
+        };
+        let version = answer.map_err(|error| {
             cloud_error(&error).context("could not learn the version of the CloudStack server")
         })?;
-        Ok(self.known.get_or_init(|| version))
+        // An error says that somebody else was told the same a moment ago.
+        let _ = self.known.set(version);
+        Ok(self.known.wait().await)
     }
 }
 
