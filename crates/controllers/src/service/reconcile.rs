@@ -205,7 +205,8 @@ impl ServiceController {
                 Outcome::Failed(Failure::kube(prefix, error.to_string(), &error), progress)
             });
         }
-        if progress.causes.is_nodes_only() && progress.has_written {
+        // Without Nodes a provider may keep the last members, which writes nothing: people are told all the same.
+        if progress.causes.is_nodes_only() && (progress.has_written || identities.is_empty()) {
             if identities.is_empty() {
                 self.event(
                     service,
