@@ -100,6 +100,7 @@ async fn plan_one(load_balancer: &dyn DynLoadBalancer, key: ServiceKey, facts: S
     if let Err(error) = session.observe().await {
         return report.fail(error);
     }
+    let mut has_looked = false;
     for _ in 0..MAX_WAVES {
         let Some(plan) = session.plan() else {
             return report.fail("the provider has no plan");
@@ -119,9 +120,17 @@ async fn plan_one(load_balancer: &dyn DynLoadBalancer, key: ServiceKey, facts: S
                 let publishes = published(session.facts(), &status);
                 return report.end(ReportedOutcome::Settled { publishes });
             }
+            // Nothing is awaited: what comes next has to be read first.
+            Answer::Wait { after, .. } if after.is_zero() && !std::mem::replace(&mut has_looked, true) => {
+                if let Err(error) = session.observe().await {
+                    return report.fail(error);
+                }
+                continue;
+            }
             Answer::Wait { reason, .. } => return report.end(ReportedOutcome::Waiting { reason }),
             Answer::Refused(refusal) => return report.refuse(refusal),
         }
+        has_looked = false;
     }
     report.fail(format!("no end after {MAX_WAVES} waves"))
 }
