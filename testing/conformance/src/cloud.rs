@@ -133,12 +133,17 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         balanced (LoadBalancers, BalancedNodes) {
             s18_s19_a_node_comes_and_goes_and_nothing_else_changes,
             s20_the_label_keeps_a_node_out_unless_it_says_false,
-            s21_what_comes_and_goes_with_a_node_s_health_changes_no_balancer,
             s22_a_node_that_gets_its_provider_id_late_is_found,
             s23_the_last_node_goes_and_people_are_told,
             s24_a_node_that_could_not_be_added_is_added_later,
             s34_nodes_that_come_together_are_few_updates,
             a_node_whose_machine_is_gone_leaves_the_balancers,
+        }
+        balanced (LoadBalancers, BalancedNodes, UnreadyNodes) {
+            s21_what_comes_and_goes_with_a_node_s_health_changes_no_balancer,
+        }
+        balanced (LoadBalancers, BalancedNodes, ReadyNodesOnly) {
+            a_node_that_is_not_ready_is_left_out_until_it_is,
         }
         balanced (LoadBalancers, BalancedNodes, NewAddresses) {
             new_addresses_of_a_machine_reach_the_balancers,

@@ -1,9 +1,11 @@
 //! The clouds that the suite is played on: one file each, and a line where the tests are mounted (`tests/it/main.rs`).
 
 pub mod cloudscale;
+pub mod cloudstack;
 pub mod paper;
 pub mod phoenixnap;
 
 pub use cloudscale::Cloudscale;
+pub use cloudstack::CloudStack;
 pub use paper::Paper;
 pub use phoenixnap::Phoenixnap;

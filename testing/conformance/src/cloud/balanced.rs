@@ -72,6 +72,14 @@ pub(super) async fn s21_what_comes_and_goes_with_a_node_s_health_changes_no_bala
     followed(&world).await;
 }
 
+pub(super) async fn a_node_that_is_not_ready_is_left_out_until_it_is<C: CloudUnderTest>() {
+    let world = World::<C>::with_web(3).await;
+    for status in ["False", "True", "Unknown", "True"] {
+        world.set_ready("n2", status);
+        followed(&world).await;
+    }
+}
+
 pub(super) async fn s22_a_node_that_gets_its_provider_id_late_is_found<C: CloudUnderTest>() {
     let world = World::<C>::with_web(1).await;
     world.join("n2");

@@ -141,6 +141,12 @@ pub enum Ability {
     ServiceParts,
     /// The Nodes are behind the balancers, each as `machine:node port`.
     BalancedNodes,
+    /// A Node is behind the balancers whatever its kubelet says of its health.
+    UnreadyNodes,
+    /// A Node is behind the balancers while it is ready.
+    ReadyNodesOnly,
+    /// A balancer without Nodes has nothing behind it. Without it, the last ones stay.
+    EmptyBalancers,
     /// A balancer that is lost is found missing by the periodic check.
     Repair,
     /// The cloud tells which machine is switched off.
@@ -163,6 +169,9 @@ impl Ability {
             Self::LoadBalancers => "no load balancers",
             Self::ServiceParts => "nothing of a balancer changes with its service",
             Self::BalancedNodes => "no nodes behind balancers",
+            Self::UnreadyNodes => "nodes that are not ready are left out",
+            Self::ReadyNodesOnly => "nodes need not be ready",
+            Self::EmptyBalancers => "the last nodes stay behind balancers",
             Self::Repair => "no periodic check of balancers",
             Self::PowerState => "no power state",
             Self::NewAddresses => "addresses never change",

@@ -34,6 +34,8 @@ impl CloudUnderTest for Cloudscale {
         Ability::LoadBalancers,
         Ability::ServiceParts,
         Ability::BalancedNodes,
+        Ability::UnreadyNodes,
+        Ability::EmptyBalancers,
         Ability::Repair,
         Ability::PowerState,
         Ability::NewAddresses,

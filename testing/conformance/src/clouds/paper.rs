@@ -29,6 +29,8 @@ impl CloudUnderTest for Paper {
         Ability::LoadBalancers,
         Ability::ServiceParts,
         Ability::BalancedNodes,
+        Ability::UnreadyNodes,
+        Ability::EmptyBalancers,
         Ability::Repair,
         Ability::PowerState,
         Ability::NewAddresses,

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         .map(|body| on_embedded(body, &embedded, runtime.handle()))
         .collect();
     trials.extend(on_cloud::<clouds::Cloudscale>());
+    trials.extend(on_cloud::<clouds::CloudStack>());
     trials.extend(on_cloud::<clouds::Paper>());
     trials.extend(on_cloud::<clouds::Phoenixnap>());
     if binaries_or_leave_out(version, "the suite of the API server on the real one").is_some() {

@@ -37,7 +37,7 @@ impl<C: CloudUnderTest> World<C> {
                 wrong.push(format!("{name} shows {shown:?}, not {:?}", balancer.addresses));
             }
             let wanted = self.backends(&service);
-            if self.can(Ability::BalancedNodes) && balancer.ports != wanted {
+            if self.can(Ability::BalancedNodes) && !self.is_behind(&balancer.ports, &wanted) {
                 wrong.push(format!("{name} has {:?} instead of {wanted:?}", balancer.ports));
             }
         }
@@ -45,8 +45,17 @@ impl<C: CloudUnderTest> World<C> {
         wrong
     }
 
+    /// Whether that is behind the ports which is wanted.
+    fn is_behind(&self, found: &Backends, wanted: &Backends) -> bool {
+        let is_empty = wanted.values().all(BTreeSet::is_empty);
+        if is_empty && !self.can(Ability::EmptyBalancers) {
+            return found.keys().eq(wanted.keys());
+        }
+        found == wanted
+    }
+
     /// What is to be behind each port of a Service: every Node that is balanced over and has a machine.
-    fn backends(&self, service: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    fn backends(&self, service: &Value) -> Backends {
         let machines = self.sim.machines();
         let mut nodes = self.api.objects("Node");
         nodes.retain(|node| {
@@ -56,6 +65,7 @@ impl<C: CloudUnderTest> World<C> {
                 && node["metadata"]["deletionTimestamp"].is_null()
                 && !taints.contains(AUTOSCALER)
                 && machines.contains_key(&text(&node["metadata"]["name"]))
+                && (!self.can(Ability::ReadyNodesOnly) || is_ready(node))
         });
         let ports = service["spec"]["ports"].as_array().cloned().unwrap_or_default();
         ports
@@ -194,6 +204,15 @@ impl<C: CloudUnderTest> World<C> {
             }
         }
     }
+}
+
+/// What is behind each port.
+type Backends = BTreeMap<String, BTreeSet<String>>;
+
+fn is_ready(node: &Value) -> bool {
+    let conditions = node["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
 }
 
 fn text(value: &Value) -> String {

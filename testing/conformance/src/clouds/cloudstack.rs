@@ -1,0 +1,292 @@
+//! Apache CloudStack.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_kit::{Clock, CloudService};
+use bowline_cloud_provider::{AddressType, CloudConfig, CloudProvider, InstanceMetadata, NodeAddress};
+use bowline_cloudstack::{CloudStack as Provider, Introduction, Options};
+use bowline_cloudstack_sim::model::{LoadBalancerRule, VirtualMachine};
+use bowline_cloudstack_sim::{AddressState, CloudstackSim, NetworkSpec, NicSpec, UserSpec, VmSpec, VmState};
+use serde_json::{Value, json};
+
+use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
+
+const API_KEY: &str = "vT4kQm8-3aXo9bRz";
+
+/// Apache CloudStack and its simulator. A Service's balancer is the rules whose names begin with its name.
+pub struct CloudStack {
+    sim: CloudstackSim,
+    clock: Clock,
+    /// The zone and the network of special machines.
+    elsewhere: (String, String),
+}
+
+impl Deref for CloudStack {
+    type Target = CloudstackSim;
+
+    fn deref(&self) -> &CloudstackSim {
+        &self.sim
+    }
+}
+
+impl CloudUnderTest for CloudStack {
+    const NAME: &'static str = "external-cloudstack";
+    const ABILITIES: &'static [Ability] = &[
+        Ability::LoadBalancers,
+        Ability::ServiceParts,
+        Ability::BalancedNodes,
+        Ability::ReadyNodesOnly,
+        Ability::Repair,
+        Ability::PowerState,
+        Ability::NewAddresses,
+        Ability::OtherProjects,
+    ];
+    const SECRET: &'static str = "9Yb3Tn0aZqLw5Ucx1KvE";
+
+    fn new(seed: u64) -> Self {
+        let clock = Clock::default();
+        let sim = CloudstackSim::builder()
+            .user(UserSpec::new(API_KEY, Self::SECRET))
+            .seed(seed)
+            .clock(clock)
+            .build();
+        let elsewhere = (
+            sim.add_zone("Bern-2"),
+            sim.add_network(NetworkSpec::new("storage")),
+        );
+        Self {
+            sim,
+            clock,
+            elsewhere,
+        }
+    }
+
+    fn service(&self) -> CloudService {
+        self.sim.service()
+    }
+
+    fn provider(&self, seat: Seat) -> Arc<dyn CloudProvider> {
+        let secret = Self::SECRET;
+        let contents = format!(
+            "[Global]\napi-url = http://cloud.example/client/api\napi-key = {API_KEY}\nsecret-key = {secret}\n"
+        );
+        let config = CloudConfig::Given {
+            path: "cloud-config".to_owned(),
+            contents: contents.into_bytes(),
+        };
+        let options = Options::read(&config).unwrap();
+        let http = seat.http(Self::NAME, |config| options.settings.configure(config));
+        let clock = self.clock;
+        let clock: bowline_cloudstack::WallClock = Arc::new(move || clock.now());
+        Arc::new(Provider::new(
+            http,
+            &options,
+            None,
+            Introduction::default(),
+            clock,
+        ))
+    }
+
+    fn add_machine(&self, machine: &Machine) {
+        let mut spec = VmSpec::new(&machine.name);
+        if machine.is_special {
+            let (zone, network) = &self.elsewhere;
+            let home = NicSpec {
+                is_default: true,
+                ipv6: "2001:db8:7::71".parse().ok(),
+                ..NicSpec::default()
+            };
+            spec = spec
+                .zone(zone)
+                .offering("Large GPU-1.x")
+                .network(network)
+                .nic(home);
+        }
+        self.add_vm(spec);
+    }
+
+    fn remove_machine(&self, name: &str) {
+        self.expunge_vm(&self.named(name).id);
+    }
+
+    fn machines(&self) -> BTreeMap<String, InstanceMetadata> {
+        self.vms()
+            .iter()
+            .map(|it| (it.name.clone(), self.shown(it)))
+            .collect()
+    }
+
+    fn set_power(&self, name: &str, is_on: bool) {
+        let state = if is_on { VmState::Running } else { VmState::Stopped };
+        self.set_vm_state(&self.named(name).id, state);
+    }
+
+    fn renumber(&self, name: &str) {
+        self.edit_vm(&self.named(name).id, |vm| {
+            let nic = vm.nics.iter_mut().find(|nic| nic.is_default).unwrap();
+            let IpAddr::V4(address) = nic.address else {
+                unreachable!("the networks have IPv4 ranges")
+            };
+            // Past all that are handed out in order.
+            nic.address = IpAddr::from(u32::from(address).wrapping_add(4096).to_be_bytes());
+        });
+    }
+
+    fn deny(&self, denial: Option<Denial>) {
+        let user = UserSpec::new(API_KEY, Self::SECRET);
+        match denial {
+            Some(Denial::Unknown) => drop(self.remove_user(API_KEY)),
+            Some(Denial::OtherProject) => self.add_user(user.account("another one")),
+            None => self.add_user(user),
+        }
+    }
+
+    fn state(&self) -> String {
+        format!("{:#?}", self.snapshot())
+    }
+
+    /// No scenario has a public address without rules.
+    fn violations(&self) -> Vec<String> {
+        let mut found = self.check_invariants();
+        let rules = self.rules();
+        for address in self.addresses() {
+            if !rules.iter().any(|rule| rule.address == address.id) {
+                found.push(format!("{} serves nobody: {:?}", address.address, address.state));
+            }
+        }
+        found
+    }
+
+    fn balancers(&self) -> Vec<Balancer> {
+        let mut balancers: BTreeMap<String, Balancer> = BTreeMap::new();
+        for rule in self.rules() {
+            let mark = rule.name.split('-').next().unwrap_or_default().to_owned();
+            let balancer = balancers.entry(mark.clone()).or_insert_with(|| Balancer {
+                service: mark,
+                addresses: Vec::new(),
+                ports: BTreeMap::new(),
+            });
+            let address = self.address_of(&rule);
+            if !balancer.addresses.contains(&address) {
+                balancer.addresses.push(address);
+            }
+            balancer.ports.insert(port(&rule), self.behind(&rule));
+        }
+        balancers.into_values().collect()
+    }
+
+    /// The public address goes, with everything on it.
+    fn lose_balancer(&self, service: &str) {
+        let rules = self.rules();
+        let lost = rules.iter().filter(|rule| rule.name.starts_with(service));
+        let lost: BTreeSet<&String> = lost.map(|rule| &rule.address).collect();
+        for address in lost {
+            self.release_address(address);
+        }
+    }
+
+    fn be_strict(&self) {
+        self.set_behaviour(|it| {
+            it.job_time = Duration::from_secs(2);
+            it.page_size = Some(3);
+            it.post_only = true;
+            it.max_expiry = Some(900);
+        });
+    }
+
+    fn tamper(&self, dice: usize) -> Option<String> {
+        let rules = self.rules();
+        let rule = rules.get(dice % rules.len().max(1))?;
+        if dice.is_multiple_of(2)
+            && let Some(member) = rule.members.first()
+        {
+            self.remove_member(&rule.id, member);
+            return Some(format!("somebody takes a member out of {}", rule.name));
+        }
+        let openings = self.firewall_rules();
+        let opening = openings.get(dice % openings.len().max(1))?;
+        self.remove_firewall_rule(&opening.id);
+        Some(format!(
+            "somebody deletes the firewall rule of {:?}",
+            opening.ports
+        ))
+    }
+
+    fn ask(&self, service: &mut Value, wish: Wish) {
+        let mut annotate = |suffix: &str, value: &str| {
+            let key = format!("service.beta.kubernetes.io/cloudstack-load-balancer-{suffix}");
+            service["metadata"]["annotations"][key] = json!(value);
+        };
+        match wish {
+            Wish::Plain => {}
+            Wish::Rich => {
+                annotate("source-cidrs", "10.0.0.0/8,192.0.2.0/24");
+                annotate("proxy-protocol", "true");
+                service["spec"]["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"]);
+            }
+            Wish::Changed => {
+                annotate("source-cidrs", "198.51.100.0/24");
+                service["spec"]["sessionAffinity"] = json!("ClientIP");
+                service["spec"]["loadBalancerSourceRanges"] = json!(["198.51.100.0/24", "203.0.113.0/24"]);
+            }
+        }
+    }
+
+    /// `a` and the UID without hyphens, of which 31 digits are left.
+    fn mark(service: &Value) -> String {
+        let uid = service["metadata"]["uid"].as_str().unwrap_or_default();
+        let digits = uid.chars().filter(|it| *it != '-');
+        std::iter::once('a').chain(digits).take(32).collect()
+    }
+}
+
+impl CloudStack {
+    fn named(&self, name: &str) -> VirtualMachine {
+        self.vm_named(name).unwrap()
+    }
+
+    /// Where a rule is reached.
+    fn address_of(&self, rule: &LoadBalancerRule) -> String {
+        let held = self.addresses();
+        let found = held.iter().find(|it| it.id == rule.address);
+        let found = found.filter(|it| it.state == AddressState::Allocated);
+        found.map_or_else(|| "nowhere".to_owned(), |it| it.address.to_string())
+    }
+
+    fn behind(&self, rule: &LoadBalancerRule) -> BTreeSet<String> {
+        let names = self.member_names(&rule.id).into_iter();
+        names
+            .map(|name| format!("{name}:{}", rule.private_port))
+            .collect()
+    }
+
+    fn shown(&self, vm: &VirtualMachine) -> InstanceMetadata {
+        let zone = if vm.zone == self.elsewhere.0 {
+            "Bern-2"
+        } else {
+            "Zurich-1"
+        };
+        let nic = vm.nics.iter().find(|nic| nic.is_default).unwrap();
+        InstanceMetadata {
+            provider_id: Some(format!("external-cloudstack://{}", vm.id)),
+            instance_type: vm.offering.chars().filter(char::is_ascii_alphanumeric).collect(),
+            zone: zone.to_owned(),
+            region: zone.to_owned(),
+            addresses: vec![NodeAddress::new(AddressType::InternalIp, nic.address.to_string())],
+            ..InstanceMetadata::default()
+        }
+    }
+}
+
+/// `TCP/80`, as a Service has it.
+fn port(rule: &LoadBalancerRule) -> String {
+    let protocol = match rule.protocol.as_deref() {
+        Some("udp") => "UDP",
+        _ => "TCP",
+    };
+    format!("{protocol}/{}", rule.public_port)
+}
