@@ -53,6 +53,10 @@ type Built = Result<Arc<dyn CloudProvider>, Cause>;
 #[derive(Clone, Copy)]
 enum Constructor {
     /// Without a call.
+    #[cfg_attr(
+        not(any(feature = "cloudscale", feature = "paper", feature = "phoenixnap")),
+        expect(dead_code, reason = "every other cloud is silent")
+    )]
     Silent(fn(&Site, &CloudConfig) -> Built),
     /// After questions to the cloud that decide whether there is to be a start.
     #[cfg_attr(

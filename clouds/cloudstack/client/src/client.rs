@@ -6,7 +6,7 @@ mod writes;
 use std::sync::Arc;
 
 use bowline_cloud_http::{
-    CloudHttp, CredentialsFile, Failure, HttpError, Method, Request, Response, Secret, Url,
+    CloudHttp, CredentialsFile, Failure, HttpError, Kind, Method, Request, Response, Secret, Url,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -51,7 +51,7 @@ pub enum Deleted {
 pub(crate) struct Caller {
     http: CloudHttp,
     url: Url,
-    keys: Keys,
+    keys: Arc<Keys>,
     /// Where other keys may appear.
     file: Option<Arc<CredentialsFile<Keys>>>,
     clock: WallClock,
@@ -68,7 +68,7 @@ impl Client {
         let caller = Caller {
             http,
             url: settings.url.clone(),
-            keys: settings.keys.clone(),
+            keys: Arc::new(settings.keys.clone()),
             file: file.map(Arc::new),
             clock,
         };
@@ -96,31 +96,58 @@ impl Client {
 }
 
 impl Caller {
-    fn keys(&self) -> Keys {
+    fn keys(&self) -> Arc<Keys> {
         match &self.file {
-            Some(file) => (*file.current()).clone(),
-            None => self.keys.clone(),
+            Some(file) => file.current(),
+            None => Arc::clone(&self.keys),
         }
-    }
-
-    fn sign(&self, command: &'static str, parameters: &Parameters) -> (Signed, Keys) {
-        let keys = self.keys();
-        let signed = parameters.clone().sign(command, &keys, (self.clock)());
-        (signed, keys)
     }
 
     /// Sends a command that changes nothing.
     async fn get(&self, command: &'static str, parameters: &Parameters) -> Result<Answer, ApiError> {
-        let (signed, keys) = self.sign(command, parameters);
-        let request = Request::read(Method::GET, command, self.url.clone()).raw_query(&signed.query());
-        self.send(conceal(request, &keys, &signed), parameters).await
+        self.call(Kind::Read, command, parameters).await
     }
 
     /// Sends a command that may change something.
     async fn post(&self, command: &'static str, parameters: &Parameters) -> Result<Answer, ApiError> {
-        let (signed, keys) = self.sign(command, parameters);
-        let request = Request::write(Method::POST, command, self.url.clone()).form(signed.form());
-        self.send(conceal(request, &keys, &signed), parameters).await
+        self.call(Kind::Write, command, parameters).await
+    }
+
+    /// Sends a command, and once more if its keys were refused and there are others in the file by now: nothing was done
+    /// then.
+    async fn call(
+        &self,
+        kind: Kind,
+        command: &'static str,
+        parameters: &Parameters,
+    ) -> Result<Answer, ApiError> {
+        let keys = self.keys();
+        let error = match self.once(kind, command, parameters, &keys).await {
+            Err(error) if error.kind == ErrorKind::Unauthorized => error,
+            outcome => return outcome,
+        };
+        let Some(file) = &self.file else { return Err(error) };
+        file.distrust();
+        let others = file.current();
+        if Arc::ptr_eq(&keys, &others) {
+            return Err(error);
+        }
+        self.once(kind, command, parameters, &others).await
+    }
+
+    async fn once(
+        &self,
+        kind: Kind,
+        command: &'static str,
+        parameters: &Parameters,
+        keys: &Keys,
+    ) -> Result<Answer, ApiError> {
+        let signed = parameters.clone().sign(command, keys, (self.clock)());
+        let request = match kind {
+            Kind::Read => Request::read(Method::GET, command, self.url.clone()).raw_query(&signed.query()),
+            Kind::Write => Request::write(Method::POST, command, self.url.clone()).form(signed.form()),
+        };
+        self.send(conceal(request, keys, &signed), parameters).await
     }
 
     async fn send(&self, request: Request, sent: &Parameters) -> Result<Answer, ApiError> {

@@ -166,7 +166,7 @@ impl ApiError {
 
     /// `sent` is what the call sent: that something is missing is believed only of what was asked for.
     fn said(mut said: Said, mut http: HttpError, sent: Option<&Parameters>) -> Self {
-        let retry_after = http.retry_after();
+        let retry_after = http.retry_after().or_else(|| stated(&said.text));
         let mut kind = kind(said.code, retry_after);
         said.missing = missing(&said.text).filter(|missing| {
             let value = sent.and_then(|sent| sent.value(&missing.parameter));
@@ -271,6 +271,13 @@ fn kind_without_status(failure: &Failure) -> ErrorKind {
     }
 }
 
+/// The time that the API's rate limiter tells in its text, in milliseconds, where other APIs have a header.
+fn stated(text: &str) -> Option<Duration> {
+    let (_, rest) = text.split_once("retry after ")?;
+    let (number, _) = rest.split_once(" ms")?;
+    number.parse().ok().map(Duration::from_millis)
+}
+
 /// Reads the one sentence with which the API says that an id names nothing.
 fn missing(text: &str) -> Option<Missing> {
     let (_, rest) = text.split_once("Invalid parameter ")?;
@@ -310,6 +317,15 @@ impl StdError for ApiError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rate_limiters_time_is_read_from_its_text() {
+        let text = "The given user has reached his/her account api limit, please retry after 59967 ms.";
+        assert_eq!(stated(text), Some(Duration::from_millis(59_967)));
+        for other in ["", "please retry", "retry after some ms", "retry after 5"] {
+            assert_eq!(stated(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn what_is_missing_is_read_from_the_one_sentence() {

@@ -14,13 +14,13 @@ use futures::future::{BoxFuture, join_all};
 
 use crate::labels;
 use crate::machines::{MachineIndex, Machines, Named, is_going};
+use crate::options::NodeOptions;
 use crate::provider_id::{self, Reference};
 
 /// The virtual machines that the keys see.
 pub(crate) struct VirtualMachines {
     machines: Arc<Machines>,
-    /// The region of all Nodes; none: a machine's zone is its region too.
-    region: Option<String>,
+    options: NodeOptions,
     /// Names that cannot stand in a label and were told of.
     told: Mutex<BTreeSet<String>>,
 }
@@ -36,10 +36,10 @@ enum Need {
 }
 
 impl VirtualMachines {
-    pub(crate) fn new(machines: Arc<Machines>, region: Option<String>) -> Self {
+    pub(crate) fn new(machines: Arc<Machines>, options: NodeOptions) -> Self {
         Self {
             machines,
-            region,
+            options,
             told: Mutex::default(),
         }
     }
@@ -180,16 +180,20 @@ impl VirtualMachines {
 
     fn metadata(&self, machine: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
         let zone = self.label("zone", &machine.zone_name);
-        let region = match &self.region {
+        let region = match &self.options.region {
             Some(region) => self.label("region", region),
             None => zone.clone(),
         };
         Ok(InstanceMetadata {
             provider_id: Some(provider_id::format(&machine.id)),
-            instance_type: labels::instance_type(&machine.offering),
+            instance_type: if self.options.full_instance_types {
+                self.label("instance type", &machine.offering)
+            } else {
+                labels::instance_type(&machine.offering)
+            },
             zone,
             region,
-            addresses: addresses(machine)?,
+            addresses: addresses(machine, self.options.ipv6_addresses)?,
             ..InstanceMetadata::default()
         })
     }
@@ -272,10 +276,11 @@ fn not_found(node: &Node) -> CloudError {
     ))
 }
 
-/// The one internal address, which is that of the default interface, and the one that leads to the machine from outside.
+/// The one internal address, which is that of the default interface, its IPv6 address if that is wanted, and the address that
+/// leads to the machine from outside.
 ///
 /// The server's `hostname` is the hypervisor's; the kubelet knows the Node's.
-fn addresses(machine: &VirtualMachine) -> Result<Vec<NodeAddress>, CloudError> {
+fn addresses(machine: &VirtualMachine, with_ipv6: bool) -> Result<Vec<NodeAddress>, CloudError> {
     let of_nic = |nic: &Nic| address(machine, nic.ip_address.as_deref()?);
     let internal = machine
         .default_nic()
@@ -293,8 +298,11 @@ fn addresses(machine: &VirtualMachine) -> Result<Vec<NodeAddress>, CloudError> {
         .public_ip
         .as_deref()
         .and_then(|text| address(machine, text));
+    let ipv6 = machine.default_nic().filter(|_| with_ipv6);
+    let ipv6 = ipv6.and_then(|nic| address(machine, nic.ip6_address.as_deref()?));
     let kinds = [
         (AddressType::InternalIp, Some(internal)),
+        (AddressType::InternalIp, ipv6),
         (AddressType::ExternalIp, external),
     ];
     Ok(kinds

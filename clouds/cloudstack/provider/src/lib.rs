@@ -44,7 +44,7 @@ pub use annotations::annotation_table;
 pub use bowline_cloudstack_client::WallClock;
 pub use events::event_table;
 pub use ini::SyntaxError;
-pub use options::{FileError, Options, OptionsError, Setting};
+pub use options::{FileError, NodeOptions, Options, OptionsError, Setting};
 pub use provider::{CloudStack, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;
 pub use start::Introduction;

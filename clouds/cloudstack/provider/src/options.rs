@@ -24,12 +24,23 @@ pub struct Options {
     pub settings: Settings,
     /// Whether the API's certificate is checked.
     pub verifies_certificates: bool,
-    /// The region of all Nodes; none: the zone of each is its region.
-    pub region: Option<String>,
+    /// What Nodes get.
+    pub nodes: NodeOptions,
     /// The zone that the manager is said to be in. Nothing depends on it.
     pub zone: Option<String>,
     /// The server's version, so that it is not asked for.
     pub version: Option<Version>,
+}
+
+/// What Nodes get.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeOptions {
+    /// The region of all Nodes; none: the zone of each is its region.
+    pub region: Option<String>,
+    /// Whether the instance type keeps all characters that a label may have.
+    pub full_instance_types: bool,
+    /// Whether the IPv6 address of the default interface is an internal address too.
+    pub ipv6_addresses: bool,
 }
 
 /// The file cannot be used, or something is missing.
@@ -79,8 +90,12 @@ impl Options {
         let set = |setting| Some(file.text(setting).to_owned()).filter(|text| !text.is_empty());
         Ok(Self {
             settings,
-            verifies_certificates: !file.ssl_no_verify(),
-            region: set(Setting::Region),
+            verifies_certificates: !file.is_on(Setting::SslNoVerify),
+            nodes: NodeOptions {
+                region: set(Setting::Region),
+                full_instance_types: file.is_on(Setting::FullInstanceTypes),
+                ipv6_addresses: file.is_on(Setting::Ipv6Addresses),
+            },
             zone: set(Setting::Zone),
             version: set(Setting::Version)
                 .map(|text| Version::parse(&text))
@@ -123,11 +138,14 @@ impl Options {
             Some(Project::Name(name)) => name,
         };
         let version = self.version.as_ref().map(ToString::to_string);
+        let on = |is_on| if is_on { "true" } else { "" };
         for (setting, value) in [
             (Setting::ApiUrl, self.settings.url.as_str()),
             (Setting::ProjectId, project),
-            (Setting::Region, self.region.as_deref().unwrap_or_default()),
+            (Setting::Region, self.nodes.region.as_deref().unwrap_or_default()),
             (Setting::Version, version.as_deref().unwrap_or_default()),
+            (Setting::FullInstanceTypes, on(self.nodes.full_instance_types)),
+            (Setting::Ipv6Addresses, on(self.nodes.ipv6_addresses)),
         ] {
             if !value.is_empty() {
                 tracing::info!(option = setting.key(), value, "Provider option");

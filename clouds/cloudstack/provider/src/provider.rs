@@ -48,7 +48,7 @@ impl CloudStack {
                 reads: Reads::new(&client, Arc::clone(&machines), version),
                 client,
             })),
-            virtual_machines: Arc::new(VirtualMachines::new(machines, options.region.clone())),
+            virtual_machines: Arc::new(VirtualMachines::new(machines, options.nodes.clone())),
         }
     }
 }

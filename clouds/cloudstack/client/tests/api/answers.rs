@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use bowline_cloud_http::{
-    BoxError, Bytes, CloudHttp, CloudHttpConfig, HeaderMap, Secret, Transport, TransportError,
+    BoxError, Bytes, CloudHttp, CloudHttpConfig, CredentialsFile, HeaderMap, Secret, Transport,
+    TransportError,
 };
 use bowline_cloudstack_client::{Client, Keys, Project, Settings};
 use http_body_util::{BodyExt, Full};
@@ -69,6 +70,14 @@ impl Api {
     }
 
     pub(crate) fn client_in(&self, project: Option<&str>) -> Client {
+        self.client_with(project, None)
+    }
+
+    pub(crate) fn client_following(&self, file: CredentialsFile<Keys>) -> Client {
+        self.client_with(None, Some(file))
+    }
+
+    fn client_with(&self, project: Option<&str>, file: Option<CredentialsFile<Keys>>) -> Client {
         let api = self.clone();
         let transport = Transport::memory(tower::service_fn(move |request| api.clone().answer(request)));
         let keys = Keys {
@@ -85,7 +94,7 @@ impl Api {
             transport,
         );
         let now = "2030-01-02T02:54:05Z".parse().unwrap();
-        Client::new(http, &settings.unwrap(), None, Arc::new(move || now))
+        Client::new(http, &settings.unwrap(), file, Arc::new(move || now))
     }
 
     pub(crate) fn take_seen(&self) -> Vec<Seen> {

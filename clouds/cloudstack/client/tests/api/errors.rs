@@ -1,7 +1,8 @@
 //! What failures become.
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
-use bowline_cloudstack_client::{ApiError, Association, Deleted, ErrorKind, NewPublicIp};
+use bowline_cloud_http::{CredentialsFile, Secret};
+use bowline_cloudstack_client::{ApiError, Association, Deleted, ErrorKind, Keys, NewPublicIp};
 
 use crate::answers::{API_KEY, Answer, Api, SECRET_KEY};
 
@@ -202,4 +203,31 @@ async fn neither_keys_nor_signature_are_shown_whatever_is_echoed() {
             );
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_keys_are_looked_for_in_their_file_before_giving_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keys");
+    std::fs::write(&path, "old").unwrap();
+    let parse = |contents: &[u8]| {
+        Ok(Keys {
+            api_key: Secret::new(String::from_utf8_lossy(contents)),
+            secret_key: Secret::new("s"),
+        })
+    };
+    let file = CredentialsFile::open(&path, parse).unwrap();
+    let taken = Answer::ok(r#"{"response":{"jobid":"j1"}}"#);
+    let api = Api::new([refusal(401, "no"), refusal(401, "no"), taken]);
+    let client = api.client_following(file);
+    let error = client.delete_firewall_rule(&"f".into()).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Unauthorized);
+    assert_eq!(api.take_seen().len(), 1);
+    std::fs::write(&path, "new").unwrap();
+    client.delete_firewall_rule(&"f".into()).await.unwrap();
+    let bodies: Vec<String> = api.take_seen().into_iter().map(|seen| seen.body).collect();
+    assert!(
+        bodies[0].starts_with("apiKey=old&") && bodies[1].starts_with("apiKey=new&"),
+        "{bodies:?}"
+    );
 }

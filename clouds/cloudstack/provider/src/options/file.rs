@@ -26,11 +26,15 @@ pub enum Setting {
     Region,
     /// The server's version, where it cannot be asked for.
     Version,
+    /// Whether the instance type keeps all characters that a label may have.
+    FullInstanceTypes,
+    /// Whether Nodes get an IPv6 address too.
+    Ipv6Addresses,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::ApiUrl,
         Self::ApiKey,
         Self::SecretKey,
@@ -39,6 +43,8 @@ impl Setting {
         Self::Zone,
         Self::Region,
         Self::Version,
+        Self::FullInstanceTypes,
+        Self::Ipv6Addresses,
     ];
 
     /// The name in the file.
@@ -53,6 +59,8 @@ impl Setting {
             Self::Zone => "zone",
             Self::Region => "region",
             Self::Version => "version",
+            Self::FullInstanceTypes => "full-instance-types",
+            Self::Ipv6Addresses => "ipv6-addresses",
         }
     }
 
@@ -100,7 +108,7 @@ pub enum FileError {
 #[derive(Default)]
 pub(super) struct File {
     texts: BTreeMap<Setting, String>,
-    ssl_no_verify: bool,
+    switches: BTreeMap<Setting, bool>,
 }
 
 impl File {
@@ -133,7 +141,9 @@ impl File {
                 continue;
             };
             match (setting, variable.value) {
-                (Setting::SslNoVerify, value) => file.ssl_no_verify = switch(setting, value, line)?,
+                (Setting::SslNoVerify | Setting::FullInstanceTypes | Setting::Ipv6Addresses, value) => {
+                    file.switches.insert(setting, switch(setting, value, line)?);
+                }
                 (_, Some(text)) => drop(file.texts.insert(setting, text)),
                 (_, None) => return Err(FileError::Blank { setting, line }),
             }
@@ -150,8 +160,9 @@ impl File {
         self.texts.get(&setting).map(String::as_str).unwrap_or_default()
     }
 
-    pub(super) fn ssl_no_verify(&self) -> bool {
-        self.ssl_no_verify
+    /// Whether a switch is on.
+    pub(super) fn is_on(&self, setting: Setting) -> bool {
+        self.switches.get(&setting).copied().unwrap_or_default()
     }
 }
 

@@ -42,7 +42,7 @@ fn a_whole_file_is_read_in_any_letter_case_and_with_either_line_end() {
             settings.project,
             Some(Project::Id("5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10".into()))
         );
-        assert_eq!(options.region.as_deref(), Some("eu-central"));
+        assert_eq!(options.nodes.region.as_deref(), Some("eu-central"));
         assert!(!options.verifies_certificates);
     }
 }
@@ -52,7 +52,7 @@ fn only_three_variables_are_required_and_the_missing_one_is_named() {
     let options = read(&with("")).unwrap();
     assert!(options.verifies_certificates);
     assert_eq!(
-        (options.region, options.settings.project, options.version),
+        (options.nodes.region, options.settings.project, options.version),
         (None, None, None)
     );
     let missing = |key: &str| {
@@ -84,9 +84,9 @@ fn only_three_variables_are_required_and_the_missing_one_is_named() {
 #[test]
 fn the_last_of_several_counts_and_sections_are_merged() {
     let options = read(&with("region = a\n[global]\nregion = b\nregion =\n")).unwrap();
-    assert_eq!(options.region, None);
+    assert_eq!(options.nodes.region, None);
     let options = read(&with("region = a\n[global]\nREGION = b\n")).unwrap();
-    assert_eq!(options.region.as_deref(), Some("b"));
+    assert_eq!(options.nodes.region.as_deref(), Some("b"));
 }
 
 #[test]
@@ -122,6 +122,15 @@ fn a_switch_takes_the_words_of_git_and_its_name_alone() {
 }
 
 #[test]
+fn what_nodes_get_may_be_more() {
+    let nodes = read(&with("full-instance-types\nipv6-addresses = on"))
+        .unwrap()
+        .nodes;
+    assert!(nodes.full_instance_types && nodes.ipv6_addresses);
+    assert_eq!(read(&with("")).unwrap().nodes, NodeOptions::default());
+}
+
+#[test]
 fn what_is_unknown_is_refused_with_name_and_line() {
     let table = [
         (
@@ -152,7 +161,8 @@ fn what_is_unknown_is_refused_with_name_and_line() {
             error,
             format!(
                 "could not parse cloud provider config: {expected}; the one section is [Global], with the variables \
-                 api-url, api-key, secret-key, ssl-no-verify, project-id, zone, region, version"
+                 api-url, api-key, secret-key, ssl-no-verify, project-id, zone, region, version, \
+                 full-instance-types, ipv6-addresses"
             )
         );
     }

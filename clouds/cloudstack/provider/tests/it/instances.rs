@@ -144,6 +144,28 @@ async fn the_internal_address_is_that_of_the_default_interface_else_of_the_first
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_switches_add_the_ipv6_address_and_keep_the_offerings_name() {
+    let site = Site::new().with("ipv6-addresses = true\nfull-instance-types = yes\n");
+    let nic = NicSpec {
+        address: Some("10.1.1.47".parse().unwrap()),
+        ipv6: Some("2001:db8::47".parse().unwrap()),
+        ..NicSpec::default()
+    };
+    site.sim
+        .add_vm(VmSpec::new("a").nic(nic).offering("k8s.large_2-x 4c/8g"));
+    let provider = site.start().await.unwrap();
+    let metadata = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await).metadata;
+    assert_eq!(
+        metadata.addresses,
+        [
+            address(AddressType::InternalIp, "10.1.1.47"),
+            address(AddressType::InternalIp, "2001:db8::47")
+        ]
+    );
+    assert_eq!(metadata.instance_type, "k8s.large_2-x-4c-8g");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_machine_without_an_interface_has_no_metadata_and_is_there_all_the_same() {
     let site = Site::new();
     site.sim.add_vm(VmSpec::new("a").without_nics());

@@ -160,7 +160,9 @@ fn the_secret_holds_a_file_that_needs_nothing_but_keys() {
         .replace("# ssl-no-verify", "ssl-no-verify");
     let options = read(&filled).unwrap();
     assert_eq!(options.settings.keys.secret_key.expose(), "p;q");
-    assert!(options.verifies_certificates && options.region.is_some() && options.settings.project.is_some());
+    assert!(
+        options.verifies_certificates && options.nodes.region.is_some() && options.settings.project.is_some()
+    );
 }
 
 #[test]
