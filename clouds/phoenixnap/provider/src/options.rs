@@ -186,10 +186,15 @@ impl Sources<'_> {
             _ => None,
         };
         let variable = self.environment.value(setting.variable());
+        let port = self.file.port().map(|port| port.to_string());
+        let in_file = match setting {
+            Setting::ApiServerPort => port.as_deref(),
+            _ => self.file.text(setting),
+        };
         [
             (flag, Origin::Flag),
             (variable, Origin::Environment),
-            (self.file.text(setting), Origin::File),
+            (in_file, Origin::File),
         ]
         .into_iter()
         .find_map(|(text, origin)| {
@@ -236,7 +241,6 @@ impl Options {
             }
             CloudConfig::Absent => return Err(OptionsError::NoFile),
         };
-        let port_in_file = file.port();
         let sources = Sources {
             given,
             environment,
@@ -266,8 +270,8 @@ impl Options {
         let client_id = required(text(Setting::ClientId, ""), Setting::ClientId)?;
         let client_secret = required(text(Setting::ClientSecret, ""), Setting::ClientSecret)?;
 
-        let (port, origin) = text(Setting::ApiServerPort, "");
-        check_port(&port, origin, port_in_file)?;
+        let (port, origin) = text(Setting::ApiServerPort, "0");
+        check_port(&port, origin)?;
 
         let base = text(Setting::BaseUrl, DEFAULT_BASE_URL).0;
         let token = text(Setting::TokenUrl, DEFAULT_TOKEN_URL).0;
@@ -373,12 +377,7 @@ impl Options {
 }
 
 /// The port has no effect; it is checked so that a wrong one is not taken for a right one.
-fn check_port(text: &str, origin: Origin, in_file: Option<i64>) -> Result<(), OptionsError> {
-    let (text, origin) = match (text, in_file) {
-        ("", None) => return Ok(()),
-        ("", Some(port)) => (port.to_string(), Origin::File),
-        (text, _) => (text.to_owned(), origin),
-    };
+fn check_port(text: &str, origin: Origin) -> Result<(), OptionsError> {
     let reason = match text.parse::<i64>() {
         Ok(port) if (0..=65535).contains(&port) => return Ok(()),
         Ok(_) => "a port is between 0 and 65535",
@@ -386,7 +385,7 @@ fn check_port(text: &str, origin: Origin, in_file: Option<i64>) -> Result<(), Op
     };
     Err(OptionsError::Value {
         origin: Sources::name(Setting::ApiServerPort, origin),
-        value: text,
+        value: text.to_owned(),
         reason: reason.to_owned(),
     })
 }

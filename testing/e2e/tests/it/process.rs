@@ -8,6 +8,7 @@ pub(crate) mod cluster;
 mod life;
 mod logs;
 mod metrics;
+mod phoenixnap;
 mod plan;
 pub(crate) mod program;
 mod routes;

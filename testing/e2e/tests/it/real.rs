@@ -3,6 +3,7 @@
 //! Where the servers are not built, each test says what it left out; in continuous integration that is a failure.
 
 mod failover;
+mod phoenixnap;
 mod plane;
 mod rbac;
 mod routes;

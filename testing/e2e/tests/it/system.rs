@@ -12,6 +12,7 @@ mod leadership;
 mod nodes;
 mod objects;
 mod outage;
+mod phoenixnap;
 mod removal;
 mod takeover;
 mod world;

@@ -147,3 +147,27 @@ fn exchanges_are_shown_only_if_somebody_says_true() {
         assert_eq!(options.shows_exchanges, expected, "{value:?}");
     }
 }
+
+#[test]
+fn every_option_is_reported_with_its_value_and_where_it_came_from() {
+    let file = r#"{"clientID":"a","clientSecret":"hunter2","apiServerPort":6443,"location":"CHI"}"#;
+    let options = read(&[("PNAP_LOCATION", "AUS")], &config(file)).unwrap();
+    let reported = |key: &str| {
+        let (_, value, origin) = options.report.iter().find(|(option, ..)| *option == key).unwrap();
+        format!("{value} {origin}")
+    };
+    assert_eq!(options.report.len(), Setting::ALL.len());
+    assert_eq!(reported("apiServerPort"), "6443 file");
+    assert_eq!(reported("location"), "AUS environment");
+    assert_eq!(reported("clientSecret"), "(set) file");
+    assert_eq!(
+        reported("annotationIPLocation"),
+        "phoenixnap.com/ip-location default"
+    );
+    let without = read(&BOTH, &CloudConfig::Absent).unwrap();
+    assert!(
+        without
+            .report
+            .contains(&("apiServerPort", "0".to_owned(), Origin::Default))
+    );
+}

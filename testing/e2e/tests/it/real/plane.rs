@@ -187,6 +187,11 @@ impl Plane {
 
     /// Starts the program for another cloud, with the same rights.
     pub(crate) fn manager_for(&self, flags: &[&str], variables: &[(&str, &str)]) -> Running {
+        self.manager_called("cloud-controller-manager", flags, variables)
+    }
+
+    /// The same under another name.
+    pub(crate) fn manager_called(&self, name: &str, flags: &[&str], variables: &[(&str, &str)]) -> Running {
         let mut arguments = vec![
             "--v=4".to_owned(),
             "--secure-port=0".to_owned(),
@@ -197,7 +202,7 @@ impl Plane {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        Running::start("cloud-controller-manager", &arguments, &variables)
+        Running::start(name, &arguments, &variables)
     }
 
     fn manager_of(&self, kubeconfig: &Path, more: &[&str]) -> Running {
@@ -324,6 +329,14 @@ impl Plane {
         let patch = Patch::Merge(patch);
         self.services()
             .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn patch_service_status(&self, name: &str, status: Value) {
+        let patch = Patch::Merge(json!({ "status": status }));
+        self.services()
+            .patch_status(name, &PatchParams::default(), &patch)
             .await
             .unwrap();
     }

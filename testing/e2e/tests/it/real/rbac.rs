@@ -95,7 +95,7 @@ fn lost(name: &str) -> Value {
     })
 }
 
-async fn ended(manager: &mut Running) {
+pub(super) async fn ended(manager: &mut Running) {
     manager.signal(Signal::TERM);
     assert_eq!(
         manager.ended().await.0.code(),
@@ -106,7 +106,7 @@ async fn ended(manager: &mut Running) {
 }
 
 /// Who wrote to what: `account verb resource`.
-fn writers(plane: &Plane) -> BTreeSet<String> {
+pub(super) fn writers(plane: &Plane) -> BTreeSet<String> {
     let requests = plane.requests_of_accounts();
     let forbidden: Vec<_> = requests.iter().filter(|it| it.forbidden).collect();
     assert!(forbidden.is_empty(), "{forbidden:#?}");

@@ -1,0 +1,112 @@
+//! phoenixNAP: what ends a start, and how it says so.
+
+use super::program::run_as;
+
+const SECRET: &str = "hunter2-Vq81";
+
+/// Runs the program with a file; its exit status and everything that it printed.
+fn start(file: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cloud-sa.json");
+    std::fs::write(&path, file).unwrap();
+    let config = format!("--cloud-config={}", path.display());
+    let flags = [
+        "--cloud-provider=PhoenixNAP",
+        &config,
+        "--kubeconfig=/nonexistent/kubeconfig",
+    ];
+    let output = run_as("cloud-provider-phoenixnap", &flags, variables);
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).unwrap();
+    assert!(!text.contains(SECRET), "{text}");
+    (output.status.code(), text)
+}
+
+fn file(more: &str) -> String {
+    format!("{{\"clientID\": \"id\", \"clientSecret\": \"{SECRET}\"{more}}}")
+}
+
+// A9, A36 and the table of failures at start.
+#[test]
+fn what_cannot_be_used_ends_the_start_and_is_named_without_the_secret() {
+    for (file, variables, words) in [
+        (file(",,"), &[][..], &["cloud-sa.json", "line 1 column"][..]),
+        (
+            file(",\"location\": \"NLD"),
+            &[],
+            &["cloud-sa.json", "ends too early"],
+        ),
+        (String::new(), &[], &["cloud-sa.json"]),
+        ("[]".to_owned(), &[], &["cloud-sa.json", "not a JSON object"]),
+        (
+            file(",\"loadbalancer\": \"kube-vip://\""),
+            &[],
+            &["network ID is missing"],
+        ),
+        (file(",\"loadbalancer\": \"disabled\""), &[], &["not a URL"]),
+        (file(",\"apiServerPort\": 4294967297"), &[], &["apiServerPort"]),
+        (
+            file(",\"apiServerPort\": 65536"),
+            &[],
+            &["apiServerPort", "65536"],
+        ),
+        (
+            file(""),
+            &[("PNAP_API_SERVER_PORT", "many")],
+            &["PNAP_API_SERVER_PORT", "many"],
+        ),
+        (file(",\"base-url\": \"api.phoenixnap.com\""), &[], &["base-url"]),
+        (
+            file(",\"serviceNodeSelector\": \"a in (\""),
+            &[],
+            &["serviceNodeSelector"],
+        ),
+        ("{}".to_owned(), &[], &["PNAP_CLIENT_ID", "clientID"]),
+        (
+            "{\"clientID\": \"id\"}".to_owned(),
+            &[],
+            &["PNAP_CLIENT_SECRET", "clientSecret"],
+        ),
+    ] {
+        let (code, text) = start(&file, variables);
+        assert!(code.is_some_and(|code| code != 0), "{text}");
+        for word in words {
+            assert!(text.contains(word), "{word} is missing: {text}");
+        }
+    }
+}
+
+// A9, A36, A37: what can be used comes as far as the cluster, which is not there.
+#[test]
+fn what_can_be_used_comes_as_far_as_the_cluster() {
+    for more in [
+        ",\n",
+        ",\"loadbalancer\": \"kube-vip:///6598f7c2d2a94b6e0f1c1234\"",
+        ",\"loadbalancer\": \"metallb://abc\"",
+        ",\"CLIENTid\": \"x\", \"unknown\": [1]",
+    ] {
+        let (code, text) = start(&file(more), &[]);
+        assert!(code.is_some_and(|code| code != 0), "{text}");
+        assert!(text.contains("/nonexistent/kubeconfig"), "{text}");
+    }
+}
+
+#[test]
+fn without_a_file_both_credentials_must_be_in_the_environment() {
+    let flags = [
+        "--cloud-provider=phoenixnap",
+        "--kubeconfig=/nonexistent/kubeconfig",
+    ];
+    let told = |variables: &[(&str, &str)]| {
+        let output = run_as("cloud-provider-phoenixnap", &flags, variables);
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let id = ("PNAP_CLIENT_ID", "id");
+    assert!(told(&[id]).contains("--cloud-config"));
+    let text = told(&[id, ("PNAP_CLIENT_SECRET", SECRET)]);
+    assert!(
+        text.contains("/nonexistent/kubeconfig") && !text.contains(SECRET),
+        "{text}"
+    );
+}
