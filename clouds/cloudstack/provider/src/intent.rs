@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::ServicesView;
-use bowline_plan::Note;
+use bowline_plan::{Note, Refusal};
 use jiff::Timestamp;
 
 use crate::cidrs::Cidrs;
@@ -91,6 +91,8 @@ pub(crate) struct Wanted {
     pub(crate) hostname: Option<String>,
     /// What can be said before anything is read.
     pub(crate) notes: Vec<Note>,
+    /// Why nothing of it is done. Only for a Service that was served before, whose rules still follow the Nodes.
+    pub(crate) refusal: Option<Refusal>,
 }
 
 impl Wanted {

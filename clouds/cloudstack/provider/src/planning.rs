@@ -52,14 +52,35 @@ fn draft<'a>(intent: &'a Intent, observed: &'a Observed) -> Draft<'a> {
         return draft;
     }
     match intent {
-        Intent::Wanted(wanted) => wanted_plan(&mut draft, wanted),
+        Intent::Wanted(wanted) => {
+            wanted_plan(&mut draft, wanted);
+            refuse(&mut draft, wanted);
+        }
         Intent::Absent(absent) => absent::plan(&mut draft, absent),
     }
     draft
 }
 
+/// What is refused makes no change, but the Nodes are followed all the same.
+fn refuse(draft: &mut Draft<'_>, wanted: &Wanted) {
+    if draft.refusal.is_none() {
+        return;
+    }
+    draft.steps.clear();
+    draft.claims.clear();
+    draft.needs.clear();
+    ports::follow_nodes(draft, wanted);
+    if !draft.steps.is_empty() {
+        draft.refusal = None; // later
+    }
+}
+
 fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) {
     draft.notes.extend(wanted.notes.iter().cloned());
+    if let Some(refusal) = &wanted.refusal {
+        draft.refuse(refusal.clone());
+        return;
+    }
     let Some(abilities) = abilities(draft, wanted) else {
         return;
     };
@@ -194,7 +215,7 @@ impl<'a> Draft<'a> {
         let is_begun = !pending.is_empty();
         let answer = if !self.needs.is_empty() {
             wait(Duration::ZERO, "more has to be read".to_owned())
-        } else if !self.steps.is_empty() && self.refusal.is_none() {
+        } else if !self.steps.is_empty() {
             Answer::apply_or(self.steps, || Answer::Settled(LoadBalancerStatus::empty()))
         } else if is_begun {
             let jobs: Vec<String> = pending

@@ -43,8 +43,11 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
             Algorithm::RoundRobin
         }
     };
-    if !problems.is_empty() {
-        return Err(Refusal::new(problems.join("; ")));
+    let refusal = (!problems.is_empty()).then(|| Refusal::new(problems.join("; ")));
+    if let Some(refusal) = &refusal
+        && facts::published_addresses(service).is_empty()
+    {
+        return Err(refusal.clone());
     }
     let hostname = annotations::text(service, &HOSTNAME);
     Ok(Intent::Wanted(Box::new(Wanted {
@@ -56,6 +59,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         nodes: nodes(facts),
         hostname: Some(hostname.to_owned()).filter(|name| !name.is_empty()),
         notes,
+        refusal,
     })))
 }
 

@@ -7,7 +7,7 @@ use super::removal::Removal;
 use super::{Draft, acl, firewall};
 use crate::events::DUPLICATE_REMOVED;
 use crate::intent::{Port, Wanted};
-use crate::members;
+use crate::members::{self, Members};
 use crate::objects::{Abilities, Barrier, Rule, RuleState};
 use crate::observe::Need;
 use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
@@ -105,7 +105,7 @@ fn clear(
                 kept.name, kept.id, home.address.ip
             )));
             // What comes after it is read now, so that the whole plan can be told.
-            members(draft, wanted, home, kept);
+            members(draft, wanted, home.members.as_ref(), kept);
             Impact::None
         }
         // What takes its place has to be possible.
@@ -132,7 +132,7 @@ fn keep(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, rule: 
         && rule.protocol(balancer) == Some(port.protocol)
         && rule.name == port.name
         && !cidrs_differ;
-    let members = members(draft, wanted, home, rule);
+    let members = members(draft, wanted, home.members.as_ref(), rule);
     if !is_same {
         draft.cloud(CloudStep::Rule {
             port: public_port(rule),
@@ -197,14 +197,19 @@ fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abil
 }
 
 /// What is wrong with the members: missing ones come before surplus ones go.
-fn members(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) -> Option<RuleChange> {
+fn members(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    members: Option<&Members>,
+    rule: &Rule,
+) -> Option<RuleChange> {
     let Some(present) = draft.observed.members.get(&rule.id) else {
         if !draft.observed.trusted.contains(&rule.id) {
             draft.need(Need::Members(rule.id.clone()));
         }
         return None;
     };
-    let Some(members) = &home.members else {
+    let Some(members) = members else {
         let is_right =
             members::named(&wanted.nodes).is_some_and(|named| named.is_empty() || named == *present);
         if !is_right {
@@ -222,6 +227,25 @@ fn members(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) -> 
         Some(RuleChange::Unassign { rule, name, machines })
     } else {
         None
+    }
+}
+
+/// Lets the members of the rules that are there follow the Nodes, and nothing else: for a Service that asks for something
+/// that cannot be. It must not keep traffic on Nodes that are gone.
+pub(super) fn follow_nodes(draft: &mut Draft<'_>, wanted: &Wanted) {
+    let machines = draft.observed.machines.as_ref();
+    let found = machines.map(|machines| Members::find(&wanted.nodes, machines.iter()));
+    for rule in &draft.observed.rules {
+        let is_reachable = |found: &Members| found.network(Some(&rule.network)).is_ok();
+        if rule.state == RuleState::Revoke || !found.as_ref().is_none_or(is_reachable) {
+            continue;
+        }
+        if let Some(change) = members(draft, wanted, found.as_ref(), rule) {
+            draft.cloud(CloudStep::Rule {
+                port: public_port(rule),
+                change,
+            });
+        }
     }
 }
 

@@ -191,6 +191,41 @@ async fn members_follow_the_nodes_by_one_call_for_each_rule() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nodes_are_followed_while_what_the_service_asks_for_cannot_be() {
+    type Change = fn(&World);
+    let changes: [(&str, Change); 3] = [
+        ("unsupported load balancer protocol: SCTP", |world| {
+            world.spec(WEB, |spec| spec["ports"][1]["protocol"] = json!("SCTP"));
+        }),
+        ("could not find IP address 198.51.100.99", |world| {
+            world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("198.51.100.99"));
+        }),
+        ("invalid CIDR 10.9.0.0/33", |world| {
+            world.annotate(WEB, "source-cidrs", Some("10.9.0.0/33"))
+        }),
+    ];
+    for (text, change) in changes {
+        let world = settled().await;
+        world.publish(WEB);
+        change(&world);
+        world.remove_node("pool-a-8");
+        let (run, writes) = world.writes_of(world.run(WEB)).await;
+        assert!(run.complaint().starts_with(text), "{}", run.complaint());
+        assert_eq!(
+            writes,
+            ["removeFromLoadBalancerRule", "removeFromLoadBalancerRule"],
+            "{text}"
+        );
+        assert_eq!(world.members("udp-4500"), ["cp-a", "pool-a-7"]);
+        let (run, writes) = world.writes_of(world.run(WEB)).await;
+        assert!(
+            run.complaint().starts_with(text) && writes.is_empty(),
+            "{text}: {writes:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn lost_members_are_brought_back() {
     let mut world = settled().await;
     let rule = world.rule("tcp-443").id;

@@ -242,6 +242,14 @@ impl World {
             .cloned()
     }
 
+    /// The Service's status shows an address, as after its balancer was made.
+    pub(crate) fn publish(&self, key: &str) {
+        self.edit(key, |service| {
+            let status = json!({ "loadBalancer": { "ingress": [{ "ip": "203.0.113.1" }] } });
+            service.status = Some(serde_json::from_value(status).unwrap());
+        });
+    }
+
     /// Marks a Service for deletion.
     pub(crate) fn delete(&self, key: &str) {
         self.edit(key, |service| {
