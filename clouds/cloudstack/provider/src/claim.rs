@@ -12,7 +12,9 @@ use std::fmt;
 use bowline_cloud_provider::{KubeWrite, Service, facts};
 use jiff::Timestamp;
 
-use crate::annotations::{IP_ASSOCIATED, IP_IDS, flag};
+use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, flag, text};
+use crate::cidrs::Cidrs;
+use crate::intent::Sources;
 
 /// What is written on a Service about its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -21,6 +23,8 @@ pub(crate) struct Claim {
     pub(crate) held: Option<Vec<Claimed>>,
     /// Whether the requested address was associated for the Service: the mark that earlier managers know too.
     pub(crate) is_marked: bool,
+    /// For which sources items of an ACL list were made, where not for everybody. They bear no mark either.
+    opened: Vec<String>,
 }
 
 /// One address.
@@ -59,6 +63,12 @@ impl Claim {
         Self {
             held,
             is_marked: flag(service, &IP_ASSOCIATED),
+            opened: text(service, &ACL_SOURCES)
+                .split(';')
+                .map(str::trim)
+                .filter(|list| !list.is_empty())
+                .map(str::to_owned)
+                .collect(),
         }
     }
 
@@ -85,7 +95,26 @@ impl Claim {
 
     /// Whether anything is written.
     pub(crate) fn is_written(&self) -> bool {
-        self.held.is_some() || self.is_marked
+        self.held.is_some() || self.is_marked || !self.opened.is_empty()
+    }
+
+    /// Whether items for these sources were made for the Service.
+    pub(crate) fn has_opened(&self, sources: &Cidrs) -> bool {
+        self.opened.iter().any(|list| cidrs(list).is_same(sources))
+    }
+
+    /// The write that must come before an item is made for these sources.
+    pub(crate) fn opening(&self, sources: &Sources) -> KubeWrite {
+        let mut opened = self.opened.clone();
+        opened.push(sources.texts().join(","));
+        write_opened(&opened)
+    }
+
+    /// The write that forgets all sources but these, if there are others.
+    pub(crate) fn opened_only(&self, sources: &Cidrs) -> Option<KubeWrite> {
+        let mut opened = self.opened.clone();
+        opened.retain(|list| cidrs(list).is_same(sources));
+        (opened != self.opened).then(|| write_opened(&opened))
     }
 
     /// The write that adds to the claim. What the cloud chose takes the place of "whichever".
@@ -129,8 +158,20 @@ impl Claim {
         if self.is_marked {
             annotations.push((IP_ASSOCIATED.key.to_owned(), None));
         }
+        if !self.opened.is_empty() {
+            annotations.push((ACL_SOURCES.key.to_owned(), None));
+        }
         KubeWrite::AnnotateService(annotations)
     }
+}
+
+fn cidrs(list: &str) -> Cidrs {
+    list.split(',').map(str::trim).collect()
+}
+
+fn write_opened(opened: &[String]) -> KubeWrite {
+    let value = Some(opened.join(";")).filter(|value| !value.is_empty());
+    KubeWrite::AnnotateService(vec![(ACL_SOURCES.key.to_owned(), value)])
 }
 
 fn write(held: &[Claimed]) -> KubeWrite {
@@ -170,6 +211,22 @@ mod tests {
         let marked = read(&Claim::mark(), &mut service);
         assert!(marked.is_marked && marked.is_written());
         assert!(!read(&marked.clear(), &mut service).is_written());
+    }
+
+    #[test]
+    fn sources_are_remembered_until_nothing_is_open_for_them() {
+        let mut service = Service::default();
+        let sources = |texts: &[&str]| Sources::new(texts.iter().map(|text| (*text).to_owned()));
+        let (one, two) = (
+            sources(&["192.0.2.0/24", "10.0.0.0/8"]),
+            sources(&["198.51.100.0/24"]),
+        );
+        let first = read(&Claim::of(&service).opening(&one), &mut service);
+        let both = read(&first.opening(&two), &mut service);
+        assert!(both.has_opened(&one.cidrs) && both.has_opened(&two.cidrs));
+        let only = read(&both.opened_only(&two.cidrs).unwrap(), &mut service);
+        assert!(!only.has_opened(&one.cidrs) && only.opened_only(&two.cidrs).is_none());
+        assert!(!read(&only.opened_only(&Cidrs::default()).unwrap(), &mut service).is_written());
     }
 
     #[test]

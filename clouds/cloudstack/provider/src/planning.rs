@@ -7,7 +7,7 @@
 //!
 //! The same decision tells what has to be read first ([`Need`]): nothing unread is taken for empty.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
@@ -67,6 +67,7 @@ fn refuse(draft: &mut Draft<'_>, wanted: &Wanted) {
         return;
     }
     draft.steps.clear();
+    draft.annotations.clear();
     draft.claims.clear();
     draft.needs.clear();
     ports::follow_nodes(draft, wanted);
@@ -98,6 +99,11 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) {
     ports::plan(draft, wanted, &home, abilities);
     if draft.is_idle() {
         home::leave_others(draft, wanted, &home);
+    }
+    if draft.is_idle()
+        && let Some(write) = wanted.identity.claim.opened_only(&wanted.sources.cidrs)
+    {
+        draft.annotate(write);
     }
     if draft.is_idle() {
         home::tidy_claim(draft, wanted, &home);
@@ -131,6 +137,8 @@ struct Draft<'a> {
     observed: &'a Observed,
     needs: BTreeSet<Need>,
     steps: Vec<LoadBalancerStep<CloudStep>>,
+    /// What is written on the Service, in one write.
+    annotations: BTreeMap<String, Option<String>>,
     /// What is to be claimed before the plan can go on; all of it in one write.
     claims: BTreeSet<Claimed>,
     notes: Vec<Note>,
@@ -145,6 +153,7 @@ impl<'a> Draft<'a> {
             observed,
             needs: BTreeSet::new(),
             steps: Vec::new(),
+            annotations: BTreeMap::new(),
             claims: BTreeSet::new(),
             notes: Vec::new(),
             waiting: None,
@@ -160,8 +169,11 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn kube(&mut self, write: KubeWrite) {
-        self.steps.push(LoadBalancerStep::Kube(write));
+    /// Plans that something is written on the Service.
+    fn annotate(&mut self, write: KubeWrite) {
+        if let KubeWrite::AnnotateService(annotations) = write {
+            self.annotations.extend(annotations);
+        }
     }
 
     fn need(&mut self, need: Need) {
@@ -180,6 +192,7 @@ impl<'a> Draft<'a> {
     fn is_idle(&self) -> bool {
         self.needs.is_empty()
             && self.steps.is_empty()
+            && self.annotations.is_empty()
             && self.claims.is_empty()
             && self.waiting.is_none()
             && self.refusal.is_none()
@@ -207,8 +220,13 @@ impl<'a> Draft<'a> {
     fn finish(mut self, identity: &Identity) -> LoadBalancerPlan<CloudStep> {
         if !self.claims.is_empty() {
             let claims = std::mem::take(&mut self.claims);
-            self.steps
-                .insert(0, LoadBalancerStep::Kube(identity.claim.with(claims)));
+            self.annotate(identity.claim.with(claims));
+        }
+        if !self.annotations.is_empty() {
+            let annotations = std::mem::take(&mut self.annotations).into_iter().collect();
+            let write = KubeWrite::AnnotateService(annotations);
+            // Alone: it is done at once, and what comes after it shall not overtake jobs of the same wave.
+            self.steps = vec![LoadBalancerStep::Kube(write)];
         }
         let wait = |after, reason: String| Answer::Wait { after, reason };
         let pending = self.observed.pending.as_slice();
@@ -243,7 +261,7 @@ impl<'a> Draft<'a> {
 /// Whether an address belongs to the Service by what is written on it; where nothing is written, by the rule of earlier
 /// managers if it `counts`: every address is theirs but the requested one.
 fn is_held(identity: &Identity, id: &str, ip: &str, counts: bool) -> bool {
-    let Claim { held, is_marked } = &identity.claim;
+    let Claim { held, is_marked, .. } = &identity.claim;
     let is_requested = identity.requested.as_deref() == Some(ip);
     match held {
         Some(_) => identity.claim.names(id) || (*is_marked && is_requested),

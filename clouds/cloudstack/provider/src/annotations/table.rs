@@ -32,6 +32,8 @@ annotations! {
         "`true`: the address in `spec.loadBalancerIP` was free and was associated for this Service, so it is released with it.";
     IP_IDS = "ip-ids", CommaList, "", Written, None,
         "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is. Absent on Services that an earlier manager made.";
+    ACL_SOURCES = "acl-sources", Text, "", Written, None,
+        "In a tier of a VPC, while `spec.loadBalancerSourceRanges` restricts who may connect: the source networks for which items of the ACL list were made. Lists are separated by semicolons. Only such items, and those for everybody, are removed again.";
 }
 
 /// The prefix of the keys above.

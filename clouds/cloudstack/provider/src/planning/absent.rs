@@ -42,7 +42,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) {
     }
     if draft.is_idle() {
         if absent.service_stays && identity.claim.is_written() {
-            draft.kube(identity.claim.clear());
+            draft.annotate(identity.claim.clear());
         } else {
             draft.settled = Some(LoadBalancerStatus::empty());
         }

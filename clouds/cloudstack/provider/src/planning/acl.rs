@@ -1,6 +1,7 @@
 //! The ACL list of a tier of a VPC. It may serve several tiers, balancers and people.
 
 use super::Draft;
+use crate::claim::Claim;
 use crate::intent::Sources;
 use crate::objects::{AclItem, AclRef, Opening};
 use crate::observe::Need;
@@ -8,30 +9,52 @@ use crate::step::CloudStep;
 
 /// Plans that a port is let in from exactly these sources. An item that says so is taken as it is, whoever made it.
 ///
-/// With restricted sources, items that let others in at the same port go: they would make the restriction void.
-pub(super) fn open(draft: &mut Draft<'_>, list: &AclRef, network: &str, opening: Opening, sources: &Sources) {
+/// Items for other sources that were made for the Service go, and those for everybody if not everybody may connect: earlier
+/// managers made them, and they would make the restriction void.
+pub(super) fn open(
+    draft: &mut Draft<'_>,
+    list: &AclRef,
+    network: &str,
+    opening: Opening,
+    sources: &Sources,
+    claim: &Claim,
+) {
     let Some(items) = items(draft, list, opening) else {
         return;
     };
     let wanted = &sources.cidrs;
     let (right, others): (Vec<&AclItem>, Vec<&AclItem>) =
         items.into_iter().partition(|item| item.sources.is_same(wanted));
-    let is_narrowed = !wanted.is_everything() && !others.is_empty();
-    if is_narrowed && is_needed_by_others(draft, network, opening).is_none() {
+    let obsolete: Vec<&AclItem> = others.into_iter().filter(|item| is_own(item, claim)).collect();
+    let is_needed = if obsolete.is_empty() {
+        Some(true)
+    } else {
+        is_needed_by_others(draft, network, opening)
+    };
+    let Some(is_needed) = is_needed else {
         return;
-    }
+    };
     if right.is_empty() {
+        if !wanted.is_everything() && !claim.has_opened(wanted) {
+            draft.annotate(claim.opening(sources));
+            return;
+        }
         draft.cloud(CloudStep::OpenAcl {
             list: list.clone(),
             network: network.to_owned(),
             opening,
             sources: sources.texts().to_vec(),
         });
-    } else if is_narrowed && is_needed_by_others(draft, network, opening) == Some(false) {
-        for item in others {
+    } else if !is_needed {
+        for item in obsolete {
             draft.cloud(close(list, item, true));
         }
     }
+}
+
+/// Whether an item was made for the Service, as far as that can be told.
+fn is_own(item: &AclItem, claim: &Claim) -> bool {
+    item.sources.is_everything() || claim.has_opened(&item.sources)
 }
 
 /// Plans that the port of a removed rule is not let in any more. Whether that is so.
@@ -43,14 +66,14 @@ pub(super) fn shut(
     network: &str,
     opening: Opening,
     sources: &Sources,
+    claim: &Claim,
 ) -> bool {
     let Some(items) = items(draft, list, opening) else {
         return false;
     };
-    let is_restricted = !sources.cidrs.is_everything();
     let own: Vec<&AclItem> = items
         .into_iter()
-        .filter(|item| is_restricted || item.sources.is_everything())
+        .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, claim))
         .collect();
     if own.is_empty() {
         return true;

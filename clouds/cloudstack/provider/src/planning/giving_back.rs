@@ -52,6 +52,6 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
         Claimed::AnySince(_) => observed.made.is_refused,
     };
     if claim.held.iter().flatten().any(is_nobodys) {
-        draft.kube(claim.keeping(|claimed| !is_nobodys(claimed)));
+        draft.annotate(claim.keeping(|claimed| !is_nobodys(claimed)));
     }
 }

@@ -77,9 +77,8 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
     if at.is_none() && observed.machines.is_none() && !wanted.nodes.is_empty() {
         draft.need(Need::Machines);
     }
-    let is_narrowed = !wanted.sources.cidrs.is_everything();
     if at.is_none()
-        && is_narrowed
+        && !observed.rules.is_empty()
         && matches!(barrier, Barrier::Acl(_))
         && !observed.neighbours.contains_key(&network.id)
     {
@@ -283,7 +282,7 @@ fn allocated_address(
     if let Some(reason) = unusable {
         if claim.names(id) {
             // Somebody else has taken it since.
-            draft.kube(claim.keeping(|kept| *kept != claimed(id)));
+            draft.annotate(claim.keeping(|kept| *kept != claimed(id)));
             return None;
         }
         draft.refuse(Refusal::new(format!(
@@ -301,7 +300,7 @@ fn allocated_address(
             // Nothing of it is ours, and nobody shall take it for ours later.
             let mut held = inherited(draft, claim);
             held.extend(claim.held.iter().flatten().cloned());
-            draft.kube(Claim::of_others(held));
+            draft.annotate(Claim::of_others(held));
             return None;
         }
         return Some(address.address.clone());
@@ -311,7 +310,7 @@ fn allocated_address(
         return None;
     }
     if !claim.is_marked {
-        draft.kube(Claim::mark());
+        draft.annotate(Claim::mark());
         return None;
     }
     Some(address.address.clone())
@@ -397,10 +396,10 @@ fn automatic_address(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) 
         }
         Some(address) => {
             // In one write with taking back what turned out not to be ours.
-            draft.kube(Claim::default().with([claimed(&address.id)]));
+            draft.annotate(Claim::default().with([claimed(&address.id)]));
         }
         // Free ones cannot be listed, or there are none.
-        None => draft.kube(Claim::default().with([Claimed::AnySince(identity.now)])),
+        None => draft.annotate(Claim::default().with([Claimed::AnySince(identity.now)])),
     }
     None
 }
@@ -489,6 +488,6 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         }
     }
     if is_dropped {
-        draft.kube(claim.keeping(|kept| *kept == claimed(&home.address.id)));
+        draft.annotate(claim.keeping(|kept| *kept == claimed(&home.address.id)));
     }
 }

@@ -30,7 +30,14 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
         }
         match home.network.barrier() {
             Barrier::Firewall => firewall::open(draft, &home.address, port.opening(), &wanted.sources),
-            Barrier::Acl(list) => acl::open(draft, list, &home.network.id, port.opening(), &wanted.sources),
+            Barrier::Acl(list) => acl::open(
+                draft,
+                list,
+                &home.network.id,
+                port.opening(),
+                &wanted.sources,
+                &wanted.identity.claim,
+            ),
             Barrier::DefaultAcl(_) | Barrier::None => {}
         }
     }

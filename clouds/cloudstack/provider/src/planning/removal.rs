@@ -131,7 +131,11 @@ impl Removal<'_> {
         }
         match self.barrier_network(draft, rule) {
             None => false,
-            Some(Some(Barrier::Acl(list))) => acl::shut(draft, list, &rule.network, opening, self.sources),
+            Some(Some(Barrier::Acl(list))) => {
+                let claim = &self.identity.claim;
+                acl::shut(draft, list, &rule.network, opening, self.sources, claim)
+            }
+
             Some(_) => true,
         }
     }

@@ -677,7 +677,16 @@ fn source_ranges_narrow_the_acl_list_and_open_it_again() {
         .iter()
         .map(|label| label.split('(').next().unwrap())
         .collect();
-    assert_eq!(kinds, ["open-acl", "open-acl", "close-acl", "close-acl"]);
+    assert_eq!(
+        kinds,
+        [
+            "annotate-service",
+            "open-acl",
+            "open-acl",
+            "close-acl",
+            "close-acl"
+        ]
+    );
     assert!(
         world.observed.acls["acl"]
             .iter()

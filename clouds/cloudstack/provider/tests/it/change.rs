@@ -1,6 +1,6 @@
 //! Changing a balancer.
 
-use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, RuleSpec};
+use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, FirewallSpec, RuleSpec};
 use serde_json::{Value, json};
 
 use crate::world::{MACHINES, NAME, WEB, World};
@@ -82,18 +82,43 @@ async fn source_ranges_narrow_an_acl_list_and_open_it_again() {
     let world = World::vpc("tier-acl").await;
     world.add_web();
     world.run(WEB).await.settled();
+    // A person's own item for the same port is none of ours, whatever becomes of the Service.
+    let list = world.sim.acl_list("tier-acl").unwrap();
+    world
+        .sim
+        .add_acl_item(AclItemSpec::new(&list, "tcp", 443).cidrs(["10.0.0.0/8"]));
+    let theirs = "tier-acl tcp 443 10.0.0.0/8".to_owned();
+    for ranges in [
+        json!(["192.0.2.0/24"]),
+        json!(["198.51.100.0/24", "192.0.2.0/24"]),
+        Value::Null,
+    ] {
+        world.spec(WEB, |spec| spec["loadBalancerSourceRanges"] = ranges.clone());
+        world.run(WEB).await.settled();
+        let mut cidrs: Vec<&str> = ranges.as_array().map_or(vec!["0.0.0.0/0"], |ranges| {
+            ranges.iter().map(|range| range.as_str().unwrap()).collect()
+        });
+        cidrs.sort_unstable();
+        let cidrs = cidrs.join(",");
+        let mut expected = [
+            theirs.clone(),
+            format!("tier-acl tcp 443 {cidrs}"),
+            format!("tier-acl udp 4500 {cidrs}"),
+        ];
+        expected.sort();
+        assert_eq!(world.acl_items(), expected);
+        assert_eq!(world.annotation(WEB, "acl-sources").is_some(), !ranges.is_null());
+        assert!(world.run(WEB).await.settled().waves.is_empty());
+    }
     world.spec(WEB, |spec| {
         spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
     });
-    world.run(WEB).await.settled();
-    assert_eq!(
-        world.acl_items(),
-        ["tier-acl tcp 443 192.0.2.0/24", "tier-acl udp 4500 192.0.2.0/24"]
-    );
-    assert!(world.run(WEB).await.settled().waves.is_empty());
+    world.run_steps(WEB, 4).await;
+    world.spec(WEB, |spec| spec["loadBalancerSourceRanges"] = Value::Null);
     world.delete(WEB);
     world.run(WEB).await.settled();
-    world.check_nothing_left("deleted");
+    assert_eq!(world.acl_items(), [theirs]);
+    assert!(world.rules().is_empty() && world.sim.addresses().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
