@@ -8,5 +8,7 @@ mod errors;
 mod jobs;
 #[path = "api/lists.rs"]
 mod lists;
+#[path = "api/live.rs"]
+mod live;
 #[path = "api/requests.rs"]
 mod requests;

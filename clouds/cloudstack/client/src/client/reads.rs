@@ -167,6 +167,8 @@ impl Client {
     async fn one<T: Listed>(&self, command: &'static str, id: &str) -> Result<Option<T>, ApiError> {
         let mut parameters = Parameters::default();
         parameters.set("id", id);
+        // Without it an administrator's keys see no more than their own account's, and nothing is no proof of anything.
+        parameters.set("listall", "true");
         match self.list(command, parameters).await {
             // Whatever else a server sends, only this one was asked for.
             Ok(found) => Ok(found

@@ -83,8 +83,8 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
         [
             format!("GET listVirtualMachines details=min,nics listall=true {project}"),
             format!("GET listVirtualMachines ids=v1,v2 name=pool-a-7 networkid=n {project}"),
-            format!("GET listVirtualMachines id=v {project}"),
-            format!("GET listNetworks id=n {project}"),
+            format!("GET listVirtualMachines id=v listall=true {project}"),
+            format!("GET listNetworks id=n listall=true {project}"),
             format!(
                 "GET listPublicIpAddresses allocatedonly=false ipaddress=203.0.113.77 listall=true {project}"
             ),
@@ -92,11 +92,11 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
                 "GET listPublicIpAddresses allocatedonly=false listall=true {project} state=Free \
                  tags[0].key=k8s-service-uid tags[0].value=7c9e"
             ),
-            format!("GET listPublicIpAddresses id=i {project}"),
+            format!("GET listPublicIpAddresses id=i listall=true {project}"),
             format!("GET listLoadBalancerRules keyword=a1 listall=true {project} publicipid=i"),
             "GET listLoadBalancerRuleInstances id=r".to_owned(),
             format!("GET listFirewallRules ipaddressid=i listall=true {project}"),
-            format!("GET listNetworkACLLists id=l {project}"),
+            format!("GET listNetworkACLLists id=l listall=true {project}"),
             format!("GET listNetworkACLs aclid=l listall=true networkid=n {project}"),
         ]
     );
@@ -261,8 +261,8 @@ async fn a_project_given_by_name_is_looked_up_once() {
         api.take_commands(),
         [
             "GET listProjects name=prod",
-            "GET listNetworks id=n projectid=p2",
-            "GET listNetworks id=m projectid=p2",
+            "GET listNetworks id=n listall=true projectid=p2",
+            "GET listNetworks id=m listall=true projectid=p2",
         ]
     );
 }
