@@ -41,8 +41,10 @@ pub struct Behaviour {
     pub protocols_conflict: bool,
     /// Requests of an account in a time.
     pub rate_limit: Option<RateLimit>,
-    /// Whether new jobs are refused with 503, as by a server that is shutting down.
+    /// Whether every command is refused with 503.
     pub maintenance: bool,
+    /// Whether new jobs are refused with 503, as by a server that is shutting down.
+    pub refuses_jobs: bool,
     /// Limits.
     pub quota: Quota,
 }
@@ -65,6 +67,7 @@ impl Default for Behaviour {
             protocols_conflict: true,
             rate_limit: None,
             maintenance: false,
+            refuses_jobs: false,
             quota: Quota::default(),
         }
     }

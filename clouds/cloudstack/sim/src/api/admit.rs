@@ -24,6 +24,9 @@ pub(super) fn admit(
     if command.is_empty() {
         return Err(ApiError::new(432, "Invalid request, no command sent"));
     }
+    if state.behaviour.maintenance {
+        return Err(ApiError::new(503, "The management server is under maintenance"));
+    }
     let caller = authenticate(state, params)?;
     count(state, &caller)?;
     let behaviour = &state.behaviour;
@@ -51,7 +54,7 @@ pub(super) fn admit(
             format!("The API {command} accepts POST requests only"),
         ));
     }
-    if behaviour.maintenance && operation.is_write() {
+    if behaviour.refuses_jobs && operation.is_write() {
         return Err(ApiError::new(
             503,
             "Maintenance or shutdown has been initiated on this management server. Can not accept new jobs",

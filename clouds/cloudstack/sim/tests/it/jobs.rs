@@ -173,7 +173,7 @@ async fn server_that_shuts_down_takes_no_jobs_and_answers_reads() {
     let (sim, _) = cloud();
     let caller = Caller::new(&sim);
     let network = sim.network();
-    sim.set_behaviour(|it| it.maintenance = true);
+    sim.set_behaviour(|it| it.refuses_jobs = true);
     assert_eq!(
         caller
             .refusal("associateIpAddress", &[("networkid", &network)])
@@ -182,4 +182,6 @@ async fn server_that_shuts_down_takes_no_jobs_and_answers_reads() {
         503
     );
     caller.get("listNetworks", &[]).await;
+    sim.set_behaviour(|it| it.maintenance = true);
+    assert_eq!(caller.refusal("listNetworks", &[]).await.0, 503);
 }
