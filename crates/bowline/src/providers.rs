@@ -49,6 +49,9 @@ pub enum Calls {
 type Cause = Box<dyn Error + Send + Sync>;
 type Built = Result<Arc<dyn CloudProvider>, Cause>;
 
+/// The same, when the cloud has answered.
+type Asked<'a> = Pin<Box<dyn Future<Output = Built> + Send + 'a>>;
+
 /// How a provider is built.
 #[derive(Clone, Copy)]
 enum Constructor {
@@ -63,7 +66,7 @@ enum Constructor {
         not(feature = "cloudstack"),
         expect(dead_code, reason = "no other cloud asks")
     )]
-    Asking(for<'a> fn(&'a Site, &'a CloudConfig) -> Pin<Box<dyn Future<Output = Built> + Send + 'a>>),
+    Asking(for<'a> fn(&'a Site, &'a CloudConfig) -> Asked<'a>),
 }
 
 /// Why there is no provider. The texts are what the framework's own managers end with.
@@ -266,10 +269,7 @@ fn cloudscale(site: &Site, config: &CloudConfig) -> Built {
 }
 
 #[cfg(feature = "cloudstack")]
-fn cloudstack<'a>(
-    site: &'a Site,
-    config: &'a CloudConfig,
-) -> Pin<Box<dyn Future<Output = Built> + Send + 'a>> {
+fn cloudstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
     use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
     use bowline_cloudstack::{CloudStack, Introduction, Options, PROVIDER_NAME};
 
