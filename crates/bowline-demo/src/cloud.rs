@@ -14,13 +14,21 @@ use crate::service::Port;
 
 #[cfg(feature = "cloudscale")]
 mod cloudscale;
+#[cfg(feature = "cloudstack")]
+mod cloudstack;
+mod hints;
 #[cfg(feature = "phoenixnap")]
 mod phoenixnap;
+mod served;
 
-/// Values of `--cloud-provider` that this build can play; the first one is the default.
+pub(crate) use served::Served;
+
+/// Clouds that this build can play; the first one is the default.
 pub const NAMES: &[&str] = &[
     #[cfg(feature = "cloudscale")]
     "cloudscale",
+    #[cfg(feature = "cloudstack")]
+    "cloudstack",
     #[cfg(feature = "phoenixnap")]
     "phoenixnap",
 ];
@@ -123,10 +131,16 @@ pub(crate) trait Cloud: Send + Sync {
     fn config(&self) -> Option<String> {
         None
     }
+    /// Its API.
+    fn served(&self) -> &Served;
     /// The base URL of the API.
-    fn url(&self) -> String;
+    fn url(&self) -> String {
+        self.served().url()
+    }
     /// The record of every API call.
-    fn journal(&self) -> &Journal;
+    fn journal(&self) -> &Journal {
+        self.served().journal()
+    }
     /// A change in people's words, such as `create pool (tcp/8080)`.
     fn describe(&self, change: &Entry) -> String;
 
@@ -168,8 +182,21 @@ pub(crate) trait Cloud: Send + Sync {
     fn balancers(&self) -> usize;
     /// The machines' addresses that traffic is sent to, without repetition.
     fn targets(&self) -> Vec<IpAddr>;
+    /// Every place where a Service's address should listen, and where that is on this machine, once it does.
+    fn places(&self) -> Vec<(Transport, SocketAddr, Option<SocketAddr>)>;
     /// Every place where a Service's address listens.
-    fn listeners(&self) -> Vec<Listener>;
+    fn listeners(&self) -> Vec<Listener> {
+        let places = self.places().into_iter();
+        places
+            .filter_map(|(transport, wanted, actual)| {
+                Some(Listener {
+                    transport,
+                    wanted,
+                    actual: actual?,
+                })
+            })
+            .collect()
+    }
     /// Where such a place really is; none while nothing listens.
     fn listener(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
         let wanted = SocketAddr::new(address, port);
@@ -184,8 +211,14 @@ pub(crate) trait Cloud: Send + Sync {
     /// What is broken inside of the simulated cloud, such as things left over; empty if all is well.
     fn complaints(&self) -> Vec<String>;
 
-    /// What a reader could do to this machine and to the API.
-    fn hints(&self, machine: &str) -> Vec<Hint>;
+    /// What a reader could do to this machine, or look at.
+    fn own_hints(&self, machine: &str) -> Vec<Hint>;
+    /// The same, and what a reader could do to the API.
+    fn hints(&self, machine: &str) -> Vec<Hint> {
+        let mut hints = self.own_hints(machine);
+        hints.extend(hints::of_api(&self.url()));
+        hints
+    }
 }
 
 /// Starts the cloud of this name, with its machines. The same seed gives the same ids.
@@ -193,6 +226,8 @@ pub(crate) async fn start(name: &str, seed: u64) -> anyhow::Result<Arc<dyn Cloud
     match name {
         #[cfg(feature = "cloudscale")]
         "cloudscale" => Ok(Arc::new(cloudscale::Cloudscale::start(seed).await?)),
+        #[cfg(feature = "cloudstack")]
+        "cloudstack" => Ok(Arc::new(cloudstack::CloudStack::start(seed).await?)),
         #[cfg(feature = "phoenixnap")]
         "phoenixnap" => Ok(Arc::new(phoenixnap::PhoenixNap::start(seed).await?)),
         other => bail!("this demo was built without the cloud `{other}` (see the features of its crate)"),

@@ -197,13 +197,16 @@ fn surroundings(environment: &Environment, seed: u64) -> Surroundings {
     }
 }
 
-/// The words of the container's command in a manifest of several documents.
+/// The words of the container's command and arguments in a manifest of several documents.
 fn command(manifest: &str) -> anyhow::Result<Vec<String>> {
     for document in serde_yaml_ng::Deserializer::from_str(manifest) {
         let object = Value::deserialize(document).context("the manifest is not YAML")?;
-        if let Some(words) = object["spec"]["template"]["spec"]["containers"][0]["command"].as_array() {
+        let container = &object["spec"]["template"]["spec"]["containers"][0];
+        if let Some(words) = container["command"].as_array() {
+            let arguments = container["args"].as_array().into_iter().flatten();
             return Ok(words
                 .iter()
+                .chain(arguments)
                 .filter_map(Value::as_str)
                 .map(str::to_owned)
                 .collect());

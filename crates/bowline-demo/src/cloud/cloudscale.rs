@@ -2,64 +2,46 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Duration;
 
-use anyhow::Context as _;
+use bowline_cloud_kit::Entry;
 use bowline_cloud_kit::dataplane::Transport;
-use bowline_cloud_kit::{Clock, Entry, Journal, Server as HttpServer};
 use bowline_cloudscale_sim::model::{Interface, ListenerProtocol, Server};
 use bowline_cloudscale_sim::{Access, Behaviour, CloudscaleSim, ServerSpec, ServerStatus, region_of};
 use http::Method;
 use serde_json::Value;
-use tokio::net::TcpListener;
 
-use super::{Cloud, ExpectedNode, Hint, Listener, MACHINES, Machine, Power};
+use super::hints::{self, Commands};
+use super::served::WORK_TIME;
+use super::{Cloud, ExpectedNode, Hint, MACHINES, Machine, Power, Served};
 use crate::loopback::Block;
 
 /// The token that the simulator accepts. Not a secret: it opens nothing else.
 const TOKEN: &str = "demo";
 
-/// How long each API call takes; the real API needs some tens of milliseconds.
-const LATENCY: Duration = Duration::from_millis(20);
-
-/// How long a new balancer is `changing`. The real one takes minutes, which nobody wants to watch.
-const BALANCER_TIME: Duration = Duration::from_millis(700);
-
 pub(super) struct Cloudscale {
     sim: CloudscaleSim,
-    server: HttpServer,
-    _addresses: Block,
+    served: Served,
 }
 
 impl Cloudscale {
     pub(super) async fn start(seed: u64) -> anyhow::Result<Self> {
         let addresses = Block::take()?;
         let behaviour = Behaviour {
-            lb_create_time: BALANCER_TIME,
+            lb_create_time: WORK_TIME,
             ..Behaviour::default()
         };
         let sim = CloudscaleSim::builder()
-            .seed(seed)
-            .clock(Clock::system())
-            .latency(LATENCY)
+            .settings(Served::settings(seed))
             .token(TOKEN, Access::ReadWrite)
             .behaviour(behaviour)
-            .data_plane()
             .private_range(addresses.nodes().parse()?)
             .vip_range(addresses.balancers().parse()?)
             .build();
         for name in MACHINES {
             sim.add_server(ServerSpec::new(name));
         }
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .context("no port for the simulated cloud")?;
-        let server = sim.serve(listener).context("cannot serve the simulated cloud")?;
-        Ok(Self {
-            sim,
-            server,
-            _addresses: addresses,
-        })
+        let served = Served::start(sim.service(), addresses).await?;
+        Ok(Self { sim, served })
     }
 
     fn named(&self, name: &str) -> Option<Server> {
@@ -97,12 +79,8 @@ impl Cloud for Cloudscale {
         ]
     }
 
-    fn url(&self) -> String {
-        self.server.url()
-    }
-
-    fn journal(&self) -> &Journal {
-        self.sim.journal()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
     fn describe(&self, change: &Entry) -> String {
@@ -176,7 +154,7 @@ impl Cloud for Cloudscale {
         members.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn listeners(&self) -> Vec<Listener> {
+    fn places(&self) -> Vec<(Transport, SocketAddr, Option<SocketAddr>)> {
         let parts = self.sim.listeners();
         let balancers = self.sim.load_balancers();
         let places = parts.iter().flat_map(|part| {
@@ -194,12 +172,9 @@ impl Cloud for Cloudscale {
                 .map(move |vip| (transport, vip.address, part.protocol_port))
         });
         places
-            .filter_map(|(transport, address, port)| {
-                Some(Listener {
-                    transport,
-                    wanted: SocketAddr::new(address, port),
-                    actual: self.sim.bound_to(transport, address, port)?,
-                })
+            .map(|(transport, address, port)| {
+                let actual = self.sim.bound_to(transport, address, port);
+                (transport, SocketAddr::new(address, port), actual)
             })
             .collect()
     }
@@ -212,41 +187,20 @@ impl Cloud for Cloudscale {
         self.sim.check_invariants()
     }
 
-    fn hints(&self, machine: &str) -> Vec<Hint> {
-        let url = self.url();
-        let mut hints = Vec::new();
-        if let Some(server) = self.named(machine) {
-            for (word, what) in [
-                (
-                    "stop",
-                    format!("Stop a server: {machine} is tainted, not deleted"),
-                ),
-                ("start", "Start it again".to_owned()),
-            ] {
-                let path = format!("{url}/v1/servers/{}/{word}", server.uuid);
-                hints.push(Hint {
-                    what,
-                    command: format!("curl -X POST -H 'Authorization: Bearer {TOKEN}' {path}"),
-                });
-            }
-            hints.push(Hint {
-                what: "Delete it: the Node goes after two proofs".to_owned(),
-                command: format!(
-                    "curl -X DELETE -H 'Authorization: Bearer {TOKEN}' {url}/v1/servers/{}",
-                    server.uuid
-                ),
-            });
-        }
-        for (is_out, what) in [
-            (true, "Break the cloud's API, then change the Service"),
-            (false, "Mend it"),
-        ] {
-            hints.push(Hint {
-                what: what.to_owned(),
-                command: format!("curl -X PUT -d '{{\"maintenance\": {is_out}}}' {url}/_sim/behaviour"),
-            });
-        }
-        hints
+    fn own_hints(&self, machine: &str) -> Vec<Hint> {
+        let Some(server) = self.named(machine) else {
+            return Vec::new();
+        };
+        let path = format!("{}/v1/servers/{}", self.url(), server.uuid);
+        let call = |method: &str, word: &str| {
+            format!("curl -X {method} -H 'Authorization: Bearer {TOKEN}' {path}{word}")
+        };
+        let commands = Commands {
+            stop: call("POST", "/stop"),
+            start: call("POST", "/start"),
+            delete: call("DELETE", ""),
+        };
+        hints::of_machine(machine, "", commands).into()
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Duration;
 
-use anyhow::Context as _;
+use bowline_cloud_kit::Entry;
 use bowline_cloud_kit::dataplane::Transport;
-use bowline_cloud_kit::{Clock, Entry, Journal, Server as HttpServer};
 use bowline_phoenixnap_sim::model::Server;
 use bowline_phoenixnap_sim::{
     self as sim, AnnouncedPort, Behaviour, NetworkSpec, Operation, PhoenixnapSim, Scope, ServerSpec,
@@ -14,9 +12,10 @@ use bowline_phoenixnap_sim::{
 };
 use http::Method;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
-use super::{Announcement, Announcer, Cloud, ExpectedNode, Hint, Listener, MACHINES, Machine, Power, Words};
+use super::hints::{self, Commands};
+use super::served::WORK_TIME;
+use super::{Announcement, Announcer, Cloud, ExpectedNode, Hint, MACHINES, Machine, Power, Served, Words};
 use crate::loopback::Block;
 
 /// The credentials that the simulator accepts. Not a secret: they open nothing else.
@@ -25,35 +24,25 @@ const CLIENT: &str = "demo";
 /// Where the servers and the network are, and where blocks are bought.
 const LOCATION: &str = "NLD";
 
-/// How long each API call takes; the real APIs need some hundreds of milliseconds.
-const LATENCY: Duration = Duration::from_millis(20);
-
-/// How long a block is `assigning` or `unassigning`. The real ones take a minute or so, which nobody wants to watch.
-const ATTACH_TIME: Duration = Duration::from_millis(700);
-
 pub(super) struct PhoenixNap {
     sim: PhoenixnapSim,
-    server: HttpServer,
+    served: Served,
     /// The ID of the public network.
     network: String,
-    _addresses: Block,
 }
 
 impl PhoenixNap {
     pub(super) async fn start(seed: u64) -> anyhow::Result<Self> {
         let addresses = Block::take()?;
         let behaviour = Behaviour {
-            attach_time: ATTACH_TIME,
-            detach_time: ATTACH_TIME,
+            attach_time: WORK_TIME,
+            detach_time: WORK_TIME,
             ..Behaviour::default()
         };
         let sim = PhoenixnapSim::builder()
-            .seed(seed)
-            .clock(Clock::system())
-            .latency(LATENCY)
+            .settings(Served::settings(seed))
             .credentials(CLIENT, CLIENT, Scope::ALL)
             .behaviour(behaviour)
-            .data_plane()
             .private_range(addresses.nodes().parse()?)
             .pool(LOCATION, [addresses.balancers().parse()?])
             .build();
@@ -61,16 +50,8 @@ impl PhoenixNap {
         for name in MACHINES {
             sim.add_server(ServerSpec::new(name).location(LOCATION).network(&network));
         }
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-            .await
-            .context("no port for the simulated cloud")?;
-        let server = sim.serve(listener).context("cannot serve the simulated cloud")?;
-        Ok(Self {
-            sim,
-            server,
-            network,
-            _addresses: addresses,
-        })
+        let served = Served::start(sim.service(), addresses).await?;
+        Ok(Self { sim, served, network })
     }
 
     fn named(&self, name: &str) -> Option<Server> {
@@ -127,12 +108,8 @@ impl Cloud for PhoenixNap {
         Some(config.to_string())
     }
 
-    fn url(&self) -> String {
-        self.server.url()
-    }
-
-    fn journal(&self) -> &Journal {
-        self.sim.journal()
+    fn served(&self) -> &Served {
+        &self.served
     }
 
     fn describe(&self, change: &Entry) -> String {
@@ -232,19 +209,16 @@ impl Cloud for PhoenixNap {
         addresses.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn listeners(&self) -> Vec<Listener> {
+    fn places(&self) -> Vec<(Transport, SocketAddr, Option<SocketAddr>)> {
         let announcements = self.sim.announcements();
         let places = announcements.iter().flat_map(|it| {
             let ports = it.ports.iter();
             ports.map(move |port| (port.transport, it.address, port.port))
         });
         places
-            .filter_map(|(transport, address, port)| {
-                Some(Listener {
-                    transport,
-                    wanted: SocketAddr::new(address, port),
-                    actual: self.sim.bound_to(transport, address, port)?,
-                })
+            .map(|(transport, address, port)| {
+                let actual = self.sim.bound_to(transport, address, port);
+                (transport, SocketAddr::new(address, port), actual)
             })
             .collect()
     }
@@ -257,7 +231,7 @@ impl Cloud for PhoenixNap {
         self.sim.check_invariants()
     }
 
-    fn hints(&self, machine: &str) -> Vec<Hint> {
+    fn own_hints(&self, machine: &str) -> Vec<Hint> {
         let url = self.url();
         let mut hints = vec![Hint {
             what: "See what is paid for: IP blocks and their tags".to_owned(),
@@ -265,31 +239,8 @@ impl Cloud for PhoenixNap {
         }];
         if let Some(server) = self.named(machine) {
             let path = format!("{url}/_sim/servers/{}", server.id);
-            for (status, what) in [
-                (
-                    "powered-off",
-                    format!("Power a server off: {machine} is tainted, not deleted, and the address moves"),
-                ),
-                ("powered-on", "Power it on again".to_owned()),
-            ] {
-                hints.push(Hint {
-                    what,
-                    command: format!("curl -X PUT -d '{{\"status\": \"{status}\"}}' {path}"),
-                });
-            }
-            hints.push(Hint {
-                what: "Delete it: the Node goes after two proofs".to_owned(),
-                command: format!("curl -X DELETE {path}"),
-            });
-        }
-        for (is_out, what) in [
-            (true, "Break the cloud's API, then change the Service"),
-            (false, "Mend it"),
-        ] {
-            hints.push(Hint {
-                what: what.to_owned(),
-                command: format!("curl -X PUT -d '{{\"maintenance\": {is_out}}}' {url}/_sim/behaviour"),
-            });
+            let commands = Commands::by_hand(&path, "status", "powered-off", "powered-on");
+            hints.extend(hints::of_machine(machine, ", and the address moves", commands));
         }
         hints
     }

@@ -1,0 +1,304 @@
+//! Apache CloudStack: virtual machines, and rules on a public IP address for load balancers.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use bowline_cloud_kit::Entry;
+use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloudstack_sim::model::VirtualMachine;
+use bowline_cloudstack_sim::{Behaviour, CloudstackSim, Operation, VmSpec, VmState};
+use serde_json::Value;
+
+use super::hints::{self, Commands};
+use super::served::WORK_TIME;
+use super::{Cloud, ExpectedNode, Hint, MACHINES, Machine, Power, Served};
+use crate::loopback::Block;
+
+/// The zone, which is the region as well.
+const ZONE: &str = "demo-zone";
+
+pub(super) struct CloudStack {
+    sim: CloudstackSim,
+    served: Served,
+}
+
+impl CloudStack {
+    pub(super) async fn start(seed: u64) -> anyhow::Result<Self> {
+        let addresses = Block::take()?;
+        let behaviour = Behaviour {
+            // Each balancer takes a few of them.
+            job_time: WORK_TIME / 4,
+            ..Behaviour::default()
+        };
+        let sim = CloudstackSim::builder()
+            .settings(Served::settings(seed))
+            .behaviour(behaviour)
+            .zone(ZONE)
+            .guest_range(addresses.nodes().parse()?)
+            .public_range(addresses.balancers().parse()?)
+            .build();
+        for name in MACHINES {
+            sim.add_vm(VmSpec::new(name));
+        }
+        let served = Served::start(sim.service(), addresses).await?;
+        Ok(Self { sim, served })
+    }
+}
+
+fn address(vm: &VirtualMachine) -> IpAddr {
+    let first = vm.nics.first().map(|nic| nic.address);
+    first.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+}
+
+impl Cloud for CloudStack {
+    fn title(&self) -> &'static str {
+        "Apache CloudStack"
+    }
+
+    fn manifest(&self) -> &'static str {
+        include_str!("../../../../deploy/cloudstack/deployment.yaml")
+    }
+
+    fn config(&self) -> Option<String> {
+        Some(format!(
+            "[Global]\napi-url = {}{}\napi-key = {}\nsecret-key = {}\n",
+            self.url(),
+            CloudstackSim::PATH,
+            CloudstackSim::API_KEY,
+            CloudstackSim::SECRET_KEY
+        ))
+    }
+
+    fn served(&self) -> &Served {
+        &self.served
+    }
+
+    fn describe(&self, change: &Entry) -> String {
+        describe(change)
+    }
+
+    fn machines(&self) -> Vec<Machine> {
+        let vms = self.sim.vms().into_iter();
+        vms.map(|vm| Machine {
+            address: address(&vm),
+            power: match vm.state {
+                VmState::Stopped => Power::Off,
+                _ => Power::On,
+            },
+            name: vm.name,
+        })
+        .collect()
+    }
+
+    fn expected_node(&self, machine: &str) -> Option<ExpectedNode> {
+        let vm = self.sim.vm_named(machine)?;
+        Some(ExpectedNode {
+            provider_id: format!("external-cloudstack://{}", vm.id),
+            addresses: vec![("InternalIP", address(&vm).to_string())],
+            instance_type: vm.offering.chars().filter(char::is_ascii_alphanumeric).collect(),
+            region: ZONE.to_owned(),
+            zone: Some(ZONE.to_owned()),
+        })
+    }
+
+    fn set_power(&self, machine: &str, power: Power) {
+        let state = match power {
+            Power::On => VmState::Running,
+            Power::Off => VmState::Stopped,
+        };
+        if let Some(vm) = self.sim.vm_named(machine) {
+            self.sim.set_vm_state(&vm.id, state);
+        }
+    }
+
+    fn delete_machine(&self, machine: &str) {
+        if let Some(vm) = self.sim.vm_named(machine) {
+            self.sim.expunge_vm(&vm.id);
+        }
+    }
+
+    /// An ID that does not exist is a bad parameter in this cloud.
+    fn proofs_of_absence(&self, provider_id: &str) -> usize {
+        let id = provider_id.trim_start_matches("external-cloudstack://");
+        let told = self.sim.journal().filter(|entry| {
+            entry.operation == Operation::ListVirtualMachines.name()
+                && entry
+                    .query
+                    .iter()
+                    .any(|(name, value)| name == "id" && value == id)
+                && entry.status() == Some(431)
+        });
+        told.len()
+    }
+
+    fn set_outage(&self, on: bool) {
+        self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
+    }
+
+    fn balancers(&self) -> usize {
+        self.sim.addresses().len()
+    }
+
+    fn targets(&self) -> Vec<IpAddr> {
+        let rules = self.sim.rules().into_iter();
+        let members = rules.flat_map(|rule| rule.members);
+        let vms = members.filter_map(|id| self.sim.vm(&id));
+        let addresses: BTreeSet<IpAddr> = vms.map(|vm| address(&vm)).collect();
+        addresses.into_iter().collect()
+    }
+
+    fn places(&self) -> Vec<(Transport, SocketAddr, Option<SocketAddr>)> {
+        let held = self.sim.addresses();
+        let rules = self.sim.rules().into_iter();
+        rules
+            .filter_map(|rule| {
+                let address = held.iter().find(|it| it.id == rule.address)?.address;
+                let transport = match rule.protocol.as_deref() {
+                    Some("udp") => Transport::Udp,
+                    _ => Transport::Tcp,
+                };
+                let actual = self.sim.bound_to(transport, address, rule.public_port);
+                Some((transport, SocketAddr::new(address, rule.public_port), actual))
+            })
+            .collect()
+    }
+
+    fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
+        self.sim.move_member(transport, wanted, actual);
+    }
+
+    /// The Service's address is the only one that anybody takes here.
+    fn complaints(&self) -> Vec<String> {
+        let mut complaints = self.sim.check_invariants();
+        let left = self.sim.addresses().into_iter();
+        complaints.extend(left.map(|it| format!("{} is still held", it.address)));
+        complaints
+    }
+
+    fn own_hints(&self, machine: &str) -> Vec<Hint> {
+        let url = self.url();
+        let mut hints = vec![Hint {
+            what: "See the public IP address and the rules on it".to_owned(),
+            command: format!("curl {url}/_sim/snapshot"),
+        }];
+        if let Some(vm) = self.sim.vm_named(machine) {
+            let path = format!("{url}/_sim/virtual-machines/{}", vm.id);
+            let commands = Commands::by_hand(&path, "state", "Stopped", "Running");
+            hints.extend(hints::of_machine(machine, "", commands));
+        }
+        hints
+    }
+}
+
+/// What a command does, and what tells one such change from another.
+const COMMANDS: &[(Operation, &str, &[&str])] = &[
+    (
+        Operation::AssociateIpAddress,
+        "acquire public IP address",
+        &["ipaddress"],
+    ),
+    (
+        Operation::DisassociateIpAddress,
+        "give public IP address back",
+        &["id"],
+    ),
+    (
+        Operation::CreateLoadBalancerRule,
+        "create load balancer rule",
+        &["name"],
+    ),
+    (
+        Operation::UpdateLoadBalancerRule,
+        "change load balancer rule",
+        &["id"],
+    ),
+    (
+        Operation::DeleteLoadBalancerRule,
+        "delete load balancer rule",
+        &["id"],
+    ),
+    (
+        Operation::AssignToLoadBalancerRule,
+        "add members to load balancer rule",
+        &["id"],
+    ),
+    (
+        Operation::RemoveFromLoadBalancerRule,
+        "take members out of load balancer rule",
+        &["id"],
+    ),
+    (
+        Operation::CreateFirewallRule,
+        "open firewall",
+        &["protocol", "startport", "cidrlist"],
+    ),
+    (Operation::DeleteFirewallRule, "close firewall", &["id"]),
+];
+
+/// The longest detail, in characters: enough to tell one ID from another.
+const SHORT: usize = 8;
+
+fn describe(change: &Entry) -> String {
+    let known = COMMANDS
+        .iter()
+        .find(|(operation, ..)| operation.name() == change.operation);
+    let Some((_, what, fields)) = known else {
+        return change.operation.clone();
+    };
+    let value = |field: &&str| {
+        let body = change.body.as_ref()?;
+        let text = body.get(*field).and_then(Value::as_str)?;
+        Some(match *field {
+            "id" => text.chars().take(SHORT).collect(),
+            _ => text.to_owned(),
+        })
+    };
+    let details: Vec<String> = fields.iter().filter_map(value).collect();
+    if details.is_empty() {
+        (*what).to_owned()
+    } else {
+        format!("{what} ({})", details.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+    use serde_json::json;
+
+    use super::super::tests::entry;
+    use super::*;
+
+    #[test]
+    fn changes_are_told_in_the_words_of_the_cloud() {
+        for (operation, body, text) in [
+            (
+                "createLoadBalancerRule",
+                json!({ "name": "ab-tcp-8080", "publicport": "8080" }),
+                "create load balancer rule (ab-tcp-8080)",
+            ),
+            (
+                "assignToLoadBalancerRule",
+                json!({ "id": "0123456789ab" }),
+                "add members to load balancer rule (01234567)",
+            ),
+            (
+                "createFirewallRule",
+                json!({ "protocol": "tcp", "startport": "8080", "cidrlist": "0.0.0.0/0" }),
+                "open firewall (tcp 8080 0.0.0.0/0)",
+            ),
+            (
+                "associateIpAddress",
+                json!({ "networkid": "n" }),
+                "acquire public IP address",
+            ),
+            ("createTags", json!({}), "createTags"),
+        ] {
+            let entry = Entry {
+                operation: operation.to_owned(),
+                ..entry(Method::POST, "/client/api", Some(body))
+            };
+            assert_eq!(describe(&entry), text);
+        }
+    }
+}
