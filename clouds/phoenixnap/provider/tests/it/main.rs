@@ -5,6 +5,7 @@
 mod claims;
 mod create;
 mod faults;
+mod histories;
 mod instances;
 mod release;
 mod tokens;

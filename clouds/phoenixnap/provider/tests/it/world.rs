@@ -1,14 +1,15 @@
 //! A cluster around the provider: Services, and a small loop that reconciles as the service loop does.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport};
 use bowline_cloud_provider::plan::{Answer, Lane, Note};
 use bowline_cloud_provider::{
-    BackgroundFacts, CloudConfig, CloudProvider, ClusterFacts, Environment, KubeWrite, LoadBalancerStatus,
-    Reconcile, Service, ServiceFacts, ServicesView, facts,
+    BackgroundFacts, CloudConfig, CloudError, CloudProvider, ClusterFacts, Environment, KubeWrite,
+    LoadBalancerStatus, Reconcile, Service, ServiceFacts, ServicesView, facts,
 };
 use bowline_phoenixnap::{Given, Options, PhoenixNap};
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim};
@@ -33,6 +34,8 @@ pub(crate) struct World {
     pub(crate) cloud: PhoenixNap,
     holder: String,
     services: Services,
+    /// How many Services were made.
+    made: Arc<AtomicU64>,
     started: Instant,
     /// Those of the process: two steps that share one never meet.
     lanes: Mutex<BTreeMap<Lane, Arc<tokio::sync::Mutex<()>>>>,
@@ -141,6 +144,7 @@ impl World {
             cloud,
             holder: "one".to_owned(),
             services: Services::default(),
+            made: Arc::default(),
             started: Instant::now(),
             lanes: Mutex::default(),
         }
@@ -160,6 +164,7 @@ impl World {
             cloud: provider(&self.sim, &options(USUAL)),
             holder: holder.to_owned(),
             services: Arc::clone(&self.services),
+            made: Arc::clone(&self.made),
             started: self.started,
             lanes: Mutex::default(),
         }
@@ -180,7 +185,9 @@ impl World {
         let mut service = Service::default();
         service.metadata.namespace = Some(namespace.to_owned());
         service.metadata.name = Some(name.to_owned());
-        service.metadata.uid = Some(format!("uid-{name}"));
+        // Another one each time.
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        service.metadata.uid = Some(format!("uid-{name}-{number}"));
         service.spec = Some(ServiceSpec {
             type_: Some("LoadBalancer".to_owned()),
             ..ServiceSpec::default()
@@ -189,6 +196,17 @@ impl World {
             .lock()
             .unwrap()
             .insert(key.to_owned(), Arc::new(service));
+    }
+
+    /// Whether a Service is wanted; none if there is no such Service.
+    pub(crate) fn is_there(&self, key: &str) -> Option<bool> {
+        let services = self.services.lock().unwrap();
+        Some(services.get(key)?.metadata.deletion_timestamp.is_none())
+    }
+
+    /// Which one of this name it is.
+    pub(crate) fn uid(&self, key: &str) -> Option<String> {
+        self.services.lock().unwrap().get(key)?.metadata.uid.clone()
     }
 
     pub(crate) fn service(&self, key: &str) -> Arc<Service> {
@@ -356,6 +374,9 @@ impl World {
                             session.learn(&step, learned);
                         }
                     }
+                    if wrote_kube && self.is_there(key).is_none() {
+                        return Err("gone".to_owned());
+                    }
                     if wrote_kube {
                         session
                             .refresh(self.facts(key, now))
@@ -379,10 +400,10 @@ impl World {
 
     /// A write to Kubernetes is made only on the Service that the plan was made from, as by its resource version.
     fn check_version(&self, key: &str, session: &dyn Reconcile<ServiceFacts>) -> Result<(), String> {
-        if Arc::ptr_eq(&session.facts().service, &self.service(key)) {
-            Ok(())
-        } else {
-            Err("conflict".to_owned())
+        match self.services.lock().unwrap().get(key) {
+            Some(service) if Arc::ptr_eq(&session.facts().service, service) => Ok(()),
+            Some(_) => Err("conflict".to_owned()),
+            None => Err("gone".to_owned()),
         }
     }
 
@@ -392,6 +413,11 @@ impl World {
 
     /// One run of the sweeper, with the time that it waits for.
     pub(crate) async fn sweep(&self) -> Vec<Note> {
+        self.try_sweep().await.unwrap()
+    }
+
+    /// The same, which may fail.
+    pub(crate) async fn try_sweep(&self) -> Result<Vec<Note>, CloudError> {
         let work = self.cloud.background_work().remove(0);
         let mut session = work
             .begin(BackgroundFacts {
@@ -400,21 +426,21 @@ impl World {
                 now: self.now(),
             })
             .unwrap();
-        session.observe().await.unwrap();
+        session.observe().await?;
         for _ in 0..MAX_ROUNDS {
             let plan = session.plan().unwrap();
             match plan.answer {
                 Answer::Apply(wave) => {
                     for step in wave.into_steps() {
-                        let learned = session.apply(&step).await.unwrap();
+                        let learned = session.apply(&step).await?;
                         session.learn(&step, learned);
                     }
                 }
                 Answer::Wait { after, .. } => {
                     tokio::time::sleep(after).await;
-                    session.observe().await.unwrap();
+                    session.observe().await?;
                 }
-                Answer::Settled(_) => return plan.notes,
+                Answer::Settled(_) => return Ok(plan.notes),
                 Answer::Refused(refusal) => panic!("{refusal}"),
             }
         }
