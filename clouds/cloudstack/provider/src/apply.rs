@@ -226,9 +226,9 @@ fn protocol(protocol: Protocol) -> bowline_cloudstack_client::RuleProtocol {
     protocol.as_str().to_owned().into()
 }
 
-/// Whether it is the API itself that says that a write failed.
+/// Whether it is the API itself that says that a write failed. That it has too much to do is no word about the write.
 pub(crate) fn is_definite(error: &ApiError) -> bool {
-    error.said.is_some()
+    error.said.is_some() && !matches!(error.kind, ErrorKind::Throttled { .. })
 }
 
 /// A failed write.

@@ -23,6 +23,14 @@ impl Cidrs {
             .collect()
     }
 
+    /// Whether all of the other networks lie within these.
+    #[cfg(test)]
+    pub(crate) fn contains(&self, other: &Self) -> bool {
+        let own = self.explicit();
+        let is_within = |network: &IpNet| own.iter().any(|wide| wide.contains(network));
+        other.networks.iter().all(is_within)
+    }
+
     /// Whether everybody may connect: no network at all, or all of IPv4.
     pub(crate) fn is_everything(&self) -> bool {
         self.strange.is_empty()

@@ -11,6 +11,7 @@ use crate::cidrs::Cidrs;
 use crate::claim::Claim;
 use crate::names::Protocol;
 use crate::objects::Opening;
+use crate::open_port::OpenPort;
 
 mod read;
 
@@ -44,6 +45,8 @@ pub(crate) struct Identity {
     pub(crate) requested: Option<String>,
     /// Which addresses it holds.
     pub(crate) claim: Claim,
+    /// What is open without a rule.
+    pub(crate) open_ports: BTreeSet<OpenPort>,
     /// The Services of the cluster.
     pub(crate) services: Arc<dyn ServicesView>,
     /// The wall time at which the facts were gathered.

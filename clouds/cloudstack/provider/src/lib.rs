@@ -31,6 +31,7 @@ mod members;
 mod names;
 mod objects;
 mod observe;
+mod open_port;
 mod options;
 mod planning;
 mod provider;

@@ -59,6 +59,15 @@ pub(crate) enum IpProtocol {
 }
 
 impl IpProtocol {
+    /// Reads the API's word, in any letter case.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text.to_ascii_lowercase().as_str() {
+            "tcp" => Some(Self::Tcp),
+            "udp" => Some(Self::Udp),
+            _ => None,
+        }
+    }
+
     /// The API's word.
     pub(crate) fn as_str(self) -> &'static str {
         match self {

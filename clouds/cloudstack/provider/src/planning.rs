@@ -18,6 +18,7 @@ use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{Abilities, Address, Barrier, DEFAULT_DENY, Rule};
 use crate::observe::{Need, Observed};
+use crate::open_port::OpenPort;
 use crate::step::CloudStep;
 
 mod absent;
@@ -69,6 +70,7 @@ fn refuse(draft: &mut Draft<'_>, wanted: &Wanted) {
     draft.steps.clear();
     draft.annotations.clear();
     draft.claims.clear();
+    draft.open_ports.clear();
     draft.needs.clear();
     ports::follow_nodes(draft, wanted);
     if !draft.steps.is_empty() {
@@ -100,10 +102,13 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) {
     if draft.is_idle() {
         home::leave_others(draft, wanted, &home);
     }
-    if draft.is_idle()
-        && let Some(write) = wanted.identity.claim.opened_only(&wanted.sources.cidrs)
-    {
-        draft.annotate(write);
+    if draft.is_idle() {
+        if let Some(write) = wanted.identity.claim.opened_only(&wanted.sources.cidrs) {
+            draft.annotate(write);
+        }
+        if !wanted.identity.open_ports.is_empty() {
+            draft.annotate(OpenPort::write(&BTreeSet::new()));
+        }
     }
     if draft.is_idle() {
         home::tidy_claim(draft, wanted, &home);
@@ -141,6 +146,8 @@ struct Draft<'a> {
     annotations: BTreeMap<String, Option<String>>,
     /// What is to be claimed before the plan can go on; all of it in one write.
     claims: BTreeSet<Claimed>,
+    /// Ports that are to be open without a rule.
+    open_ports: BTreeSet<OpenPort>,
     notes: Vec<Note>,
     waiting: Option<String>,
     refusal: Option<Refusal>,
@@ -155,6 +162,7 @@ impl<'a> Draft<'a> {
             steps: Vec::new(),
             annotations: BTreeMap::new(),
             claims: BTreeSet::new(),
+            open_ports: BTreeSet::new(),
             notes: Vec::new(),
             waiting: None,
             refusal: None,
@@ -194,6 +202,7 @@ impl<'a> Draft<'a> {
             && self.steps.is_empty()
             && self.annotations.is_empty()
             && self.claims.is_empty()
+            && self.open_ports.is_empty()
             && self.waiting.is_none()
             && self.refusal.is_none()
             && self.observed.pending.is_empty()
@@ -221,6 +230,11 @@ impl<'a> Draft<'a> {
         if !self.claims.is_empty() {
             let claims = std::mem::take(&mut self.claims);
             self.annotate(identity.claim.with(claims));
+        }
+        if !self.open_ports.is_empty() {
+            let mut ports = std::mem::take(&mut self.open_ports);
+            ports.extend(identity.open_ports.iter().cloned());
+            self.annotate(OpenPort::write(&ports));
         }
         if !self.annotations.is_empty() {
             let annotations = std::mem::take(&mut self.annotations).into_iter().collect();

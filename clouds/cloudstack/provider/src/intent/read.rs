@@ -13,6 +13,7 @@ use crate::annotations::{self, HOSTNAME, PROXY_PROTOCOL, SOURCE_CIDRS};
 use crate::claim::Claim;
 use crate::events::{IGNORED_FIELDS, NO_SOURCE_CIDRS, PROXY_PROTOCOL_IGNORED, UNKNOWN_ANNOTATIONS};
 use crate::names::{self, Protocol};
+use crate::open_port::OpenPort;
 use crate::provider_id;
 
 /// Reads what is asked for.
@@ -80,6 +81,7 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
         uid,
         requested: requested.map(str::to_owned),
         claim: Claim::of(service),
+        open_ports: OpenPort::all(service),
         services: Arc::clone(&facts.services),
         now: facts.now,
     })

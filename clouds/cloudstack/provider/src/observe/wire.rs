@@ -86,11 +86,7 @@ pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Netwo
 }
 
 fn opening(protocol: &str, start: Option<u16>, end: Option<u16>) -> Option<Opening> {
-    let protocol = match protocol.to_ascii_lowercase().as_str() {
-        "tcp" => IpProtocol::Tcp,
-        "udp" => IpProtocol::Udp,
-        _ => return None,
-    };
+    let protocol = IpProtocol::parse(protocol)?;
     let port = start.filter(|_| start == end)?;
     Some(Opening { protocol, port })
 }

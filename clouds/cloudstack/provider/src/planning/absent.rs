@@ -10,6 +10,7 @@ use super::{Draft, is_held, ports};
 use crate::intent::Absent;
 use crate::objects::{AddressRef, Rule};
 use crate::observe::Need;
+use crate::open_port::OpenPort;
 
 /// Decides how the removal goes on.
 ///
@@ -36,13 +37,15 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) {
         wanted: BTreeSet::new(),
         home: None,
     };
+    removal.open_ports(draft);
     for (address, rules) in &addresses {
         let is_held = is_held(identity, &address.id, &address.ip, true);
         removal.address(draft, address, rules, is_held);
     }
     if draft.is_idle() {
-        if absent.service_stays && identity.claim.is_written() {
+        if absent.service_stays && (identity.claim.is_written() || !identity.open_ports.is_empty()) {
             draft.annotate(identity.claim.clear());
+            draft.annotate(OpenPort::write(&BTreeSet::new()));
         } else {
             draft.settled = Some(LoadBalancerStatus::empty());
         }

@@ -10,6 +10,7 @@ use crate::intent::{Port, Wanted};
 use crate::members::{self, Members};
 use crate::objects::{Abilities, Barrier, Rule, RuleState};
 use crate::observe::Need;
+use crate::open_port::OpenPort;
 use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
 
 /// Plans for all ports, and for the rules at the same address that are not wanted any more.
@@ -21,26 +22,23 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
         home: Some(&home.address),
     };
     for port in &wanted.ports {
-        match present(draft, wanted, home, port) {
+        let is_standing = match present(draft, wanted, home, port) {
             Present { kept, surplus } if !surplus.is_empty() => {
                 clear(draft, wanted, home, kept, &surplus, &removal);
+                kept.is_some()
             }
-            Present { kept: None, .. } => create(draft, wanted, home, port, abilities),
+            Present { kept: None, .. } => {
+                create(draft, wanted, home, port, abilities);
+                false
+            }
             Present { kept: Some(rule), .. } => keep(draft, wanted, home, port, rule, abilities),
-        }
-        match home.network.barrier() {
-            Barrier::Firewall => firewall::open(draft, &home.address, port.opening(), &wanted.sources),
-            Barrier::Acl(list) => acl::open(
-                draft,
-                list,
-                &home.network.id,
-                port.opening(),
-                &wanted.sources,
-                &wanted.identity.claim,
-            ),
-            Barrier::DefaultAcl(_) | Barrier::None => {}
+        };
+        // What is open has a rule, so that the rules tell what is open.
+        if is_standing {
+            open(draft, wanted, home, port);
         }
     }
+    removal.open_ports(draft);
     let is_wanted = |rule: &Rule| {
         wanted
             .ports
@@ -54,6 +52,18 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
         .filter(|rule| rule.address.id == home.address.id && !is_wanted(rule));
     for rule in obsolete {
         removal.rule(draft, rule, Impact::Considerable);
+    }
+}
+
+fn open(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port) {
+    let (opening, sources) = (port.opening(), &wanted.sources);
+    match home.network.barrier() {
+        Barrier::Firewall => firewall::open(draft, &home.address, opening, sources),
+        Barrier::Acl(list) => {
+            let claim = &wanted.identity.claim;
+            acl::open(draft, list, &home.network.id, opening, sources, claim);
+        }
+        Barrier::DefaultAcl(_) | Barrier::None => {}
     }
 }
 
@@ -120,20 +130,45 @@ fn clear(
         None => Impact::Considerable,
     };
     for rule in surplus {
-        removal.rule(draft, rule, impact);
+        match OpenPort::of(rule, &wanted.identity.name) {
+            Some(port) if kept.is_none() && removal.wanted.contains(&port.opening) => {
+                replace(draft, wanted, rule, port);
+            }
+            _ => removal.rule(draft, rule, impact),
+        }
     }
 }
 
-/// Makes a rule the port's where it stands, and gives it its members; or takes it away, if it cannot be changed.
-fn keep(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, rule: &Rule, abilities: Abilities) {
+/// Deletes a rule that will be made anew. Its port stays open.
+fn replace(draft: &mut Draft<'_>, wanted: &Wanted, rule: &Rule, port: OpenPort) {
+    if wanted.identity.open_ports.contains(&port) {
+        draft.cloud(delete(rule, Impact::Considerable));
+    } else {
+        draft.open_ports.insert(port);
+    }
+}
+
+/// Makes a rule the port's where it stands, and gives it its members; or takes it away, if it cannot be changed. Whether it
+/// stays.
+fn keep(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    home: &Home,
+    port: &Port,
+    rule: &Rule,
+    abilities: Abilities,
+) -> bool {
     let balancer = &wanted.identity.name;
     let cidrs_differ = !rule.cidrs.is_same(&wanted.cidrs.cidrs);
     if rule.private_port != Some(port.node_port) || (cidrs_differ && !abilities.changes_cidrs) {
         // What takes its place has to be possible.
         if may_create(draft, wanted, home) {
-            draft.cloud(delete(rule, Impact::Considerable));
+            match OpenPort::of(rule, balancer) {
+                Some(port) => replace(draft, wanted, rule, port),
+                None => draft.cloud(delete(rule, Impact::Considerable)),
+            }
         }
-        return;
+        return false;
     }
     let is_same = rule.algorithm == wanted.algorithm.as_str()
         && rule.protocol(balancer) == Some(port.protocol)
@@ -160,6 +195,7 @@ fn keep(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, rule: 
             change,
         });
     }
+    true
 }
 
 /// Whether the members of a new rule are known; if not, they are read first.

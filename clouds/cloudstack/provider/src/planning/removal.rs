@@ -11,6 +11,7 @@ use crate::events::ADDRESS_KEPT;
 use crate::intent::{Identity, Sources};
 use crate::objects::{AddressRef, AddressState, Barrier, Opening, Rule};
 use crate::observe::Need;
+use crate::open_port::OpenPort;
 use crate::step::CloudStep;
 
 /// A removal, and what it must spare.
@@ -71,7 +72,11 @@ impl Removal<'_> {
             return;
         }
         // The items first: with the address its rules go, and nothing tells any more which ports they had.
-        let closed: Vec<bool> = rules.iter().map(|rule| self.shut_acl(draft, rule)).collect();
+        let shut = |rule: &&Rule| match OpenPort::of(rule, &self.identity.name) {
+            Some(port) => self.shut_acl(draft, &port),
+            None => true,
+        };
+        let closed: Vec<bool> = rules.iter().map(shut).collect();
         if closed.contains(&false) {
             return;
         }
@@ -88,65 +93,101 @@ impl Removal<'_> {
 
     /// Removes one rule and what was opened for it.
     pub(super) fn rule(&self, draft: &mut Draft<'_>, rule: &Rule, impact: Impact) {
-        let is_shut = self.shut_firewall(draft, rule) && self.shut_acl(draft, rule);
-        if is_shut {
+        if self.shut(draft, rule) {
             draft.cloud(ports::delete(rule, impact));
         }
     }
 
-    /// Whether the firewall lets nothing in for the rule any more.
-    fn shut_firewall(&self, draft: &mut Draft<'_>, rule: &Rule) -> bool {
-        let Some(opening) = rule.opening(&self.identity.name) else {
-            return true; // unreadable: the rule goes by its ID
-        };
-        let is_at_home = self.home.is_some_and(|home| home.id == rule.address.id);
-        if rule.address.id.is_empty() || (is_at_home && self.wanted.contains(&opening)) {
+    /// Closes what is open without a rule and is not wanted any more.
+    pub(super) fn open_ports(&self, draft: &mut Draft<'_>) {
+        for port in &self.identity.open_ports {
+            let is_of_rule =
+                |rule: &Rule| OpenPort::of(rule, &self.identity.name).is_some_and(|other| other == *port);
+            if !draft.observed.rules.iter().any(is_of_rule) {
+                self.shut_firewall(draft, port);
+                self.shut_acl(draft, port);
+            }
+        }
+    }
+
+    /// Whether nothing is let in for a rule any more.
+    fn shut(&self, draft: &mut Draft<'_>, rule: &Rule) -> bool {
+        match OpenPort::of(rule, &self.identity.name) {
+            // Unreadable, or on its way out: the rule goes by its ID.
+            None => true,
+            Some(port) => self.shut_firewall(draft, &port) && self.shut_acl(draft, &port),
+        }
+    }
+
+    /// Whether the firewall lets nothing in at a port any more.
+    fn shut_firewall(&self, draft: &mut Draft<'_>, port: &OpenPort) -> bool {
+        let OpenPort { address, opening, .. } = port;
+        let is_at_home = self.home.is_some_and(|home| home.id == *address);
+        if address.is_empty() || (is_at_home && self.wanted.contains(opening)) {
             return true;
         }
-        let Some(network) = self.barrier_network(draft, rule) else {
+        match self.barrier(draft, port) {
+            None => return false,
+            Some(Some(Barrier::Firewall)) => {}
+            Some(_) => return true,
+        }
+        let Some(address) = self.place(draft, address) else {
             return false;
         };
-        let Some(Barrier::Firewall) = network else {
+        // Nobody has it: then its firewall is gone too.
+        let Some(address) = address else {
             return true;
         };
-        let Some(strangers) = draft.strangers(&rule.address.id) else {
+        let Some(strangers) = draft.strangers(&address.id) else {
             return false;
         };
         if strangers
             .iter()
-            .any(|stranger| stranger.opening("") == Some(opening))
+            .any(|stranger| stranger.opening("") == Some(*opening))
         {
             return true;
         }
-        firewall::shut(draft, &rule.address, opening)
+        firewall::shut(draft, &address, *opening)
     }
 
-    /// Whether the ACL list lets nothing in for the rule any more.
-    fn shut_acl(&self, draft: &mut Draft<'_>, rule: &Rule) -> bool {
-        let Some(opening) = rule.opening(&self.identity.name) else {
-            return true;
-        };
-        if self.wanted.contains(&opening) {
+    /// An address that somebody has. The outer none: it has to be read first.
+    fn place(&self, draft: &mut Draft<'_>, id: &str) -> Option<Option<AddressRef>> {
+        let of_rules = draft.observed.rules.iter().map(|rule| &rule.address);
+        if let Some(address) = self
+            .home
+            .into_iter()
+            .chain(of_rules)
+            .find(|address| address.id == id)
+        {
+            return Some(Some(address.clone()));
+        }
+        let facts = draft.address(id)?;
+        let facts = facts.filter(|facts| facts.state == AddressState::Allocated);
+        Some(facts.map(|facts| facts.address.clone()))
+    }
+
+    /// Whether the ACL list lets nothing in at a port any more.
+    fn shut_acl(&self, draft: &mut Draft<'_>, port: &OpenPort) -> bool {
+        if self.wanted.contains(&port.opening) {
             return true;
         }
-        match self.barrier_network(draft, rule) {
+        match self.barrier(draft, port) {
             None => false,
             Some(Some(Barrier::Acl(list))) => {
                 let claim = &self.identity.claim;
-                acl::shut(draft, list, &rule.network, opening, self.sources, claim)
+                acl::shut(draft, list, &port.network, port.opening, self.sources, claim)
             }
-
             Some(_) => true,
         }
     }
 
-    /// What there is to be closed for a rule: nothing if its network is gone. The outer none: it has to be read first.
-    fn barrier_network<'b>(&self, draft: &mut Draft<'b>, rule: &Rule) -> Option<Option<Barrier<'b>>> {
-        if rule.network.is_empty() {
+    /// What there is to be closed: nothing if the network is gone. The outer none: it has to be read first.
+    fn barrier<'b>(&self, draft: &mut Draft<'b>, port: &OpenPort) -> Option<Option<Barrier<'b>>> {
+        if port.network.is_empty() {
             return Some(None);
         }
-        let Some(network) = draft.observed.networks.get(&rule.network) else {
-            draft.need(Need::Network(rule.network.clone()));
+        let Some(network) = draft.observed.networks.get(&port.network) else {
+            draft.need(Need::Network(port.network.clone()));
             return None;
         };
         Some(network.as_ref().map(|network| network.barrier()))

@@ -190,3 +190,84 @@ async fn a_process_that_stops_between_any_two_steps_is_taken_over() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_is_removed_in_the_middle_of_its_making_leaves_nothing() {
+    for job_time in [Duration::ZERO, Duration::from_secs(3)] {
+        for work in [Work::Create, Work::CreateRequested, Work::Change] {
+            for is_vpc in [false, true] {
+                for k in 0.. {
+                    let what = format!("{work:?}, VPC {is_vpc}: stopped after {k}, jobs of {job_time:?}");
+                    let mut world = before(work, is_vpc).await;
+                    world.sim.set_behaviour(|behaviour| behaviour.job_time = job_time);
+                    let stopped = world.run_steps(WEB, k).await;
+                    if k % 2 == 1 {
+                        world.restart().await;
+                    }
+                    world.delete(WEB);
+                    // The finalizer goes when this settles: nobody looks again.
+                    for _ in 0..4 {
+                        if matches!(world.run(WEB).await.outcome, Outcome::Settled(_)) {
+                            break;
+                        }
+                    }
+                    tokio::time::sleep(Duration::from_secs(60)).await;
+                    world.check_nothing_left(&what);
+                    if matches!(stopped.outcome, Outcome::Settled(_)) {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_is_given_up_while_its_rule_is_made_anew_is_closed() {
+    for is_vpc in [false, true] {
+        for k in 0.. {
+            let what = format!("VPC {is_vpc}: stopped after {k}");
+            let mut world = before(Work::Create, is_vpc).await;
+            world.run(WEB).await.settled();
+            world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000));
+            let stopped = world.run_steps(WEB, k).await;
+            world.restart().await;
+            world.spec(WEB, |spec| {
+                spec["ports"].as_array_mut().unwrap().remove(0);
+            });
+            finish(&world, &what).await;
+            let open = if is_vpc {
+                world.acl_items()
+            } else {
+                world.openings()
+            };
+            assert_eq!((world.rules().len(), open.len()), (1, 1), "{what}: {open:?}");
+            assert_eq!(world.annotation(WEB, "open-ports"), None, "{what}");
+            if matches!(stopped.outcome, Outcome::Settled(_)) {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_api_gets_no_more_to_do() {
+    let world = before(Work::Create, false).await;
+    let busy = Canned::json(
+        429,
+        r#"{"createloadbalancerruleresponse":{"errorcode":429,"errortext":"too many"}}"#,
+    );
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("createLoadBalancerRule").answer(busy));
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(run.complaint().contains("429"), "{}", run.complaint());
+    assert!(
+        !writes.contains(&"disassociateIpAddress".to_owned()),
+        "{writes:?}"
+    );
+    let address = world.address();
+    finish(&world, "after it").await;
+    assert_eq!(world.address(), address);
+}

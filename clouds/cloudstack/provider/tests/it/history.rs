@@ -93,16 +93,18 @@ async fn whatever_happens_the_cloud_ends_as_if_nothing_had() {
         } else {
             world.openings()
         };
-        if !is_vpc {
-            assert_eq!(openings.len(), 2, "{what}: {openings:?}");
-        }
+        assert_eq!(openings.len(), 2, "{what}: {openings:?}");
         world.delete(WEB);
         world.run(WEB).await.settled();
         assert!(
             world.sim.addresses().is_empty() && world.rules().is_empty(),
             "{what}"
         );
-        assert_eq!(world.openings(), Vec::<String>::new(), "{what}");
+        assert_eq!(
+            (world.openings(), world.acl_items()),
+            (Vec::new(), Vec::new()),
+            "{what}"
+        );
     }
 }
 
