@@ -13,7 +13,8 @@
 //! neither the environment nor the wall clock. It starts no task of its own (the connections of a socket transport are
 //! driven by hyper's).
 //!
-//! [`SharedRead`] lives here too, because every cloud needs it: calls that ask for the same list together share one read.
+//! [`SharedRead`] lives here too, because every cloud needs it: calls that ask for the same list together share one read;
+//! and so does [`words!`], the form of all words that clouds put on the wire.
 
 mod budget;
 mod client;
@@ -30,6 +31,7 @@ mod retry;
 mod secret;
 mod shared_read;
 mod transport;
+mod words;
 
 pub use client::CloudHttp;
 pub use config::{CloudHttpConfig, Rate, RetryPolicy};

@@ -1,54 +1,6 @@
 //! Words of the API. New ones may come at any time, so every set is open.
 
-use std::fmt;
-
-use serde::Deserialize;
-
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $variant:ident = $word:literal,)* })*) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-        #[serde(from = "String")]
-        pub enum $name {
-            $($(#[$word_doc])* $variant,)*
-            /// A word that this client does not know, or none.
-            Other(String),
-        }
-
-        impl $name {
-            /// The word as it stands on the wire.
-            pub fn as_str(&self) -> &str {
-                match self {
-                    $(Self::$variant => $word,)*
-                    Self::Other(word) => word,
-                }
-            }
-        }
-
-        impl From<String> for $name {
-            fn from(word: String) -> Self {
-                match word.as_str() {
-                    $($word => Self::$variant,)*
-                    _ => Self::Other(word),
-                }
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self::Other(String::new())
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-    )*};
-}
-
-words!(
+bowline_cloud_http::words!(
     /// The state of a virtual machine.
     VmState {
         /// On its way up.
