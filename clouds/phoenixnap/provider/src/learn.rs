@@ -10,7 +10,10 @@ use crate::step::CloudStep;
 pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
     match (step, learned) {
         (CloudStep::CreateTagName { name, .. }, Learned::Name) => name_known(observed, name),
-        (_, Learned::Blocks(blocks)) => observed.blocks = blocks,
+        (_, Learned::Blocks(blocks)) => {
+            observed.blocks = blocks;
+            observed.purchase = Purchase::Made;
+        }
         (_, Learned::NotBought(purchase)) => {
             if purchase == Purchase::NamesForgotten {
                 observed.missing_names = None;
@@ -38,6 +41,7 @@ pub(crate) fn predict(observed: &mut Observed, step: &CloudStep) {
         CloudStep::CreateTagName { name, .. } => name_known(observed, name),
         CloudStep::BuyBlock { new } => {
             observed.made_up += 1;
+            observed.purchase = Purchase::Made;
             observed.blocks = vec![IpBlock {
                 id: format!("new-{}", observed.made_up),
                 // Whatever it will be; documentation addresses cannot be mistaken for it.

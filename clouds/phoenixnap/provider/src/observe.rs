@@ -44,6 +44,8 @@ pub(crate) struct Observed {
 pub(crate) enum Purchase {
     /// None was tried.
     Untried,
+    /// It was made. A list that does not show its block is behind.
+    Made,
     /// It was refused because a tag's name is not known, though it was believed to be: the names have to be read.
     NamesForgotten,
     /// It was refused, and nothing was bought.

@@ -115,16 +115,20 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
         // The Service began to ask for a block only after it was looked at, or the names turned out to be others.
         return Plan::new(wait(Duration::ZERO, "the names of tags".to_owned()));
     };
-    let has_run_out = observed.purchase == Purchase::ClaimExpired;
+    // Never twice under one claim.
+    let is_made = observed.purchase == Purchase::Made;
+    let has_run_out = is_made || observed.purchase == Purchase::ClaimExpired;
     if identity.own_claim(observed.reconcile).is_none() || has_run_out {
         if let Some(barrier) = barrier(identity, observed) {
             return barrier.plan(identity, "no other one is bought");
         }
         if has_run_out {
             // Start anew, with a new time.
-            return Plan::new(Answer::Refused(Refusal::new(
-                "the claim to buy an IP block ran out before the purchase could begin",
-            )));
+            return Plan::new(Answer::Refused(Refusal::new(if is_made {
+                "an IP block was bought two minutes ago, and the list does not show it"
+            } else {
+                "the claim to buy an IP block ran out before the purchase could begin"
+            })));
         }
     }
     if observed.purchase == Purchase::NamesForgotten {

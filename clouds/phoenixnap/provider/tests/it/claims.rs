@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bowline_phoenixnap_sim::kit::Fault;
+use bowline_phoenixnap_sim::kit::faults::Canned;
 
 use crate::world::{Interruption, Outcome, World};
 
@@ -225,4 +226,19 @@ async fn a_service_whose_purchase_never_came_true_is_let_go_after_two_minutes() 
     let run = world.run(KEY).await.settled();
     let waited = run.waited.as_secs();
     assert!((110..=135).contains(&waited), "{waited} s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_behind_makes_no_second_purchase() {
+    for lists_behind in [1, 5, 10] {
+        let world = World::with_service();
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.block_create_time = Duration::from_secs(15));
+        // The list before the purchase is right, and those after it do not show the block yet.
+        let behind = Fault::operation("ip-blocks.list").nth(2).times(lists_behind);
+        world.sim.faults().add(behind.answer(Canned::json(200, "[]")));
+        world.run(KEY).await.settled();
+        assert_eq!(purchases(&world), 1, "{lists_behind} lists behind");
+    }
 }

@@ -18,8 +18,10 @@ use crate::world::{CLUSTER, Interruption, Outcome, World};
 const KEYS: [&str; 3] = ["shop/a", "shop/b", "web/a"];
 const STEPS: usize = 25;
 
+type Trouble = fn(FaultBuilder) -> Fault;
+
 /// What may be wrong with one call.
-const TROUBLES: [(&str, fn(FaultBuilder) -> Fault); 8] = [
+const TROUBLES: [(&str, Trouble); 8] = [
     ("breaks before", FaultBuilder::drop_before),
     ("breaks after", FaultBuilder::lose_answer),
     ("hangs before", FaultBuilder::hang_before),

@@ -113,6 +113,22 @@ mod nodes {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_bare_server_id_is_a_provider_id_like_any_other() {
+        let world = idle().await;
+        let id = world.sim.add_server(ServerSpec::new("bare"));
+        let mut node = tainted_node("other-name");
+        node["spec"]["providerID"] = json!(id);
+        world.apply(node);
+        world.until("it joins", |w| w.is_initialized("other-name")).await;
+        world.pass(SECOND * 700).await;
+        assert_eq!(world.node("other-name").unwrap()["spec"]["providerID"], json!(id));
+        assert_eq!(world.reasons("other-name"), ["Synced"]);
+        world.sim.remove_server(&id);
+        world.set_ready("other-name", "Unknown");
+        world.until("it goes", |w| w.node("other-name").is_none()).await;
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a15_a_private_server_joins_and_one_without_private_addresses_does_not() {
         let world = idle().await;
         world.sim.add_server(ServerSpec::new("quiet").private_only());
