@@ -34,7 +34,7 @@ annotations! {
         "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is. Absent on Services that an earlier manager made.";
     ACL_SOURCES = "acl-sources", Text, "", Written, None,
         "In a tier of a VPC, while `spec.loadBalancerSourceRanges` restricts who may connect: the source networks for which items of the ACL list were made. Lists are separated by semicolons. Only such items, and those for everybody, are removed again.";
-    OPEN_PORTS = "open-ports", List, "", Written, None,
+    OPEN_PORTS = "open-ports", CommaList, "", Written, None,
         "Ports that stay open while their rule is made anew, separated by commas: the IDs of the address and of the network, protocol and port. Without a rule, nothing else tells that they have to be closed should the Service not want them any more.";
 }
 
