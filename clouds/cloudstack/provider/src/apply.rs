@@ -9,10 +9,12 @@ use bowline_cloudstack_client::{
 };
 use tokio::time::Instant;
 
+use crate::cidrs::Cidrs;
 use crate::error::cloud_error;
 use crate::intent::Algorithm;
 use crate::names::Protocol;
-use crate::observe::reads::members_of;
+use crate::objects::{AclItem, AclRef, Opening};
+use crate::observe::reads::{acl_items, members_of};
 use crate::observe::{Failure, Observed, Pending};
 use crate::step::{CloudStep, RuleChange};
 
@@ -27,6 +29,8 @@ pub(crate) enum Learned {
     Taken,
     /// The rule has other members than was thought.
     Members(BTreeSet<String>),
+    /// The ACL list has other items than was thought.
+    Acl(Vec<AclItem>),
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }
@@ -104,6 +108,24 @@ impl Writer<'_> {
                 },
             ) => Ok(self.other_members(step, rule, &error).await),
             _ => Ok(failed(step, &error)),
+        }
+    }
+
+    /// Opens a port of an ACL list, unless that was done meanwhile. An item is in the list from the moment that its command
+    /// was taken, so whoever comes next sees it.
+    pub(crate) async fn open_acl(
+        &self,
+        step: &CloudStep,
+        list: &AclRef,
+        wanted: (Opening, &[String]),
+    ) -> Result<Learned, CloudError> {
+        let (opening, sources) = wanted;
+        let sources: Cidrs = sources.iter().collect();
+        let is_same = |item: &AclItem| item.opening == opening && item.sources.is_same(&sources);
+        match acl_items(self.client, &list.id).await {
+            Ok(items) if items.iter().any(is_same) => Ok(Learned::Acl(items)),
+            Ok(_) => self.apply(step).await,
+            Err(error) => Ok(failed(step, &error)),
         }
     }
 

@@ -9,12 +9,14 @@ use crate::intent::{self, Intent};
 use crate::observe::Observed;
 use crate::observe::reads::Reads;
 use crate::step::CloudStep;
+use crate::turns::Turns;
 use crate::{learn, names, planning};
 
 /// The load balancers of an account or project.
 pub(crate) struct Balancers {
     pub(crate) client: Client,
     pub(crate) reads: Reads,
+    pub(crate) turns: Turns,
 }
 
 impl Reconciler for Balancers {
@@ -49,6 +51,16 @@ impl Reconciler for Balancers {
             client: &self.client,
             observed,
         };
+        if let CloudStep::OpenAcl {
+            list,
+            opening,
+            sources,
+            ..
+        } = step
+        {
+            let _turn = self.turns.take(&list.id).await;
+            return writer.open_acl(step, list, (*opening, sources)).await;
+        }
         writer.apply(step).await
     }
 

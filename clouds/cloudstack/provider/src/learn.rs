@@ -37,6 +37,11 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
                 observed.members.insert(rule.clone(), members);
             }
         }
+        Learned::Acl(items) => {
+            if let CloudStep::OpenAcl { list, .. } = step {
+                observed.acls.insert(list.id.clone(), items);
+            }
+        }
         Learned::Failed(failure) => failed(observed, step, failure),
     }
 }

@@ -195,13 +195,9 @@ impl Reads {
                 )
             }
             Need::Acl(list) => {
-                let query = NetworkAclQuery {
-                    list: Some(AclListId::from(list.as_str())),
-                    ..NetworkAclQuery::default()
-                };
-                let items = self.client.network_acls(&query).await;
+                let items = acl_items(&self.client, list).await;
                 let items = items.map_err(context(&format!("error fetching Network ACL with ID: {list}")))?;
-                Fact::Acl(list.clone(), items.iter().filter_map(wire::acl_item).collect())
+                Fact::Acl(list.clone(), items)
             }
             Need::Members(rule) => {
                 let members = members_of(&self.client, rule).await;
@@ -461,6 +457,16 @@ pub(crate) async fn members_of(client: &Client, rule: &str) -> Result<BTreeSet<S
         .iter()
         .map(|machine| machine.id.as_str().to_owned())
         .collect())
+}
+
+/// The items of an ACL list that let a single port in.
+pub(crate) async fn acl_items(client: &Client, list: &str) -> Result<Vec<AclItem>, ApiError> {
+    let query = NetworkAclQuery {
+        list: Some(AclListId::from(list)),
+        ..NetworkAclQuery::default()
+    };
+    let items = client.network_acls(&query).await?;
+    Ok(items.iter().filter_map(wire::acl_item).collect())
 }
 
 fn add(observed: &mut Observed, fact: Fact) {
