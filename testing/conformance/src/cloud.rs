@@ -214,7 +214,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
 
 /// One scenario of one cloud, ready to be run.
 pub struct Scenario {
-    /// `cloud::NAME::module::fact`.
+    /// `cloud::NAME::module::fact`, the name with its place.
     pub name: String,
     /// What the cloud cannot do and the scenario is about; it is not applicable then.
     pub missing: Option<&'static str>,
@@ -233,8 +233,9 @@ impl Scenario {
 /// Every scenario, for this cloud.
 #[must_use]
 pub fn scenarios<C: CloudUnderTest>() -> Vec<Scenario> {
+    let place = C::PLACE.map_or_else(String::new, |place| format!("-{place}"));
     let scenario = |body: Body| Scenario {
-        name: format!("cloud::{}::{}", C::NAME, body.name),
+        name: format!("cloud::{}{place}::{}", C::NAME, body.name),
         missing: body
             .needs
             .iter()

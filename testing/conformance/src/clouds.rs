@@ -6,6 +6,6 @@ pub mod paper;
 pub mod phoenixnap;
 
 pub use cloudscale::Cloudscale;
-pub use cloudstack::CloudStack;
+pub use cloudstack::{CloudStack, Tier};
 pub use paper::Paper;
 pub use phoenixnap::Phoenixnap;

@@ -4,7 +4,7 @@ use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 
 use super::session::Session;
 use super::under_test::{Ability, CloudUnderTest, Wish};
-use super::world::{World, web};
+use super::world::{SECOND, World, web};
 
 /// What becomes of the Service, as far as that means anything to the cloud.
 fn stories<C: CloudUnderTest>() -> impl Iterator<Item = &'static str> {
@@ -90,6 +90,8 @@ pub(super) async fn what_is_predicted_is_what_becomes<C: CloudUnderTest>() {
             let mut session = Session::begin(&world, "web").await;
             let done = session.make(made).await;
             assert_eq!(foreseen::<C>(&done), all[..made], "{story}");
+            // What is under way in the cloud comes to its end.
+            world.pass(SECOND * 30).await;
             let rest = Session::begin(&world, "web").await.printed().await;
             let (mut rest, mut wanted) = (foreseen::<C>(&labels(&rest)), all[made..].to_vec());
             rest.sort();

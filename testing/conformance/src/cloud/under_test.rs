@@ -19,6 +19,9 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// The value of `--cloud-provider`, which is also the scheme of provider IDs.
     const NAME: &'static str;
 
+    /// What is particular about where it is played, where that is not the only place.
+    const PLACE: Option<&'static str> = None;
+
     /// What the cloud and its provider can do. A scenario that needs more is listed as not applicable.
     const ABILITIES: &'static [Ability];
 

@@ -1,6 +1,7 @@
 //! Apache CloudStack.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -10,22 +11,64 @@ use bowline_cloud_kit::{Clock, CloudService};
 use bowline_cloud_provider::{AddressType, CloudConfig, CloudProvider, InstanceMetadata, NodeAddress};
 use bowline_cloudstack::{CloudStack as Provider, Introduction, Options};
 use bowline_cloudstack_sim::model::{LoadBalancerRule, VirtualMachine};
-use bowline_cloudstack_sim::{AddressState, CloudstackSim, NetworkSpec, NicSpec, UserSpec, VmSpec, VmState};
+use bowline_cloudstack_sim::{
+    AddressState, CloudstackSim, NetworkSpec, NicSpec, UserSpec, VmSpec, VmState, VpcSpec,
+};
 use serde_json::{Value, json};
 
 use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
 
 const API_KEY: &str = "vT4kQm8-3aXo9bRz";
 
-/// Apache CloudStack and its simulator. A Service's balancer is the rules whose names begin with its name.
-pub struct CloudStack {
-    sim: CloudstackSim,
-    clock: Clock,
-    /// The zone and the network of special machines.
-    elsewhere: (String, String),
+/// Where the machines are, and what the server is like.
+pub trait Place: Send + Sync + 'static {
+    /// Its name; none for the usual one.
+    const NAME: Option<&'static str>;
+
+    /// Makes it; answers the ID of the network.
+    fn furnish(sim: &CloudstackSim) -> String;
 }
 
-impl Deref for CloudStack {
+/// An isolated network, which has a firewall. The server is a new one and quick.
+pub struct Isolated;
+
+impl Place for Isolated {
+    const NAME: Option<&'static str> = None;
+
+    fn furnish(sim: &CloudstackSim) -> String {
+        sim.network()
+    }
+}
+
+/// A tier of a VPC, which has an ACL list. The server cannot change the clients of a rule in place, and takes a while for
+/// everything.
+pub struct Tier;
+
+impl Place for Tier {
+    const NAME: Option<&'static str> = Some("tier");
+
+    fn furnish(sim: &CloudstackSim) -> String {
+        sim.set_behaviour(|it| {
+            it.version = "4.18.2.1".to_owned();
+            it.job_time = Duration::from_millis(300);
+        });
+        let vpc = sim.add_vpc(VpcSpec::new("vpc"));
+        let list = sim.add_acl_list("tier-acl", &vpc);
+        sim.add_network(NetworkSpec::tier("web", vpc, list))
+    }
+}
+
+/// Apache CloudStack and its simulator. A Service's balancer is the rules whose names begin with its name.
+pub struct CloudStack<P = Isolated> {
+    sim: CloudstackSim,
+    clock: Clock,
+    network: String,
+    /// The zone and the network of special machines.
+    elsewhere: (String, String),
+    place: PhantomData<P>,
+}
+
+impl<P> Deref for CloudStack<P> {
     type Target = CloudstackSim;
 
     fn deref(&self) -> &CloudstackSim {
@@ -33,8 +76,9 @@ impl Deref for CloudStack {
     }
 }
 
-impl CloudUnderTest for CloudStack {
+impl<P: Place> CloudUnderTest for CloudStack<P> {
     const NAME: &'static str = "external-cloudstack";
+    const PLACE: Option<&'static str> = P::NAME;
     const ABILITIES: &'static [Ability] = &[
         Ability::LoadBalancers,
         Ability::ServiceParts,
@@ -59,9 +103,11 @@ impl CloudUnderTest for CloudStack {
             sim.add_network(NetworkSpec::new("storage")),
         );
         Self {
+            network: P::furnish(&sim),
             sim,
             clock,
             elsewhere,
+            place: PhantomData,
         }
     }
 
@@ -96,6 +142,7 @@ impl CloudUnderTest for CloudStack {
         if machine.is_special {
             let (zone, network) = &self.elsewhere;
             let home = NicSpec {
+                network: Some(self.network.clone()),
                 is_default: true,
                 ipv6: "2001:db8:7::71".parse().ok(),
                 ..NicSpec::default()
@@ -105,6 +152,8 @@ impl CloudUnderTest for CloudStack {
                 .offering("Large GPU-1.x")
                 .network(network)
                 .nic(home);
+        } else {
+            spec = spec.network(&self.network);
         }
         self.add_vm(spec);
     }
@@ -207,13 +256,12 @@ impl CloudUnderTest for CloudStack {
             self.remove_member(&rule.id, member);
             return Some(format!("somebody takes a member out of {}", rule.name));
         }
-        let openings = self.firewall_rules();
+        let openings = self.firewall_rules().into_iter().map(|it| it.id);
+        let items = self.acl_items().into_iter().map(|it| it.id);
+        let openings: Vec<String> = openings.chain(items).collect();
         let opening = openings.get(dice % openings.len().max(1))?;
-        self.remove_firewall_rule(&opening.id);
-        Some(format!(
-            "somebody deletes the firewall rule of {:?}",
-            opening.ports
-        ))
+        let is_closed = self.remove_firewall_rule(opening) || self.remove_acl_item(opening);
+        is_closed.then(|| "somebody closes a port".to_owned())
     }
 
     fn ask(&self, service: &mut Value, wish: Wish) {
@@ -244,7 +292,7 @@ impl CloudUnderTest for CloudStack {
     }
 }
 
-impl CloudStack {
+impl<P> CloudStack<P> {
     fn named(&self, name: &str) -> VirtualMachine {
         self.vm_named(name).unwrap()
     }
