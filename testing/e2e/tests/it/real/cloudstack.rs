@@ -235,6 +235,19 @@ impl Site {
     }
 }
 
+/// What is under way when the process dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Creation,
+    Change,
+    Removal,
+}
+
+fn proxied() -> Value {
+    let key = "service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol";
+    json!({ "metadata": { "annotations": { (key): "true" } } })
+}
+
 fn named(name: &str) -> Value {
     let mut service = web();
     service["metadata"]["name"] = json!(name);
@@ -300,22 +313,23 @@ async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and
         site.initialised(&first, name).await;
     }
     drop(first);
-    // An address, then a rule, its members and its opening for each of two ports. With the address everything on it goes.
-    for (is_removal, writes) in [(false, 7), (true, 1)] {
+    // An address, then a rule, its members and its opening for each of two ports; another protocol for each rule; and with
+    // the address everything on it goes.
+    for (what, writes) in [(Doing::Creation, 7), (Doing::Change, 2), (Doing::Removal, 1)] {
         for k in 1..=writes {
-            let name = format!("web-{is_removal}-{k}");
-            let what = format!("removal {is_removal}, write {k}");
+            let name = format!("web-{k}");
+            let shown = format!("{what:?}, write {k}");
             let mut manager = site.manager(&flags);
-            if is_removal {
+            if what != Doing::Creation {
                 site.plane.add_service(named(&name)).await;
                 site.served(&manager, &name).await;
             }
             // The write is carried out, and its answer never comes.
             let fault = site.sim.faults().add(Fault::write().nth(k).hang_after());
-            if is_removal {
-                site.plane.delete_service(&name).await;
-            } else {
-                site.plane.add_service(named(&name)).await;
+            match what {
+                Doing::Creation => drop(site.plane.add_service(named(&name)).await),
+                Doing::Change => site.plane.patch_service(&name, proxied()).await,
+                Doing::Removal => site.plane.delete_service(&name).await,
             }
             manager
                 .until("the write", async || site.sim.faults().struck(fault) > 0)
@@ -325,13 +339,22 @@ async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and
             site.sim.faults().clear();
 
             let mut next = site.manager(&flags);
-            if !is_removal {
+            if what == Doing::Change {
+                next.until("the rules follow", async || {
+                    let rules = site.sim.rules();
+                    rules
+                        .iter()
+                        .all(|rule| rule.protocol.as_deref() == Some("tcp-proxy"))
+                })
+                .await;
+            }
+            if what != Doing::Removal {
                 let address = site.served(&next, &name).await;
-                site.assert_whole(&address, &what);
+                site.assert_whole(&address, &shown);
                 site.plane.delete_service(&name).await;
             }
             site.gone(&next, &name).await;
-            assert_eq!(site.sim.check_invariants(), Vec::<String>::new(), "{what}");
+            assert_eq!(site.sim.check_invariants(), Vec::<String>::new(), "{shown}");
             // It may have had nothing to do, and be young still.
             next.signal(Signal::KILL);
             next.ended().await;
