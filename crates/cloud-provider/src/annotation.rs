@@ -52,3 +52,37 @@ pub struct AnnotationSpec {
     /// What it does.
     pub doc: &'static str,
 }
+
+/// Makes the table of a provider's annotations: a constant for each, and `TABLE` of all in this order. What the reference
+/// page, the parser's messages and the `plan` command say about them comes from it.
+///
+/// An entry is its name, the end of its key, a [`ValueKind`], the default, a [`Changeability`], an
+/// [`Impact`](bowline_plan::Impact), and what it does.
+///
+/// ```
+/// bowline_cloud_provider::annotations! {
+///     "example.com/";
+///     FLAVOR = "flavor", Text, "small", Refused, None, "Flavor of the load balancer.";
+/// }
+///
+/// assert_eq!(FLAVOR.key, "example.com/flavor");
+/// assert_eq!(TABLE.len(), 1);
+/// ```
+#[macro_export]
+macro_rules! annotations {
+    ($prefix:literal; $($name:ident = $suffix:literal, $kind:ident, $default:literal, $change:ident, $impact:ident, $doc:literal;)*) => {
+        $(
+            #[doc = $doc]
+            pub(crate) const $name: $crate::AnnotationSpec = $crate::AnnotationSpec {
+                key: concat!($prefix, $suffix),
+                kind: $crate::ValueKind::$kind,
+                default: $default,
+                change: $crate::Changeability::$change,
+                impact: $crate::plan::Impact::$impact,
+                doc: $doc,
+            };
+        )*
+
+        static TABLE: &[$crate::AnnotationSpec] = &[$($name),*];
+    };
+}

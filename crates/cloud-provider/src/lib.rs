@@ -20,6 +20,7 @@ mod erased;
 mod error;
 mod instances;
 mod load_balancer;
+mod machines;
 mod node;
 mod provider;
 mod routes;
@@ -41,6 +42,7 @@ pub use load_balancer::{
     BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
     LoadBalancerStatus, LoadBalancerStep, NodeSet, Reconciler,
 };
+pub use machines::{MachineDirectory, Sought, answer_all};
 pub use node::{
     AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,
 };

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, InstancesV2, Node, NodeAddress, PowerState, Purpose,
+    InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress, PowerState, Purpose, Sought,
+    answer_all,
 };
 use bowline_cloudscale_client::{InterfaceType, Server, ServerId, ServerStatus};
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::BoxFuture;
 
 use crate::observe::reads::Reads;
 use crate::provider_id::{self, ProviderIdError};
@@ -19,78 +20,42 @@ pub(crate) struct Servers {
     reads: Arc<Reads>,
 }
 
-/// What a question needs to be answered.
-enum Need {
-    /// Nothing: it is answered without a call.
-    Answered(InstanceResult),
-    /// The server with this id.
-    Id(ServerId),
-    /// The server with the Node's name.
-    Name,
-}
-
 impl Servers {
     pub(crate) fn new(reads: Arc<Reads>) -> Self {
         Self { reads }
     }
+}
 
-    async fn answer_all(&self, queries: &[InstanceQuery]) -> Vec<InstanceResult> {
-        let needs: Vec<Need> = queries.iter().map(need).collect();
-        // One server is cheaper to ask for than all of them, and its 404 is a proof.
-        if let [query] = queries
-            && let [Need::Id(id)] = needs.as_slice()
-            && query.purpose != Purpose::Sighting
-        {
-            return vec![self.by_id(&query.node, query.purpose, *id).await];
-        }
-        let listing = if needs.iter().any(|need| !matches!(need, Need::Answered(_))) {
-            self.reads.servers().await
-        } else {
-            Ok(Arc::default())
-        };
-        join_all(
-            queries
-                .iter()
-                .zip(needs)
-                .map(|(query, need)| self.answer(query, need, &listing)),
-        )
-        .await
-    }
+impl MachineDirectory for Servers {
+    type Id = ServerId;
+    type Listing = ServerIndex;
 
-    async fn answer(
-        &self,
-        query: &InstanceQuery,
-        need: Need,
-        listing: &Result<Arc<ServerIndex>, CloudError>,
-    ) -> InstanceResult {
+    fn sought(&self, query: &InstanceQuery) -> Result<Sought<ServerId>, InstanceResult> {
         let node = &*query.node;
-        if let Need::Answered(answer) = need {
-            return answer;
-        }
-        let listing = listing
-            .as_ref()
-            .map_err(|error| unable_to_find(node, error.clone()))?;
-        match listing.find(node) {
-            Lookup::Server(server) => Ok(present(server)),
-            // Proof is the API's 404 to this very server, never a miss in a listing.
-            Lookup::NoSuchId(id) if query.purpose == Purpose::Existence => {
-                self.by_id(node, query.purpose, id).await
-            }
-            Lookup::NoSuchId(_) | Lookup::NoSuchName => Err(found_none(node)),
-            Lookup::Ambiguous => Err(unable_to_find(node, CloudError::other("found more than one"))),
-            Lookup::BadId(error) => Err(bad_id(node, &error)),
+        match node.provider_id.as_deref().map(provider_id::parse) {
+            Some(Ok(id)) => Ok(Sought::Id(id)),
+            Some(Err(ProviderIdError::Foreign(_))) => Err(Ok(InstanceAnswer::Foreign)),
+            Some(Err(error)) => Err(Err(bad_id(node, &error))),
+            // A name is too weak to delete a Node on.
+            None if query.purpose == Purpose::Existence => Err(Err(CloudError::other(format!(
+                "node {} has no ProviderID",
+                node.name
+            )))),
+            None => Ok(Sought::Name),
         }
     }
 
-    async fn by_id(&self, node: &Node, purpose: Purpose, id: ServerId) -> InstanceResult {
+    /// A 404 to this very server proves that it is gone.
+    async fn ask(&self, query: &InstanceQuery, id: &ServerId) -> InstanceResult {
+        let node = &*query.node;
         match self
             .reads
-            .server(id)
+            .server(*id)
             .await
             .map_err(|error| unable_to_find(node, error))?
         {
             Some(server) => Ok(present(&server)),
-            None if purpose == Purpose::Existence => {
+            None if query.purpose == Purpose::Existence => {
                 tracing::debug!(node = %node.name, server = %id, "instance does not exist");
                 Ok(InstanceAnswer::Absent(AbsenceProof::new(format!(
                     "the API answered 404 to server {id}"
@@ -99,26 +64,35 @@ impl Servers {
             None => Err(found_none(node)),
         }
     }
+
+    async fn list(&self) -> Result<Arc<ServerIndex>, CloudError> {
+        self.reads.servers().await
+    }
+
+    async fn look_up(
+        &self,
+        query: &InstanceQuery,
+        _: &Sought<ServerId>,
+        listing: &ServerIndex,
+    ) -> InstanceResult {
+        let node = &*query.node;
+        match listing.find(node) {
+            Lookup::Server(server) => Ok(present(server)),
+            Lookup::NoSuchId(id) if query.purpose == Purpose::Existence => self.ask(query, &id).await,
+            Lookup::NoSuchId(_) | Lookup::NoSuchName => Err(found_none(node)),
+            Lookup::Ambiguous => Err(unable_to_find(node, CloudError::other("found more than one"))),
+            Lookup::BadId(error) => Err(bad_id(node, &error)),
+        }
+    }
+
+    fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
+        unable_to_find(&query.node, error)
+    }
 }
 
 impl InstancesV2 for Servers {
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
-        self.answer_all(queries).boxed()
-    }
-}
-
-fn need(query: &InstanceQuery) -> Need {
-    let node = &*query.node;
-    match node.provider_id.as_deref().map(provider_id::parse) {
-        Some(Ok(id)) => Need::Id(id),
-        Some(Err(ProviderIdError::Foreign(_))) => Need::Answered(Ok(InstanceAnswer::Foreign)),
-        Some(Err(error)) => Need::Answered(Err(bad_id(node, &error))),
-        // A name is too weak to delete a Node on.
-        None if query.purpose == Purpose::Existence => Need::Answered(Err(CloudError::other(format!(
-            "node {} has no ProviderID",
-            node.name
-        )))),
-        None => Need::Name,
+        answer_all(self, queries).boxed()
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, InstancesV2, Node, NodeAddress, PowerState, Purpose,
+    InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress, PowerState, Purpose, Sought,
+    answer_all,
 };
 use bowline_cloudstack_client::{Nic, VirtualMachine, VirtualMachineId, VmState};
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::BoxFuture;
 
 use crate::labels;
 use crate::machines::{MachineIndex, Machines, Named, is_going};
@@ -25,16 +26,6 @@ pub(crate) struct VirtualMachines {
     told: Mutex<BTreeSet<String>>,
 }
 
-/// What a question needs to be answered.
-enum Need {
-    /// Nothing: it is answered without a call.
-    Answered(InstanceResult),
-    /// The machine with this ID.
-    Id(VirtualMachineId),
-    /// The machine with the Node's name.
-    Name,
-}
-
 impl VirtualMachines {
     pub(crate) fn new(machines: Arc<Machines>, options: NodeOptions) -> Self {
         Self {
@@ -44,81 +35,8 @@ impl VirtualMachines {
         }
     }
 
-    async fn answer_all(&self, queries: &[InstanceQuery]) -> Vec<InstanceResult> {
-        let needs: Vec<Need> = queries.iter().map(need).collect();
-        // One machine is cheaper to ask for than all of them.
-        if let [query] = queries
-            && let [Need::Id(id)] = needs.as_slice()
-            && query.purpose != Purpose::Sighting
-        {
-            return vec![self.by_id(query, id).await];
-        }
-        let listing = if needs.iter().any(|need| !matches!(need, Need::Answered(_))) {
-            self.machines.all().await
-        } else {
-            Ok(Arc::default())
-        };
-        join_all(
-            queries
-                .iter()
-                .zip(needs)
-                .map(|(query, need)| self.answer(query, need, &listing)),
-        )
-        .await
-    }
-
-    async fn answer(
-        &self,
-        query: &InstanceQuery,
-        need: Need,
-        listing: &Result<Arc<MachineIndex>, CloudError>,
-    ) -> InstanceResult {
-        if let Need::Answered(answer) = need {
-            return answer;
-        }
-        let listing = listing.as_ref().map_err(|error| failed(query, error.clone()))?;
-        match need {
-            Need::Id(id) => match listing.by_id(&id) {
-                Some(machine) if !is_going(machine) => self.present(query, machine),
-                found => {
-                    let is_going = found.is_some();
-                    if let Some(answer) = self.named(query, listing).await {
-                        return answer;
-                    }
-                    if query.purpose != Purpose::Existence {
-                        return Err(not_found(&query.node));
-                    }
-                    if is_going {
-                        return Ok(deleted(&id));
-                    }
-                    // A miss in a list proves nothing: the machine itself is asked for.
-                    self.look_up(query, &id).await.unwrap_or_else(Ok)
-                }
-            },
-            Need::Name | Need::Answered(_) => match self.named(query, listing).await {
-                Some(answer) => answer,
-                None if query.purpose == Purpose::Existence => nobody(&query.node, listing),
-                None => Err(not_found(&query.node)),
-            },
-        }
-    }
-
-    /// Asks for one machine, and for all if it is gone: there must be none of the Node's name either.
-    async fn by_id(&self, query: &InstanceQuery, id: &VirtualMachineId) -> InstanceResult {
-        let gone = match self.look_up(query, id).await {
-            Ok(answer) => return answer,
-            Err(gone) => gone,
-        };
-        let listing = self.machines.all().await.map_err(|error| failed(query, error))?;
-        match self.named(query, &listing).await {
-            Some(answer) => answer,
-            None if query.purpose == Purpose::Existence => Ok(gone),
-            None => Err(not_found(&query.node)),
-        }
-    }
-
     /// Asks for one machine; the outer error is the proof that it is gone.
-    async fn look_up(
+    async fn by_id(
         &self,
         query: &InstanceQuery,
         id: &VirtualMachineId,
@@ -216,21 +134,79 @@ impl VirtualMachines {
     }
 }
 
-impl InstancesV2 for VirtualMachines {
-    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
-        self.answer_all(queries).boxed()
+impl MachineDirectory for VirtualMachines {
+    type Id = VirtualMachineId;
+    type Listing = MachineIndex;
+
+    fn sought(&self, query: &InstanceQuery) -> Result<Sought<VirtualMachineId>, InstanceResult> {
+        let node = &*query.node;
+        match node.provider_id.as_deref().map(provider_id::parse) {
+            Some(Reference::Machine(id)) => Ok(Sought::Id(id.into())),
+            Some(Reference::Foreign) => Err(Ok(InstanceAnswer::Foreign)),
+            None | Some(Reference::Unreadable) if node.name.as_str().is_empty() => {
+                Err(Err(CloudError::invalid("node name cannot be empty")))
+            }
+            None | Some(Reference::Unreadable) => Ok(Sought::Name),
+        }
+    }
+
+    /// If the machine is gone, there must be none of the Node's name either.
+    async fn ask(&self, query: &InstanceQuery, id: &VirtualMachineId) -> InstanceResult {
+        let gone = match self.by_id(query, id).await {
+            Ok(answer) => return answer,
+            Err(gone) => gone,
+        };
+        let listing = self.machines.all().await.map_err(|error| failed(query, error))?;
+        match self.named(query, &listing).await {
+            Some(answer) => answer,
+            None if query.purpose == Purpose::Existence => Ok(gone),
+            None => Err(not_found(&query.node)),
+        }
+    }
+
+    async fn list(&self) -> Result<Arc<MachineIndex>, CloudError> {
+        self.machines.all().await
+    }
+
+    async fn look_up(
+        &self,
+        query: &InstanceQuery,
+        sought: &Sought<VirtualMachineId>,
+        listing: &MachineIndex,
+    ) -> InstanceResult {
+        let id = match sought {
+            Sought::Id(id) => id,
+            Sought::Name => {
+                return match self.named(query, listing).await {
+                    Some(answer) => answer,
+                    None if query.purpose == Purpose::Existence => nobody(&query.node, listing),
+                    None => Err(not_found(&query.node)),
+                };
+            }
+        };
+        let found = listing.by_id(id);
+        if let Some(machine) = found.filter(|machine| !is_going(machine)) {
+            return self.present(query, machine);
+        }
+        if let Some(answer) = self.named(query, listing).await {
+            return answer;
+        }
+        match found {
+            _ if query.purpose != Purpose::Existence => Err(not_found(&query.node)),
+            Some(_) => Ok(deleted(id)),
+            // A miss in a list proves nothing: the machine itself is asked for.
+            None => self.by_id(query, id).await.unwrap_or_else(Ok),
+        }
+    }
+
+    fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
+        failed(query, error)
     }
 }
 
-fn need(query: &InstanceQuery) -> Need {
-    let node = &*query.node;
-    match node.provider_id.as_deref().map(provider_id::parse) {
-        Some(Reference::Machine(id)) => Need::Id(id.into()),
-        Some(Reference::Foreign) => Need::Answered(Ok(InstanceAnswer::Foreign)),
-        None | Some(Reference::Unreadable) if node.name.as_str().is_empty() => {
-            Need::Answered(Err(CloudError::invalid("node name cannot be empty")))
-        }
-        None | Some(Reference::Unreadable) => Need::Name,
+impl InstancesV2 for VirtualMachines {
+    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
+        answer_all(self, queries).boxed()
     }
 }
 

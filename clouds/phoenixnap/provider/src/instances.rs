@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
     AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, InstancesV2, Node, NodeAddress, PowerState, Purpose, Selector,
+    InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress, PowerState, Purpose, Selector, Sought,
+    answer_all,
 };
 use bowline_phoenixnap_client::{Server, ServerStatus};
 use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use futures::future::BoxFuture;
 
 use crate::annotations::SERVER_ID;
 use crate::observe::reads::{Known, Reads};
@@ -26,112 +27,12 @@ pub(crate) struct Servers {
     told: Mutex<BTreeSet<String>>,
 }
 
-/// What a question needs to be answered.
-enum Need {
-    /// Nothing: it is answered without a call.
-    Answered(InstanceResult),
-    /// The server with this ID.
-    Id(String),
-    /// The server with the Node's name.
-    Name,
-}
-
 impl Servers {
     pub(crate) fn new(reads: Arc<Reads>, annotated: Option<Selector>) -> Self {
         Self {
             reads,
             annotated,
             told: Mutex::default(),
-        }
-    }
-
-    async fn answer_all(&self, queries: &[InstanceQuery]) -> Vec<InstanceResult> {
-        let needs: Vec<Need> = queries.iter().map(|query| self.need(query)).collect();
-        // One server is cheaper to ask for than all of them.
-        if let [query] = queries
-            && let [Need::Id(id)] = needs.as_slice()
-            && query.purpose != Purpose::Sighting
-        {
-            return vec![self.by_id(query, id).await];
-        }
-        let listing = if needs.iter().any(|need| !matches!(need, Need::Answered(_))) {
-            self.reads.servers().await
-        } else {
-            Ok(Arc::default())
-        };
-        join_all(
-            queries
-                .iter()
-                .zip(needs)
-                .map(|(query, need)| self.answer(query, need, &listing)),
-        )
-        .await
-    }
-
-    fn need(&self, query: &InstanceQuery) -> Need {
-        let node = &*query.node;
-        match node.provider_id.as_deref().map(provider_id::parse) {
-            Some(Ok(id)) => Need::Id(id.to_owned()),
-            Some(Err(error @ ProviderIdError::Foreign(_))) => {
-                let id = node.provider_id.as_deref().unwrap_or_default();
-                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-                if told.insert(id.to_owned()) {
-                    tracing::error!(node = %node.name, err = %error, "The node is left alone");
-                }
-                Need::Answered(Ok(InstanceAnswer::Foreign))
-            }
-            Some(Err(error)) => Need::Answered(Err(CloudError::invalid(error.to_string()).context(of(node)))),
-            // A name is too weak to delete or taint a Node on.
-            None if query.purpose == Purpose::Existence => Need::Answered(Err(CloudError::other(
-                ProviderIdError::Empty.to_string(),
-            )
-            .context(of(node)))),
-            None if node.name.as_str().is_empty() => {
-                Need::Answered(Err(CloudError::invalid("node name cannot be empty")))
-            }
-            None => Need::Name,
-        }
-    }
-
-    async fn answer(
-        &self,
-        query: &InstanceQuery,
-        need: Need,
-        listing: &Result<Arc<ServerIndex>, CloudError>,
-    ) -> InstanceResult {
-        let node = &*query.node;
-        if let Need::Answered(answer) = need {
-            return answer;
-        }
-        let listing = listing
-            .as_ref()
-            .map_err(|error| error.clone().context(of(node)))?;
-        match need {
-            Need::Id(id) => match listing.by_id(&id) {
-                Some(server) => self.present(node, query.purpose, server),
-                // A miss in a listing proves nothing.
-                None if query.purpose == Purpose::Sighting => Err(not_found(node)),
-                None => self.by_id(query, &id).await,
-            },
-            Need::Name | Need::Answered(_) => match listing.named(node.name.as_str()) {
-                Named::Server(server) => self.present(node, query.purpose, server),
-                Named::Nobody => Err(not_found(node)),
-                Named::Several(ids) => Err(CloudError::other(format!(
-                    "several servers have this hostname: {}; rename all but one",
-                    ids.join(", ")
-                ))
-                .context(of(node))),
-            },
-        }
-    }
-
-    async fn by_id(&self, query: &InstanceQuery, id: &str) -> InstanceResult {
-        let node = &*query.node;
-        let known = self.reads.server(id).await;
-        match known.map_err(|error| error.context(of(node)))? {
-            Known::Server(server) => self.present(node, query.purpose, &server),
-            Known::Gone(_) if query.purpose != Purpose::Existence => Err(not_found(node)),
-            Known::Gone(evidence) => Ok(InstanceAnswer::Absent(AbsenceProof::new(evidence))),
         }
     }
 
@@ -187,9 +88,83 @@ impl Servers {
     }
 }
 
+impl MachineDirectory for Servers {
+    type Id = String;
+    type Listing = ServerIndex;
+
+    fn sought(&self, query: &InstanceQuery) -> Result<Sought<String>, InstanceResult> {
+        let node = &*query.node;
+        match node.provider_id.as_deref().map(provider_id::parse) {
+            Some(Ok(id)) => Ok(Sought::Id(id.to_owned())),
+            Some(Err(error @ ProviderIdError::Foreign(_))) => {
+                let id = node.provider_id.as_deref().unwrap_or_default();
+                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                if told.insert(id.to_owned()) {
+                    tracing::error!(node = %node.name, err = %error, "The node is left alone");
+                }
+                Err(Ok(InstanceAnswer::Foreign))
+            }
+            Some(Err(error)) => Err(Err(CloudError::invalid(error.to_string()).context(of(node)))),
+            // A name is too weak to delete or taint a Node on.
+            None if query.purpose == Purpose::Existence => Err(Err(CloudError::other(
+                ProviderIdError::Empty.to_string(),
+            )
+            .context(of(node)))),
+            None if node.name.as_str().is_empty() => {
+                Err(Err(CloudError::invalid("node name cannot be empty")))
+            }
+            None => Ok(Sought::Name),
+        }
+    }
+
+    async fn ask(&self, query: &InstanceQuery, id: &String) -> InstanceResult {
+        let node = &*query.node;
+        let known = self.reads.server(id).await;
+        match known.map_err(|error| error.context(of(node)))? {
+            Known::Server(server) => self.present(node, query.purpose, &server),
+            Known::Gone(_) if query.purpose != Purpose::Existence => Err(not_found(node)),
+            Known::Gone(evidence) => Ok(InstanceAnswer::Absent(AbsenceProof::new(evidence))),
+        }
+    }
+
+    async fn list(&self) -> Result<Arc<ServerIndex>, CloudError> {
+        self.reads.servers().await
+    }
+
+    async fn look_up(
+        &self,
+        query: &InstanceQuery,
+        sought: &Sought<String>,
+        listing: &ServerIndex,
+    ) -> InstanceResult {
+        let node = &*query.node;
+        match sought {
+            Sought::Id(id) => match listing.by_id(id) {
+                Some(server) => self.present(node, query.purpose, server),
+                // A miss in a listing proves nothing.
+                None if query.purpose == Purpose::Sighting => Err(not_found(node)),
+                None => self.ask(query, id).await,
+            },
+            Sought::Name => match listing.named(node.name.as_str()) {
+                Named::Server(server) => self.present(node, query.purpose, server),
+                Named::Nobody => Err(not_found(node)),
+                Named::Several(ids) => Err(CloudError::other(format!(
+                    "several servers have this hostname: {}; rename all but one",
+                    ids.join(", ")
+                ))
+                .context(of(node))),
+            },
+        }
+    }
+
+    fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
+        error.context(of(&query.node))
+    }
+}
+
 impl InstancesV2 for Servers {
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
-        self.answer_all(queries).boxed()
+        answer_all(self, queries).boxed()
     }
 }
 

@@ -1,28 +1,9 @@
-//! Every annotation of the provider, one entry each: what the reference page, the parser's messages and the `plan`
-//! command say about it comes from here.
+//! Every annotation of the provider, one entry each.
 
-use bowline_cloud_provider::{AnnotationSpec, Changeability, ValueKind};
-use bowline_plan::Impact;
-
-macro_rules! annotations {
-    ($($name:ident = $suffix:literal, $kind:ident, $default:literal, $change:ident, $impact:ident, $doc:literal;)*) => {
-        $(
-            #[doc = $doc]
-            pub(crate) const $name: AnnotationSpec = AnnotationSpec {
-                key: concat!("k8s.cloudscale.ch/", $suffix),
-                kind: ValueKind::$kind,
-                default: $default,
-                change: Changeability::$change,
-                impact: Impact::$impact,
-                doc: $doc,
-            };
-        )*
-
-        static TABLE: &[AnnotationSpec] = &[$($name),*];
-    };
-}
+use bowline_cloud_provider::{AnnotationSpec, annotations};
 
 annotations! {
+    "k8s.cloudscale.ch/";
     UUID = "loadbalancer-uuid", Text, "", Written, None,
         "UUID of the load balancer, once it exists. Set by hand, it adopts the load balancer that it names.";
     CONFIG_VERSION = "loadbalancer-config-version", Text, "1", Written, None,
@@ -85,6 +66,8 @@ pub fn annotation_table() -> &'static [AnnotationSpec] {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use bowline_cloud_provider::ValueKind;
 
     use super::*;
 

@@ -1,27 +1,9 @@
 //! Every annotation of the provider, one entry each.
 
-use bowline_cloud_provider::{AnnotationSpec, Changeability, ValueKind};
-use bowline_plan::Impact;
-
-macro_rules! annotations {
-    ($($name:ident = $suffix:literal, $kind:ident, $default:literal, $change:ident, $impact:ident, $doc:literal;)*) => {
-        $(
-            #[doc = $doc]
-            pub(crate) const $name: AnnotationSpec = AnnotationSpec {
-                key: concat!("service.beta.kubernetes.io/cloudstack-load-balancer-", $suffix),
-                kind: ValueKind::$kind,
-                default: $default,
-                change: Changeability::$change,
-                impact: Impact::$impact,
-                doc: $doc,
-            };
-        )*
-
-        static TABLE: &[AnnotationSpec] = &[$($name),*];
-    };
-}
+use bowline_cloud_provider::{AnnotationSpec, annotations};
 
 annotations! {
+    "service.beta.kubernetes.io/cloudstack-load-balancer-";
     PROXY_PROTOCOL = "proxy-protocol", Bool, "false", InPlace, Minimal,
         "`true`: connections of TCP ports begin with a PROXY protocol header. The backend must expect it. UDP ports are as without. Any value but exactly `true` means `false`.";
     HOSTNAME = "hostname", Text, "", StatusOnly, None,
