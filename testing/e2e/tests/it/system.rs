@@ -5,6 +5,7 @@
 
 mod budget;
 mod change;
+mod cloudstack;
 mod create;
 mod floating;
 mod go_manager;

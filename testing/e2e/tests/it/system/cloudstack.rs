@@ -1,0 +1,234 @@
+//! The acceptance scenarios of Apache CloudStack with a whole manager, by their numbers. What every cloud must do is in
+//! the conformance suite; rules, addresses and openings are tested beside the provider.
+
+use std::time::Duration;
+
+use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, Operation, RuleSpec, VmSpec};
+use bowline_conformance::cloud::{CloudUnderTest as _, SECOND, UNINITIALIZED, service, web};
+use bowline_conformance::clouds::CloudStack;
+use serde_json::{Value, json};
+
+type World = bowline_conformance::cloud::World<CloudStack>;
+
+/// A port and its node port.
+type Ports = [(&'static str, u16, u16); 2];
+
+const OF_WEB: Ports = [("web", 8080, 31200), ("admin", 9000, 31201)];
+const OF_PLAIN: Ports = [("web", 80, 30080), ("secure", 443, 30443)];
+
+/// A Node as version 1.2.0 of the former manager leaves it.
+fn node_of_upstream(world: &World, name: &str) -> Value {
+    let machine = &world.sim.machines()[name];
+    let (zone, kind) = (&machine.zone, &machine.instance_type);
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": { "name": name, "labels": {
+            "kubernetes.io/hostname": name,
+            "node.kubernetes.io/instance-type": kind, "beta.kubernetes.io/instance-type": kind,
+            "topology.kubernetes.io/zone": zone, "failure-domain.beta.kubernetes.io/zone": zone,
+            "topology.kubernetes.io/region": zone, "failure-domain.beta.kubernetes.io/region": zone,
+        } },
+        "spec": { "providerID": machine.provider_id },
+        "status": {
+            "conditions": [{ "type": "Ready", "status": "True" }],
+            "addresses": [
+                { "type": "InternalIP", "address": machine.addresses[0].address },
+                { "type": "Hostname", "address": name },
+            ],
+        },
+    })
+}
+
+/// A Service and its rules as that version leaves them.
+fn service_of_upstream(world: &World, name: &str, ports: Ports) {
+    let mut object = service(name, &ports);
+    object["metadata"]["finalizers"] = json!([bowline_conformance::cloud::FINALIZER]);
+    let address = world.sim.take_address(AddressSpec::new());
+    let held = world.sim.addresses();
+    let ip = held.iter().find(|it| it.id == address).unwrap().address;
+    object["status"] = json!({ "loadBalancer": { "ingress": [{ "ip": ip.to_string() }] } });
+    world.apply(object);
+    let mark = world.mark(name);
+    let members: Vec<String> = world.sim.vms().into_iter().map(|vm| vm.id).collect();
+    for (_, port, node_port) in ports {
+        let rule = RuleSpec::of_upstream(format!("{mark}-tcp-{port}"), &address, port, node_port);
+        world.sim.add_rule(rule.members(members.clone()));
+        world
+            .sim
+            .add_firewall_rule(FirewallSpec::new(&address, "tcp", port));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a13_a_node_goes_within_fifteen_seconds_when_its_machine_is_expunged_and_on_no_error() {
+    for status in [401, 432, 530, 503] {
+        let world = World::with_nodes(3).await;
+        let fault = world.cloud().faults().add(Fault::any().always().status(status));
+        world.sim.remove_machine("n2");
+        world.set_ready("n2", "Unknown");
+        world.pass(SECOND * 120).await;
+        assert!(
+            world.cloud().faults().struck(fault) > 2,
+            "{status}: it never asked"
+        );
+        assert_eq!(world.api.objects("Node").len(), 3, "{status}");
+    }
+    let world = World::with_nodes(3).await;
+    world.sim.remove_machine("n2");
+    world.set_ready("n2", "Unknown");
+    let took = world.until("the node goes", |w| w.node("n2").is_none()).await;
+    assert!(took <= SECOND * 15, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a36_an_address_that_cannot_be_given_back_holds_its_service_until_it_is() {
+    let world = World::with_web(2).await;
+    let release = Operation::DisassociateIpAddress.name();
+    let fault = world
+        .cloud()
+        .faults()
+        .add(Fault::operation(release).times(2).status(530));
+    world.delete_service("web");
+    world
+        .until("it has failed", |w| w.cloud().faults().struck(fault) == 2)
+        .await;
+    assert!(world.has_finalizer("web"));
+    assert_eq!(world.sim.addresses().len(), 1);
+    world.gone("web").await;
+    assert_eq!(world.sim.addresses().len(), 0);
+    world.assert_sound();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a36_a_job_that_fails_holds_its_service_as_well() {
+    let world = World::with_web(2).await;
+    let release = Operation::DisassociateIpAddress.name();
+    world
+        .sim
+        .fail_jobs(bowline_cloudstack_sim::JobFault::of(release).saying(534, "router down"));
+    world.delete_service("web");
+    world
+        .until("people are told", |w| {
+            w.events("web").iter().any(|line| line.contains("router down"))
+        })
+        .await;
+    assert!(world.has_finalizer("web"));
+    world.gone("web").await;
+    assert_eq!(world.sim.addresses().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a40_what_version_1_2_0_left_is_taken_over_without_a_write_to_either_side_and_no_event() {
+    let mut world = World::new();
+    for name in ["n1", "n2", "n3"] {
+        world.sim.add_vm(VmSpec::new(name));
+        world.apply(node_of_upstream(&world, name));
+    }
+    service_of_upstream(&world, "web", OF_WEB);
+    service_of_upstream(&world, "plain", OF_PLAIN);
+    let (begun, before) = (world.since(), world.sim.state());
+    world.start();
+    // Its first syncs, two periodic checks, and several passes over addresses.
+    world.pass(SECOND * 1_500).await;
+    let (reads, writes) = world.counts(begun);
+    assert!(reads > 0, "it never looked");
+    assert_eq!(writes, 0, "{:?}", world.writes(begun));
+    assert_eq!(world.object_writes(begun), Vec::<String>::new());
+    assert_eq!(world.all_events(), Vec::<String>::new());
+    assert_eq!(world.sim.state(), before);
+    world.assert_served();
+    // And it is ours to change and to remove.
+    world.change("web");
+    world.rest().await;
+    world.assert_served();
+    for name in ["web", "plain"] {
+        world.delete_service(name);
+        world.gone(name).await;
+    }
+    assert_eq!(world.sim.addresses().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a41_with_two_things_on_a_page_everything_is_as_with_five_hundred() {
+    let mut ends = Vec::new();
+    for page_size in [500, 2] {
+        let mut world = World::new();
+        world.sim.set_behaviour(|it| it.page_size = Some(page_size));
+        for name in ["other-1", "other-2"] {
+            world.sim.add_vm(VmSpec::new(name));
+        }
+        for name in ["n1", "n2", "n3", "n4", "n5"] {
+            world.join(name);
+        }
+        world.start();
+        world.apply(service(
+            "wide",
+            &[("a", 80, 31100), ("b", 81, 31101), ("c", 82, 31102)],
+        ));
+        world.settled("wide").await;
+        world.assert_served();
+        assert_eq!(world.unlike().len(), 2, "the two others have no Node");
+        world.sim.remove_machine("n5");
+        world.set_ready("n5", "Unknown");
+        world.until("the node goes", |w| w.node("n5").is_none()).await;
+        world.rest().await;
+        world.assert_served();
+        ends.push(world.sim.state().replace(&world.mark("wide"), "NAME"));
+        world.delete_service("wide");
+        world.gone("wide").await;
+        assert_eq!(world.sim.addresses().len(), 0);
+    }
+    assert_eq!(ends[0], ends[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a47_many_nodes_cost_a_handful_of_calls_for_a_pass_and_three_pages_for_a_start() {
+    const NODES: usize = 300;
+    /// As many again and more are no nodes: 1,200 machines, on three pages.
+    const OTHERS: usize = 900;
+    let mut world = World::new();
+    for index in 0..OTHERS {
+        world.sim.add_vm(VmSpec::new(format!("other-{index}")));
+    }
+    for index in 0..NODES {
+        world.join(&format!("n{index}"));
+    }
+    world.start();
+    let took = world
+        .until("all are initialised", |w| {
+            let nodes = w.api.objects("Node");
+            nodes
+                .iter()
+                .all(|node| !node["spec"]["taints"].to_string().contains(UNINITIALIZED))
+        })
+        .await;
+    assert!(took < SECOND * 30, "{took:?}");
+    world.rest().await;
+    let listings = world
+        .sim
+        .journal()
+        .count_operation(Operation::ListVirtualMachines.name());
+    assert!(listings <= 3 * 3, "{listings} pages");
+
+    // The addresses of all Nodes are looked at every five minutes.
+    let begun = world.since();
+    world.pass(Duration::from_secs(310)).await;
+    let (reads, writes) = world.counts(begun);
+    assert_eq!(writes, 0);
+    assert!((1..=8).contains(&reads), "{:?}", world.tally(begun));
+
+    let begun = world.since();
+    world.apply(web());
+    world.settled("web").await;
+    world.assert_served();
+    let rules = world.sim.rules();
+    assert!(rules.iter().all(|rule| rule.members.len() == NODES));
+    assert_eq!(world.writes(begun).len(), 1 + 2 * 3, "{:?}", world.writes(begun));
+    let begun = world.since();
+    world.annotate_idly("web");
+    world.rest().await;
+    let (reads, writes) = world.counts(begun);
+    assert!(reads <= 4 && writes == 0, "{:?}", world.tally(begun));
+    world.assert_hidden();
+}
