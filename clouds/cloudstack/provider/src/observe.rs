@@ -54,6 +54,8 @@ pub(crate) struct Observed {
     pub(crate) pending: Vec<Pending>,
     /// How often they were asked after since the last one was started.
     pub(crate) polls: u32,
+    /// How often something else was looked at again that the cloud does by itself.
+    pub(crate) looks: u32,
     /// Why nothing more is begun.
     pub(crate) failure: Option<Failure>,
     /// What this reconcile made for a balancer that was not there before: it goes again after a failure.
@@ -96,6 +98,12 @@ pub(crate) struct Made {
     /// Taking it back failed too. It is not tried again in this reconcile.
     pub(crate) is_stuck: bool,
 }
+
+/// The time between two looks at something that the cloud does by itself.
+pub(crate) const LOOK: Duration = Duration::from_secs(2);
+
+/// How long a job, or anything else that the cloud does by itself, may take.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The longest time between two looks at jobs.
 const LONGEST_POLL: Duration = Duration::from_secs(5);

@@ -17,7 +17,7 @@ use crate::annotations::SOURCE_CIDRS;
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{Abilities, Address, Barrier, DEFAULT_DENY, Rule};
-use crate::observe::{Need, Observed};
+use crate::observe::{LOOK, Need, Observed};
 use crate::open_port::OpenPort;
 use crate::step::CloudStep;
 
@@ -32,9 +32,6 @@ mod removal;
 mod tests;
 
 use crate::events::DEFAULT_DENY as DEFAULT_DENY_EVENT;
-
-/// The time between two looks at something that the cloud does by itself.
-const LOOK: Duration = Duration::from_secs(2);
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {

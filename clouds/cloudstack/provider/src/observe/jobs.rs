@@ -1,18 +1,16 @@
 //! Asks after jobs and puts what they did into the observation.
 
-use std::time::Duration;
-
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{ApiError, Client, ErrorKind, Job, JobResult};
 use futures::future::join_all;
 
-use super::{Failure, Observed, Pending, wire};
+use super::{Failure, Observed, PATIENCE, Pending, wire};
 use crate::apply::{Learned, Writer, failed};
 use crate::learn::{self, Made};
 use crate::step::{CloudStep, RuleChange};
 
-/// How long a job may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// What is said when patience is at an end.
+pub(super) const TIMEOUT: &str = "Timeout while waiting for async job to finish";
 
 /// Asks once after every job that is under way, side by side.
 pub(crate) async fn poll(client: &Client, seen: &Observed) -> Observed {
@@ -49,7 +47,7 @@ fn go_on(observed: &mut Observed, pending: &Pending) {
         observed.pending.push(pending.clone());
         return;
     }
-    let told = CloudError::transient("Timeout while waiting for async job to finish");
+    let told = CloudError::transient(TIMEOUT);
     fail(observed, &pending.step, told);
 }
 

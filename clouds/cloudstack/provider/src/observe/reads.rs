@@ -11,7 +11,7 @@ use bowline_cloudstack_client::{
 use futures::future::try_join_all;
 use tokio::time::Instant;
 
-use super::{Need, Observed, jobs, wire};
+use super::{LOOK, Need, Observed, PATIENCE, jobs, wire};
 use crate::error::cloud_error;
 use crate::intent::{Identity, Intent, Wanted};
 use crate::machines::Machines;
@@ -101,6 +101,7 @@ impl Reads {
             observed.refused.clone_from(&seen.refused);
             observed.made.clone_from(&seen.made);
             observed.made_up = seen.made_up;
+            observed.looks = seen.looks + 1;
         }
         if matches!(intent, Intent::Absent(_)) || !observed.rules.is_empty() {
             lock(&self.reserved).remove(&identity.uid);
@@ -123,6 +124,10 @@ impl Reads {
         }
         match &seen.failure {
             Some(failure) => Err(failure.error.clone()),
+            None if LOOK * seen.looks > PATIENCE => Err(CloudError::transient(format!(
+                "{}: a public IP is still being acquired or given back",
+                jobs::TIMEOUT
+            ))),
             None => self.all(intent, Some(seen)).await,
         }
     }

@@ -216,6 +216,20 @@ async fn members_follow_the_nodes_by_one_call_for_each_rule() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_members_of_every_rule_follow_the_nodes_however_many_there_are() {
+    let world = World::new().await;
+    let ports: Vec<(&str, u16, u16)> = (0..6).map(|port| ("TCP", 8000 + port, 31000 + port)).collect();
+    world.add(WEB, crate::world::UID, &ports);
+    world.run(WEB).await.settled();
+    world.run(WEB).await.settled();
+    world.remove_node("pool-a-8");
+    world.run(WEB).await.settled();
+    for (_, port, _) in ports {
+        assert_eq!(world.members(&format!("tcp-{port}")), ["cp-a", "pool-a-7"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn nodes_are_followed_while_what_the_service_asks_for_cannot_be() {
     type Change = fn(&World);
     let changes: [(&str, Change); 3] = [

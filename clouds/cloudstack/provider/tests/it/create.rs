@@ -340,22 +340,78 @@ fn free(world: &World, addresses: &[(&str, &str)]) -> Canned {
 
 #[tokio::test(start_paused = true)]
 async fn an_address_that_somebody_took_meanwhile_is_left_to_them() {
-    let world = World::with_service().await;
-    let other = world.sim.add_network(NetworkSpec::new("other"));
-    let taken = world.sim.take_address(AddressSpec::new().network(&other));
-    let ip = world.sim.addresses()[0].address.to_string();
-    let stale = free(&world, &[(&taken, &ip)]);
-    world
-        .sim
-        .faults()
-        .add(Fault::operation("listPublicIpAddresses").answer(stale));
-    let run = world.run(WEB).await.settled();
-    assert_eq!(run.steps()[1], format!("associate-ip({ip})"));
-    assert_ne!(run.published(), [ip]);
-    assert_eq!(world.sim.addresses().len(), 2);
-    world.delete(WEB);
-    world.run(WEB).await.settled();
-    assert_eq!(world.address().id, taken);
+    for is_in_our_network in [false, true] {
+        let world = World::with_service().await;
+        let network = if is_in_our_network {
+            world.sim.network()
+        } else {
+            world.sim.add_network(NetworkSpec::new("other"))
+        };
+        let taken = world.sim.take_address(AddressSpec::new().network(&network));
+        let ip = world.sim.addresses()[0].address.to_string();
+        let stale = free(&world, &[(&taken, &ip)]);
+        world
+            .sim
+            .faults()
+            .add(Fault::operation("listPublicIpAddresses").answer(stale));
+        let run = world.run(WEB).await.settled();
+        assert_eq!(run.steps()[1], format!("associate-ip({ip})"));
+        assert_ne!(run.published(), [ip]);
+        assert_eq!(world.sim.addresses().len(), 2);
+        world.delete(WEB);
+        world.run(WEB).await.settled();
+        assert_eq!(world.address().id, taken);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_endless_job_left_is_taken_up_by_the_next_try() {
+    for command in [
+        "createLoadBalancerRule",
+        "assignToLoadBalancerRule",
+        "createFirewallRule",
+    ] {
+        let world = World::with_service().await;
+        world.sim.fail_jobs(JobFault::of(command).stuck());
+        let run = world.run(WEB).await;
+        assert!(
+            run.complaint().contains("Timeout while waiting for async job"),
+            "{command}: {}",
+            run.complaint()
+        );
+        let address = world.address();
+        world.sim.clear_job_faults();
+        for _ in 0..3 {
+            if matches!(world.run(WEB).await.outcome, Outcome::Settled(_)) {
+                break;
+            }
+        }
+        assert!(world.run(WEB).await.settled().waves.is_empty());
+        assert_eq!((world.address(), world.rules().len()), (address, 2), "{command}");
+        assert_eq!(world.members("tcp-443"), MACHINES);
+        assert_eq!(world.openings().len(), 2, "{command}");
+        world.check(command);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_is_never_acquired_is_an_error_and_stays_claimed() {
+    let mut world = World::with_service().await;
+    world.sim.fail_jobs(JobFault::of("associateIpAddress").stuck());
+    for restarts in [false, true] {
+        if restarts {
+            world.restart().await;
+        }
+        let run = world.run(WEB).await;
+        assert!(
+            run.complaint().contains("Timeout while waiting"),
+            "{}",
+            run.complaint()
+        );
+        assert!((300..330).contains(&run.waited.as_secs()), "{:?}", run.waited);
+    }
+    let claimed = world.annotation(WEB, "ip-ids").unwrap();
+    assert!(world.sim.addresses().iter().all(|address| address.id == claimed));
 }
 
 #[tokio::test(start_paused = true)]
