@@ -21,6 +21,7 @@ mod cidrs;
 mod claim;
 mod error;
 mod events;
+mod fingerprint;
 mod ini;
 mod instances;
 mod intent;

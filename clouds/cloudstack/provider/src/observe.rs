@@ -15,6 +15,7 @@ use crate::step::CloudStep;
 
 pub(crate) mod jobs;
 pub(crate) mod reads;
+mod trust;
 mod wire;
 
 /// One observation.

@@ -2,39 +2,31 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
     AclListId, ApiError, Client, ErrorKind, IpState, NetworkAclQuery, PublicIpQuery, RuleId, RuleQuery,
 };
 use futures::future::try_join_all;
-use tokio::time::Instant;
 
+use super::trust::Trust;
 use super::{LOOK, Need, Observed, PATIENCE, jobs, wire};
 use crate::error::cloud_error;
-use crate::intent::{Identity, Intent, Wanted};
+use crate::fingerprint::fingerprint;
+use crate::intent::{Identity, Intent};
 use crate::machines::Machines;
-use crate::members::{self, Difference, Members};
 use crate::names;
 use crate::objects::{
     Abilities, AclItem, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, Rule,
-    RuleState,
 };
 use crate::planning;
 use crate::version::{ServerVersion, Version};
-
-/// How long members that were right are taken to be right, as long as the Nodes are the same.
-const MEMBERS_TTL: Duration = Duration::from_secs(300);
 
 /// The first version whose rules take a list of networks.
 const TAKES_CIDRS: Version = Version::new(4, 18, 0);
 
 /// The first version that changes the list of networks of a rule.
 const CHANGES_CIDRS: Version = Version::new(4, 22, 0);
-
-/// How many rules' members are read in any case, the ones that were not read for the longest time first.
-const MEMBERS_READ: usize = 2;
 
 /// More rounds than any decision takes: what is read in one tells what is needed in the next.
 const MAX_ROUNDS: usize = 16;
@@ -46,14 +38,7 @@ pub(crate) struct Reads {
     version: ServerVersion,
     /// Free addresses that Services of this process chose and may not have written down yet: UIDs and IDs.
     reserved: Mutex<BTreeMap<String, String>>,
-    verified: Mutex<BTreeMap<String, Verified>>,
-}
-
-/// When the members of a rule were found to be right, and for which Nodes.
-#[derive(Clone, Copy)]
-struct Verified {
-    nodes: u64,
-    at: Instant,
+    trust: Trust,
 }
 
 /// Something that was read.
@@ -79,7 +64,7 @@ impl Reads {
             machines,
             version,
             reserved: Mutex::default(),
-            verified: Mutex::default(),
+            trust: Trust::default(),
         }
     }
 
@@ -140,7 +125,7 @@ impl Reads {
                 break;
             }
             if let Intent::Wanted(wanted) = intent {
-                self.trust(wanted, observed, &mut needs);
+                self.trust.trust(wanted, observed, &mut needs);
             }
             let facts = needs.iter().map(|need| self.read(intent, observed, need));
             for fact in try_join_all(facts).await? {
@@ -148,7 +133,7 @@ impl Reads {
             }
         }
         if let Intent::Wanted(wanted) = intent {
-            self.remember(wanted, observed);
+            self.trust.remember(wanted, observed);
         }
         Ok(())
     }
@@ -398,61 +383,6 @@ impl Reads {
         }
         Ok(neighbours)
     }
-
-    /// Takes rules whose members were right a moment ago off the list of what is to be read.
-    fn trust(&self, wanted: &Wanted, observed: &mut Observed, needs: &mut BTreeSet<Need>) {
-        let asked: Vec<String> = needs
-            .iter()
-            .filter_map(|need| match need {
-                Need::Members(rule) => Some(rule.clone()),
-                _ => None,
-            })
-            .collect();
-        let nodes = nodes_fingerprint(wanted);
-        let verified = lock(&self.verified);
-        let mut fresh: Vec<(Instant, String)> = asked
-            .iter()
-            .filter_map(|id| {
-                let known = verified.get(id)?;
-                let is_active = observed
-                    .rules
-                    .iter()
-                    .any(|rule| rule.id == *id && rule.state == RuleState::Active);
-                let is_fresh = known.nodes == nodes && known.at.elapsed() < MEMBERS_TTL && is_active;
-                is_fresh.then(|| (known.at, id.clone()))
-            })
-            .collect();
-        fresh.sort();
-        let read = asked.len() - fresh.len();
-        for (_, id) in fresh.into_iter().skip(MEMBERS_READ.saturating_sub(read)) {
-            needs.remove(&Need::Members(id.clone()));
-            observed.trusted.insert(id);
-        }
-    }
-
-    /// Remembers which rules have the right members.
-    fn remember(&self, wanted: &Wanted, observed: &Observed) {
-        let found = observed
-            .machines
-            .as_ref()
-            .map(|machines| Members::find(&wanted.nodes, machines.iter()));
-        let named = members::named(&wanted.nodes);
-        let is_right = |present: &BTreeSet<String>| match &found {
-            Some(found) => found.left_out.is_empty() && found.compare(present) == Difference::default(),
-            None => named.as_ref() == Some(present),
-        };
-        let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
-        let mut verified = lock(&self.verified);
-        verified.retain(|_, known| known.at.elapsed() < MEMBERS_TTL);
-        for (rule, present) in &observed.members {
-            let is_new = verified.get(rule).is_none_or(|known| known.nodes != nodes);
-            if is_right(present) && (is_new || !observed.trusted.contains(rule)) {
-                verified.insert(rule.clone(), Verified { nodes, at: now });
-            } else if !is_right(present) {
-                verified.remove(rule);
-            }
-        }
-    }
 }
 
 /// The members of a rule.
@@ -512,26 +442,6 @@ fn add(observed: &mut Observed, fact: Fact) {
 
 fn context(prefix: &str) -> impl Fn(ApiError) -> CloudError + '_ {
     move |error| cloud_error(&error).context(prefix)
-}
-
-/// Tells one set of Nodes from another.
-fn nodes_fingerprint(wanted: &Wanted) -> u64 {
-    let parts = wanted
-        .nodes
-        .iter()
-        .flat_map(|node| [node.node.as_str(), node.machine_id.as_deref().unwrap_or_default()]);
-    fingerprint(parts)
-}
-
-/// FNV-1a: the same in every process and on every machine.
-fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a str>) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for part in parts {
-        for byte in part.bytes().chain([0xff]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    hash
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

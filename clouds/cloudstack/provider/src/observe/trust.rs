@@ -1,0 +1,100 @@
+//! Which rules have the right members, as far as that was seen a moment ago.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Need, Observed};
+use crate::fingerprint::fingerprint;
+use crate::intent::Wanted;
+use crate::members::{self, Difference, Members};
+use crate::objects::RuleState;
+
+/// How long members that were right are taken to be right, as long as the Nodes are the same.
+const MEMBERS_TTL: Duration = Duration::from_secs(300);
+
+/// How many rules' members are read in any case, the ones that were not read for the longest time first.
+const MEMBERS_READ: usize = 2;
+
+/// What was seen, by the ID of the rule.
+#[derive(Default)]
+pub(super) struct Trust(Mutex<BTreeMap<String, Verified>>);
+
+/// When the members of a rule were found to be right, and for which Nodes.
+#[derive(Clone, Copy)]
+struct Verified {
+    nodes: u64,
+    at: Instant,
+}
+
+impl Trust {
+    /// Takes rules whose members were right a moment ago off the list of what is to be read.
+    pub(super) fn trust(&self, wanted: &Wanted, observed: &mut Observed, needs: &mut BTreeSet<Need>) {
+        let asked: Vec<String> = needs
+            .iter()
+            .filter_map(|need| match need {
+                Need::Members(rule) => Some(rule.clone()),
+                _ => None,
+            })
+            .collect();
+        let nodes = nodes_fingerprint(wanted);
+        let verified = self.lock();
+        let mut fresh: Vec<(Instant, String)> = asked
+            .iter()
+            .filter_map(|id| {
+                let known = verified.get(id)?;
+                let is_active = observed
+                    .rules
+                    .iter()
+                    .any(|rule| rule.id == *id && rule.state == RuleState::Active);
+                let is_fresh = known.nodes == nodes && known.at.elapsed() < MEMBERS_TTL && is_active;
+                is_fresh.then(|| (known.at, id.clone()))
+            })
+            .collect();
+        fresh.sort();
+        let read = asked.len() - fresh.len();
+        for (_, id) in fresh.into_iter().skip(MEMBERS_READ.saturating_sub(read)) {
+            needs.remove(&Need::Members(id.clone()));
+            observed.trusted.insert(id);
+        }
+    }
+
+    /// Remembers which rules have the right members.
+    pub(super) fn remember(&self, wanted: &Wanted, observed: &Observed) {
+        let found = observed
+            .machines
+            .as_ref()
+            .map(|machines| Members::find(&wanted.nodes, machines.iter()));
+        let named = members::named(&wanted.nodes);
+        let is_right = |present: &BTreeSet<String>| match &found {
+            Some(found) => found.left_out.is_empty() && found.compare(present) == Difference::default(),
+            None => named.as_ref() == Some(present),
+        };
+        let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
+        let mut verified = self.lock();
+        verified.retain(|_, known| known.at.elapsed() < MEMBERS_TTL);
+        for (rule, present) in &observed.members {
+            let is_new = verified.get(rule).is_none_or(|known| known.nodes != nodes);
+            if is_right(present) && (is_new || !observed.trusted.contains(rule)) {
+                verified.insert(rule.clone(), Verified { nodes, at: now });
+            } else if !is_right(present) {
+                verified.remove(rule);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Verified>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells one set of Nodes from another.
+fn nodes_fingerprint(wanted: &Wanted) -> u64 {
+    let parts = wanted
+        .nodes
+        .iter()
+        .flat_map(|node| [node.node.as_str(), node.machine_id.as_deref().unwrap_or_default()]);
+    fingerprint(parts)
+}
