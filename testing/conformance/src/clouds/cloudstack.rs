@@ -12,7 +12,7 @@ use bowline_cloud_provider::{AddressType, CloudConfig, CloudProvider, InstanceMe
 use bowline_cloudstack::{CloudStack as Provider, Introduction, Options};
 use bowline_cloudstack_sim::model::{LoadBalancerRule, VirtualMachine};
 use bowline_cloudstack_sim::{
-    AddressState, CloudstackSim, NetworkSpec, NicSpec, UserSpec, VmSpec, VmState, VpcSpec,
+    AddressState, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VmState, VpcSpec,
 };
 use serde_json::{Value, json};
 
@@ -25,8 +25,8 @@ pub trait Place: Send + Sync + 'static {
     /// Its name; none for the usual one.
     const NAME: Option<&'static str>;
 
-    /// Makes it; answers the ID of the network.
-    fn furnish(sim: &CloudstackSim) -> String;
+    /// Makes it; answers the ID of the network, and that of the project that everything is in.
+    fn furnish(sim: &CloudstackSim) -> (String, Option<String>);
 }
 
 /// An isolated network, which has a firewall. The server is a new one and quick.
@@ -35,26 +35,28 @@ pub struct Isolated;
 impl Place for Isolated {
     const NAME: Option<&'static str> = None;
 
-    fn furnish(sim: &CloudstackSim) -> String {
-        sim.network()
+    fn furnish(sim: &CloudstackSim) -> (String, Option<String>) {
+        (sim.network(), None)
     }
 }
 
-/// A tier of a VPC, which has an ACL list. The server cannot change the clients of a rule in place, and takes a while for
+/// A tier of a VPC of a project, which has an ACL list. The server cannot change the clients of a rule in place, and takes a while for
 /// everything.
 pub struct Tier;
 
 impl Place for Tier {
     const NAME: Option<&'static str> = Some("tier");
 
-    fn furnish(sim: &CloudstackSim) -> String {
+    fn furnish(sim: &CloudstackSim) -> (String, Option<String>) {
         sim.set_behaviour(|it| {
             it.version = "4.18.2.1".to_owned();
             it.job_time = Duration::from_millis(300);
         });
-        let vpc = sim.add_vpc(VpcSpec::new("vpc"));
+        let project = sim.add_project(ProjectSpec::new("prod"));
+        let vpc = sim.add_vpc(VpcSpec::new("vpc").project(&project));
         let list = sim.add_acl_list("tier-acl", &vpc);
-        sim.add_network(NetworkSpec::tier("web", vpc, list))
+        let tier = sim.add_network(NetworkSpec::tier("web", vpc, list));
+        (tier, Some(project))
     }
 }
 
@@ -63,6 +65,7 @@ pub struct CloudStack<P = Isolated> {
     sim: CloudstackSim,
     clock: Clock,
     network: String,
+    project: Option<String>,
     /// The zone and the network of special machines.
     elsewhere: (String, String),
     place: PhantomData<P>,
@@ -102,8 +105,10 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
             sim.add_zone("Bern-2"),
             sim.add_network(NetworkSpec::new("storage")),
         );
+        let (network, project) = P::furnish(&sim);
         Self {
-            network: P::furnish(&sim),
+            network,
+            project,
             sim,
             clock,
             elsewhere,
@@ -118,7 +123,9 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
     fn provider(&self, seat: Seat) -> Arc<dyn CloudProvider> {
         let secret = Self::SECRET;
         let contents = format!(
-            "[Global]\napi-url = http://cloud.example/client/api\napi-key = {API_KEY}\nsecret-key = {secret}\n"
+            "[Global]\napi-url = http://cloud.example/client/api\napi-key = {API_KEY}\nsecret-key = {secret}\n\
+             project-id = {}\n",
+            self.project.as_deref().unwrap_or_default()
         );
         let config = CloudConfig::Given {
             path: "cloud-config".to_owned(),
@@ -155,6 +162,9 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         } else {
             spec = spec.network(&self.network);
         }
+        if let Some(project) = &self.project {
+            spec = spec.project(project);
+        }
         self.add_vm(spec);
     }
 
@@ -189,8 +199,17 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         let user = UserSpec::new(API_KEY, Self::SECRET);
         match denial {
             Some(Denial::Unknown) => drop(self.remove_user(API_KEY)),
+            // A configured project that is not theirs would be refused; one whose machines are elsewhere is not.
+            Some(Denial::OtherProject) if self.project.is_some() => {
+                self.give_machines(&Owner::Account("another one".to_owned()));
+            }
             Some(Denial::OtherProject) => self.add_user(user.account("another one")),
-            None => self.add_user(user),
+            None => {
+                self.add_user(user);
+                if let Some(project) = &self.project {
+                    self.give_machines(&Owner::Project(project.clone()));
+                }
+            }
         }
     }
 
@@ -295,6 +314,12 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
 impl<P> CloudStack<P> {
     fn named(&self, name: &str) -> VirtualMachine {
         self.vm_named(name).unwrap()
+    }
+
+    fn give_machines(&self, owner: &Owner) {
+        for vm in self.vms() {
+            self.edit_vm(&vm.id, |vm| vm.owner = owner.clone());
+        }
     }
 
     /// Where a rule is reached.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, Operation, RuleSpec, VmSpec};
-use bowline_conformance::cloud::{CloudUnderTest as _, SECOND, UNINITIALIZED, service, web};
-use bowline_conformance::clouds::CloudStack;
+use bowline_conformance::cloud::{CloudUnderTest as _, Machine, SECOND, UNINITIALIZED, service, web};
+use bowline_conformance::clouds::cloudstack::{Isolated, Place};
+use bowline_conformance::clouds::{CloudStack, Tier};
 use serde_json::{Value, json};
 
 type World = bowline_conformance::cloud::World<CloudStack>;
@@ -184,12 +185,21 @@ async fn a41_with_two_things_on_a_page_everything_is_as_with_five_hundred() {
 
 #[tokio::test(start_paused = true)]
 async fn a47_many_nodes_cost_a_handful_of_calls_for_a_pass_and_three_pages_for_a_start() {
+    twelve_hundred_machines::<Isolated>().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a46_a47_so_they_do_in_a_project() {
+    twelve_hundred_machines::<Tier>().await;
+}
+
+async fn twelve_hundred_machines<P: Place>() {
     const NODES: usize = 300;
     /// As many again and more are no nodes: 1,200 machines, on three pages.
     const OTHERS: usize = 900;
-    let mut world = World::new();
+    let mut world = bowline_conformance::cloud::World::<CloudStack<P>>::new();
     for index in 0..OTHERS {
-        world.sim.add_vm(VmSpec::new(format!("other-{index}")));
+        world.sim.add_machine(&Machine::plain(&format!("other-{index}")));
     }
     for index in 0..NODES {
         world.join(&format!("n{index}"));
