@@ -39,7 +39,7 @@ async fn a_service_of_two_ports_gets_a_whole_balancer_and_a_second_sync_writes_n
         .iter()
         .map(|vip| vip.address.to_string())
         .collect();
-    assert_eq!(run.addresses(), vips);
+    assert_eq!(run.published(), vips);
     assert!(vips[0].contains('.') && vips[1].contains(':'));
     assert_eq!(
         world.annotation("web", "uuid"),
@@ -50,7 +50,7 @@ async fn a_service_of_two_ports_gets_a_whole_balancer_and_a_second_sync_writes_n
     assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
 
     let (again, writes) = world.writes_of(world.run("web")).await;
-    assert_eq!(again.settled().addresses(), vips);
+    assert_eq!(again.settled().published(), vips);
     assert!(writes.is_empty(), "{:?}", in_short(&writes));
 }
 
@@ -252,7 +252,7 @@ async fn a_private_address_is_asked_for_and_published() {
         &format!(r#"[{{"Subnet":"{subnet}","address":"10.20.0.77"}}]"#),
     );
     let (run, writes) = world.writes_of(world.run("web")).await;
-    assert_eq!(run.settled().addresses(), ["10.20.0.77"]);
+    assert_eq!(run.settled().published(), ["10.20.0.77"]);
     let vips = &writes[0].body.as_ref().unwrap()["vip_addresses"];
     assert_eq!(
         vips.to_string(),
@@ -347,7 +347,7 @@ async fn the_status_follows_the_api_servers_version_and_the_forced_name() {
     world.annotate("web", "ip-mode", "nonsense");
     let run = world.run("web").await.settled();
     assert_eq!(
-        (run.addresses(), modes(&run)),
+        (run.published(), modes(&run)),
         (vec!["lb.example.net".to_owned()], vec![None])
     );
 }

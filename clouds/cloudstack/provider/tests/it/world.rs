@@ -1,24 +1,20 @@
-//! A cluster around the provider: Nodes, Services, and a small loop that reconciles as the service loop does.
+//! A cluster around the provider: Nodes, Services, and the service loop without a manager.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use bowline_cloud_provider::plan::{Answer, Note};
-use bowline_cloud_provider::{
-    CloudProvider, ClusterFacts, KubeWrite, LoadBalancerStatus, Node, Reconcile, Service, ServiceFacts,
-    ServicesView,
-};
+use bowline_cloud_provider::plan::Answer;
+use bowline_cloud_provider::{CloudProvider, ClusterFacts, Node, Service, ServiceFacts};
 use bowline_cloudstack::CloudStack;
 use bowline_cloudstack_sim::model::{LoadBalancerRule, PublicAddress};
 use bowline_cloudstack_sim::{Builder, CloudstackSim, NetworkSpec, VmSpec, VpcSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+pub(crate) use bowline_provider_kit::Outcome;
+use bowline_provider_kit::{Interruption, Run, ServiceLoop, Services, balanced_service};
 use serde_json::{Value, json};
 
 use crate::site::Site;
 
-/// The most waves and waits of one run: a run that needs more never ends.
+/// The most waves of one prediction: one that needs more never ends.
 const MAX_ROUNDS: usize = 800;
 
 /// The Service that most tests are about.
@@ -30,78 +26,14 @@ pub(crate) const NAME: &str = "a7c9e6679742540de944be07fc1f90ae";
 const PREFIX: &str = "service.beta.kubernetes.io/cloudstack-load-balancer-";
 pub(crate) const MACHINES: [&str; 3] = ["cp-a", "pool-a-7", "pool-a-8"];
 
-type Services = Arc<Mutex<BTreeMap<String, Arc<Service>>>>;
-
 /// The cloud, the cluster, and one process with the provider.
 pub(crate) struct World {
     pub(crate) sim: CloudstackSim,
     pub(crate) site: Site,
     pub(crate) cloud: CloudStack,
     services: Services,
+    service_loop: ServiceLoop,
     nodes: Mutex<Vec<Arc<Node>>>,
-}
-
-/// How a run ended.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Settled(LoadBalancerStatus),
-    Refused(String),
-    Failed(String),
-    /// The process was stopped.
-    Stopped,
-}
-
-/// One run of the loop.
-#[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) outcome: Outcome,
-    /// The labels of the steps, wave by wave.
-    pub(crate) waves: Vec<Vec<String>>,
-    pub(crate) notes: Vec<Note>,
-    pub(crate) waited: Duration,
-}
-
-impl Run {
-    #[track_caller]
-    pub(crate) fn settled(self) -> Self {
-        assert!(matches!(self.outcome, Outcome::Settled(_)), "{self:#?}");
-        self
-    }
-
-    pub(crate) fn steps(&self) -> Vec<&str> {
-        self.waves.iter().flatten().map(String::as_str).collect()
-    }
-
-    /// What would be published: addresses, else host names.
-    pub(crate) fn published(&self) -> Vec<String> {
-        let Outcome::Settled(status) = &self.outcome else {
-            panic!("not settled: {self:#?}")
-        };
-        let entries = status.ingress.iter();
-        entries
-            .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
-            .collect()
-    }
-
-    /// Why it was refused or failed.
-    pub(crate) fn complaint(&self) -> &str {
-        match &self.outcome {
-            Outcome::Refused(text) | Outcome::Failed(text) => text,
-            other => panic!("nothing to complain of: {other:?}"),
-        }
-    }
-
-    pub(crate) fn has_note(&self, reason: &str) -> bool {
-        self.notes.iter().any(|note| note.reason == reason)
-    }
-}
-
-struct View(Services);
-
-impl ServicesView for View {
-    fn services(&self) -> Vec<Arc<Service>> {
-        self.0.lock().unwrap().values().cloned().collect()
-    }
 }
 
 impl World {
@@ -135,11 +67,13 @@ impl World {
     /// What is there already is all there is.
     pub(crate) async fn around(site: Site) -> Self {
         let cloud = site.start().await.unwrap();
+        let services = Services::default();
         let world = Self {
             sim: site.sim.clone(),
             site,
             cloud,
-            services: Services::default(),
+            service_loop: ServiceLoop::new(&services),
+            services,
             nodes: Mutex::default(),
         };
         for vm in world.sim.vms() {
@@ -160,22 +94,17 @@ impl World {
     }
 
     pub(crate) fn add(&self, key: &str, uid: &str, ports: &[(&str, u16, u16)]) {
-        let (namespace, name) = key.split_once('/').unwrap();
         let ports: Vec<Value> = ports
             .iter()
             .map(|(protocol, port, node_port)| {
                 json!({ "name": format!("{protocol}-{port}").to_lowercase(), "protocol": protocol, "port": port, "nodePort": node_port })
             })
             .collect();
-        let service: Service = serde_json::from_value(json!({
-            "metadata": { "namespace": namespace, "name": name, "uid": uid },
-            "spec": { "type": "LoadBalancer", "sessionAffinity": "None", "ports": ports }
-        }))
-        .unwrap();
-        self.services
-            .lock()
-            .unwrap()
-            .insert(key.to_owned(), Arc::new(service));
+        self.services.put(key, balanced_service(key, uid));
+        self.spec(key, |spec| {
+            spec["sessionAffinity"] = json!("None");
+            spec["ports"] = json!(ports);
+        });
     }
 
     /// A process takes the place of the one before.
@@ -201,14 +130,11 @@ impl World {
     }
 
     pub(crate) fn service(&self, key: &str) -> Arc<Service> {
-        Arc::clone(&self.services.lock().unwrap()[key])
+        self.services.service(key)
     }
 
     pub(crate) fn edit(&self, key: &str, change: impl FnOnce(&mut Service)) {
-        let mut services = self.services.lock().unwrap();
-        let mut service = (*services[key]).clone();
-        change(&mut service);
-        services.insert(key.to_owned(), Arc::new(service));
+        self.services.edit(key, change);
     }
 
     /// Changes the spec as JSON.
@@ -222,24 +148,11 @@ impl World {
 
     /// Sets an annotation by the end of its key; none removes it.
     pub(crate) fn annotate(&self, key: &str, name: &str, value: Option<&str>) {
-        self.edit(key, |service| {
-            let annotations = service.metadata.annotations.get_or_insert_default();
-            let name = format!("{PREFIX}{name}");
-            match value {
-                Some(value) => annotations.insert(name, value.to_owned()),
-                None => annotations.remove(&name),
-            };
-        });
+        self.services.annotate(key, &format!("{PREFIX}{name}"), value);
     }
 
     pub(crate) fn annotation(&self, key: &str, name: &str) -> Option<String> {
-        let service = self.service(key);
-        service
-            .metadata
-            .annotations
-            .as_ref()?
-            .get(&format!("{PREFIX}{name}"))
-            .cloned()
+        self.services.annotation(key, &format!("{PREFIX}{name}"))
     }
 
     /// The Service's status shows an address, as after its balancer was made.
@@ -252,126 +165,35 @@ impl World {
 
     /// Marks a Service for deletion.
     pub(crate) fn delete(&self, key: &str) {
-        self.edit(key, |service| {
-            service.metadata.deletion_timestamp = Some(Time(self.site.now()));
-        });
+        self.services.delete(key, self.site.now());
     }
 
     pub(crate) fn facts(&self, key: &str) -> ServiceFacts {
-        let service = self.service(key);
-        let is_balanced =
-            service.spec.as_ref().and_then(|spec| spec.type_.as_deref()) == Some("LoadBalancer");
-        let is_wanted = is_balanced && service.metadata.deletion_timestamp.is_none();
+        let cluster = ClusterFacts {
+            name: "kubernetes".to_owned(),
+            uid: None,
+            server_version: None,
+            holder: "one".to_owned(),
+        };
         let nodes = self.nodes.lock().unwrap().clone();
-        ServiceFacts {
-            is_wanted,
-            service,
-            nodes: if is_wanted { nodes.into() } else { Arc::from([]) },
-            services: Arc::new(View(Arc::clone(&self.services))),
-            cluster: Arc::new(ClusterFacts {
-                name: "kubernetes".to_owned(),
-                uid: None,
-                server_version: None,
-                holder: "one".to_owned(),
-            }),
-            now: self.site.now(),
-        }
+        self.services.facts(key, &nodes, cluster, self.site.now())
     }
 
     /// Reconciles a Service until it settles, is refused or fails.
     pub(crate) async fn run(&self, key: &str) -> Run {
-        self.run_steps(key, usize::MAX).await
+        self.run_with(key, Interruption::Never).await
     }
 
     /// The same; the process is stopped before step `limit + 1`, with the jobs of the others under way.
     pub(crate) async fn run_steps(&self, key: &str, limit: usize) -> Run {
-        let balancers = self.cloud.load_balancer().unwrap();
-        let mut run = Run {
-            outcome: Outcome::Stopped,
-            waves: Vec::new(),
-            notes: Vec::new(),
-            waited: Duration::ZERO,
-        };
-        match balancers.begin(self.facts(key)) {
-            Ok(mut session) => {
-                let driven = self.drive(key, &mut *session, limit, &mut run).await;
-                run.outcome = driven.unwrap_or_else(Outcome::Failed);
-            }
-            Err(refusal) => run.outcome = Outcome::Refused(refusal.to_string()),
-        }
-        run
+        self.run_with(key, Interruption::BeforeStep(limit)).await
     }
 
-    async fn drive(
-        &self,
-        key: &str,
-        session: &mut dyn Reconcile<ServiceFacts>,
-        limit: usize,
-        run: &mut Run,
-    ) -> Result<Outcome, String> {
-        let mut steps_left = limit;
-        let mut is_unverified = false;
-        session.observe().await.map_err(|error| error.to_string())?;
-        for _ in 0..MAX_ROUNDS {
-            let plan = session.plan().unwrap();
-            run.notes.extend(plan.notes);
-            match plan.answer {
-                Answer::Settled(status) if !is_unverified => return Ok(Outcome::Settled(status)),
-                Answer::Settled(_) => {
-                    session.verify().await.map_err(|error| error.to_string())?;
-                    is_unverified = false;
-                }
-                Answer::Refused(refusal) => return Ok(Outcome::Refused(refusal.to_string())),
-                Answer::Wait { after, .. } => {
-                    tokio::time::sleep(after).await;
-                    run.waited += after;
-                    session.observe().await.map_err(|error| error.to_string())?;
-                }
-                Answer::Apply(wave) => {
-                    run.waves.push(Vec::new());
-                    let mut wrote_kube = false;
-                    for step in wave.into_steps() {
-                        if steps_left == 0 {
-                            return Ok(Outcome::Stopped);
-                        }
-                        steps_left -= 1;
-                        let label = step.view().label.clone();
-                        run.waves.last_mut().unwrap().push(label.clone());
-                        if let Some(write) = step.kube_write() {
-                            assert!(!wrote_kube, "two writes to the Service in one wave: {run:#?}");
-                            self.check_version(key, session)?;
-                            self.write(key, write);
-                            wrote_kube = true;
-                        } else {
-                            is_unverified = true;
-                            let learned = session.apply(&step).await;
-                            let learned =
-                                learned.map_err(|error| format!("error during {label}: {error}"))?;
-                            session.learn(&step, learned);
-                        }
-                    }
-                    if wrote_kube {
-                        session
-                            .refresh(self.facts(key))
-                            .map_err(|refusal| refusal.to_string())?;
-                    }
-                }
-            }
-        }
-        panic!("{key} never settles: {run:#?}");
-    }
-
-    /// A write to Kubernetes is made only on the Service that the plan was made from, as by its resource version.
-    fn check_version(&self, key: &str, session: &dyn Reconcile<ServiceFacts>) -> Result<(), String> {
-        if Arc::ptr_eq(&session.facts().service, &self.service(key)) {
-            Ok(())
-        } else {
-            Err("conflict".to_owned())
-        }
-    }
-
-    fn write(&self, key: &str, write: &KubeWrite) {
-        self.edit(key, |service| write.predict(service));
+    async fn run_with(&self, key: &str, interruption: Interruption) -> Run {
+        let facts = || self.facts(key);
+        self.service_loop
+            .reconcile(&self.cloud, key, facts, interruption)
+            .await
     }
 
     /// The waves that the `plan` command would print, and whether it comes to an end.

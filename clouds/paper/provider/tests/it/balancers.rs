@@ -21,7 +21,7 @@ async fn a_balancer_is_made_with_its_members_before_its_ports() {
         "open-port",
         "open-port",
     ];
-    assert_eq!(run.steps, wanted);
+    assert_eq!(run.kinds_of_steps(), wanted);
     assert!(
         run.waited >= Duration::from_secs(4) && run.waited < Duration::from_secs(10),
         "{run:#?}"
@@ -31,14 +31,7 @@ async fn a_balancer_is_made_with_its_members_before_its_ports() {
         (balancer.owner.as_deref(), balancer.cluster.as_deref()),
         (Some("uid-web"), Some("kubernetes"))
     );
-    let published: Vec<_> = run
-        .outcome
-        .unwrap()
-        .ingress
-        .into_iter()
-        .filter_map(|entry| entry.ip)
-        .collect();
-    assert_eq!(published, [balancer.addresses[0].to_string()]);
+    assert_eq!(run.published(), [balancer.addresses[0].to_string()]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -71,7 +64,7 @@ async fn a_member_comes_before_another_one_goes_and_a_port_changes_in_place() {
     world.set_ports(&[("TCP", 80, 31080), ("TCP", 443, 30443)]);
     let run = world.run().await.settled();
     assert_eq!(
-        run.steps,
+        run.kinds_of_steps(),
         [
             "add-member",
             "remove-member",
@@ -120,21 +113,21 @@ async fn a_node_whose_machine_a_listing_lacks_keeps_its_membership() {
 
 #[tokio::test(start_paused = true)]
 async fn a_deletion_removes_what_bears_the_mark_and_nothing_else() {
-    let mut world = World::new(2);
+    let world = World::new(2);
     world.run().await.settled();
-    let (service, own) = (world.service.clone(), world.sim.balancers()[0].id);
+    let own = world.sim.balancers()[0].id;
     // The same name, another owner: another cluster, or a person.
-    world.service.metadata.uid = Some("uid-other".to_owned());
+    world.edit(|service| service.metadata.uid = Some("uid-other".to_owned()));
     world.run().await.settled();
-    world.service = service;
-    world.is_wanted = false;
+    world.edit(|service| service.metadata.uid = Some("uid-web".to_owned()));
+    world.delete();
     // What the Service says by now is of no interest.
     world.set_ports(&[("SCTP", 1, 0)]);
     world
         .sim
         .set_behaviour(|behaviour| behaviour.delete_time = Duration::from_secs(3));
     let run = world.run().await.settled();
-    assert_eq!(run.steps, ["delete-balancer"]);
+    assert_eq!(run.kinds_of_steps(), ["delete-balancer"]);
     assert!(run.waited >= Duration::from_secs(3), "{run:#?}");
     let left = world.sim.balancers();
     assert_eq!((left.len(), left[0].owner.as_deref()), (1, Some("uid-other")));
@@ -144,13 +137,15 @@ async fn a_deletion_removes_what_bears_the_mark_and_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn everything_that_is_wrong_is_said_at_once_and_costs_no_call() {
-    let mut world = World::new(1);
+    let world = World::new(1);
     world.set_ports(&[("SCTP", 80, 30080), ("TCP", 81, 0)]);
-    let spec = world.service.spec.as_mut().unwrap();
-    spec.load_balancer_source_ranges = Some(vec!["192.0.2.0/24".to_owned()]);
-    spec.load_balancer_ip = Some("192.0.2.1".to_owned());
+    world.edit(|service| {
+        let spec = service.spec.as_mut().unwrap();
+        spec.load_balancer_source_ranges = Some(vec!["192.0.2.0/24".to_owned()]);
+        spec.load_balancer_ip = Some("192.0.2.1".to_owned());
+    });
     assert_eq!(
-        world.run().await.outcome.unwrap_err(),
+        world.run().await.complaint(),
         "port 80: only TCP and UDP are balanced; port 81: it has no node port; \
          spec.loadBalancerSourceRanges: the balancers of this cloud admit everybody; \
          spec.loadBalancerIP: the cloud chooses the addresses"
@@ -168,6 +163,6 @@ async fn a_balancer_in_a_state_nobody_knows_is_left_alone() {
             balancer.state = "broken".to_owned()
         });
     let (run, calls) = world.calls_of(world.run()).await;
-    assert!(run.outcome.unwrap_err().contains("is in the state \"broken\""));
+    assert!(run.complaint().contains("is in the state \"broken\""));
     assert!(calls.iter().all(|call| !call.write));
 }

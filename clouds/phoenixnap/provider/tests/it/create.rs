@@ -39,7 +39,7 @@ async fn the_first_service_costs_nine_calls_and_the_sync_after_it_one() {
         ]
     );
     let address = third_address(&world, 0);
-    assert_eq!(run.addresses(), [address.as_str()]);
+    assert_eq!(run.published(), [address.as_str()]);
     assert_eq!(world.field(KEY), address);
     assert_eq!(world.claim(KEY), None, "the claim is taken back");
     let names: Vec<String> = world.sim.tags().into_iter().map(|tag| tag.name).collect();
@@ -55,7 +55,7 @@ async fn the_first_service_costs_nine_calls_and_the_sync_after_it_one() {
     assert_eq!(block.tag("usage"), Some("cloud-provider-phoenixnap-auto"));
 
     let (run, calls) = world.calls_of(world.run(KEY)).await;
-    assert_eq!(run.addresses(), [address]);
+    assert_eq!(run.published(), [address]);
     assert_eq!(calls, ["ip-blocks.list"]);
     world.check("A1");
 }
@@ -90,7 +90,7 @@ async fn the_second_service_costs_three_calls() {
         calls,
         ["ip-blocks.list", "ip-blocks.create", "public-networks.attach"]
     );
-    assert_eq!(run.addresses(), [third_address(&world, 1)]);
+    assert_eq!(run.published(), [third_address(&world, 1)]);
     world.check("A2");
 }
 
@@ -159,7 +159,7 @@ async fn while_the_network_is_busy_the_second_service_waits_and_gets_its_own_blo
         .set_behaviour(|behaviour| behaviour.attach_time = Duration::from_secs(20));
     let begun = tokio::time::Instant::now();
     let (one, two) = tokio::join!(world.run(KEY), world.run("shop/search"));
-    assert_ne!(one.addresses(), two.addresses());
+    assert_ne!(one.published(), two.published());
     assert!(
         begun.elapsed() < Duration::from_secs(120),
         "{:?}",
@@ -185,12 +185,12 @@ async fn a_slow_attachment_keeps_no_address_back_and_is_not_asked_for_twice() {
         behaviour.attach_time = Duration::from_secs(90);
         behaviour.assigning_names_network = false;
     });
-    let address = world.run(KEY).await.addresses();
+    let address = world.run(KEY).await.published();
     for second in [10, 40, 39] {
         tokio::time::sleep(Duration::from_secs(second)).await;
         let (run, calls) = world.calls_of(world.run(KEY)).await;
         assert_eq!(
-            (run.addresses(), calls),
+            (run.published(), calls),
             (address.clone(), vec!["ip-blocks.list".to_owned()])
         );
     }
@@ -209,13 +209,13 @@ async fn an_attachment_that_failed_is_made_again_by_a_sync_or_by_the_sweeper() {
                 behaviour.failed_attachment_stays = stays;
                 behaviour.attach_time = Duration::from_secs(3);
             });
-            let address = world.run(KEY).await.addresses();
+            let address = world.run(KEY).await.published();
             tokio::time::sleep(Duration::from_secs(5)).await;
             assert_eq!(world.sim.blocks()[0].status, BlockStatus::ErrorAssigning);
             if by_sweeper {
                 world.sweep().await;
             } else {
-                assert_eq!(world.run(KEY).await.addresses(), address);
+                assert_eq!(world.run(KEY).await.published(), address);
             }
             tokio::time::sleep(Duration::from_secs(5)).await;
             let what = format!("{stays} {by_sweeper}");
@@ -233,7 +233,7 @@ async fn a_block_whose_address_was_never_written_is_found_after_a_restart() {
         .sim
         .add_block(BlockSpec::of_service(CLUSTER, "shop", "cart").network(NETWORK));
     let (run, calls) = world.calls_of(world.run("shop/cart")).await;
-    assert_eq!(run.addresses(), [third_address(&world, 0)]);
+    assert_eq!(run.published(), [third_address(&world, 0)]);
     assert_eq!(world.field("shop/cart"), third_address(&world, 0));
     assert_eq!(calls, ["ip-blocks.list"]);
 }
@@ -283,7 +283,7 @@ async fn another_address_of_the_own_block_is_kept() {
             .contains(&other.parse::<std::net::IpAddr>().unwrap())
     );
     world.set_field(KEY, &other);
-    assert_eq!(world.run(KEY).await.addresses(), [other.as_str()]);
+    assert_eq!(world.run(KEY).await.published(), [other.as_str()]);
     assert_eq!(world.field(KEY), other);
     world.set_field(KEY, "192.0.2.1");
     let (run, calls) = world.calls_of(world.run(KEY)).await;
@@ -348,7 +348,7 @@ async fn what_the_vendor_s_manager_left_is_taken_over() {
     world.set_field("shop/one", &third_address(&world, 0));
     let one = world.service("shop/one");
     let (run, calls) = world.calls_of(world.run("shop/one")).await;
-    assert_eq!(run.addresses(), [third_address(&world, 0)]);
+    assert_eq!(run.published(), [third_address(&world, 0)]);
     assert_eq!(calls, ["ip-blocks.list"]);
     assert_eq!(world.service("shop/one"), one);
 
@@ -357,7 +357,7 @@ async fn what_the_vendor_s_manager_left_is_taken_over() {
         service.status = Some(status(vec![LoadBalancerIngress::default()]));
     });
     assert_eq!(
-        world.run("shop/two").await.addresses(),
+        world.run("shop/two").await.published(),
         [third_address(&world, 1)]
     );
     world
@@ -451,7 +451,7 @@ async fn an_ipv6_service_gets_nothing_and_a_dual_one_an_ipv4_address() {
 #[tokio::test(start_paused = true)]
 async fn the_ports_that_kube_vip_wrote_into_the_status_stay() {
     let world = World::with_service();
-    let address = world.run(KEY).await.addresses().remove(0);
+    let address = world.run(KEY).await.published().remove(0);
     world.edit(KEY, |service| {
         service.status = Some(status(vec![LoadBalancerIngress {
             ip: Some(address.clone()),

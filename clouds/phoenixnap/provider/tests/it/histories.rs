@@ -163,7 +163,7 @@ impl History {
         match self.below(6) {
             0 => (Deed::Sweep, "sweeps".to_owned()),
             1 => {
-                let stop = Interruption::Stop(step);
+                let stop = Interruption::BeforeStep(step);
                 (
                     Deed::Reconcile(key, stop),
                     format!("syncs {key}, ends before step {step}"),
@@ -228,7 +228,7 @@ impl History {
                 matches!(run.outcome, Outcome::Settled(_)),
                 "{key}: {run:#?}\n{told}"
             );
-            assert_eq!(run.addresses(), [world.field(key)], "{told}");
+            assert_eq!(run.published(), [world.field(key)], "{told}");
             assert_eq!(world.claim(key), None, "{told}");
         }
         let blocks = world.sim.blocks();

@@ -1,0 +1,105 @@
+//! What a reconcile did and what came of it.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::LoadBalancerStatus;
+use bowline_cloud_provider::plan::Note;
+
+/// How a run ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing is left to do, and this is to be published.
+    Settled(LoadBalancerStatus),
+    /// What is asked cannot be had; the text says why.
+    Refused(String),
+    /// A read or a write failed; the text says which and how.
+    Failed(String),
+    /// The process was stopped.
+    Stopped,
+}
+
+/// One run of the loop.
+#[derive(Debug)]
+pub struct Run {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The labels of the steps that were begun, wave by wave.
+    pub waves: Vec<Vec<String>>,
+    /// The notes of all plans, each once.
+    pub notes: Vec<Note>,
+    /// How long it waited, because the plan said so.
+    pub waited: Duration,
+}
+
+impl Run {
+    /// The run itself.
+    ///
+    /// # Panics
+    ///
+    /// If it did not settle.
+    #[track_caller]
+    pub fn settled(self) -> Self {
+        assert!(matches!(self.outcome, Outcome::Settled(_)), "{self:#?}");
+        self
+    }
+
+    /// What would be published: addresses, else host names.
+    ///
+    /// # Panics
+    ///
+    /// If it did not settle.
+    #[must_use]
+    #[track_caller]
+    pub fn published(&self) -> Vec<String> {
+        let Outcome::Settled(status) = &self.outcome else {
+            panic!("not settled: {self:#?}")
+        };
+        let entries = status.ingress.iter();
+        entries
+            .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
+            .collect()
+    }
+
+    /// Why it was refused or failed.
+    ///
+    /// # Panics
+    ///
+    /// If it was neither.
+    #[must_use]
+    #[track_caller]
+    pub fn complaint(&self) -> &str {
+        match &self.outcome {
+            Outcome::Refused(text) | Outcome::Failed(text) => text,
+            other => panic!("nothing to complain of: {other:?}"),
+        }
+    }
+
+    /// The labels of the steps in order.
+    #[must_use]
+    pub fn steps(&self) -> Vec<&str> {
+        self.waves.iter().flatten().map(String::as_str).collect()
+    }
+
+    /// The same without what stands in brackets: ids, that no test can know.
+    #[must_use]
+    pub fn kinds_of_steps(&self) -> Vec<&str> {
+        let steps = self.steps().into_iter();
+        steps
+            .map(|label| label.split_once('(').map_or(label, |(kind, _)| kind))
+            .collect()
+    }
+
+    /// The reasons of the notes in order.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<&str> {
+        let mut reasons: Vec<&str> = self.notes.iter().map(|note| note.reason).collect();
+        reasons.dedup();
+        reasons
+    }
+
+    /// Whether a note has this reason.
+    #[must_use]
+    pub fn has_note(&self, reason: &str) -> bool {
+        self.notes.iter().any(|note| note.reason == reason)
+    }
+}
