@@ -6,7 +6,7 @@ use bowline_cloud_provider::CloudConfig;
 use bowline_cloudstack::{Options, OptionsError, Setting, annotation_table};
 use serde_json::Value;
 
-use super::{documents, manifests, of_kind, only, rights, root, understood};
+use super::{assert_rights, assert_runs, documents, manifests, of_kind, only, root};
 
 const NAME: &str = "cloud-controller-manager";
 
@@ -89,23 +89,12 @@ fn the_command_line_is_the_former_ones_and_understood() {
     let container = &only(&all, "Deployment")["spec"]["template"]["spec"]["containers"][0];
     // Where the former image has its program, so that an image of either is found.
     assert_eq!(container["command"][0], "/app/cloudstack-ccm");
-    let options = understood(container);
-    assert_eq!(options.provider.name, "external-cloudstack");
-    assert_eq!(
-        options.provider.config.as_deref(),
-        Some("/config/cloud-config".as_ref())
-    );
-    assert!(options.manager.election.is_some());
-    assert_eq!(
-        container["ports"][0]["containerPort"],
-        options.serving.unwrap().port
-    );
+    assert_runs(container, "external-cloudstack", "/config/cloud-config");
 }
 
 #[test]
 fn the_role_has_what_claims_and_leases_need_and_nothing_of_old() {
-    let rights = rights(&manifest());
-    for needed in [
+    let needed = [
         "patch services",
         "patch services/status",
         "patch nodes",
@@ -113,22 +102,16 @@ fn the_role_has_what_claims_and_leases_need_and_nothing_of_old() {
         "create leases",
         "get leases",
         "update leases",
-    ] {
-        assert!(rights.contains(needed), "{needed}: {rights:?}");
-    }
-    for gone in [
+    ];
+    let unneeded = [
         "*",
         "secrets",
         "endpoints",
         "persistentvolumes",
         "pods",
         "update services",
-    ] {
-        assert!(
-            !rights.iter().any(|right| right.contains(gone)),
-            "{gone}: {rights:?}"
-        );
-    }
+    ];
+    assert_rights(&manifest(), &needed, &unneeded);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use bowline_cloud_provider::{CloudConfig, Environment};
 use bowline_phoenixnap::{Given, Options, OptionsError, Setting};
 use serde_json::Value;
 
-use super::{documents, only, parsed, rights, root, understood};
+use super::{assert_rights, assert_runs, documents, only, parsed, root, understood};
 
 const NAME: &str = "cloud-provider-phoenixnap";
 
@@ -68,23 +68,12 @@ fn two_managers_never_run_at_once_and_the_command_line_is_understood() {
     let container = &spec["template"]["spec"]["containers"][0];
     // As the former manifest has it, so that an image of either is found.
     assert_eq!(container["command"][0], format!("./{NAME}"));
-    let options = understood(container);
-    assert_eq!(options.provider.name, "phoenixnap");
-    assert_eq!(
-        options.provider.config.as_deref(),
-        Some("/etc/cloud-sa/cloud-sa.json".as_ref())
-    );
-    assert!(options.manager.election.is_some());
-    assert_eq!(
-        container["ports"][0]["containerPort"],
-        options.serving.unwrap().port
-    );
+    assert_runs(container, "phoenixnap", "/etc/cloud-sa/cloud-sa.json");
 }
 
 #[test]
 fn the_role_has_what_blocks_and_leases_need_and_nothing_of_old() {
-    let rights = rights(&manifest());
-    for needed in [
+    let needed = [
         "get namespaces",
         "patch services",
         "patch services/status",
@@ -92,15 +81,9 @@ fn the_role_has_what_blocks_and_leases_need_and_nothing_of_old() {
         "create leases",
         "get leases",
         "update leases",
-    ] {
-        assert!(rights.contains(needed), "{needed}: {rights:?}");
-    }
-    for gone in ["*", "secrets", "endpoints", "configmaps", "update services"] {
-        assert!(
-            !rights.iter().any(|right| right.contains(gone)),
-            "{gone}: {rights:?}"
-        );
-    }
+    ];
+    let unneeded = ["*", "secrets", "endpoints", "configmaps", "update services"];
+    assert_rights(&manifest(), &needed, &unneeded);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::plane::Plane;
-use super::rbac::{ended, writers};
+use super::rbac::{assert_writes_of_a_life, ended};
 use super::scenarios::{addresses, web};
 use crate::deploy;
 use crate::process::program::Running;
@@ -272,21 +272,7 @@ async fn the_shipped_role_is_enough_for_phoenixnap_and_nothing_is_forbidden() {
     let mut manager = site.manager(&["--node-monitor-period=1s"], &[]);
     site.lead_a_life(&manager).await;
     ended(&mut manager).await;
-    let wanted: BTreeSet<String> = [
-        "create events",
-        "create leases",
-        "delete nodes",
-        "patch nodes",
-        "patch nodes/status",
-        "patch services",
-        "patch services/status",
-        "update leases",
-    ]
-    .map(|what| format!("cloud-controller-manager {what}"))
-    .into();
-    let mut found = writers(&site.plane);
-    found.remove("cloud-controller-manager patch events"); // only where two events are alike
-    assert_eq!(found, wanted);
+    assert_writes_of_a_life(&site.plane);
 }
 
 #[tokio::test]

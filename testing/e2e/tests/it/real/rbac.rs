@@ -105,8 +105,29 @@ pub(super) async fn ended(manager: &mut Running) {
     );
 }
 
+/// A manager that joined a Node, served a Service, and saw both go wrote as the shipped role lets it, and as nobody
+/// else.
+#[track_caller]
+pub(super) fn assert_writes_of_a_life(plane: &Plane) {
+    let wanted: BTreeSet<String> = [
+        "create events",
+        "create leases",
+        "delete nodes",
+        "patch nodes",
+        "patch nodes/status",
+        "patch services",
+        "patch services/status",
+        "update leases",
+    ]
+    .map(|what| format!("cloud-controller-manager {what}"))
+    .into();
+    let mut found = writers(plane);
+    found.remove("cloud-controller-manager patch events"); // only where two events are alike
+    assert_eq!(found, wanted);
+}
+
 /// Who wrote to what: `account verb resource`.
-pub(super) fn writers(plane: &Plane) -> BTreeSet<String> {
+fn writers(plane: &Plane) -> BTreeSet<String> {
     let requests = plane.requests_of_accounts();
     let forbidden: Vec<_> = requests.iter().filter(|it| it.forbidden).collect();
     assert!(forbidden.is_empty(), "{forbidden:#?}");
