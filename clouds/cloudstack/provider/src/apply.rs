@@ -13,7 +13,7 @@ use crate::cidrs::Cidrs;
 use crate::error::cloud_error;
 use crate::intent::Algorithm;
 use crate::names::Protocol;
-use crate::objects::{AclItem, AclRef, Opening};
+use crate::objects::{AclItem, AclRef, Opening, Rule};
 use crate::observe::reads::{acl_items, members_of};
 use crate::observe::{Failure, Observed, Pending};
 use crate::step::{CloudStep, RuleChange};
@@ -31,6 +31,8 @@ pub(crate) enum Learned {
     Members(BTreeSet<String>),
     /// The ACL list has other items than was thought.
     Acl(Vec<AclItem>),
+    /// The item is left: these rules of others rely on it.
+    Needed(Vec<Rule>),
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }

@@ -6,17 +6,15 @@ use bowline_plan::Refusal;
 
 use crate::apply::{Learned, Writer};
 use crate::intent::{self, Intent};
-use crate::observe::Observed;
 use crate::observe::reads::Reads;
+use crate::observe::{Failure, Observed};
 use crate::step::CloudStep;
-use crate::turns::Turns;
 use crate::{learn, names, planning};
 
 /// The load balancers of an account or project.
 pub(crate) struct Balancers {
     pub(crate) client: Client,
     pub(crate) reads: Reads,
-    pub(crate) turns: Turns,
 }
 
 impl Reconciler for Balancers {
@@ -43,7 +41,7 @@ impl Reconciler for Balancers {
 
     async fn apply(
         &self,
-        _intent: &Intent,
+        intent: &Intent,
         observed: &Observed,
         step: &CloudStep,
     ) -> Result<Learned, CloudError> {
@@ -51,17 +49,27 @@ impl Reconciler for Balancers {
             client: &self.client,
             observed,
         };
-        if let CloudStep::OpenAcl {
-            list,
-            opening,
-            sources,
-            ..
-        } = step
-        {
-            let _turn = self.turns.take(&list.id).await;
-            return writer.open_acl(step, list, (*opening, sources)).await;
+        // An ACL list serves several Services. The steps of one port share a lane, so what is looked at here still holds
+        // when the write is sent.
+        match step {
+            CloudStep::OpenAcl {
+                list,
+                opening,
+                sources,
+                ..
+            } => writer.open_acl(step, list, (*opening, sources)).await,
+            CloudStep::CloseAcl { list, opening, .. } => {
+                match self.reads.users_of(intent.identity(), list, *opening).await {
+                    Ok(users) if users.is_empty() => writer.apply(step).await,
+                    Ok(users) => Ok(Learned::Needed(users)),
+                    Err(error) => Ok(Learned::Failed(Failure {
+                        error,
+                        is_definite: false,
+                    })),
+                }
+            }
+            _ => writer.apply(step).await,
         }
-        writer.apply(step).await
     }
 
     fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {

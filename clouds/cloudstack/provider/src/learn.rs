@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::apply::Learned;
 use crate::cidrs::Cidrs;
-use crate::objects::{AclItem, Address, AddressRef, AddressState, FirewallRule, Rule, RuleState};
+use crate::objects::{AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Rule, RuleState};
 use crate::observe::{Failure, Observed};
 use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
 
@@ -42,7 +42,30 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
                 observed.acls.insert(list.id.clone(), items);
             }
         }
+        Learned::Needed(users) => {
+            if let CloudStep::CloseAcl { list, item, .. } = step {
+                needed(observed, list, item, &users);
+            }
+        }
         Learned::Failed(failure) => failed(observed, step, failure),
+    }
+}
+
+/// An item is somebody else's as well by now.
+fn needed(observed: &mut Observed, list: &AclRef, item: &str, users: &[Rule]) {
+    let Observed {
+        networks,
+        neighbours,
+        made,
+        ..
+    } = observed;
+    made.acl_items.retain(|(_, known)| known != item);
+    let is_behind = |network: &String| {
+        let network = networks.get(network).and_then(Option::as_ref);
+        network.is_some_and(|network| network.acl.as_ref().is_some_and(|acl| acl.id == list.id))
+    };
+    for (_, rules) in neighbours.iter_mut().filter(|(network, _)| is_behind(network)) {
+        rules.extend(users.iter().cloned());
     }
 }
 

@@ -40,7 +40,6 @@ pub mod provider_id;
 mod start;
 mod status;
 mod step;
-mod turns;
 mod version;
 
 pub use annotations::annotation_table;

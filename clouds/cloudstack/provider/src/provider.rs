@@ -13,7 +13,6 @@ use crate::observe::reads::Reads;
 use crate::options::Options;
 use crate::provider_id::PROVIDER_NAME;
 use crate::start::Introduction;
-use crate::turns::Turns;
 use crate::version::ServerVersion;
 
 /// The ServiceAccount that annotations of Services are written with, where each loop has one of its own: the Go manager's,
@@ -48,7 +47,6 @@ impl CloudStack {
             balancers: erase(Arc::new(Balancers {
                 reads: Reads::new(&client, Arc::clone(&machines), version),
                 client,
-                turns: Turns::default(),
             })),
             virtual_machines: Arc::new(VirtualMachines::new(machines, options.nodes.clone())),
         }

@@ -17,7 +17,8 @@ use crate::intent::{Identity, Intent};
 use crate::machines::Machines;
 use crate::names;
 use crate::objects::{
-    Abilities, AclItem, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, Rule,
+    Abilities, AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening,
+    Rule,
 };
 use crate::planning;
 use crate::version::{ServerVersion, Version};
@@ -345,6 +346,26 @@ impl Reads {
             .collect())
     }
 
+    /// The rules of others that rely on a port being open in an ACL list, in all networks behind it.
+    pub(crate) async fn users_of(
+        &self,
+        identity: &Identity,
+        list: &AclRef,
+        opening: Opening,
+    ) -> Result<Vec<Rule>, CloudError> {
+        let mut users = Vec::new();
+        for rule in self.others(identity, &RuleQuery::default()).await? {
+            if rule.opening("") == Some(opening)
+                && !rule.network.is_empty()
+                && let Some(network) = self.network(&rule.network).await?
+                && network.acl.as_ref().is_some_and(|acl| acl.id == list.id)
+            {
+                users.push(rule);
+            }
+        }
+        Ok(users)
+    }
+
     /// Rules of others on the ports in question, in all networks behind the same ACL list.
     async fn neighbours(
         &self,
@@ -361,6 +382,7 @@ impl Reads {
             .rules
             .iter()
             .filter_map(|rule| rule.opening(&identity.name))
+            .chain(identity.open_ports.iter().map(|port| port.opening))
             .collect();
         if let Intent::Wanted(wanted) = intent {
             ports.extend(wanted.openings());

@@ -1,5 +1,7 @@
 //! Removing a balancer: what goes, what stays.
 
+use std::time::Duration;
+
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, JobFault, RuleSpec};
@@ -194,6 +196,27 @@ async fn acl_items_that_others_need_stay() {
     assert_eq!(world.acl_items().len(), 1);
     world.delete(WEB);
     world.run(WEB).await.settled();
+    assert_eq!(world.acl_items(), ["tier-acl tcp 443 0.0.0.0/0"]);
+    world.delete(OTHER);
+    world.run(OTHER).await.settled();
+    world.check_nothing_left("both deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_another_service_comes_to_need_meanwhile_stays_open() {
+    let world = World::vpc("tier-acl").await;
+    world.add(WEB, crate::world::UID, &[("TCP", 443, 31443)]);
+    world.run(WEB).await.settled();
+    world.add(OTHER, OTHER_UID, &[("TCP", 443, 31443)]);
+    world.delete(WEB);
+    // The removal is decided, then the other Service finds the port open, then the removal goes on.
+    let removal = world.run_paused(WEB, 0, Duration::from_secs(60));
+    let creation = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        world.run(OTHER).await.settled();
+    };
+    let (removed, ()) = tokio::join!(removal, creation);
+    assert!(removed.settled().waves[0][0].starts_with("close-acl("));
     assert_eq!(world.acl_items(), ["tier-acl tcp 443 0.0.0.0/0"]);
     world.delete(OTHER);
     world.run(OTHER).await.settled();

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bowline_cloud_provider::plan::Answer;
 use bowline_cloud_provider::{CloudProvider, ClusterFacts, Node, Service, ServiceFacts};
@@ -187,6 +188,11 @@ impl World {
     /// The same; the process is stopped before step `limit + 1`, with the jobs of the others under way.
     pub(crate) async fn run_steps(&self, key: &str, limit: usize) -> Run {
         self.run_with(key, Interruption::BeforeStep(limit)).await
+    }
+
+    /// The same; the process stands still for so long before step `limit + 1`.
+    pub(crate) async fn run_paused(&self, key: &str, limit: usize, time: Duration) -> Run {
+        self.run_with(key, Interruption::Pause(limit, time)).await
     }
 
     async fn run_with(&self, key: &str, interruption: Interruption) -> Run {
