@@ -1,0 +1,215 @@
+//! Rules follow the Service port by port.
+
+use super::*;
+
+#[test]
+fn a_new_balancer_claims_its_address_before_it_acquires_it() {
+    let mut world = World::new();
+    assert_eq!(world.run(), Ok(Some("203.0.113.40".to_owned())));
+    let all = "vm-cp-a, vm-pool-a-7, vm-pool-a-8";
+    assert_eq!(
+        world.labels,
+        [
+            format!("annotate-service({}=ip-1)", IP_IDS.key),
+            "associate-ip(203.0.113.40)".to_owned(),
+            format!("create-rule({NAME}-tcp-443 -> 31443)"),
+            format!("create-rule({NAME}-udp-4500 -> 31500)"),
+            format!("assign({NAME}-tcp-443: {all})"),
+            "open-firewall(203.0.113.40 tcp/443 from 0.0.0.0/0)".to_owned(),
+            format!("assign({NAME}-udp-4500: {all})"),
+            "open-firewall(203.0.113.40 udp/4500 from 0.0.0.0/0)".to_owned(),
+        ]
+    );
+    assert_eq!(world.settle(), Vec::<String>::new());
+}
+
+#[test]
+fn a_rule_follows_affinity_and_source_networks_in_place() {
+    let mut world = World::new();
+    world.settle();
+    let ids = |world: &World| {
+        world
+            .observed
+            .rules
+            .iter()
+            .map(|rule| rule.id.clone())
+            .collect::<Vec<_>>()
+    };
+    let before = ids(&world);
+    world.spec(|spec| spec["sessionAffinity"] = json!("ClientIP"));
+    world.annotate(SOURCE_CIDRS.key, "10.9.0.0/16 , 2001:db8::/32");
+    let labels = world.settle();
+    assert_eq!(labels.len(), 2, "{labels:?}");
+    assert!(
+        labels.iter().all(|label| label.starts_with("update-rule(")),
+        "{labels:?}"
+    );
+    assert_eq!(ids(&world), before);
+    assert_eq!(world.rule("tcp-443").algorithm, "source");
+    assert!(
+        world
+            .rule("tcp-443")
+            .cidrs
+            .is_same(&Cidrs::parse("2001:db8::/32 10.9.0.0/16"))
+    );
+}
+
+#[test]
+fn a_server_that_cannot_change_source_networks_makes_the_rule_anew() {
+    let mut world = World::new();
+    world.observed.abilities.as_mut().unwrap().changes_cidrs = false;
+    world.settle();
+    world.annotate(SOURCE_CIDRS.key, "10.9.0.0/16");
+    let labels = world.settle();
+    let kinds: Vec<&str> = labels
+        .iter()
+        .map(|label| label.split('(').next().unwrap())
+        .collect();
+    assert_eq!(
+        kinds[1..7],
+        [
+            "delete-rule",
+            "delete-rule",
+            "create-rule",
+            "create-rule",
+            "assign",
+            "assign"
+        ]
+    );
+    world.observed.abilities.as_mut().unwrap().takes_cidrs = Some(false);
+    assert!(world.run().unwrap_err().contains("from version 4.18 on"));
+}
+
+#[test]
+fn a_new_node_port_makes_one_rule_anew_and_leaves_the_others() {
+    let mut world = World::new();
+    world.settle();
+    let udp = world.rule("udp-4500").id.clone();
+    world.spec(|spec| spec["ports"][0]["nodePort"] = json!(32000));
+    let labels = world.settle();
+    let kinds: Vec<&str> = labels
+        .iter()
+        .map(|label| label.split('(').next().unwrap())
+        .collect();
+    // The port stays open meanwhile, which is written down.
+    assert_eq!(
+        kinds,
+        [
+            "annotate-service",
+            "delete-rule",
+            "create-rule",
+            "assign",
+            "annotate-service"
+        ]
+    );
+    assert_eq!(world.rule("tcp-443").private_port, Some(32000));
+    assert_eq!(world.rule("udp-4500").id, udp);
+}
+
+#[test]
+fn the_proxy_protocol_is_switched_where_the_rule_stands() {
+    let mut world = World::new();
+    world.settle();
+    let id = world.rule("tcp-443").id.clone();
+    world.annotate(PROXY_PROTOCOL.key, "true");
+    let labels = world.settle();
+    assert_eq!(
+        labels,
+        [format!("update-rule({NAME}-tcp-443 -> {NAME}-tcp-proxy-443)")]
+    );
+    assert_eq!(world.rule("tcp-proxy-443").id, id);
+    world.annotate(PROXY_PROTOCOL.key, "enabled");
+    world.settle();
+    assert_eq!(world.rule("tcp-443").id, id);
+}
+
+#[test]
+fn a_port_that_changes_between_tcp_and_udp_is_freed_first() {
+    let mut world = World::new();
+    world.settle();
+    world.spec(|spec| spec["ports"][1]["protocol"] = json!("TCP"));
+    let labels = world.settle();
+    let position = |part: &str| labels.iter().position(|label| label.contains(part)).unwrap();
+    assert!(position("delete-rule") < position("create-rule"), "{labels:?}");
+    assert_eq!(world.names(), ["tcp-443", "tcp-4500"]);
+}
+
+#[test]
+fn a_removed_port_is_closed_before_its_rule_goes() {
+    let mut world = World::new();
+    world.settle();
+    world.spec(|spec| {
+        spec["ports"].as_array_mut().unwrap().pop();
+    });
+    let labels = world.settle();
+    let kinds: Vec<&str> = labels
+        .iter()
+        .map(|label| label.split('(').next().unwrap())
+        .collect();
+    assert_eq!(kinds, ["close-firewall", "delete-rule"]);
+    assert_eq!(world.names(), ["tcp-443"]);
+    assert_eq!(world.sources("udp/4500"), Vec::<String>::new());
+}
+
+#[test]
+fn rules_of_the_provider_inside_of_kubernetes_are_adopted() {
+    let mut world = World::new();
+    world.settle();
+    for rule in &mut world.observed.rules {
+        rule.name = format!("{NAME}-{}", rule.public_port.unwrap());
+    }
+    let labels = world.settle();
+    assert_eq!(labels.len(), 2, "{labels:?}");
+    assert!(
+        labels.iter().all(|label| label.starts_with("update-rule(")),
+        "{labels:?}"
+    );
+    assert_eq!(world.names(), ["tcp-443", "udp-4500"]);
+}
+
+#[test]
+fn surplus_rules_on_a_port_go_and_the_best_one_stays() {
+    let mut world = World::new();
+    world.settle();
+    let kept = world.rule("tcp-443").id.clone();
+    let mut surplus = world.rule("tcp-443").clone();
+    (surplus.id, surplus.state) = ("0".to_owned(), RuleState::Add);
+    world.observed.rules.insert(0, surplus);
+    assert_eq!(world.settle(), [format!("delete-rule({NAME}-tcp-443)")]);
+    assert_eq!(world.rule("tcp-443").id, kept);
+}
+
+#[test]
+fn what_cannot_be_read_of_a_rule_does_not_keep_it() {
+    let mut world = World::new();
+    world.settle();
+    let mut odd = world.rule("udp-4500").clone();
+    (odd.id, odd.public_port, odd.protocol) = ("odd".to_owned(), None, "ssl".to_owned());
+    world.observed.rules.push(odd);
+    assert_eq!(world.settle().len(), 1);
+    assert_eq!(world.names(), ["tcp-443", "udp-4500"]);
+}
+
+#[test]
+fn members_follow_the_nodes_and_missing_ones_come_first() {
+    let mut world = World::new();
+    world.settle();
+    world.nodes = vec!["cp-a", "pool-a-7"];
+    let labels = world.settle();
+    assert_eq!(labels.len(), 2, "{labels:?}");
+    assert!(
+        labels
+            .iter()
+            .all(|label| label.starts_with("remove(") && label.ends_with(": vm-pool-a-8)"))
+    );
+    world.nodes = vec!["pool-a-8"];
+    let labels = world.settle();
+    let kinds: Vec<&str> = labels
+        .iter()
+        .map(|label| label.split('(').next().unwrap())
+        .collect();
+    assert_eq!(kinds, ["assign", "assign", "remove", "remove"]);
+    // Nobody to lead to: better the old ones than none.
+    world.nodes.clear();
+    assert_eq!(world.settle(), Vec::<String>::new());
+}
