@@ -137,14 +137,21 @@ impl WireNode<'_> {
                 .provider_id
                 .filter(|id| !id.0.is_empty())
                 .map(|id| strings.share(&id.0)),
-            taints: spec.taints.unwrap_or_default(),
-            pod_cidrs: spec.pod_cidrs.unwrap_or_default(),
+            taints: tight(spec.taints),
+            pod_cidrs: tight(spec.pod_cidrs),
             unschedulable: spec.unschedulable,
-            addresses: status.addresses.unwrap_or_default(),
+            addresses: tight(status.addresses),
             readiness: readiness(&conditions),
             network_unavailable: network_unavailable(&conditions),
         }
     }
+}
+
+/// A list without the room that reading it left: it is kept for as long as the Node.
+fn tight<T>(list: Option<Vec<T>>) -> Vec<T> {
+    let mut list = list.unwrap_or_default();
+    list.shrink_to_fit();
+    list
 }
 
 fn labels(pairs: Option<Pairs<'_>>, strings: &Interner) -> Labels {

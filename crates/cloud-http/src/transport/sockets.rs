@@ -148,6 +148,10 @@ impl fmt::Debug for Sockets {
     }
 }
 
+/// What one connection buffers of an answer at most, in bytes; also the longest head of an answer. Left to itself a buffer
+/// that once saw a long list grows to 400 KiB and stays so for as long as the connection.
+const READ_BUFFER: usize = 32 * 1024;
+
 /// The pool over any connector.
 pub(super) fn client<C>(connector: C, idle_timeout: Duration) -> legacy::Client<C, Full<Bytes>>
 where
@@ -157,6 +161,7 @@ where
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(idle_timeout)
+        .http1_max_buf_size(READ_BUFFER)
         // A connection that a firewall forgot is found before the next call runs into its timeout.
         .http2_keep_alive_interval(Duration::from_secs(30))
         .http2_keep_alive_timeout(Duration::from_secs(10))

@@ -36,6 +36,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(30);
 /// Longer than the pauses between the loops' passes, shorter than what middleboxes remember.
 const IDLE: Duration = Duration::from_secs(90);
+/// What one connection buffers of an answer at most, in bytes; also the longest head of an answer. Left to itself a buffer
+/// that once saw a long list grows to 400 KiB and stays so for as long as a watch lasts.
+const READ_BUFFER: usize = 32 * 1024;
 
 /// A proxy on the way to the API server.
 pub(super) struct Proxy {
@@ -175,6 +178,7 @@ where
     let http: Client<_, Fenced<Body>> = Client::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
         .pool_timer(TokioTimer::new())
+        .http1_max_buf_size(READ_BUFFER)
         .build(connector);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
