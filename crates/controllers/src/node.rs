@@ -108,7 +108,7 @@ pub struct NodeController {
 }
 
 /// What is remembered of a Node while it is not as usual.
-#[derive(Default)]
+#[derive(Default, PartialEq, Eq)]
 struct Told {
     /// The last failure that was recorded, so that only news are.
     failure: Option<String>,
@@ -381,8 +381,11 @@ impl NodeController {
     fn has_caught_up(&self, node: &Node) -> bool {
         let mut told = self.told();
         match told.get_mut(&node.name) {
-            Some(told) if told.written.is_some() && !version_before(node, told.written) => {
-                told.written = None;
+            Some(entry) if entry.written.is_some() && !version_before(node, entry.written) => {
+                entry.written = None;
+                if *entry == Told::default() {
+                    told.remove(&node.name);
+                }
                 true
             }
             _ => false,

@@ -5,7 +5,7 @@
 //! 2. An event that is the same as an earlier one, or is folded into it, is counted up instead of being created.
 //! 3. About one object, one component may say 25 things at once and one more each five minutes; the rest is dropped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::{SignedDuration, Timestamp};
@@ -47,7 +47,8 @@ impl Entry {
 /// Remembers what was said. Keys are hashes of what they stand for, by a function that is the same in every process.
 #[derive(Debug, Default)]
 pub(super) struct Correlator {
-    groups: Table<BTreeSet<u64>>,
+    /// The messages of a group, at most one more than [`FOLD_AFTER`]: mostly a single one.
+    groups: Table<Vec<u64>>,
     series: Table<Series>,
     tokens: Table<f64>,
     last_name: i128,
@@ -77,10 +78,13 @@ impl Correlator {
         let exact = key(&(group, message));
 
         let mut messages = self.groups.take(group, *at, FOLD_WINDOW).unwrap_or_default();
-        messages.insert(exact);
+        if !messages.contains(&exact) {
+            messages.reserve_exact(1);
+            messages.push(exact);
+        }
         let is_folded = messages.len() > FOLD_AFTER;
         if is_folded {
-            messages.pop_first(); // remembering how many is enough
+            messages.remove(0); // remembering how many is enough
         }
         self.groups.put(group, *at, messages);
 
