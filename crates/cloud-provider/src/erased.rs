@@ -12,7 +12,9 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Service;
 
 use crate::load_balancer::{BackgroundFacts, BackgroundWork, LoadBalancer, Reconciler};
-use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, NodeSet, ServiceFacts};
+use crate::{
+    CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, NodeSet, ServiceFacts,
+};
 
 /// A plan with erased steps.
 pub type DynPlan = Plan<DynStep, LoadBalancerStatus>;
@@ -98,7 +100,7 @@ pub trait DynBackgroundWork: Send + Sync {
     /// # Errors
     ///
     /// Everything that is wrong with what is asked.
-    fn begin(&self, facts: BackgroundFacts) -> Result<Box<dyn Reconcile<BackgroundFacts>>, Refusal>;
+    fn begin(&self, facts: BackgroundFacts) -> Result<Box<dyn BackgroundRun>, Refusal>;
     /// See [`BackgroundWork::name`].
     fn name(&self) -> &'static str;
     /// See [`BackgroundWork::period`].
@@ -144,6 +146,12 @@ pub trait Reconcile<F>: Send + Sync {
     fn facts(&self) -> &F;
 }
 
+/// One run of background work.
+pub trait BackgroundRun: Reconcile<BackgroundFacts> {
+    /// What the run has counted; see [`BackgroundWork::measure`]. Nothing before the first observation.
+    fn measurements(&self) -> Vec<Measurement>;
+}
+
 /// Puts a provider's load balancers behind the common type.
 #[must_use]
 pub fn erase<L: LoadBalancer>(load_balancer: Arc<L>) -> Arc<dyn DynLoadBalancer> {
@@ -160,7 +168,7 @@ struct Erased<R>(Arc<R>);
 
 impl<L: LoadBalancer> DynLoadBalancer for Erased<L> {
     fn begin(&self, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
-        Session::begin(&self.0, facts)
+        Ok(Box::new(Session::begin(&self.0, facts)?))
     }
 
     fn node_set(&self) -> NodeSet {
@@ -181,8 +189,8 @@ impl<L: LoadBalancer> DynLoadBalancer for Erased<L> {
 }
 
 impl<B: BackgroundWork> DynBackgroundWork for Erased<B> {
-    fn begin(&self, facts: BackgroundFacts) -> Result<Box<dyn Reconcile<BackgroundFacts>>, Refusal> {
-        Session::begin(&self.0, facts)
+    fn begin(&self, facts: BackgroundFacts) -> Result<Box<dyn BackgroundRun>, Refusal> {
+        Ok(Box::new(Session::begin(&self.0, facts)?))
     }
 
     fn name(&self) -> &'static str {
@@ -202,14 +210,23 @@ struct Session<R: Reconciler> {
 }
 
 impl<R: Reconciler> Session<R> {
-    fn begin(reconciler: &Arc<R>, facts: R::Facts) -> Result<Box<dyn Reconcile<R::Facts>>, Refusal> {
+    fn begin(reconciler: &Arc<R>, facts: R::Facts) -> Result<Self, Refusal> {
         let intent = reconciler.intent(&facts)?;
-        Ok(Box::new(Self {
+        Ok(Self {
             reconciler: Arc::clone(reconciler),
             facts,
             intent,
             observed: None,
-        }))
+        })
+    }
+}
+
+impl<B: BackgroundWork> BackgroundRun for Session<B> {
+    fn measurements(&self) -> Vec<Measurement> {
+        self.observed
+            .as_ref()
+            .map(|observed| self.reconciler.measure(&self.intent, observed))
+            .unwrap_or_default()
     }
 }
 

@@ -21,6 +21,7 @@ mod error;
 mod instances;
 mod load_balancer;
 mod machines;
+mod measurement;
 mod node;
 mod provider;
 mod routes;
@@ -30,8 +31,8 @@ mod service;
 pub use annotation::{AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;
 pub use erased::{
-    DynAnswer, DynBackgroundWork, DynLearned, DynLoadBalancer, DynPlan, DynStep, Reconcile, erase,
-    erased_background,
+    BackgroundRun, DynAnswer, DynBackgroundWork, DynLearned, DynLoadBalancer, DynPlan, DynStep, Reconcile,
+    erase, erased_background,
 };
 pub use error::{CloudError, ErrorKind};
 pub use instances::{
@@ -43,6 +44,7 @@ pub use load_balancer::{
     LoadBalancerStatus, LoadBalancerStep, NodeSet, Reconciler,
 };
 pub use machines::{MachineDirectory, Sought, answer_all};
+pub use measurement::{GaugeSpec, Measurement};
 pub use node::{
     AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,
 };

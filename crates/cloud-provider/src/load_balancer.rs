@@ -7,7 +7,7 @@ use bowline_plan::{Impact, Lane, Plan, Refusal, Step, StepView};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
 
-use crate::{CloudError, ClusterFacts, NodeName, ServiceFacts};
+use crate::{CloudError, ClusterFacts, Measurement, NodeName, ServiceFacts};
 use std::sync::Arc;
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -138,6 +138,15 @@ pub trait BackgroundWork: Reconciler<Facts = BackgroundFacts> {
     /// Time from the end of one run to the start of the next, and from the start of the loop to the first one. A run also
     /// begins whenever the balancer of a Service was removed.
     fn period(&self) -> Duration;
+
+    /// What a run counts of what it has read anyway, for `/metrics`. Pure.
+    ///
+    /// Asked at the end of a run that had its way. The values are shown until the end of the next run, and no longer than
+    /// this process does the work: one that follows, or whose run failed, knows nothing and shows nothing.
+    fn measure(&self, intent: &Self::Intent, observed: &Self::Observed) -> Vec<Measurement> {
+        let _ = (intent, observed);
+        Vec::new()
+    }
 }
 
 /// What Kubernetes says to background work.

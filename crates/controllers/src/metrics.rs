@@ -1,6 +1,7 @@
 //! The series of the loops, by the names and buckets of the Go managers, and those of our own.
 
 mod ipam;
+mod measurements;
 
 use bowline_plan::Answer;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -11,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 pub use ipam::{IpamLabels, IpamMetrics};
+pub use measurements::Measurements;
 
 /// Seconds from the creation of a Node: each bucket four times the one before.
 const NODE_BUCKETS: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0];
@@ -89,6 +91,8 @@ pub struct ControllerMetrics {
     pub node_deletions_throttled: Gauge,
     /// Seconds from a change to a settled balancer.
     pub settle_duration_seconds: Histogram,
+    /// What the provider counts.
+    pub measurements: Measurements,
     plans: Family<ResultLabels, Counter>,
     syncs: Family<SyncLabels, Counter>,
     guard_trips: Family<GuardLabels, Counter>,
@@ -108,6 +112,7 @@ impl Default for ControllerMetrics {
             node_deletions_frozen: Gauge::default(),
             node_deletions_throttled: Gauge::default(),
             settle_duration_seconds: Histogram::new(SETTLE_BUCKETS),
+            measurements: Measurements::default(),
             plans: Family::default(),
             syncs: Family::default(),
             guard_trips: Family::default(),
@@ -215,6 +220,7 @@ impl ControllerMetrics {
             "Times that a guard began to hold something back, by guard",
             self.guard_trips.clone(),
         );
+        registry.register_collector(Box::new(self.measurements.clone()));
         // A trip must be seen as a step from 0, not as a series that begins with 1.
         for guard in Guard::ALL {
             self.guard_trips

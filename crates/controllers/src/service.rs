@@ -212,6 +212,7 @@ impl ServiceController {
     ///
     /// Dropping it abandons what is under way; the next process observes what came of it.
     pub async fn run(self: Arc<Self>) {
+        let _while_it_runs = self.metrics.measurements.shown_for_now();
         self.services.synced().await;
         self.nodes.synced().await;
         for (index, work) in self.background.iter().enumerate() {

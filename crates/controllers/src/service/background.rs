@@ -33,6 +33,7 @@ impl ServiceController {
             Ok(session) => session,
             Err(refusal) => {
                 tracing::warn!(work = work.name(), err = %refusal, "background work refused");
+                self.metrics.measurements.hide(work.name());
                 return again(work.period());
             }
         };
@@ -46,6 +47,17 @@ impl ServiceController {
         let driven = drive(&mut *session, &self.lanes, &hooks, &mut false).await;
         // What holds for many runs is said once.
         lock(&self.background_notes).insert(index, std::mem::take(&mut *lock(&hooks.said)));
+        match &driven {
+            Ok(Driven::Settled(_) | Driven::Wait { .. }) => {
+                self.metrics
+                    .measurements
+                    .show(work.name(), session.measurements());
+            }
+            // Nobody knows how much of the last numbers still holds.
+            Ok(Driven::Refused(_) | Driven::Superseded) | Err(_) => {
+                self.metrics.measurements.hide(work.name());
+            }
+        }
         match driven {
             Ok(Driven::Wait { after, .. }) => again(after.min(work.period())),
             Ok(Driven::Refused(refusal)) => {

@@ -53,6 +53,7 @@ struct Process {
     task: JoinHandle<End>,
     stop: CancellationToken,
     holder: String,
+    metrics: Arc<Metrics>,
 }
 
 impl Drop for Process {
@@ -217,13 +218,14 @@ impl<C: CloudUnderTest> World<C> {
             }),
             seed,
         };
+        let metrics = Arc::new(Metrics::new(Registry::default(), &BuildInfo::default()));
         let manager = Manager {
             config: start.config,
             kube,
             provider: self.sim.provider(seat),
             gate,
             health: Arc::new(Health::default()),
-            metrics: Arc::new(Metrics::new(Registry::default(), &BuildInfo::default())),
+            metrics: Arc::clone(&metrics),
             seed,
             identity: identity.clone(),
         };
@@ -232,7 +234,15 @@ impl<C: CloudUnderTest> World<C> {
             task: tokio::spawn(manager.run(None, stop.clone())),
             stop,
             holder: identity.holder,
+            metrics,
         });
+    }
+
+    /// The series of each manager that was not ended by a test, oldest first. They are what `/metrics` shows.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<Arc<Metrics>> {
+        let all = self.running.iter();
+        all.map(|process| Arc::clone(&process.metrics)).collect()
     }
 
     /// A provider without a manager.
