@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manual_of_phoenixnap_has_every_event_and_annotation() {
+    fn the_manual_of_phoenixnap_has_every_event_annotation_and_gauge() {
         let manual = manual("phoenixnap");
         let reasons = bowline_phoenixnap::event_table().iter();
         for event in reasons.chain(bowline_phoenixnap::sweeper_table()) {
@@ -132,6 +132,9 @@ mod tests {
         }
         for annotation in bowline_phoenixnap::annotation_table() {
             assert!(manual.contains(annotation.key), "{} is missing", annotation.key);
+        }
+        for gauge in bowline_phoenixnap::gauge_table() {
+            assert!(manual.contains(gauge.name), "{} is missing", gauge.name);
         }
     }
 

@@ -210,6 +210,9 @@ async fn live_for_a_moment(
     queue.done(&queue.next().await);
     metrics.controllers().planned(&Answer::<(), ()>::Settled(()));
     metrics.controllers().synced("ensure", "settled");
+    let counted = bowline_phoenixnap::gauge_table().map(|gauge| gauge.measure("", 0));
+    let measurements = &metrics.controllers().measurements;
+    measurements.show("reference", counted.to_vec());
     let ipam = &metrics.controllers().ipam;
     let network = IpamLabels::of(&"10.200.0.0/16");
     ipam.allocations.get_or_create(&network).inc();

@@ -25,7 +25,7 @@ bowline_plan::events! {
         "A block that is marked for deletion could not be taken off its network or given back; it is tried again.",
         "See the text; a server of the network may still use an address of the block.";
     ORPHAN = "IPBlockOrphaned", Warning,
-        "A block of this cluster bears the tags of a Service that does not exist, as after a finalizer was removed by hand. It is billed and never deleted by itself.",
+        "A block of this cluster bears the tags of a Service that does not exist or is no load balancer any more, as after a finalizer was removed by hand, or of none. It is billed and never deleted by itself.",
         "Mark it with the tag `delete` if nobody needs it.";
     ADDRESS_IN_USE = "ServiceAddressInUse", Warning,
         "A server in the public network uses the address of a Service.",

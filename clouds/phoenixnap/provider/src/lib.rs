@@ -25,6 +25,7 @@ mod blocks;
 mod claim;
 mod error;
 mod events;
+mod gauges;
 mod instances;
 mod intent;
 mod learn;
@@ -41,6 +42,7 @@ mod tags;
 
 pub use annotations::annotation_table;
 pub use events::{event_table, sweeper_table};
+pub use gauges::gauge_table;
 pub use options::{DEBUG_VARIABLE, Given, LoadBalancing, Options, OptionsError, Setting};
 pub use provider::{PhoenixNap, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

@@ -52,11 +52,7 @@ impl PhoenixNap {
                 location: options.location.clone(),
                 location_annotation: options.location_annotation.clone(),
             })),
-            sweeper: erased_background(Arc::new(Sweeper {
-                client: client.clone(),
-                reads: Arc::clone(&reads),
-                network,
-            })),
+            sweeper: erased_background(Arc::new(Sweeper::new(&client, &reads, network))),
         });
         Self {
             servers: Arc::new(Servers::new(reads, annotated)),

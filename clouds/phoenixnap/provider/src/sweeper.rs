@@ -1,34 +1,43 @@
 //! Takes marked blocks off their network and gives them back; attaches again what fell off.
 //!
 //! One list for each run. Every block is handled by its own ID and on its own network, side by side but for the network's
-//! lane; a failure on one keeps no other waiting.
+//! lane; a failure on one keeps no other waiting. A block whose Service is nowhere to be seen is counted and told of.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Reconciler, Service, ServiceKey, facts,
+    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Reconciler, Service,
+    ServiceKey, facts,
 };
 use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Plan, Refusal};
+use tokio::time::Instant;
 
 use crate::apply::{Learned, attach};
 use crate::error::cloud_error;
 use crate::observe::reads::Reads;
 use crate::step::CloudStep;
-use crate::tags::ClusterTags;
+use crate::tags::{self, ClusterTags};
 
+mod measuring;
 mod planning;
 
 /// Time between two runs.
 const PERIOD: Duration = Duration::from_secs(30);
 
+/// How long a block must have looked like an orphan before it is called one. Services and blocks are read one after the
+/// other, so a block may be there a moment before its Service is seen, or a moment after it.
+const DOUBT: Duration = Duration::from_secs(20);
+
 /// Gives back what is marked.
 pub(crate) struct Sweeper {
-    pub(crate) client: Client,
-    pub(crate) reads: Arc<Reads>,
-    pub(crate) network: String,
+    client: Client,
+    reads: Arc<Reads>,
+    network: String,
+    /// The blocks that have looked like orphans without a break, and since when.
+    suspects: Mutex<BTreeMap<String, Instant>>,
 }
 
 /// The cluster and its Services.
@@ -42,6 +51,8 @@ pub(crate) struct Intent {
 pub(crate) struct Observed {
     blocks: Vec<IpBlock>,
     failed: BTreeMap<String, String>,
+    /// The blocks that nobody's Service has, beyond doubt.
+    orphans: BTreeSet<String>,
     /// Addresses that servers use in the public network, where it could be read.
     used: Vec<String>,
 }
@@ -71,6 +82,7 @@ impl Reconciler for Sweeper {
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
         let network = self.reads.network().await;
         Ok(Observed {
+            orphans: self.orphans(intent, &blocks),
             blocks,
             failed: seen.map(|seen| seen.failed.clone()).unwrap_or_default(),
             used: network
@@ -142,6 +154,35 @@ impl Reconciler for Sweeper {
 }
 
 impl Sweeper {
+    pub(crate) fn new(client: &Client, reads: &Arc<Reads>, network: String) -> Self {
+        Self {
+            client: client.clone(),
+            reads: Arc::clone(reads),
+            network,
+            suspects: Mutex::default(),
+        }
+    }
+
+    /// The blocks that have looked like orphans for so long that they are some.
+    fn orphans(&self, intent: &Intent, blocks: &[IpBlock]) -> BTreeSet<String> {
+        let now = Instant::now();
+        let mut suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        let looks_so = |block: &&IpBlock| !tags::is_marked(block) && !intent.has_service_of(block);
+        *suspects = blocks
+            .iter()
+            .filter(looks_so)
+            .map(|block| {
+                let since = suspects.get(&block.id).copied().unwrap_or(now);
+                (block.id.clone(), since)
+            })
+            .collect();
+        suspects
+            .iter()
+            .filter(|(_, since)| now.duration_since(**since) >= DOUBT)
+            .map(|(id, _)| id.clone())
+            .collect()
+    }
+
     async fn delete(&self, intent: &Intent, block: &str) -> Result<Learned, CloudError> {
         let error = match self.client.delete_ip_block(block).await {
             Ok(_) => return Ok(Learned::Deleted),
@@ -165,6 +206,19 @@ impl BackgroundWork for Sweeper {
 
     fn period(&self) -> Duration {
         PERIOD
+    }
+
+    fn measure(&self, _intent: &Intent, observed: &Observed) -> Vec<Measurement> {
+        measuring::measure(observed, &self.network)
+    }
+}
+
+impl Intent {
+    /// Whether the Service whose tags a block bears has a claim to it: it wants a balancer, or it still has to see to what
+    /// it had.
+    fn has_service_of(&self, block: &IpBlock) -> bool {
+        let service = tags::service_of(block).and_then(|key| self.services.get(&key));
+        service.is_some_and(|service| facts::wants_load_balancer(service) || facts::has_finalizer(service))
     }
 }
 

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_secs(10);
 
 /// What becomes of a marked block.
 #[derive(Debug, PartialEq, Eq)]
-enum Fate {
+pub(super) enum Fate {
     Detach(String),
     Delete,
     Wait,
@@ -69,7 +69,7 @@ pub(super) fn plan(intent: &Intent, observed: &Observed, network: &str) -> (Next
     (answer, notes)
 }
 
-fn fate(block: &IpBlock, network: &str) -> Fate {
+pub(super) fn fate(block: &IpBlock, network: &str) -> Fate {
     let own_network = match blocks::place(block) {
         Place::Other(kind) => return Fate::LeaveAlone(format!("is attached to a resource of type {kind}")),
         Place::Network(id) => Some(id),
@@ -112,12 +112,19 @@ fn heal(intent: &Intent, block: &IpBlock, network: &str) -> Option<CloudStep> {
 /// What somebody should know of an active block.
 fn look_at(intent: &Intent, observed: &Observed, block: &IpBlock) -> Option<Note> {
     let IpBlock { id, cidr, .. } = block;
-    let key = tags::service_of(block)?;
-    let Some(service) = intent.services.get(&key) else {
-        return Some(ORPHAN.note(format!(
-            "IP block {id} ({cidr}) bears the tags of service {key}, which does not exist"
-        )));
-    };
+    let key = tags::service_of(block);
+    if observed.orphans.contains(id) {
+        let whose = match &key {
+            None => "bears the tags of the cluster and of no service".to_owned(),
+            Some(key) if intent.services.contains_key(key) => {
+                format!("bears the tags of service {key}, which is no load balancer any more")
+            }
+            Some(key) => format!("bears the tags of service {key}, which does not exist"),
+        };
+        return Some(ORPHAN.note(format!("IP block {id} ({cidr}) {whose}")));
+    }
+    let key = key?;
+    let service = intent.services.get(&key)?;
     let address = address_of(service)?.to_string();
     observed.used.contains(&address).then(|| {
         ADDRESS_IN_USE.note(format!(

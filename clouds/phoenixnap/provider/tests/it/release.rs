@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bowline_cloud_provider::plan::Note;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::{BlockSpec, BlockStatus};
 
@@ -177,16 +178,105 @@ async fn a_block_that_cannot_be_taken_off_keeps_no_other_waiting() {
     );
 }
 
+/// The next run, half a minute after the last one.
+async fn swept_again(world: &World) -> Vec<Note> {
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    world.sweep().await
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_block_whose_service_does_not_exist_is_told_of_and_never_deleted() {
+async fn a_block_that_no_service_has_is_told_of_and_never_deleted() {
     let world = World::new();
-    world
+    world.add("shop/plain");
+    world.edit("shop/plain", |service| {
+        service.spec.as_mut().unwrap().type_ = Some("ClusterIP".to_owned());
+        service.metadata.finalizers = None;
+    });
+    for (spec, words) in [
+        (
+            BlockSpec::of_service(CLUSTER, "shop", "gone"),
+            "service shop/gone, which does not exist",
+        ),
+        (
+            BlockSpec::of_service(CLUSTER, "shop", "plain"),
+            "service shop/plain, which is no load balancer",
+        ),
+        (
+            BlockSpec::new()
+                .tag("usage", "cloud-provider-phoenixnap-auto")
+                .tag("cluster", CLUSTER),
+            "of no service",
+        ),
+    ] {
+        let block = world.sim.add_block(spec.network(NETWORK));
+        let (notes, calls) = world.calls_of(world.sweep()).await;
+        assert_eq!(
+            (notes.len(), calls),
+            (0, vec!["ip-blocks.list".to_owned()]),
+            "{words}"
+        );
+        let (notes, calls) = world.calls_of(swept_again(&world)).await;
+        assert_eq!(calls, ["ip-blocks.list"]);
+        assert_eq!(notes[0].reason, "IPBlockOrphaned");
+        assert!(notes[0].text.contains(words), "{notes:?}");
+        assert_eq!(world.sim.blocks().len(), 1);
+        world.sim.remove_block(&block);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_seen_a_moment_after_its_block_makes_no_orphan() {
+    let world = World::new();
+    let block = world
         .sim
-        .add_block(BlockSpec::of_service(CLUSTER, "shop", "gone").network(NETWORK));
-    let (notes, calls) = world.calls_of(world.sweep()).await;
+        .add_block(BlockSpec::of_service(CLUSTER, "shop", "checkout").network(NETWORK));
+    assert_eq!(world.sweep().await, []);
+    world.add(KEY);
+    assert_eq!(swept_again(&world).await, []);
+    // What it was suspected of then counts for nothing later.
+    world.forget(KEY);
+    assert_eq!(swept_again(&world).await, []);
+    // Nor does a run that follows at once, because some Service went.
+    assert_eq!(world.sweep().await, []);
+    let notes = swept_again(&world).await;
+    assert!(notes.len() == 1 && notes[0].text.contains(&block), "{notes:?}");
+}
+
+// W46
+#[tokio::test(start_paused = true)]
+async fn every_block_of_the_cluster_is_counted_once_and_by_no_call_of_its_own() {
+    let world = World::with_service();
+    world.run(KEY).await.settled();
+    let counted = |active: usize, marked: usize, orphaned: usize, stuck: usize| {
+        [
+            format!("phoenixnap_ip_blocks{{state=active}} {active}"),
+            format!("phoenixnap_ip_blocks{{state=marked}} {marked}"),
+            format!("phoenixnap_ip_blocks{{state=orphaned}} {orphaned}"),
+            format!("phoenixnap_ip_blocks_stuck {stuck}"),
+        ]
+    };
+    let (measured, calls) = world.calls_of(world.measure()).await;
+    assert_eq!(measured, counted(1, 0, 0, 0));
     assert_eq!(calls, ["ip-blocks.list"]);
-    assert_eq!(notes[0].reason, "IPBlockOrphaned");
-    assert_eq!(world.sim.blocks().len(), 1);
+    for spec in [
+        BlockSpec::of_service(CLUSTER, "shop", "gone").network(NETWORK),
+        // Somebody else's, and somebody's who is not known at all.
+        BlockSpec::of_service("7a1d4c52-93f0-4c46-8f0e-1b6f7d5f6a11", "shop", "checkout").network(NETWORK),
+        BlockSpec::new(),
+        // Left alone.
+        BlockSpec::marked(CLUSTER).attached("s1", "server"),
+    ] {
+        world.sim.add_block(spec);
+    }
+    assert_eq!(world.measure().await, counted(2, 1, 0, 1), "not an orphan yet");
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(world.measure().await, counted(1, 1, 1, 1));
+    // One that cannot be given back is stuck; one that was is not there any more.
+    world.sim.add_block(BlockSpec::marked(CLUSTER));
+    let fault = Fault::operation("ip-blocks.delete").nth(1).status(500);
+    world.sim.faults().add(fault);
+    assert_eq!(world.measure().await, counted(1, 2, 1, 2));
+    assert_eq!(world.measure().await, counted(1, 1, 1, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport};
 use bowline_cloud_provider::plan::{Answer, Note};
 use bowline_cloud_provider::{
-    BackgroundFacts, CloudConfig, CloudError, CloudProvider, ClusterFacts, Environment, Service, ServiceFacts,
+    BackgroundFacts, CloudConfig, CloudError, CloudProvider, ClusterFacts, Environment, Measurement, Service,
+    ServiceFacts,
 };
 use bowline_phoenixnap::{Given, Options, PhoenixNap};
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim};
@@ -214,6 +215,20 @@ impl World {
 
     /// The same, which may fail.
     pub(crate) async fn try_sweep(&self) -> Result<Vec<Note>, CloudError> {
+        Ok(self.run_sweeper().await?.0)
+    }
+
+    /// The series and values that a run of the sweeper has for `/metrics`.
+    pub(crate) async fn measure(&self) -> Vec<String> {
+        let (_, measured) = self.run_sweeper().await.unwrap();
+        let shown = |it: Measurement| match it.of {
+            "" => format!("{} {}", it.gauge.name, it.count),
+            of => format!("{}{{{}={of}}} {}", it.gauge.name, it.gauge.label, it.count),
+        };
+        measured.into_iter().map(shown).collect()
+    }
+
+    async fn run_sweeper(&self) -> Result<(Vec<Note>, Vec<Measurement>), CloudError> {
         let work = self.cloud.background_work().remove(0);
         let mut session = work
             .begin(BackgroundFacts {
@@ -236,7 +251,7 @@ impl World {
                     tokio::time::sleep(after).await;
                     session.observe().await?;
                 }
-                Answer::Settled(_) => return Ok(plan.notes),
+                Answer::Settled(_) => return Ok((plan.notes, session.measurements())),
                 Answer::Refused(refusal) => panic!("{refusal}"),
             }
         }

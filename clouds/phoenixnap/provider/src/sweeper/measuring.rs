@@ -1,0 +1,32 @@
+//! Counts the blocks of a run. Pure.
+
+use bowline_cloud_provider::Measurement;
+
+use super::Observed;
+use super::planning::{Fate, fate};
+use crate::gauges::{ACTIVE, BLOCKS, MARKED, ORPHANED, STUCK};
+use crate::tags;
+
+/// Every state is counted, so that a number that becomes 0 is seen to become it.
+pub(super) fn measure(observed: &Observed, network: &str) -> Vec<Measurement> {
+    let Observed {
+        blocks,
+        failed,
+        orphans,
+        ..
+    } = observed;
+    let marked = || blocks.iter().filter(|block| tags::is_marked(block));
+    let active = blocks
+        .iter()
+        .filter(|block| !tags::is_marked(block) && !orphans.contains(&block.id));
+    let stuck = marked().filter(|block| {
+        let has_failed = failed.contains_key(&block.id);
+        has_failed || matches!(fate(block, network), Fate::LeaveAlone(_))
+    });
+    vec![
+        BLOCKS.measure(ACTIVE, active.count()),
+        BLOCKS.measure(MARKED, marked().count()),
+        BLOCKS.measure(ORPHANED, orphans.len()),
+        STUCK.measure("", stuck.count()),
+    ]
+}
