@@ -2,11 +2,15 @@
 //!
 //! Where the servers are not built, each test says what it left out; in continuous integration that is a failure.
 
+mod cloudscale;
 mod cloudstack;
+mod deaths;
 mod failover;
+mod life;
 mod phoenixnap;
 mod plane;
 mod rbac;
 mod routes;
 mod scenarios;
 mod serving;
+mod site;

@@ -1,19 +1,19 @@
 //! CloudStack: under the former manager's rights and the shipped ones, and killed at every write.
 
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::path::Path;
 
-use bowline_cloudstack_sim::kit::{Clock, Fault, Server as CloudServer};
-use bowline_cloudstack_sim::{AddressState, CloudstackSim, VmSpec, VmState};
+use bowline_cloudstack_sim::kit::{Clock, CloudService};
+use bowline_cloudstack_sim::{
+    AddressSpec, AddressState, CloudstackSim, NetworkSpec, VmSpec, VmState, VpcSpec,
+};
 use k8s_openapi::api::core::v1::Node;
-use rustix::process::Signal;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::plane::Plane;
-use super::rbac::{assert_writes_of_a_life, ended};
-use super::scenarios::{addresses, web};
+use super::deaths::Mortal;
+use super::life::{Life, assert_writes_of_a_life};
+use super::site::{Cloud, Site, ended, named};
 use crate::deploy;
-use crate::process::program::Running;
 
 /// The role of the former manager as its manifest has it: not one verb more.
 const ROLE: &str = r#"
@@ -50,128 +50,70 @@ subjects:
 - {kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}
 "#;
 
-/// A real API server, and the cloud on a loopback port.
-struct Site {
-    plane: Plane,
+/// A cloud, and a place in it.
+struct CloudStack {
     sim: CloudstackSim,
-    cloud: CloudServer,
-    directory: TempDir,
+    /// Where the machines are.
+    network: String,
+    /// What Services ask for.
+    address: Option<IpAddr>,
+    /// Whether that is the user's, before and after.
+    is_users: bool,
+    /// What a Service takes: its creation, its change and its removal.
+    writes: [u64; 3],
 }
 
-impl Site {
-    async fn start(what: &str, manifests: &str) -> Option<Self> {
-        let plane = Plane::start_with(what, manifests).await?;
+impl Cloud for CloudStack {
+    const PROGRAM: &'static str = "cloudstack-ccm";
+    const ROLE: &'static str = ROLE;
+
+    fn new() -> Self {
         let sim = CloudstackSim::builder().clock(Clock::system()).build();
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        Some(Self {
-            plane,
-            cloud: sim.serve(listener).unwrap(),
+        Self {
+            network: sim.network(),
             sim,
-            directory: tempfile::tempdir().unwrap(),
-        })
+            address: None,
+            is_users: false,
+            // An address, then a rule, its members and its opening for each of two ports; another protocol for each rule;
+            // and with the address everything on it goes.
+            writes: [7, 2, 1],
+        }
     }
 
-    fn config(&self) -> PathBuf {
+    fn api(&self) -> CloudService {
+        self.sim.service()
+    }
+
+    /// The image names the cloud, and the manifest once more.
+    fn flags(&self, url: &str, directory: &Path) -> Vec<String> {
+        let path = directory.join("cloud-config");
         let text = format!(
-            "[Global]\napi-url = {}/client/api\napi-key = {}\nsecret-key = {}\n",
-            self.cloud.url(),
+            "[Global]\napi-url = {url}/client/api\napi-key = {}\nsecret-key = {}\n",
             CloudstackSim::API_KEY,
             CloudstackSim::SECRET_KEY
         );
-        let path = self.directory.path().join("cloud-config");
         std::fs::write(&path, text).unwrap();
-        path
+        vec![
+            "--cloud-provider".to_owned(),
+            "external-cloudstack".to_owned(),
+            format!("--cloud-config={}", path.display()),
+            "--cloud-provider=external-cloudstack".to_owned(),
+        ]
     }
 
-    /// Starts the program as the former image and manifest do.
-    fn manager(&self, more: &[&str]) -> Running {
-        let config = format!("--cloud-config={}", self.config().display());
-        let mut flags = vec!["--cloud-provider", "external-cloudstack", &config];
-        flags.extend(more);
-        flags.push("--cloud-provider=external-cloudstack");
-        self.plane.manager_called("cloudstack-ccm", &flags, &[])
+    fn add_machine(&self, name: &str) -> String {
+        let id = self.sim.add_vm(VmSpec::new(name).network(&self.network));
+        format!("external-cloudstack://{id}")
     }
 
-    /// A virtual machine whose kubelet has just registered.
-    async fn join(&self, name: &str) -> String {
-        let id = self.sim.add_vm(VmSpec::new(name));
-        let taint = json!({ "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule" });
-        let node = json!({
-            "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
-            "spec": { "taints": [taint] },
-            "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
-        });
-        self.plane.add_node(node).await;
-        id
+    fn violations(&self) -> Vec<String> {
+        self.sim.check_invariants()
     }
+}
 
-    async fn initialised(&self, manager: &Running, name: &str) -> Node {
-        manager
-            .until("the node is initialised", async || {
-                let node = self.plane.node(name).await.unwrap();
-                node.spec.unwrap().taints.unwrap_or_default().is_empty()
-            })
-            .await;
-        self.plane.node(name).await.unwrap()
-    }
-
-    /// The Service's address, once it is in its status.
-    async fn served(&self, manager: &Running, name: &str) -> String {
-        manager
-            .until("the address", async || {
-                !addresses(&self.plane.service(name).await.unwrap()).is_empty()
-            })
-            .await;
-        addresses(&self.plane.service(name).await.unwrap()).remove(0)
-    }
-
-    async fn gone(&self, manager: &Running, name: &str) {
-        manager
-            .until("the service is gone", async || {
-                self.plane.service(name).await.is_none()
-            })
-            .await;
-        assert_eq!(self.held(), Vec::<String>::new(), "{name}");
-        assert!(
-            self.sim.rules().is_empty() && self.sim.firewall_rules().is_empty(),
-            "{name}"
-        );
-    }
-
-    /// Public addresses that somebody has, the router's own aside.
-    fn held(&self) -> Vec<String> {
-        self.sim
-            .addresses()
-            .into_iter()
-            .filter(|it| it.state != AddressState::Free && !it.is_source_nat)
-            .map(|it| it.address.to_string())
-            .collect()
-    }
-
-    /// One address with a rule and an opening for each of the two ports, and every machine behind them.
-    fn assert_whole(&self, address: &str, what: &str) {
-        assert_eq!(self.held(), [address], "{what}");
-        let rules = self.sim.rules();
-        assert_eq!((rules.len(), self.sim.firewall_rules().len()), (2, 2), "{what}");
-        for rule in rules {
-            let mut members = self.sim.member_names(&rule.id);
-            members.sort();
-            assert_eq!(members, ["pool-a-7", "pool-a-8"], "{what}");
-        }
-        assert_eq!(self.sim.check_invariants(), Vec::<String>::new(), "{what}");
-    }
-
-    /// Everything that a manager of CloudStack does.
-    async fn lead_a_life(&self, manager: &Running) {
-        let id = self.join("pool-a-7").await;
-        let other = self.join("pool-a-8").await;
-        let node = self.initialised(manager, "pool-a-7").await;
-        self.initialised(manager, "pool-a-8").await;
-        assert_eq!(
-            node.spec.unwrap().provider_id,
-            Some(format!("external-cloudstack://{id}"))
-        );
-        let labels = node.metadata.labels.unwrap();
+impl Life for CloudStack {
+    fn assert_initialised(&self, node: &Node) {
+        let labels = node.metadata.labels.as_ref().unwrap();
         for (label, value) in [
             ("node.kubernetes.io/instance-type", "Medium4c8g"),
             ("beta.kubernetes.io/instance-type", "Medium4c8g"),
@@ -182,167 +124,186 @@ impl Site {
         ] {
             assert_eq!(labels[label], value, "{label}");
         }
+    }
 
-        self.plane.add_service(web()).await;
-        let address = self.served(manager, "web").await;
-        self.assert_whole(&address, "after the creation");
-        let writes = self.sim.journal().writes().len();
-        let affinity = json!({ "spec": { "sessionAffinity": "ClientIP" } });
-        self.plane.patch_service("web", affinity).await;
-        manager
-            .until("the rules follow", async || {
-                self.sim.rules().iter().all(|rule| rule.algorithm == "source")
-            })
-            .await;
-        assert_eq!(self.sim.journal().writes().len(), writes + 2, "one for each rule");
+    fn service(&self, name: &str) -> Value {
+        let mut service = named(name);
+        if let Some(address) = self.address {
+            service["spec"]["loadBalancerIP"] = json!(address);
+        }
+        service
+    }
 
-        // Powered off it stays; expunged it goes.
-        self.sim.set_vm_state(&other, VmState::Stopped);
-        self.plane.set_ready("pool-a-8", "Unknown").await;
-        manager
-            .until("it is tainted", async || {
-                let spec = self.plane.node("pool-a-8").await.unwrap().spec.unwrap();
-                let taints = spec.taints.unwrap_or_default();
-                taints
-                    .iter()
-                    .any(|it| it.key == "node.cloudprovider.kubernetes.io/shutdown")
-            })
-            .await;
-        manager
-            .until("it is no member any more", async || {
-                let rules = self.sim.rules();
-                rules
-                    .iter()
-                    .all(|rule| self.sim.member_names(&rule.id) == ["pool-a-7"])
-            })
-            .await;
-        self.sim.expunge_vm(&other);
-        manager
-            .until("its node goes", async || {
-                self.plane.node("pool-a-8").await.is_none()
-            })
-            .await;
+    fn set_power(&self, machine: &str, is_on: bool) {
+        let state = if is_on { VmState::Running } else { VmState::Stopped };
+        let id = self.sim.vm_named(machine).unwrap().id;
+        self.sim.set_vm_state(&id, state);
+    }
 
-        self.plane.delete_service("web").await;
-        self.gone(manager, "web").await;
-        manager
-            .until("the events are written", async || {
-                let events = self.plane.reasons("web").await;
-                events.contains(&"DeletedLoadBalancer".to_owned())
-            })
-            .await;
+    fn is_spared(&self, machine: &str) -> bool {
+        let rules = self.sim.rules();
+        let mut members = rules.iter().map(|rule| self.sim.member_names(&rule.id));
+        members.all(|names| names.iter().all(|name| name != machine))
+    }
+
+    fn remove_machine(&self, name: &str) {
+        self.sim.expunge_vm(&self.sim.vm_named(name).unwrap().id);
+    }
+
+    fn change(&self) -> Option<Value> {
+        let key = "service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol";
+        Some(json!({
+            "metadata": { "annotations": { (key): "true" } },
+            "spec": { "sessionAffinity": "ClientIP" },
+        }))
+    }
+
+    fn is_changed(&self) -> bool {
+        let rules = self.sim.rules();
+        rules
+            .iter()
+            .all(|rule| rule.protocol.as_deref() == Some("tcp-proxy") && rule.algorithm == "source")
+    }
+
+    /// One address with a rule and an opening for each of the two ports, and every machine behind them.
+    fn assert_whole(&self, addresses: &[String], what: &str) {
+        assert_eq!(self.held(), addresses, "{what}");
+        if let Some(address) = self.address {
+            assert_eq!(addresses, [address.to_string()], "{what}");
+        }
+        let rules = self.sim.rules();
+        assert_eq!((rules.len(), self.openings()), (2, 2), "{what}");
+        for rule in rules {
+            let mut members = self.sim.member_names(&rule.id);
+            members.sort();
+            assert_eq!(members, Self::MACHINES, "{what}");
+        }
+        assert_eq!(self.violations(), Vec::<String>::new(), "{what}");
+    }
+
+    fn left(&self) -> Vec<String> {
+        let mut held = self.held();
+        if self.is_users {
+            let address = self.address.map(|it| it.to_string());
+            let of_user = held.iter().position(|it| Some(it) == address.as_ref());
+            held.remove(of_user.expect("the user's address was given back"));
+        }
+        let rules = self.sim.rules().into_iter().map(|it| it.name);
+        let openings = (0..self.openings()).map(|_| "an opening".to_owned());
+        held.into_iter().chain(rules).chain(openings).collect()
     }
 }
 
-/// What is under way when the process dies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
-    Creation,
-    Change,
-    Removal,
+impl Mortal for CloudStack {
+    fn writes(&self) -> [u64; 3] {
+        self.writes
+    }
 }
 
-fn proxied() -> Value {
-    let key = "service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol";
-    json!({ "metadata": { "annotations": { (key): "true" } } })
-}
+impl CloudStack {
+    /// A tier of a VPC, where an ACL list stands for a firewall, and outlives the address.
+    fn in_a_tier() -> Self {
+        let new = Self::new();
+        let vpc = new.sim.add_vpc(VpcSpec::new("vpc"));
+        let list = new.sim.add_acl_list("tier-acl", &vpc);
+        Self {
+            network: new.sim.add_network(NetworkSpec::tier("web", vpc, list)),
+            writes: [7, 2, 3],
+            ..new
+        }
+    }
 
-fn named(name: &str) -> Value {
-    let mut service = web();
-    service["metadata"]["name"] = json!(name);
-    service
+    /// An address that nobody has yet.
+    fn at_a_free_address() -> Self {
+        Self {
+            address: "203.0.113.77".parse().ok(),
+            ..Self::new()
+        }
+    }
+
+    /// An address that the user has, for this and for other things.
+    fn at_the_user_s_address() -> Self {
+        let new = Self::at_a_free_address();
+        let spec = AddressSpec::new().network(&new.network);
+        new.sim.take_address(AddressSpec {
+            address: new.address,
+            ..spec
+        });
+        Self {
+            is_users: true,
+            writes: [6, 2, 4],
+            ..new
+        }
+    }
+
+    /// Public addresses that somebody has, the router's own aside.
+    fn held(&self) -> Vec<String> {
+        let addresses = self.sim.addresses().into_iter();
+        addresses
+            .filter(|it| it.state != AddressState::Free && !it.is_source_nat)
+            .map(|it| it.address.to_string())
+            .collect()
+    }
+
+    fn openings(&self) -> usize {
+        self.sim.firewall_rules().len() + self.sim.acl_items().len()
+    }
 }
 
 #[tokio::test]
 async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
-    let Some(site) = Site::start("the former manifest of CloudStack", ROLE).await else {
+    let Some(site) = Site::<CloudStack>::start("the former manifest of CloudStack").await else {
         return;
     };
-    let mut manager = site.manager(&["--leader-elect=true", "--node-monitor-period=1s"]);
+    let mut manager = site.manager_with(&["--leader-elect=true", "--node-monitor-period=1s"]);
     site.lead_a_life(&manager).await;
     ended(&mut manager).await;
-    site.plane.assert_nothing_forbidden();
-    let puts: Vec<_> = site
-        .plane
-        .requests()
-        .into_iter()
-        .filter(|it| it.verb == "update" && !it.uri.contains("/leases/"))
-        .collect();
-    assert!(
-        puts.is_empty(),
-        "a PUT writes other people's fields back: {puts:?}"
-    );
+    site.assert_nothing_forbidden();
+    site.assert_no_puts();
 }
 
 #[tokio::test]
 async fn the_shipped_role_is_enough_for_cloudstack() {
     let manifest = std::fs::read_to_string(deploy::root().join("cloudstack/deployment.yaml")).unwrap();
-    let Some(site) = Site::start("the shipped role of CloudStack", &manifest).await else {
+    let Some(site) = Site::<CloudStack>::start_with("the shipped role of CloudStack", &manifest).await else {
         return;
     };
-    let mut manager = site.manager(&["--node-monitor-period=1s"]);
+    let mut manager = site.manager_with(&["--node-monitor-period=1s"]);
     site.lead_a_life(&manager).await;
     ended(&mut manager).await;
-    assert_writes_of_a_life(&site.plane);
+    assert_writes_of_a_life(&site);
+}
+
+async fn die_at_every_write(cloud: CloudStack, what: &str) {
+    if let Some(site) = Site::start_in(cloud, what, ROLE).await {
+        site.die_at_every_write().await;
+    }
 }
 
 #[tokio::test]
 async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and_nothing_of_one_that_goes() {
-    let Some(site) = Site::start("death at every write to CloudStack", ROLE).await else {
-        return;
-    };
-    let flags = ["--leader-elect=false"];
-    let first = site.manager(&flags);
-    for name in ["pool-a-7", "pool-a-8"] {
-        site.join(name).await;
-        site.initialised(&first, name).await;
-    }
-    drop(first);
-    // An address, then a rule, its members and its opening for each of two ports; another protocol for each rule; and with
-    // the address everything on it goes.
-    for (what, writes) in [(Doing::Creation, 7), (Doing::Change, 2), (Doing::Removal, 1)] {
-        for k in 1..=writes {
-            let name = format!("web-{k}");
-            let shown = format!("{what:?}, write {k}");
-            let mut manager = site.manager(&flags);
-            if what != Doing::Creation {
-                site.plane.add_service(named(&name)).await;
-                site.served(&manager, &name).await;
-            }
-            // The write is carried out, and its answer never comes.
-            let fault = site.sim.faults().add(Fault::write().nth(k).hang_after());
-            match what {
-                Doing::Creation => drop(site.plane.add_service(named(&name)).await),
-                Doing::Change => site.plane.patch_service(&name, proxied()).await,
-                Doing::Removal => site.plane.delete_service(&name).await,
-            }
-            manager
-                .until("the write", async || site.sim.faults().struck(fault) > 0)
-                .await;
-            manager.signal(Signal::KILL);
-            manager.ended().await;
-            site.sim.faults().clear();
+    die_at_every_write(CloudStack::new(), "death at every write to CloudStack").await;
+}
 
-            let mut next = site.manager(&flags);
-            if what == Doing::Change {
-                next.until("the rules follow", async || {
-                    let rules = site.sim.rules();
-                    rules
-                        .iter()
-                        .all(|rule| rule.protocol.as_deref() == Some("tcp-proxy"))
-                })
-                .await;
-            }
-            if what != Doing::Removal {
-                let address = site.served(&next, &name).await;
-                site.assert_whole(&address, &shown);
-                site.plane.delete_service(&name).await;
-            }
-            site.gone(&next, &name).await;
-            assert_eq!(site.sim.check_invariants(), Vec::<String>::new(), "{shown}");
-            // It may have had nothing to do, and be young still.
-            next.signal(Signal::KILL);
-            next.ended().await;
-        }
-    }
+#[tokio::test]
+async fn killed_at_any_write_in_a_tier_it_leaves_no_item_in_the_acl_list() {
+    die_at_every_write(CloudStack::in_a_tier(), "death at every write to a tier of a VPC").await;
+}
+
+#[tokio::test]
+async fn killed_at_any_write_it_gives_the_address_back_that_it_took_at_request() {
+    die_at_every_write(
+        CloudStack::at_a_free_address(),
+        "death at every write at a free address",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn killed_at_any_write_it_leaves_the_user_s_address_to_its_user() {
+    die_at_every_write(
+        CloudStack::at_the_user_s_address(),
+        "death at every write at the user's address",
+    )
+    .await;
 }

@@ -13,9 +13,9 @@ use rustix::process::Signal;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::plane::Plane;
+use super::cloudscale::Site;
 use super::rbac::manifest;
-use super::scenarios::addresses;
+use super::site::addresses;
 use crate::process::program::Running;
 use crate::process::wire::Wire;
 
@@ -49,9 +49,10 @@ struct Replica {
 }
 
 impl Replica {
-    async fn start(plane: &Plane, name: &'static str, flags: &[&str]) -> Self {
-        let (kube, cloud) = plane.wires().await;
-        let process = plane.replica(name, &kube, &cloud, flags);
+    async fn start(site: &Site, name: &'static str, flags: &[&str]) -> Self {
+        let (kube, cloud) = site.wires().await;
+        let flags = [&["--cloud-provider=cloudscale"], flags].concat();
+        let process = site.replica(name, &kube, &cloud, &flags);
         Self {
             name,
             process,
@@ -61,26 +62,26 @@ impl Replica {
     }
 
     /// The first one, when it leads.
-    async fn leader(plane: &Plane, flags: &[&str]) -> Self {
-        let first = Self::start(plane, NAMES[0], flags).await;
+    async fn leader(site: &Site, flags: &[&str]) -> Self {
+        let first = Self::start(site, NAMES[0], flags).await;
         first
             .process
-            .until("it leads", async || !plane.holder().await.is_empty())
+            .until("it leads", async || !site.holder().await.is_empty())
             .await;
         first
     }
 
     /// Another one, when it stands by.
-    async fn standby(&self, plane: &Plane, flags: &[&str]) -> Self {
+    async fn standby(&self, site: &Site, flags: &[&str]) -> Self {
         let name = NAMES.into_iter().find(|name| *name != self.name).unwrap();
-        let earlier = plane.requests().len();
-        let other = Self::start(plane, name, flags).await;
+        let earlier = site.requests().len();
+        let other = Self::start(site, name, flags).await;
         other.process.until_logged("Another process leads").await;
         other
             .process
             .until("it has tried to watch the lease", async || {
                 other
-                    .requests(plane, earlier)
+                    .requests(site, earlier)
                     .iter()
                     .any(|it| it.verb == "watch" && it.uri.contains("/leases"))
             })
@@ -89,8 +90,8 @@ impl Replica {
     }
 
     /// What processes of this name asked the API server for, without the first requests of all.
-    fn requests(&self, plane: &Plane, earlier: usize) -> Vec<AuditEvent> {
-        let mut requests = plane.requests().split_off(earlier);
+    fn requests(&self, site: &Site, earlier: usize) -> Vec<AuditEvent> {
+        let mut requests = site.requests().split_off(earlier);
         requests.retain(|it| {
             it.user_agent
                 .split('/')
@@ -101,8 +102,8 @@ impl Replica {
     }
 
     /// The writes among them, but for those of the lease that were answered with a conflict.
-    fn writes(&self, plane: &Plane, earlier: usize) -> Vec<AuditEvent> {
-        let mut writes = self.requests(plane, earlier);
+    fn writes(&self, site: &Site, earlier: usize) -> Vec<AuditEvent> {
+        let mut writes = self.requests(site, earlier);
         writes.retain(|it| {
             let is_read = matches!(it.verb.as_str(), "get" | "list" | "watch");
             let is_lost_election = it.uri.contains("/leases") && it.code == Some(409);
@@ -113,48 +114,47 @@ impl Replica {
 }
 
 /// Gives the leader a Service to work at, and comes back when that is half done.
-async fn in_the_middle(plane: &Plane, leader: &Replica, service: &str) {
-    let pools = plane.sim.pools().len();
-    plane
-        .add_service(json!({
-            "apiVersion": "v1", "kind": "Service", "metadata": { "name": service },
-            "spec": { "type": "LoadBalancer", "ports": [{ "name": "http", "protocol": "TCP", "port": 80 }] },
-        }))
-        .await;
+async fn in_the_middle(site: &Site, leader: &Replica, service: &str) {
+    let pools = site.cloud.pools().len();
+    site.add_service(json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": { "name": service },
+        "spec": { "type": "LoadBalancer", "ports": [{ "name": "http", "protocol": "TCP", "port": 80 }] },
+    }))
+    .await;
     leader
         .process
-        .until("it is in the middle", async || plane.sim.pools().len() > pools)
+        .until("it is in the middle", async || site.cloud.pools().len() > pools)
         .await;
 }
 
 /// Waits until another process leads and has finished all work; tells when it led.
-async fn taken_over(plane: &Plane, standby: &Replica, holder: &str, transitions: i32) -> Duration {
+async fn taken_over(site: &Site, standby: &Replica, holder: &str, transitions: i32) -> Duration {
     let begun = Instant::now();
     standby
         .process
         .until("it leads", async || {
-            let now = plane.holder().await;
+            let now = site.holder().await;
             !now.is_empty() && now != holder
         })
         .await;
     let took = begun.elapsed();
-    assert_eq!(plane.lease().await.lease_transitions, Some(transitions));
-    for service in plane.load_balancers().await {
+    assert_eq!(site.lease().await.lease_transitions, Some(transitions));
+    for service in site.load_balancers().await {
         standby
             .process
             .until("every service has an address", async || {
-                !addresses(&plane.service(&service).await.unwrap()).is_empty()
+                !addresses(&site.service(&service).await.unwrap()).is_empty()
             })
             .await;
     }
-    nothing_was_written_twice(plane).await;
+    nothing_was_written_twice(site).await;
     took
 }
 
 /// Each thing was made once, and none was removed to be made again.
-async fn nothing_was_written_twice(plane: &Plane) {
-    let services = plane.load_balancers().await.len();
-    let sim = &plane.sim;
+async fn nothing_was_written_twice(site: &Site) {
+    let services = site.load_balancers().await.len();
+    let sim = &site.cloud;
     assert_eq!(sim.load_balancers().len(), services);
     assert_eq!(
         (
@@ -177,13 +177,13 @@ async fn nothing_was_written_twice(plane: &Plane) {
 }
 
 /// Kill -9: nobody gives the lease up.
-async fn killed(plane: &Plane, mut leader: Replica) -> Replica {
-    let standby = leader.standby(plane, &TIMES).await;
-    in_the_middle(plane, &leader, "at-kill").await;
-    let (holder, transitions) = term(plane).await;
+async fn killed(site: &Site, mut leader: Replica) -> Replica {
+    let standby = leader.standby(site, &TIMES).await;
+    in_the_middle(site, &leader, "at-kill").await;
+    let (holder, transitions) = term(site).await;
     leader.process.signal(Signal::KILL);
     leader.process.ended().await;
-    let took = taken_over(plane, &standby, &holder, transitions + 1).await;
+    let took = taken_over(site, &standby, &holder, transitions + 1).await;
     eprintln!("takeover after kill -9: {took:?} of a lease of {LEASE:?}");
     assert!(took <= LEASE + TOLERANCE, "{took:?}");
     assert!(
@@ -194,88 +194,87 @@ async fn killed(plane: &Plane, mut leader: Replica) -> Replica {
 }
 
 /// SIGSTOP past the end of the lease, then SIGCONT.
-async fn paused(plane: &Plane, mut leader: Replica) -> Replica {
-    let standby = leader.standby(plane, &TIMES).await;
-    in_the_middle(plane, &leader, "at-stop").await;
-    let (holder, transitions) = term(plane).await;
+async fn paused(site: &Site, mut leader: Replica) -> Replica {
+    let standby = leader.standby(site, &TIMES).await;
+    in_the_middle(site, &leader, "at-stop").await;
+    let (holder, transitions) = term(site).await;
     leader.process.signal(Signal::STOP);
-    let took = taken_over(plane, &standby, &holder, transitions + 1).await;
+    let took = taken_over(site, &standby, &holder, transitions + 1).await;
     eprintln!("takeover after SIGSTOP: {took:?} of a lease of {LEASE:?}");
     assert!(took <= LEASE + TOLERANCE, "{took:?}");
 
-    let (sent, earlier) = (leader.cloud.sent(), plane.requests().len());
+    let (sent, earlier) = (leader.cloud.sent(), site.requests().len());
     assert!(sent > 0, "its way to the cloud is not the wire");
     leader.process.signal(Signal::CONT);
     let (status, _) = leader.process.ended().await;
     assert_eq!(status.code(), Some(1), "{}", leader.process.log().join("\n"));
     assert_eq!(leader.cloud.sent(), sent, "it asked the cloud after it woke");
     // Its renewal of the lease is answered with a conflict.
-    let writes = leader.writes(plane, earlier);
+    let writes = leader.writes(site, earlier);
     assert!(writes.is_empty(), "{writes:#?}");
-    assert_eq!(plane.lease().await.lease_transitions, Some(transitions + 1));
-    nothing_was_written_twice(plane).await;
+    assert_eq!(site.lease().await.lease_transitions, Some(transitions + 1));
+    nothing_was_written_twice(site).await;
     standby
 }
 
 /// The leader does not reach the API server any more.
-async fn cut_off(plane: &Plane, mut leader: Replica) -> Replica {
-    let standby = leader.standby(plane, &TIMES).await;
-    in_the_middle(plane, &leader, "at-cut").await;
-    let (holder, transitions) = term(plane).await;
+async fn cut_off(site: &Site, mut leader: Replica) -> Replica {
+    let standby = leader.standby(site, &TIMES).await;
+    in_the_middle(site, &leader, "at-cut").await;
+    let (holder, transitions) = term(site).await;
     leader.kube.cut();
     let begun = Instant::now();
     let (status, _) = leader.process.ended().await;
     assert_eq!(status.code(), Some(1), "{}", leader.process.log().join("\n"));
-    assert_eq!(plane.holder().await, holder, "the other one led while it ran");
+    assert_eq!(site.holder().await, holder, "the other one led while it ran");
     assert!(begun.elapsed() <= LEASE, "{:?}", begun.elapsed());
-    taken_over(plane, &standby, &holder, transitions + 1).await;
+    taken_over(site, &standby, &holder, transitions + 1).await;
     eprintln!("takeover and work done after a cut: {:?}", begun.elapsed());
     standby
 }
 
 /// SIGTERM: the lease is given up, and a watch tells the other one.
-async fn asked_to_stop(plane: &Plane, mut leader: Replica) -> Replica {
-    let standby = leader.standby(plane, &READS_RARELY).await;
-    in_the_middle(plane, &leader, "at-term").await;
-    let (holder, transitions) = term(plane).await;
+async fn asked_to_stop(site: &Site, mut leader: Replica) -> Replica {
+    let standby = leader.standby(site, &READS_RARELY).await;
+    in_the_middle(site, &leader, "at-term").await;
+    let (holder, transitions) = term(site).await;
     leader.process.signal(Signal::TERM);
     let (status, _) = leader.process.ended().await;
     assert_eq!(status.code(), Some(0), "{}", leader.process.log().join("\n"));
-    let took = taken_over(plane, &standby, &holder, transitions + 1).await;
+    let took = taken_over(site, &standby, &holder, transitions + 1).await;
     eprintln!("takeover after SIGTERM, from the end of the process: {took:?}");
     assert!(took <= Duration::from_secs(5), "{took:?}");
     standby
 }
 
 /// Who leads, and the how many-eth leader that is, from 0.
-async fn term(plane: &Plane) -> (String, i32) {
-    let lease = plane.lease().await;
+async fn term(site: &Site) -> (String, i32) {
+    let lease = site.lease().await;
     (lease.holder_identity.unwrap(), lease.lease_transitions.unwrap())
 }
 
 #[tokio::test]
 async fn a02_a03_a04_a28_however_a_leader_goes_the_other_one_takes_over_and_nothing_is_written_twice() {
-    let Some(plane) = Plane::start_with("two processes, one lease", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with("two processes, one lease", &manifest("config.yml")).await else {
         return;
     };
     // Time enough to be interrupted.
-    plane
-        .sim
+    site.cloud
         .set_behaviour(|it| it.lb_write_time = Duration::from_millis(200));
-    plane.join("n1").await;
-    let mut leader = Replica::leader(&plane, &TIMES).await;
+    site.join("n1").await;
+    let mut leader = Replica::leader(&site, &TIMES).await;
     leader
         .process
         .until("the node is initialised", async || {
-            let spec = plane.node("n1").await.unwrap().spec.unwrap();
+            let spec = site.node("n1").await.unwrap().spec.unwrap();
             spec.provider_id.is_some() && spec.taints.unwrap_or_default().is_empty()
         })
         .await;
-    leader = killed(&plane, leader).await;
-    leader = paused(&plane, leader).await;
-    leader = cut_off(&plane, leader).await;
-    asked_to_stop(&plane, leader).await;
-    plane.assert_nothing_forbidden();
+    leader = killed(&site, leader).await;
+    leader = paused(&site, leader).await;
+    leader = cut_off(&site, leader).await;
+    asked_to_stop(&site, leader).await;
+    site.assert_nothing_forbidden();
 }
 
 #[tokio::test]
@@ -286,14 +285,14 @@ async fn a_role_without_a_watch_on_leases_is_enough_and_a_release_is_noticed_wit
         "--leader-elect-renew-deadline=45s",
         "--leader-elect-retry-period=1s",
     ];
-    let Some(plane) = Plane::start("a failover under the Go manager's role").await else {
+    let Some(site) = Site::start("a failover under the Go manager's role").await else {
         return;
     };
-    plane.join("n1").await;
-    let mut leader = Replica::leader(&plane, &FLAGS).await;
-    let standby = leader.standby(&plane, &FLAGS).await;
+    site.join("n1").await;
+    let mut leader = Replica::leader(&site, &FLAGS).await;
+    let standby = leader.standby(&site, &FLAGS).await;
     let of_leases = |verb: &str| {
-        let mut requests = standby.requests(&plane, 0);
+        let mut requests = standby.requests(&site, 0);
         // A watch is logged at its start as well.
         requests.retain(|it| it.verb == verb && it.uri.contains("/leases") && it.complete);
         requests
@@ -304,13 +303,13 @@ async fn a_role_without_a_watch_on_leases_is_enough_and_a_release_is_noticed_wit
             of_leases("get").len() > 3
         })
         .await;
-    let (holder, transitions) = term(&plane).await;
+    let (holder, transitions) = term(&site).await;
     leader.process.signal(Signal::TERM);
     leader
         .process
-        .until("the lease is given up", async || plane.holder().await != holder)
+        .until("the lease is given up", async || site.holder().await != holder)
         .await;
-    let took = taken_over(&plane, &standby, &holder, transitions + 1).await;
+    let took = taken_over(&site, &standby, &holder, transitions + 1).await;
     eprintln!("takeover after a release, by reading: {took:?} with a retry period of {RETRY:?}");
     assert!(took <= RETRY.mul_f64(2.2) + Duration::from_secs(1), "{took:?}");
     assert_eq!(leader.process.ended().await.0.code(), Some(0));

@@ -1,17 +1,19 @@
 //! phoenixNAP: under the former manager's rights and the shipped ones, killed at every write, and two at once.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
 
-use bowline_phoenixnap_sim::kit::{Fault, Server as CloudServer};
+use bowline_phoenixnap_sim::kit::CloudService;
+use bowline_phoenixnap_sim::model::Server;
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, Scope, ServerSpec, ServerStatus};
-use rustix::process::Signal;
+use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use super::plane::Plane;
-use super::rbac::{assert_writes_of_a_life, ended};
-use super::scenarios::{addresses, web};
+use super::deaths::Mortal;
+use super::life::{Life, assert_writes_of_a_life};
+use super::site::{Cloud, Site, ended, named};
 use crate::deploy;
 use crate::process::program::Running;
 
@@ -40,212 +42,168 @@ subjects:
 - {kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}
 "#;
 
-/// A real API server, and the cloud below a path on a loopback port.
-struct Site {
-    plane: Plane,
-    sim: PhoenixnapSim,
-    cloud: CloudServer,
-    directory: TempDir,
-}
+impl Cloud for PhoenixnapSim {
+    const PROGRAM: &'static str = "cloud-provider-phoenixnap";
+    const ROLE: &'static str = ROLE;
 
-impl Site {
-    async fn start(what: &str, manifests: &str) -> Option<Self> {
-        let plane = Plane::start_with(what, manifests).await?;
-        let sim = PhoenixnapSim::builder()
+    /// Below a path.
+    fn new() -> Self {
+        let sim = Self::builder()
             .credentials(CLIENT, SECRET, Scope::ALL)
             .prefix("/x")
             .build();
         sim.add_network(NetworkSpec::new("vips").id(NETWORK));
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        Some(Self {
-            plane,
-            cloud: sim.serve(listener).unwrap(),
-            sim,
-            directory: tempfile::tempdir().unwrap(),
-        })
+        sim
     }
 
-    /// The file as the former manager's own sample has it, with a comma too many.
-    fn config(&self) -> PathBuf {
-        let url = self.cloud.url();
+    fn api(&self) -> CloudService {
+        self.service()
+    }
+
+    /// As the former manifest and chart have them; the file is as the former manager's own sample has it, with a comma too
+    /// many.
+    fn flags(&self, url: &str, directory: &Path) -> Vec<String> {
+        let path = directory.join("cloud-sa.json");
         let text = format!(
             "{{\n  \"clientID\": \"{CLIENT}\",\n  \"clientSecret\": \"{SECRET}\",\n  \"location\": \"NLD\",\n  \
              \"loadbalancer\": \"kube-vip:///{NETWORK}\",\n  \"base-url\": \"{url}/x/\",\n  \
              \"token-url\": \"{url}/x{}\",\n}}\n",
-            PhoenixnapSim::TOKEN_PATH
+            Self::TOKEN_PATH
         );
-        let path = self.directory.path().join("cloud-sa.json");
         std::fs::write(&path, text).unwrap();
-        path
+        vec![
+            "--cloud-provider=PhoenixNAP".to_owned(),
+            "--authentication-skip-lookup=true".to_owned(),
+            format!("--cloud-config={}", path.display()),
+        ]
     }
 
-    /// Starts the program as the former manifest and chart do.
-    fn manager(&self, more: &[&str], variables: &[(&str, &str)]) -> Running {
-        let config = format!("--cloud-config={}", self.config().display());
-        let mut flags = vec![
-            "--cloud-provider=PhoenixNAP",
-            "--authentication-skip-lookup=true",
-            &config,
-        ];
-        flags.extend(more);
-        self.plane
-            .manager_called("cloud-provider-phoenixnap", &flags, variables)
+    /// Under a hostname that begins with a capital letter, which a Node's name cannot.
+    fn add_machine(&self, name: &str) -> String {
+        let n = 71 + self.servers().len();
+        let spec =
+            ServerSpec::new(hostname(name)).public([format!("192.0.2.{n}"), format!("2001:db8:7::{n}")]);
+        format!("phoenixnap://{}", self.add_server(spec))
     }
 
-    async fn join(&self, name: &str, server: ServerSpec) -> String {
-        let id = self.sim.add_server(server);
-        let taint = json!({ "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule" });
-        let node = json!({
-            "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
-            "spec": { "taints": [taint] },
-            "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
-        });
-        self.plane.add_node(node).await;
-        id
+    fn violations(&self) -> Vec<String> {
+        self.check_invariants()
+    }
+}
+
+impl Life for PhoenixnapSim {
+    const LINGERS: bool = true;
+
+    fn assert_initialised(&self, node: &Node) {
+        let server = server(self, node.metadata.name.as_ref().unwrap());
+        assert_eq!(
+            node.metadata.annotations.as_ref().unwrap()["phoenixnap.com/server-id"],
+            server.id
+        );
+        let status = node.status.as_ref().unwrap();
+        let shown = status.addresses.iter().flatten().map(|it| &it.address);
+        let wanted = std::iter::once(&server.hostname);
+        let wanted = wanted
+            .chain(&server.public_addresses)
+            .chain(&server.private_addresses);
+        assert!(shown.eq(wanted), "{status:?}");
     }
 
-    /// The Service's address, once it is in its status.
-    async fn served(&self, manager: &Running, name: &str) -> String {
-        manager
-            .until("the address", async || {
-                !addresses(&self.plane.service(name).await.unwrap()).is_empty()
-            })
-            .await;
-        addresses(&self.plane.service(name).await.unwrap()).remove(0)
+    fn set_power(&self, machine: &str, is_on: bool) {
+        let status = if is_on {
+            ServerStatus::PoweredOn
+        } else {
+            ServerStatus::PoweredOff
+        };
+        self.set_server_status(&server(self, machine).id, status);
     }
 
-    async fn gone(&self, manager: &Running, name: &str) {
-        manager
-            .until("the service is gone", async || {
-                self.plane.service(name).await.is_none()
-            })
-            .await;
-        manager
-            .until("its block is gone", async || self.sim.blocks().is_empty())
-            .await;
+    fn remove_machine(&self, name: &str) {
+        self.remove_server(&server(self, name).id);
     }
 
-    /// Everything that a manager of phoenixNAP does.
-    async fn lead_a_life(&self, manager: &Running) {
-        let spec = ServerSpec::new("Worker-1")
-            .private(["10.9.0.3"])
-            .public(["192.0.2.71", "2001:db8:7::71"]);
-        let id = self.join("worker-1", spec).await;
-        manager
-            .until("the node is initialised", async || {
-                let node = self.plane.node("worker-1").await.unwrap();
-                node.spec.unwrap().taints.unwrap_or_default().is_empty()
-            })
-            .await;
-        let node = self.plane.node("worker-1").await.unwrap();
-        assert_eq!(node.spec.unwrap().provider_id, Some(format!("phoenixnap://{id}")));
-        assert_eq!(node.metadata.annotations.unwrap()["phoenixnap.com/server-id"], id);
-        let shown: Vec<String> = node
-            .status
-            .unwrap()
-            .addresses
-            .unwrap()
-            .into_iter()
-            .map(|it| it.address)
-            .collect();
-        assert_eq!(shown, ["Worker-1", "192.0.2.71", "2001:db8:7::71", "10.9.0.3"]);
+    /// What a Service can ask for is its address, and that is there from its beginning to its end.
+    fn change(&self) -> Option<Value> {
+        None
+    }
 
-        self.plane.add_service(web()).await;
-        let address = self.served(manager, "web").await;
-        let service = self.plane.service("web").await.unwrap();
-        assert_eq!(service.spec.unwrap().load_balancer_ip, Some(address.clone()));
+    /// One block, and the address in it.
+    fn assert_whole(&self, addresses: &[String], what: &str) {
+        let blocks = self.blocks();
+        assert_eq!((blocks.len(), addresses.len()), (1, 1), "{what}: {blocks:?}");
+        let address: IpAddr = addresses[0].parse().unwrap();
+        assert!(blocks[0].cidr.contains(&address), "{what}");
+    }
+
+    fn left(&self) -> Vec<String> {
+        self.blocks().into_iter().map(|it| it.cidr.to_string()).collect()
+    }
+
+    /// kube-vip completes the entry in the status, and a change of the Service leaves that as it is.
+    async fn meanwhile(site: &Site<Self>, manager: &Running) {
+        let service = site.service("web").await.unwrap();
+        let address = service.spec.unwrap().load_balancer_ip;
+        assert_eq!(address, site.served(manager, "web").await.pop());
         let annotations = service.metadata.annotations.unwrap_or_default();
         assert!(annotations.is_empty(), "the claim is taken back: {annotations:?}");
-        // kube-vip completes the entry, and a change of the Service leaves that as it is.
         let entry = json!({ "ip": address, "ipMode": "VIP", "ports": [{ "port": 8080, "protocol": "TCP" }] });
-        self.plane
-            .patch_service_status("web", json!({ "loadBalancer": { "ingress": [entry] } }))
+        site.patch_service_status("web", json!({ "loadBalancer": { "ingress": [entry] } }))
             .await;
-        let lists = self.sim.journal().count_operation("ip-blocks.list");
+        let lists = site.journal().count_operation("ip-blocks.list");
         let annotation = json!({ "metadata": { "annotations": { "kube-vip.io/vipHost": "worker-1" } } });
-        self.plane.patch_service("web", annotation).await;
+        site.patch_service("web", annotation).await;
         manager
             .until("it has looked", async || {
-                self.sim.journal().count_operation("ip-blocks.list") > lists
+                site.journal().count_operation("ip-blocks.list") > lists
             })
             .await;
-        let ports = || async {
-            let status = self.plane.service("web").await.unwrap().status.unwrap();
-            status.load_balancer.unwrap().ingress.unwrap()[0]
-                .ports
-                .clone()
-                .unwrap_or_default()
-                .len()
-        };
-        assert_eq!(ports().await, 1);
-
-        self.sim.set_server_status(&id, ServerStatus::PoweredOff);
-        self.plane.set_ready("worker-1", "Unknown").await;
-        manager
-            .until("it is tainted", async || {
-                let spec = self.plane.node("worker-1").await.unwrap().spec.unwrap();
-                let taints = spec.taints.unwrap_or_default();
-                taints
-                    .iter()
-                    .any(|it| it.key == "node.cloudprovider.kubernetes.io/shutdown")
-            })
-            .await;
-        self.sim.set_server_status(&id, ServerStatus::PoweredOn);
-        self.plane.set_ready("worker-1", "True").await;
-        self.plane.add_node(lost("lost")).await;
-        manager
-            .until("the lost node goes", async || {
-                self.plane.node("lost").await.is_none()
-            })
-            .await;
-        assert_eq!(ports().await, 1, "what kube-vip wrote is still there");
-        self.plane.delete_service("web").await;
-        self.gone(manager, "web").await;
-        manager
-            .until("the events are written", async || {
-                let events = self.plane.reasons("web").await;
-                events.contains(&"DeletedLoadBalancer".to_owned())
-            })
-            .await;
-        assert_eq!(self.sim.check_invariants(), Vec::<String>::new());
+        let status = site.service("web").await.unwrap().status.unwrap();
+        let ingress = status.load_balancer.unwrap().ingress.unwrap();
+        assert_eq!(ingress[0].ports.as_ref().map(Vec::len), Some(1));
     }
 }
 
-/// A Node whose server never was.
-fn lost(name: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
-        "spec": { "providerID": "phoenixnap://64f0c2a9be11d37a5c90e1b4" },
-        "status": { "conditions": [{ "type": "Ready", "status": "Unknown" }] },
-    })
+impl Mortal for PhoenixnapSim {
+    /// Names for the tags, a block with its tags, and its way to the network; nothing; and the same way back.
+    fn writes(&self) -> [u64; 3] {
+        [7, 0, 3]
+    }
+
+    fn forget(&self) {
+        for tag in self.tags() {
+            self.remove_tag(&tag.name);
+        }
+    }
+
+    /// A block takes some seconds to go.
+    fn hasten(&self) {
+        for block in self.blocks() {
+            self.remove_block(&block.id);
+        }
+    }
 }
 
-fn named(name: &str) -> Value {
-    let mut service = web();
-    service["metadata"]["name"] = json!(name);
-    service
+fn hostname(name: &str) -> String {
+    let (first, rest) = name.split_at(1);
+    format!("{}{rest}", first.to_uppercase())
+}
+
+fn server(sim: &PhoenixnapSim, name: &str) -> Server {
+    let mut servers = sim.servers().into_iter();
+    servers.find(|it| it.hostname == hostname(name)).unwrap()
 }
 
 #[tokio::test]
 async fn a09_a10_a14_a36_a37_the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
-    let Some(site) = Site::start("the former manifest of phoenixNAP", ROLE).await else {
+    let Some(site) = Site::<PhoenixnapSim>::start("the former manifest of phoenixNAP").await else {
         return;
     };
     let flags = ["--leader-elect=false", "--node-monitor-period=1s"];
-    let mut manager = site.manager(&flags, &[("PNAP_DEBUG", "true")]);
+    let mut manager = site.manager_in(&flags, &[("PNAP_DEBUG", "true")]);
     site.lead_a_life(&manager).await;
     ended(&mut manager).await;
-    site.plane.assert_nothing_forbidden();
-    let puts: Vec<_> = site
-        .plane
-        .requests()
-        .into_iter()
-        .filter(|it| it.verb == "update")
-        .collect();
-    assert!(
-        puts.is_empty(),
-        "a PUT writes other people's fields back: {puts:?}"
-    );
+    site.assert_nothing_forbidden();
+    site.assert_no_puts();
     let log = manager.log();
     let shown = |words: &[&str]| {
         log.iter()
@@ -266,106 +224,55 @@ async fn a09_a10_a14_a36_a37_the_former_manifest_runs_unchanged_and_nothing_is_f
 #[tokio::test]
 async fn the_shipped_role_is_enough_for_phoenixnap_and_nothing_is_forbidden() {
     let manifest = std::fs::read_to_string(deploy::root().join("phoenixnap/deployment.yaml")).unwrap();
-    let Some(site) = Site::start("the shipped role of phoenixNAP", &manifest).await else {
+    let Some(site) = Site::<PhoenixnapSim>::start_with("the shipped role of phoenixNAP", &manifest).await
+    else {
         return;
     };
-    let mut manager = site.manager(&["--node-monitor-period=1s"], &[]);
+    let mut manager = site.manager_with(&["--node-monitor-period=1s"]);
     site.lead_a_life(&manager).await;
     ended(&mut manager).await;
-    assert_writes_of_a_life(&site.plane);
+    assert_writes_of_a_life(&site);
 }
 
 #[tokio::test]
 async fn killed_at_any_write_it_leaves_one_block_for_a_service_that_lives_and_none_for_one_that_goes() {
-    let Some(site) = Site::start("death at every write", ROLE).await else {
+    let Some(site) = Site::<PhoenixnapSim>::start("death at every write to phoenixNAP").await else {
         return;
     };
-    let flags = ["--leader-elect=false"];
-    for (is_removal, writes) in [(false, 7), (true, 3)] {
-        for k in 1..=writes {
-            let name = format!("web-{is_removal}-{k}");
-            let what = format!("removal {is_removal}, write {k}");
-            for tag in site.sim.tags() {
-                site.sim.remove_tag(&tag.name);
-            }
-            let mut manager = site.manager(&flags, &[]);
-            if is_removal {
-                site.plane.add_service(named(&name)).await;
-                site.served(&manager, &name).await;
-            }
-            // The write is carried out, and its answer never comes.
-            let fault = site.sim.faults().add(Fault::write().nth(k).hang_after());
-            if is_removal {
-                site.plane.delete_service(&name).await;
-            } else {
-                site.plane.add_service(named(&name)).await;
-            }
-            manager
-                .until("the write", async || site.sim.faults().struck(fault) > 0)
-                .await;
-            manager.signal(Signal::KILL);
-            manager.ended().await;
-            site.sim.faults().clear();
-
-            let mut next = site.manager(&flags, &[]);
-            if !is_removal {
-                let address = site.served(&next, &name).await;
-                let blocks = site.sim.blocks();
-                assert_eq!(blocks.len(), 1, "{what}: {blocks:?}");
-                assert!(
-                    blocks[0]
-                        .cidr
-                        .contains(&address.parse::<std::net::IpAddr>().unwrap()),
-                    "{what}"
-                );
-                // Removal has its own turn; this one is quick without a block.
-                site.sim.remove_block(&blocks[0].id);
-                site.plane.delete_service(&name).await;
-            }
-            site.gone(&next, &name).await;
-            assert_eq!(site.sim.check_invariants(), Vec::<String>::new(), "{what}");
-            // It may have had nothing to do, and be young still.
-            next.signal(Signal::KILL);
-            next.ended().await;
-        }
-    }
-    let bought = site.sim.journal().count_operation("ip-blocks.create");
-    assert_eq!(bought, 10, "one for each Service");
+    site.die_at_every_write().await;
+    let bought = site.journal().count_operation("ip-blocks.create");
+    assert_eq!(bought, 11, "one for each Service");
 }
 
 #[tokio::test]
 async fn two_processes_without_a_lease_buy_one_block_for_each_service() {
-    let Some(site) = Site::start("two processes at once", ROLE).await else {
+    let Some(site) = Site::<PhoenixnapSim>::start("two processes at once").await else {
         return;
     };
-    site.sim
-        .service()
-        .set_latency(std::time::Duration::from_millis(30));
+    site.cloud.api().set_latency(Duration::from_millis(30));
     let flags = ["--leader-elect=false"];
-    let mut managers = [site.manager(&flags, &[]), site.manager(&flags, &[])];
+    let mut managers = [site.manager_with(&flags), site.manager_with(&flags)];
     for manager in &managers {
         manager.until_logged("service-lb-controller").await;
     }
     let names = ["a", "b", "c", "d"];
     for name in names {
-        site.plane.add_service(named(name)).await;
+        site.add_service(named(name)).await;
     }
     let mut found = BTreeSet::new();
     for name in names {
-        found.insert(site.served(&managers[0], name).await);
+        found.extend(site.served(&managers[0], name).await);
     }
     assert_eq!(found.len(), names.len());
-    assert_eq!(site.sim.blocks().len(), names.len());
+    assert_eq!(site.cloud.blocks().len(), names.len());
     for name in names {
-        site.plane.delete_service(name).await;
+        site.delete_service(name).await;
     }
     for name in names {
         site.gone(&managers[0], name).await;
     }
-    assert_eq!(
-        site.sim.journal().count_operation("ip-blocks.create"),
-        names.len()
-    );
+    site.bare(&managers[0]).await;
+    assert_eq!(site.journal().count_operation("ip-blocks.create"), names.len());
     for manager in &mut managers {
         ended(manager).await;
     }

@@ -1,12 +1,11 @@
-//! A control plane, a cloud on a loopback port, and the program with the rights that its Go predecessor was given.
+//! A real API server, and what tests do to its objects and ask it about.
 
 use std::fmt::Debug;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bowline_cloudscale_sim::kit::Server as CloudServer;
-use bowline_cloudscale_sim::{Access, CloudscaleSim, ServerSpec};
 use bowline_control_plane::{AuditEvent, ControlPlane, Options, Version, binaries_or_leave_out};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Service};
@@ -15,59 +14,25 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{AuthInfo, Kubeconfig};
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use uuid::Uuid;
 
-use crate::process::program::{DEADLINE, Running};
-use crate::process::wire::Wire;
+use crate::process::program::DEADLINE;
 
-const TOKEN: &str = "Hn3pVd8yGc6tWq1zXe9uRs5b";
 const ACCOUNT: &str = "system:serviceaccount:kube-system:cloud-controller-manager";
 
 /// What kube-apiserver publishes about its clients, in `kube-system`.
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
 
-/// The role of the cloudscale manager as its released manifest has it, word by word: not one verb more.
-const ROLE: &str = r#"
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: "system:cloud-controller-manager"}
-rules:
-- {apiGroups: [""], resources: [events], verbs: [create, patch, update]}
-- {apiGroups: [""], resources: [nodes], verbs: ["*"]}
-- {apiGroups: [""], resources: [nodes/status], verbs: [patch]}
-- {apiGroups: [""], resources: [services], verbs: [list, patch, update, watch]}
-- {apiGroups: [""], resources: [services/status], verbs: [list, patch, update, watch]}
-- {apiGroups: [""], resources: [serviceaccounts], verbs: [create]}
-- {apiGroups: [""], resources: [persistentvolumes], verbs: [get, list, update, watch]}
-- {apiGroups: [""], resources: [endpoints], verbs: [create, get, list, watch, update]}
-- {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
-- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: "system:cloud-controller-manager"}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:cloud-controller-manager"}
-subjects:
-- {kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}
-"#;
-
 pub(crate) struct Plane {
     plane: ControlPlane,
-    pub(crate) sim: CloudscaleSim,
-    cloud: CloudServer,
     kubeconfig: PathBuf,
     /// Requests before the program was started.
     earlier: usize,
 }
 
 impl Plane {
-    /// With the Go manager's role; nothing if the servers are not built.
-    pub(crate) async fn start(what: &str) -> Option<Self> {
-        Self::start_with(what, ROLE).await
-    }
-
-    /// With what these manifests give to the service account, which includes the right to list Nodes.
-    pub(crate) async fn start_with(what: &str, manifests: &str) -> Option<Self> {
+    /// With what these manifests give to the service account, which includes the right to list Nodes; nothing if the
+    /// servers are not built.
+    pub(crate) async fn start(what: &str, manifests: &str) -> Option<Self> {
         let version = Version::wanted().unwrap();
         binaries_or_leave_out(version, what)?;
         let options = Options {
@@ -81,13 +46,9 @@ impl Plane {
             .kubeconfig_for_service_account("kube-system", "cloud-controller-manager")
             .await
             .unwrap();
-        let sim = CloudscaleSim::builder().token(TOKEN, Access::ReadWrite).build();
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let mut this = Self {
-            cloud: sim.serve(listener).unwrap(),
             kubeconfig: kubeconfig.path().to_owned(),
             plane,
-            sim,
             earlier: 0,
         };
         this.allowed().await;
@@ -97,12 +58,7 @@ impl Plane {
 
     /// Waits until the authorizer knows what was applied before the rights of this account.
     pub(crate) async fn allowed_as(&self, account: &str) {
-        let kubeconfig = self
-            .plane
-            .kubeconfig_for_service_account("kube-system", account)
-            .await
-            .unwrap();
-        self.may_list_nodes(kubeconfig.path()).await;
+        self.may_list_nodes(&self.kubeconfig_of(account).await).await;
     }
 
     /// The authorizer sees a new role through a watch, so a moment after it was written.
@@ -160,88 +116,34 @@ impl Plane {
             .unwrap();
     }
 
-    /// A flag that names the program's own kubeconfig.
-    pub(crate) fn delegate(&self, to: &str) -> String {
-        format!("--{to}-kubeconfig={}", self.kubeconfig.display())
+    pub(crate) fn url(&self) -> &str {
+        self.plane.url()
     }
 
-    /// Starts the program as the released manifest does.
-    pub(crate) fn manager(&self) -> Running {
-        self.manager_with(&[])
+    /// What the program has its rights from.
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
     }
 
-    /// The same with more flags.
-    pub(crate) fn manager_with(&self, more: &[&str]) -> Running {
-        self.manager_of(&self.kubeconfig, more)
-    }
-
-    /// The same with the rights of another service account in `kube-system`.
-    pub(crate) async fn manager_as(&self, account: &str, more: &[&str]) -> Running {
+    /// The same for another service account in `kube-system`.
+    pub(crate) async fn kubeconfig_of(&self, account: &str) -> PathBuf {
         let kubeconfig = self
             .plane
             .kubeconfig_for_service_account("kube-system", account)
             .await
             .unwrap();
-        self.manager_of(kubeconfig.path(), more)
+        kubeconfig.path().to_owned()
     }
 
-    /// Starts the program for another cloud, with the same rights.
-    pub(crate) fn manager_for(&self, flags: &[&str], variables: &[(&str, &str)]) -> Running {
-        self.manager_called("cloud-controller-manager", flags, variables)
-    }
-
-    /// The same under another name.
-    pub(crate) fn manager_called(&self, name: &str, flags: &[&str], variables: &[(&str, &str)]) -> Running {
-        let mut arguments = vec![
-            "--v=4".to_owned(),
-            "--secure-port=0".to_owned(),
-            format!("--kubeconfig={}", self.kubeconfig.display()),
-        ];
-        arguments.extend(flags.iter().map(|it| (*it).to_owned()));
-        let variables: Vec<_> = variables
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect();
-        Running::start(name, &arguments, &variables)
-    }
-
-    fn manager_of(&self, kubeconfig: &Path, more: &[&str]) -> Running {
-        let mut arguments = vec![
-            "--allow-untagged-cloud".to_owned(),
-            "--v=4".to_owned(),
-            "--concurrent-service-syncs=2".to_owned(),
-            "--secure-port=0".to_owned(),
-            format!("--kubeconfig={}", kubeconfig.display()),
-        ];
-        arguments.extend(more.iter().map(|it| (*it).to_owned()));
-        let variables = variables(&self.cloud.url());
-        Running::start("cloudscale-cloud-controller-manager", &arguments, &variables)
-    }
-
-    /// Starts the program under a name of its own, with ways of its own to the API server and to the cloud.
-    pub(crate) fn replica(&self, name: &str, kube: &Wire, cloud: &Wire, more: &[&str]) -> Running {
+    /// The same on another way to the API server.
+    pub(crate) fn kubeconfig_through(&self, address: SocketAddr) -> PathBuf {
         let text = fs::read_to_string(&self.kubeconfig).unwrap();
-        let text = text.replace(self.plane.url(), &format!("https://{}", kube.address()));
-        let kubeconfig = self
+        let text = text.replace(self.url(), &format!("https://{address}"));
+        let path = self
             .kubeconfig
-            .with_file_name(format!("through-{}", kube.address().port()));
-        fs::write(&kubeconfig, text).unwrap();
-        let mut arguments = vec![
-            "--cloud-provider=cloudscale".to_owned(),
-            "--allow-untagged-cloud".to_owned(),
-            "--secure-port=0".to_owned(),
-            format!("--kubeconfig={}", kubeconfig.display()),
-        ];
-        arguments.extend(more.iter().map(|it| (*it).to_owned()));
-        let variables = variables(&format!("http://{}", cloud.address()));
-        Running::start(name, &arguments, &variables)
-    }
-
-    /// A wire to the API server, and one to the cloud.
-    pub(crate) async fn wires(&self) -> (Wire, Wire) {
-        let address = |url: &str| url.rsplit('/').next().unwrap().parse().unwrap();
-        let kube = Wire::to(address(self.plane.url())).await;
-        (kube, Wire::to(address(&self.cloud.url())).await)
+            .with_file_name(format!("through-{}", address.port()));
+        fs::write(&path, text).unwrap();
+        path
     }
 
     fn nodes(&self) -> Api<Node> {
@@ -303,9 +205,8 @@ impl Plane {
         .await;
     }
 
-    /// A server and its Node, which waits for it to be looked up.
-    pub(crate) async fn join(&self, name: &str) -> Uuid {
-        let server = self.sim.add_server(ServerSpec::new(name));
+    /// A Node whose kubelet has just registered, and that waits to be looked up.
+    pub(crate) async fn register(&self, name: &str) {
         let taint = json!({ "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule" });
         self.add_node(json!({
             "apiVersion": "v1", "kind": "Node",
@@ -314,7 +215,23 @@ impl Plane {
             "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
         }))
         .await;
-        server
+    }
+
+    /// A Node whose machine never was, by the word of this provider ID.
+    pub(crate) async fn add_lost_node(&self, name: &str, provider_id: &str) {
+        self.add_node(json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
+            "spec": { "providerID": provider_id },
+            "status": { "conditions": [{ "type": "Ready", "status": "Unknown" }] },
+        }))
+        .await;
+    }
+
+    /// The keys of a Node's taints.
+    pub(crate) async fn taints(&self, name: &str) -> Vec<String> {
+        let spec = self.node(name).await.unwrap().spec.unwrap();
+        let taints = spec.taints.unwrap_or_default();
+        taints.into_iter().map(|taint| taint.key).collect()
     }
 
     pub(crate) async fn add_service(&self, service: Value) -> Service {
@@ -459,6 +376,14 @@ impl Plane {
             .collect()
     }
 
+    /// A PUT writes other people's fields back.
+    #[track_caller]
+    pub(crate) fn assert_no_puts(&self) {
+        let mut puts = self.requests();
+        puts.retain(|it| it.verb == "update" && !it.uri.contains("/leases"));
+        assert!(puts.is_empty(), "{puts:#?}");
+    }
+
     #[track_caller]
     pub(crate) fn assert_nothing_forbidden(&self) {
         let forbidden: Vec<AuditEvent> = self
@@ -500,11 +425,4 @@ async fn client(kubeconfig: &Path) -> kube::Client {
         .await
         .unwrap();
     kube::Client::try_from(config).unwrap()
-}
-
-fn variables(cloud_url: &str) -> [(String, String); 2] {
-    [
-        ("CLOUDSCALE_ACCESS_TOKEN".to_owned(), TOKEN.to_owned()),
-        ("CLOUDSCALE_API_URL".to_owned(), cloud_url.to_owned()),
-    ]
 }

@@ -6,7 +6,7 @@ use kube::config::AuthInfo;
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use serde_json::Value;
 
-use super::plane::Plane;
+use super::cloudscale::Site;
 use super::rbac::manifest;
 use super::scenarios::SCRAPER;
 use crate::process::cluster::{ask, ask_showing, free_port};
@@ -23,10 +23,11 @@ fn without_reader() -> (String, String) {
     (rest.join("\n---\n"), reader.join(""))
 }
 
-fn flags(plane: &Plane, port: u16) -> Vec<String> {
+fn flags(site: &Site, port: u16) -> Vec<String> {
+    let own = site.kubeconfig().display();
     vec![
-        plane.delegate("authentication"),
-        plane.delegate("authorization"),
+        format!("--authentication-kubeconfig={own}"),
+        format!("--authorization-kubeconfig={own}"),
         format!("--secure-port={port}"),
         "--bind-address=127.0.0.1".to_owned(),
         "--leader-elect=false".to_owned(),
@@ -38,21 +39,21 @@ fn words(flags: &[String]) -> Vec<&str> {
 }
 
 /// The requests for reviews so far.
-fn reviews(plane: &Plane) -> usize {
-    let requests = plane.requests();
+fn reviews(site: &Site) -> usize {
+    let requests = site.requests();
     requests.iter().filter(|it| it.uri.contains("reviews")).count()
 }
 
 #[tokio::test]
 async fn a23_what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
     let (rest, reader) = without_reader();
-    let Some(plane) = Plane::start_with("the lookup of client authorities", &rest).await else {
+    let Some(site) = Site::start_with("the lookup of client authorities", &rest).await else {
         return;
     };
     let port = free_port().await;
-    let mut flags = flags(&plane, port);
+    let mut flags = flags(&site, port);
 
-    let mut refused = plane.manager_with(&words(&flags));
+    let mut refused = site.manager_with(&words(&flags));
     assert_eq!(refused.ended().await.0.code(), Some(1));
     let log = refused.log().join("\n");
     assert!(
@@ -62,8 +63,8 @@ async fn a23_what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
     assert!(log.contains("extension-apiserver-authentication-reader"), "{log}");
 
     flags.push("--authentication-tolerate-lookup-failure".to_owned());
-    let manager = plane.manager_with(&words(&flags));
-    let admin = plane.certificate("root", Some("system:masters"));
+    let manager = site.manager_with(&words(&flags));
+    let admin = site.certificate("root", Some("system:masters"));
     manager
         .until("it serves", async || ask(port, None, "/healthz").await.is_some())
         .await;
@@ -73,7 +74,7 @@ async fn a23_what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
         "nobody vouches for the certificate yet"
     );
     // It keeps looking, so that the right that was missing helps without a restart.
-    plane.apply(&reader).await;
+    site.apply(&reader).await;
     manager
         .until("the cluster's administrator is known", async || {
             matches!(ask_showing(port, &admin, "/configz").await, Some((200, _)))
@@ -83,23 +84,23 @@ async fn a23_what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
 
 #[tokio::test]
 async fn a08_a09_a10_the_api_server_s_word_decides_about_tokens_and_certificates() {
-    let Some(plane) = Plane::start_with("delegated decisions", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with("delegated decisions", &manifest("config.yml")).await else {
         return;
     };
-    plane.may_look_clients_up().await;
-    plane.apply(SCRAPER).await;
-    let (scraper, stranger) = (plane.token("scraper").await, plane.token("stranger").await);
+    site.may_look_clients_up().await;
+    site.apply(SCRAPER).await;
+    let (scraper, stranger) = (site.token("scraper").await, site.token("stranger").await);
     let port = free_port().await;
-    let manager = plane.manager_with(&words(&flags(&plane, port)));
+    let manager = site.manager_with(&words(&flags(&site, port)));
     manager
         .until("the scraper is let in", async || {
             matches!(ask(port, Some(&scraper), "/metrics").await, Some((200, _)))
         })
         .await;
-    let before = reviews(&plane);
+    let before = reviews(&site);
     assert!(before >= 2, "a token and an access were reviewed");
     assert_eq!(ask(port, Some(&scraper), "/metrics").await.unwrap().0, 200);
-    assert_eq!(reviews(&plane), before, "the second request asks nobody");
+    assert_eq!(reviews(&site), before, "the second request asks nobody");
 
     for (token, user) in [
         (None, "system:anonymous"),
@@ -116,44 +117,44 @@ async fn a08_a09_a10_the_api_server_s_word_decides_about_tokens_and_certificates
     }
     assert_eq!(ask(port, Some("nonsense"), "/metrics").await.unwrap().0, 401);
 
-    let before = reviews(&plane);
-    let admin = plane.certificate("root", Some("system:masters"));
+    let before = reviews(&site);
+    let admin = site.certificate("root", Some("system:masters"));
     let (code, body) = ask_showing(port, &admin, "/configz").await.unwrap();
     assert_eq!(code, 200, "{body}");
     let configuration: Value = serde_json::from_str(&body).unwrap();
     let parts = &configuration["cloudcontrollermanager.config.k8s.io"];
     assert_eq!(parts.as_object().map(serde_json::Map::len), Some(8), "{body}");
-    assert_eq!(reviews(&plane), before, "masters are not reviewed");
+    assert_eq!(reviews(&site), before, "masters are not reviewed");
 
-    let alice = plane.certificate("alice", None);
+    let alice = site.certificate("alice", None);
     let (code, body) = ask_showing(port, &alice, "/configz").await.unwrap();
     assert_eq!(code, 403, "{body}");
     assert!(body.contains("alice"), "{body}");
-    assert_eq!(reviews(&plane), before + 1, "others are");
-    plane.assert_nothing_forbidden();
+    assert_eq!(reviews(&site), before + 1, "others are");
+    site.assert_nothing_forbidden();
 }
 
 #[tokio::test]
 async fn an_authority_that_the_cluster_adds_is_trusted_without_a_restart() {
-    let Some(plane) = Plane::start_with("the rotation of client authorities", &manifest("config.yml")).await
+    let Some(site) = Site::start_with("the rotation of client authorities", &manifest("config.yml")).await
     else {
         return;
     };
-    plane.may_look_clients_up().await;
+    site.may_look_clients_up().await;
     let (authority, identity) = foreign_admin();
     let port = free_port().await;
-    let manager = plane.manager_with(&words(&flags(&plane, port)));
+    let manager = site.manager_with(&words(&flags(&site, port)));
     manager
         .until("it serves", async || ask(port, None, "/healthz").await.is_some())
         .await;
     assert_eq!(ask_showing(port, &identity, "/configz").await.unwrap().0, 401);
-    plane.also_vouch_for(&authority).await;
+    site.also_vouch_for(&authority).await;
     manager
         .until("the new authority vouches", async || {
             matches!(ask_showing(port, &identity, "/configz").await, Some((200, _)))
         })
         .await;
-    let old = plane.certificate("root", Some("system:masters"));
+    let old = site.certificate("root", Some("system:masters"));
     assert_eq!(ask_showing(port, &old, "/configz").await.unwrap().0, 200);
 }
 

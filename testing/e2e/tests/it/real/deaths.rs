@@ -1,0 +1,121 @@
+//! Processes that are killed in the middle of a Service's creation, change and removal, and those that come after them.
+
+use bowline_cloudscale_sim::kit::Fault;
+use rustix::process::Signal;
+
+use super::life::Life;
+use super::site::Site;
+use crate::process::program::Running;
+
+/// What is under way when the process dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doing {
+    Creation,
+    Change,
+    Removal,
+}
+
+impl Doing {
+    const ALL: [Self; 3] = [Self::Creation, Self::Change, Self::Removal];
+}
+
+/// A cloud in which a process is killed at every write.
+pub(crate) trait Mortal: Life {
+    /// The writes to the cloud that a Service takes: for its creation, its change and its removal.
+    fn writes(&self) -> [u64; 3];
+
+    /// Takes away what the first Service leaves for all later ones, so that each one writes as the first one did.
+    fn forget(&self) {}
+
+    /// Takes away what is slow to go, where the removal is not the point.
+    fn hasten(&self) {}
+}
+
+impl<C: Mortal> Site<C> {
+    /// Kills a process at every write to the cloud, which is carried out and whose answer never comes. The next process
+    /// finishes the job.
+    pub(crate) async fn die_at_every_write(&self) {
+        let first = self.mortal();
+        for name in C::MACHINES {
+            self.join(name).await;
+            self.initialised(&first, name).await;
+        }
+        self.undisturbed(&first).await;
+        drop(first);
+        for (doing, writes) in Doing::ALL.into_iter().zip(self.cloud.writes()) {
+            for k in 1..=writes {
+                self.die(doing, k).await;
+            }
+        }
+    }
+
+    /// A process that needs no lease, so that the next one does not wait for it to expire.
+    fn mortal(&self) -> Running {
+        self.manager_with(&["--leader-elect=false"])
+    }
+
+    /// Holds the number of writes to account.
+    async fn undisturbed(&self, manager: &Running) {
+        let mut written = Vec::new();
+        for doing in Doing::ALL {
+            let before = self.journal().writes().len();
+            self.ask(doing, "web").await;
+            self.finished(manager, doing, "web", "undisturbed").await;
+            written.push(u64::try_from(self.journal().writes().len() - before).unwrap());
+        }
+        assert_eq!(written, self.cloud.writes());
+    }
+
+    async fn die(&self, doing: Doing, k: u64) {
+        let name = format!("web-{k}");
+        let shown = format!("{doing:?}, write {k}");
+        self.cloud.forget();
+        let mut manager = self.mortal();
+        if doing != Doing::Creation {
+            self.ask(Doing::Creation, &name).await;
+            self.served(&manager, &name).await;
+        }
+        let fault = self.faults().add(Fault::write().nth(k).hang_after());
+        self.ask(doing, &name).await;
+        manager
+            .until("the write", async || self.faults().struck(fault) > 0)
+            .await;
+        manager.signal(Signal::KILL);
+        manager.ended().await;
+        self.faults().clear();
+
+        let mut next = self.mortal();
+        self.finished(&next, doing, &name, &shown).await;
+        if doing != Doing::Removal {
+            self.cloud.hasten();
+            self.ask(Doing::Removal, &name).await;
+            self.finished(&next, Doing::Removal, &name, &shown).await;
+        }
+        self.assert_sound(&shown);
+        // It may have had nothing to do, and be young still.
+        next.signal(Signal::KILL);
+        next.ended().await;
+    }
+
+    async fn ask(&self, doing: Doing, name: &str) {
+        match (doing, self.cloud.change()) {
+            (Doing::Creation, _) => drop(self.add_service(self.cloud.service(name)).await),
+            (Doing::Change, Some(change)) => self.patch_service(name, change).await,
+            (Doing::Change, None) => {}
+            (Doing::Removal, _) => self.delete_service(name).await,
+        }
+    }
+
+    async fn finished(&self, manager: &Running, doing: Doing, name: &str, what: &str) {
+        match doing {
+            Doing::Creation => {}
+            Doing::Change => self.changed(manager).await,
+            Doing::Removal => {
+                self.gone(manager, name).await;
+                return self.bare(manager).await;
+            }
+        }
+        let addresses = self.served(manager, name).await;
+        self.cloud.assert_whole(&addresses, what);
+    }
+}
