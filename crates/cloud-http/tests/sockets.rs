@@ -6,6 +6,8 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bowline_cloud_http::{
     Bytes, CloudHttp, CloudHttpConfig, Effect, Failure, Method, Request, SocketOptions, Transport, Url,
 };
@@ -18,7 +20,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 
 /// What servers write down: one line per request.
 type Journal = Arc<Mutex<Vec<String>>>;
@@ -40,19 +43,28 @@ impl Cloud {
     }
 
     async fn start(protocols: Option<&[&str]>) -> Self {
+        Self::showing(protocols, None).await
+    }
+
+    /// A cloud that shows this certificate instead of its own.
+    async fn showing(protocols: Option<&[&str]>, certificate: Option<CertificateDer<'static>>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let certified =
             rcgen::generate_simple_self_signed(["localhost".to_owned(), "cloud.example".to_owned()]).unwrap();
         std::fs::write(folder.path().join("ca.pem"), certified.cert.pem()).unwrap();
         let tls = protocols.map(|protocols| {
             let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
-            let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-            let mut config = ServerConfig::builder_with_provider(provider)
+            let provider = tokio_rustls::rustls::crypto::ring::default_provider();
+            let key = provider.key_provider.load_private_key(key).unwrap();
+            let shown = certificate.unwrap_or_else(|| certified.cert.der().clone());
+            let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
                 .with_safe_default_protocol_versions()
                 .unwrap()
                 .with_no_client_auth()
-                .with_single_cert(vec![certified.cert.der().clone()], key)
-                .unwrap();
+                .with_cert_resolver(Arc::new(SingleCertAndKey::from(CertifiedKey::new(
+                    vec![shown],
+                    key,
+                ))));
             config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
             TlsAcceptor::from(Arc::new(config))
         });
@@ -332,4 +344,29 @@ async fn an_unknown_authority_is_refused_unless_the_check_is_switched_off() {
     };
     client(&believing).send(request()).await.unwrap();
     assert_eq!(cloud.journal(), ["HTTP/1.1 GET /v1/x"]);
+}
+
+/// An X.509 certificate of version 1, self-signed, as `openssl x509 -req -signkey` makes it.
+const VERSION_1: &str = "\
+    MIIBFDCBuwIUdMZfHeHxVcmBs6DYfm8Jp35P4EUwCgYIKoZIzj0EAwIwDDEKMAgGA1UEAwwBeDAgFw0yNjExMjEyMTIxNDNaGA8y\
+    MTI2MTAyODIxMjE0M1owDDEKMAgGA1UEAwwBeDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABHUb40DrH8/ItWK5ofY9ofjU2j+z\
+    jCXbUBq4jZn9VZrfvjtgzqs/E62+7lFBf9dQooHrCBtTvmbqFSellkm1IxswCgYIKoZIzj0EAwIDSAAwRQIhAIO3cWhWlRFjTpF5\
+    b02kf4VP5/RvEp6gtVVnxInnX9X3AiBCo1jr04jNNP3w44cu0/rnFZ+IxoiwewFLojZzhVmIkw==";
+
+#[tokio::test]
+async fn a_certificate_of_an_old_form_does_where_the_check_is_switched_off() {
+    let der = STANDARD.decode(VERSION_1).unwrap();
+    let cloud = Cloud::showing(Some(&["http/1.1"]), Some(der.into())).await;
+    let believing = SocketOptions {
+        verifies_certificates: false,
+        ..options(&[])
+    };
+    let url = format!("https://127.0.0.1:{}/v1/x", cloud.port);
+    get(&client(&believing), &url).await.unwrap();
+    let refusing = SocketOptions {
+        verifies_certificates: true,
+        ..believing
+    };
+    let error = get(&client(&refusing), &url).await.unwrap_err();
+    assert!(matches!(error.failure, Failure::Tls(_)), "{error}");
 }
