@@ -190,6 +190,26 @@ impl Caller {
         }
     }
 
+    /// The item of a list that has this id. If the first answer holds it, nothing else matters about the list; else the list
+    /// has to be whole.
+    pub(crate) async fn find<T: Listed>(
+        &self,
+        command: &'static str,
+        parameters: &Parameters,
+        id: &str,
+    ) -> Result<Option<T>, ApiError> {
+        let answer = self.get(command, parameters).await?;
+        let page = paging::page::<T>(&answer.payload).map_err(|reason| answer.unreadable(reason))?;
+        let is_whole = page.is_whole();
+        match page.find(id) {
+            None if !is_whole => {
+                let list = self.list::<T>(command, parameters).await?;
+                Ok(list.into_iter().find(|item| item.id().eq_ignore_ascii_case(id)))
+            }
+            found => Ok(found),
+        }
+    }
+
     /// One reading of a list; the inner error says why it is not whole.
     async fn listing<T: Listed>(
         &self,

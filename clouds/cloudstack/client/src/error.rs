@@ -112,7 +112,7 @@ pub(crate) struct Members {
     pub(crate) errorcode: Option<i64>,
     #[serde(default, deserialize_with = "crate::wire::number_or_none")]
     cserrorcode: Option<i64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::wire::words_or_none")]
     errortext: Option<String>,
 }
 
@@ -212,7 +212,8 @@ impl ApiError {
     /// Whether the API itself said that the named id does not exist.
     pub fn proves_absence_of(&self, id: &str) -> bool {
         let missing = self.said.as_ref().and_then(|said| said.missing.as_ref());
-        self.kind == ErrorKind::NotFound && missing.is_some_and(|missing| missing.value == id)
+        self.kind == ErrorKind::NotFound
+            && missing.is_some_and(|missing| missing.value.eq_ignore_ascii_case(id))
     }
 
     /// Whether the other side could not be trusted, or does not speak TLS.

@@ -37,6 +37,20 @@ pub(crate) enum Next {
     Short { listed: usize, count: usize },
 }
 
+impl<T: Listed> Page<T> {
+    /// Whether there are no others.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.items.len() >= self.count
+    }
+
+    /// The item with this id, if it is on this page.
+    pub(crate) fn find(self, id: &str) -> Option<T> {
+        self.items
+            .into_iter()
+            .find(|item| item.id().eq_ignore_ascii_case(id))
+    }
+}
+
 /// A list as it is put together.
 pub(crate) struct Listing<T> {
     items: Vec<T>,

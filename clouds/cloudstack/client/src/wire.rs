@@ -11,6 +11,7 @@ mod server;
 mod tag;
 mod words;
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -51,6 +52,15 @@ fn port_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16
     Ok(number_or_none(deserializer)?.and_then(|number| u16::try_from(number).ok()))
 }
 
+/// Takes a text, and anything else that is there as it stands, for people.
+pub(crate) fn words_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(deserializer)? {
+        Value::Null => None,
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
+    })
+}
+
 /// An empty text is none.
 fn text_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let text: Option<String> = Option::deserialize(deserializer)?;
@@ -58,8 +68,29 @@ fn text_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Str
 }
 
 /// An empty id is none.
-fn id_or_none<'de, D: Deserializer<'de>, Id: From<String>>(deserializer: D) -> Result<Option<Id>, D::Error> {
-    Ok(text_or_none(deserializer)?.map(Id::from))
+pub(crate) fn id_or_none<'de, D: Deserializer<'de>, Id: From<String>>(
+    deserializer: D,
+) -> Result<Option<Id>, D::Error> {
+    let id: Option<Opaque> = Option::deserialize(deserializer)?;
+    Ok(id.map(|Opaque(id)| id).filter(|id| !id.is_empty()).map(Id::from))
+}
+
+/// Takes an id, which may be a number: old servers count their objects and jobs.
+fn opaque<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Opaque::deserialize(deserializer).map(|Opaque(id)| id)
+}
+
+/// The text of an id.
+struct Opaque(String);
+
+impl<'de> Deserialize<'de> for Opaque {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Self(text)),
+            Value::Number(number) => Ok(Self(number.to_string())),
+            _ => Err(D::Error::custom("an id is a text or a number")),
+        }
+    }
 }
 
 /// Takes `true` and `"true"` for yes.
@@ -69,6 +100,15 @@ fn yes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
         Value::String(text) => text.eq_ignore_ascii_case("true"),
         _ => false,
     })
+}
+
+/// Whether an object may be one of those that were asked for, by a member that the server need not tell: a server may not know
+/// a parameter, and then lists more.
+pub(crate) fn is_or_unsaid<T: PartialEq>(told: &Option<T>, asked: Option<&T>) -> bool {
+    match (told, asked) {
+        (Some(told), Some(asked)) => told == asked,
+        _ => true,
+    }
 }
 
 /// A list in one text: the API writes blanks here and commas there.

@@ -8,7 +8,7 @@ use crate::sign::Parameters;
 use crate::wire::{
     AclListId, Capabilities, FirewallRule, JobId, LoadBalancerRule, ManagementServer, Network, NetworkAcl,
     NetworkAclList, NetworkAclQuery, NetworkId, PublicIpAddress, PublicIpId, PublicIpQuery, RuleId,
-    RuleQuery, VirtualMachine, VirtualMachineId, VirtualMachineQuery,
+    RuleQuery, VirtualMachine, VirtualMachineId, VirtualMachineQuery, is_or_unsaid,
 };
 
 impl Client {
@@ -49,7 +49,10 @@ impl Client {
     ///
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn public_ip_addresses(&self, query: &PublicIpQuery) -> Result<Vec<PublicIpAddress>, ApiError> {
-        self.list("listPublicIpAddresses", query.parameters()).await
+        let mut addresses: Vec<PublicIpAddress> =
+            self.list("listPublicIpAddresses", query.parameters()).await?;
+        addresses.retain(|address| query.admits(address));
+        Ok(addresses)
     }
 
     /// One public address. None: it does not exist, or is free, since only allocated ones are listed by id.
@@ -67,7 +70,9 @@ impl Client {
     ///
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn load_balancer_rules(&self, query: &RuleQuery) -> Result<Vec<LoadBalancerRule>, ApiError> {
-        self.list("listLoadBalancerRules", query.parameters()).await
+        let mut rules: Vec<LoadBalancerRule> = self.list("listLoadBalancerRules", query.parameters()).await?;
+        rules.retain(|rule| query.admits(rule));
+        Ok(rules)
     }
 
     /// The members of a load balancer rule.
@@ -95,7 +100,9 @@ impl Client {
         let mut parameters = Parameters::default();
         parameters.set("ipaddressid", address.as_str());
         parameters.set("listall", "true");
-        self.list("listFirewallRules", parameters).await
+        let mut rules: Vec<FirewallRule> = self.list("listFirewallRules", parameters).await?;
+        rules.retain(|rule| is_or_unsaid(&rule.public_ip_id, Some(address)));
+        Ok(rules)
     }
 
     /// One ACL list. None: as for [virtual machines](Self::virtual_machine).
@@ -113,7 +120,9 @@ impl Client {
     ///
     /// See [`ErrorKind`](crate::ErrorKind).
     pub async fn network_acls(&self, query: &NetworkAclQuery) -> Result<Vec<NetworkAcl>, ApiError> {
-        self.list("listNetworkACLs", query.parameters()).await
+        let mut items: Vec<NetworkAcl> = self.list("listNetworkACLs", query.parameters()).await?;
+        items.retain(|item| is_or_unsaid(&item.list_id, query.list.as_ref()));
+        Ok(items)
     }
 
     /// The management servers. Ordinary users are normally refused.
@@ -169,11 +178,9 @@ impl Client {
         parameters.set("id", id);
         // Without it an administrator's keys see no more than their own account's, and nothing is no proof of anything.
         parameters.set("listall", "true");
-        match self.list(command, parameters).await {
-            // Whatever else a server sends, only this one was asked for.
-            Ok(found) => Ok(found
-                .into_iter()
-                .find(|one: &T| one.id().eq_ignore_ascii_case(id))),
+        let parameters = self.in_project(parameters).await?;
+        match self.caller.find(command, &parameters, id).await {
+            Ok(found) => Ok(found),
             Err(error) if error.proves_absence_of(id) => Ok(None),
             Err(error) => Err(error),
         }

@@ -19,7 +19,7 @@ use crate::wire::{
 #[derive(Deserialize)]
 struct Taken {
     jobid: JobId,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::wire::id_or_none")]
     id: Option<String>,
 }
 

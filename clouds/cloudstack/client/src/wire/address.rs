@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{IpState, NetworkId, PublicIpId, Tag, VpcId, ZoneId};
+use super::{IpState, NetworkId, PublicIpId, Tag, VpcId, ZoneId, is_or_unsaid};
 use crate::paging::Listed;
 use crate::sign::Parameters;
 
@@ -79,6 +79,18 @@ pub struct PublicIpQuery {
 }
 
 impl PublicIpQuery {
+    /// Whether an address can be one that was asked for.
+    pub(crate) fn admits(&self, address: &PublicIpAddress) -> bool {
+        is_or_unsaid(&address.network_id, self.network.as_ref())
+            && is_or_unsaid(&address.vpc_id, self.vpc.as_ref())
+            && is_or_unsaid(&address.zone_id, self.zone.as_ref())
+            && self
+                .address
+                .as_ref()
+                .is_none_or(|asked| address.ip_address == *asked)
+            && self.tag.as_ref().is_none_or(|tag| address.tags.contains(tag))
+    }
+
     pub(crate) fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
         parameters.set("listall", "true");

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         ///
         /// Opaque; the server makes UUIDs.
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(transparent)]
         pub struct $name(String);
 
@@ -17,6 +17,12 @@ macro_rules! id {
             /// The id as it stands on the wire.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                super::opaque(deserializer).map(Self)
             }
         }
 
@@ -70,3 +76,18 @@ id!(
     /// The id of a project.
     ProjectId
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_text_or_the_number_of_an_old_server() {
+        let id = |json: &str| serde_json::from_str::<JobId>(json).ok();
+        assert_eq!(id(r#""1b2c""#), Some("1b2c".into()));
+        assert_eq!(id("4711"), Some("4711".into()));
+        for json in ["null", "{}", "[1]", "true"] {
+            assert_eq!(id(json), None, "{json}");
+        }
+    }
+}

@@ -2,7 +2,10 @@
 
 use serde::Deserialize;
 
-use super::{Algorithm, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState, Tag, ZoneId, joined, parts};
+use super::{
+    Algorithm, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState, Tag, ZoneId, is_or_unsaid, joined,
+    parts,
+};
 use crate::paging::Listed;
 use crate::sign::Parameters;
 
@@ -79,6 +82,13 @@ pub struct RuleQuery {
 }
 
 impl RuleQuery {
+    /// Whether a rule can be one that was asked for.
+    pub(crate) fn admits(&self, rule: &LoadBalancerRule) -> bool {
+        is_or_unsaid(&rule.public_ip_id, self.public_ip.as_ref())
+            && is_or_unsaid(&rule.network_id, self.network.as_ref())
+            && self.name.as_ref().is_none_or(|name| rule.name == *name)
+    }
+
     pub(crate) fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
         parameters.set("listall", "true");

@@ -1,6 +1,8 @@
 //! Lists are whole, or an error.
 
-use bowline_cloudstack_client::{ApiError, ErrorKind, VirtualMachineQuery};
+use bowline_cloudstack_client::{
+    ApiError, ErrorKind, NetworkAclQuery, PublicIpQuery, RuleQuery, VirtualMachineQuery,
+};
 
 use crate::answers::{Answer, Api};
 
@@ -81,5 +83,70 @@ async fn a_page_that_fails_fails_the_list() {
     assert_eq!(
         names(&api).await.unwrap_err().kind,
         ErrorKind::Server { retry_after: None }
+    );
+}
+
+#[tokio::test]
+async fn one_object_is_found_whatever_the_server_counts_and_its_absence_needs_a_whole_list() {
+    let api = Api::new([Answer::machines(9, &["a"])]);
+    assert!(api.client().virtual_machine(&"a".into()).await.unwrap().is_some());
+    assert_eq!(api.take_seen().len(), 1);
+    let short = vec![Answer::machines(2, &["b"]), Answer::machines(2, &[])];
+    let first = [Answer::machines(2, &["b"])];
+    let api = Api::new(first.into_iter().chain(short.into_iter().cycle().take(6)));
+    let error = api.client().virtual_machine(&"a".into()).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Truncated);
+    let api = Api::new([Answer::machines(1, &["b"])]);
+    assert!(api.client().virtual_machine(&"a".into()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn what_a_server_lists_beyond_the_question_is_left_out() {
+    let api = Api::new(
+        [
+            r#"{"listfirewallrulesresponse":{"count":3,"firewallrule":[
+                {"id":"f1","ipaddressid":"ip-1"},{"id":"f2","ipaddressid":"ip-2"},{"id":"f3"}]}}"#,
+            r#"{"listnetworkaclsresponse":{"count":3,"networkacl":[
+                {"id":"c1","aclid":"l-1"},{"id":"c2","aclid":"l-2"},{"id":"c3"}]}}"#,
+            r#"{"listloadbalancerrulesresponse":{"count":3,"loadbalancerrule":[
+                {"id":"e1","publicipid":"ip-1"},{"id":"e2","publicipid":"ip-2"},{"id":"e3"}]}}"#,
+            r#"{"listpublicipaddressesresponse":{"count":3,"publicipaddress":[
+                {"id":"a1","associatednetworkid":"n-1"},{"id":"a2","associatednetworkid":"n-2"},{"id":"a3"}]}}"#,
+        ]
+        .map(Answer::ok),
+    );
+    let client = api.client();
+    let ids = |ids: Vec<String>| ids.join(" ");
+    let rules = client.firewall_rules(&"ip-1".into()).await.unwrap();
+    assert_eq!(
+        ids(rules.iter().map(|rule| rule.id.to_string()).collect()),
+        "f1 f3"
+    );
+    let query = NetworkAclQuery {
+        list: Some("l-1".into()),
+        ..NetworkAclQuery::default()
+    };
+    let items = client.network_acls(&query).await.unwrap();
+    assert_eq!(
+        ids(items.iter().map(|item| item.id.to_string()).collect()),
+        "c1 c3"
+    );
+    let query = RuleQuery {
+        public_ip: Some("ip-1".into()),
+        ..RuleQuery::default()
+    };
+    let rules = client.load_balancer_rules(&query).await.unwrap();
+    assert_eq!(
+        ids(rules.iter().map(|rule| rule.id.to_string()).collect()),
+        "e1 e3"
+    );
+    let query = PublicIpQuery {
+        network: Some("n-1".into()),
+        ..PublicIpQuery::default()
+    };
+    let addresses = client.public_ip_addresses(&query).await.unwrap();
+    assert_eq!(
+        ids(addresses.iter().map(|address| address.id.to_string()).collect()),
+        "a1 a3"
     );
 }
