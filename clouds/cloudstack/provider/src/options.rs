@@ -30,6 +30,8 @@ pub struct Options {
     pub zone: Option<String>,
     /// The server's version, so that it is not asked for.
     pub version: Option<Version>,
+    /// What is unknown in the file, where the file says that it is to be let pass.
+    pub ignored: Vec<String>,
 }
 
 /// What Nodes get.
@@ -50,10 +52,13 @@ pub enum OptionsError {
     #[error("no cloud provider config given: --cloud-config names no file")]
     NoFile,
     /// What opens the API is not set.
-    #[error("no cloud provider config given: `{}` is missing or empty in {path}", setting.key())]
+    #[error(
+        "no cloud provider config given: {} missing or empty in {path}",
+        missing(settings)
+    )]
     Missing {
         /// What is not set.
-        setting: Setting,
+        settings: Vec<Setting>,
         /// The path.
         path: String,
     },
@@ -82,9 +87,14 @@ impl Options {
             return Err(OptionsError::NoFile);
         };
         let file = File::parse(contents)?;
+        let [url, api_key, secret_key] = required(
+            &file,
+            [Setting::ApiUrl, Setting::ApiKey, Setting::SecretKey],
+            path,
+        )?;
         let settings = Settings::new(
-            required(&file, Setting::ApiUrl, path)?,
-            keys(&file, path)?,
+            url,
+            keys(api_key, secret_key),
             Project::parse(file.text(Setting::ProjectId)),
         )?;
         let set = |setting| Some(file.text(setting).to_owned()).filter(|text| !text.is_empty());
@@ -100,6 +110,7 @@ impl Options {
             version: set(Setting::Version)
                 .map(|text| Version::parse(&text))
                 .transpose()?,
+            ignored: file.ignored,
         })
     }
 
@@ -117,7 +128,8 @@ impl Options {
         let parse = move |contents: &[u8]| {
             let file = File::parse(contents)
                 .map_err(|_| Malformed::because("it is no configuration file of this provider"))?;
-            keys(&file, &shown)
+            required(&file, [Setting::ApiKey, Setting::SecretKey], &shown)
+                .map(|[api_key, secret_key]| keys(api_key, secret_key))
                 .map_err(|_| Malformed::because("`api-key` or `secret-key` is missing or empty"))
         };
         CredentialsFile::open(path, parse).map(Some)
@@ -156,27 +168,50 @@ impl Options {
                 "`ssl-no-verify` is on: whoever answers at the API's address is believed, and can read the requests"
             );
         }
+        for ignored in &self.ignored {
+            tracing::warn!(
+                reason = ignored,
+                "Something in the file is unknown and has no effect"
+            );
+        }
         if self.zone.is_some() {
             tracing::info!("`zone` has no effect: the zone of each node is that of its virtual machine");
         }
     }
 }
 
-fn keys(file: &File, path: &str) -> Result<Keys, OptionsError> {
-    Ok(Keys {
-        api_key: Secret::new(required(file, Setting::ApiKey, path)?),
-        secret_key: Secret::new(required(file, Setting::SecretKey, path)?),
+fn keys(api_key: &str, secret_key: &str) -> Keys {
+    Keys {
+        api_key: Secret::new(api_key),
+        secret_key: Secret::new(secret_key),
+    }
+}
+
+/// The texts of settings; all that are missing are told at once.
+fn required<'a, const N: usize>(
+    file: &'a File,
+    settings: [Setting; N],
+    path: &str,
+) -> Result<[&'a str; N], OptionsError> {
+    let is_missing = |setting: &Setting| file.text(*setting).is_empty();
+    let missing: Vec<Setting> = settings.into_iter().filter(is_missing).collect();
+    if missing.is_empty() {
+        return Ok(settings.map(|setting| file.text(setting)));
+    }
+    Err(OptionsError::Missing {
+        settings: missing,
+        path: path.to_owned(),
     })
 }
 
-fn required<'a>(file: &'a File, setting: Setting, path: &str) -> Result<&'a str, OptionsError> {
-    match file.text(setting) {
-        "" => Err(OptionsError::Missing {
-            setting,
-            path: path.to_owned(),
-        }),
-        text => Ok(text),
-    }
+/// The subject and the verb of the sentence.
+fn missing(settings: &[Setting]) -> String {
+    let names: Vec<String> = settings
+        .iter()
+        .map(|setting| format!("`{}`", setting.key()))
+        .collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    format!("{} {verb}", names.join(", "))
 }
 
 #[cfg(test)]

@@ -41,8 +41,7 @@ impl CloudStack {
         }
         let client = Client::new(http, &settings, keys, clock);
         let machines = Arc::new(Machines::new(&client));
-        let version = options.version.clone().or(introduction.version);
-        let version = ServerVersion::new(&client, version);
+        let version = ServerVersion::new(&client, options.version.clone(), introduction.version);
         Self {
             balancers: erase(Arc::new(Balancers {
                 reads: Reads::new(&client, Arc::clone(&machines), version),

@@ -8,12 +8,22 @@ use std::time::Duration;
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{ApiError, Client, ErrorKind};
-use tokio::sync::SetOnce;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::error::cloud_error;
 
 /// The shortest time between two questions for the version when the first failed.
 const INTERVAL: Duration = Duration::from_secs(5);
+
+/// How long the version of an older server is taken for granted.
+const LIFE: Duration = Duration::from_secs(3600);
+
+/// From this one on nothing depends on the version any more.
+const NEWEST: Version = Version::new(4, 22, 0);
+
+/// The id of no virtual machine.
+const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
 /// A version: three numbers, and possibly a suffix that makes it older than the same one without.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,19 +129,45 @@ impl fmt::Display for Version {
 
 /// The server's version for all who need it. Clones share it.
 ///
-/// It is asked for at start, and again at the first need if the server could not be reached then. Once known it stays: a
-/// newer server understands what an older one does.
+/// It is asked for at start, and again at the first need if the server could not be reached then. The version of an older
+/// server is asked for again now and then, because an upgrade opens better ways; nothing is lost as long as it is not
+/// noticed, since a newer server understands what an older one does.
 #[derive(Clone)]
 pub(crate) struct ServerVersion {
-    known: Arc<SetOnce<Version>>,
+    known: Arc<watch::Sender<Option<Known>>>,
     ask: SharedRead<Result<Version, ApiError>>,
 }
 
-impl ServerVersion {
-    pub(crate) fn new(client: &Client, known: Option<Version>) -> Self {
-        let client = client.clone();
+/// What the server said.
+#[derive(Clone)]
+struct Known {
+    version: Version,
+    /// When to ask again; none: never.
+    until: Option<Instant>,
+}
+
+impl Known {
+    fn now(version: Version) -> Self {
+        // Whoever may not ask is not let in by asking again.
+        let may_rise = version < NEWEST && version != Version::OLD;
         Self {
-            known: Arc::new(SetOnce::new_with(known)),
+            version,
+            until: may_rise.then(|| Instant::now() + LIFE),
+        }
+    }
+
+    fn is_fresh(&self) -> bool {
+        self.until.is_none_or(|until| Instant::now() < until)
+    }
+}
+
+impl ServerVersion {
+    /// `told` by the operator, in which case the server is never asked, or `heard` from the server at start.
+    pub(crate) fn new(client: &Client, told: Option<Version>, heard: Option<Version>) -> Self {
+        let client = client.clone();
+        let told = told.map(|version| Known { version, until: None });
+        Self {
+            known: Arc::new(watch::Sender::new(told.or_else(|| heard.map(Known::now)))),
             ask: SharedRead::new(INTERVAL, move || {
                 let client = client.clone();
                 async move { ask(&client).await }
@@ -140,19 +176,43 @@ impl ServerVersion {
     }
 
     /// The version. Whoever asks when it is not known shares one question.
-    pub(crate) async fn current(&self) -> Result<&Version, CloudError> {
+    pub(crate) async fn current(&self) -> Result<Version, CloudError> {
         let answer = tokio::select! {
             biased;
             // An answer to a question that was under way already is as good as one to the next question.
-            version = self.known.wait() => return Ok(version),
+            version = self.fresh() => return Ok(version),
             answer = self.ask.ask() => answer,
         };
-        let version = answer.map_err(|error| {
-            cloud_error(&error).context("could not learn the version of the CloudStack server")
-        })?;
-        // An error says that somebody else was told the same a moment ago.
-        let _ = self.known.set(version);
-        Ok(self.known.wait().await)
+        let former = self.known.borrow().as_ref().map(|known| known.version.clone());
+        let version = match (answer, former) {
+            (Ok(version), _) => version,
+            (Err(error), Some(former)) => {
+                tracing::debug!(err = %error, "the server's version could not be asked for again");
+                former
+            }
+            (Err(error), None) => {
+                return Err(
+                    cloud_error(&error).context("could not learn the version of the CloudStack server")
+                );
+            }
+        };
+        self.known.send_replace(Some(Known::now(version.clone())));
+        Ok(version)
+    }
+
+    /// Waits for a version that need not be asked for.
+    async fn fresh(&self) -> Version {
+        let mut known = self.known.subscribe();
+        loop {
+            let fresh = known.borrow_and_update().clone().filter(Known::is_fresh);
+            if let Some(known) = fresh {
+                return known.version;
+            }
+            if known.changed().await.is_err() {
+                // Nobody can tell any more: the sender is this value's own.
+                std::future::pending::<()>().await;
+            }
+        }
     }
 }
 
@@ -161,14 +221,15 @@ impl ServerVersion {
 ///
 /// # Errors
 ///
-/// The keys are no good for either question, or there was no answer.
+/// The keys are no good, or there was no answer.
 pub(crate) async fn ask(client: &Client) -> Result<Version, ApiError> {
     let refused = match client.management_servers().await {
         Ok(servers) => match servers.first() {
             Some(server) => return Ok(read(&server.version)),
             None => None,
         },
-        Err(error) if is_refusal(&error) => Some(error),
+        // Whatever is wrong with the one question, as long as it is the API that says so, the other one may be answered.
+        Err(error) if error.said.is_some() => Some(error),
         Err(error) => return Err(error),
     };
     match client.capabilities().await {
@@ -181,8 +242,13 @@ pub(crate) async fn ask(client: &Client) -> Result<Version, ApiError> {
         },
         Err(error) if is_refusal(&error) => {
             let is_unauthorized = |error: &ApiError| error.kind == ErrorKind::Unauthorized;
-            if is_unauthorized(&error) && refused.as_ref().is_none_or(is_unauthorized) {
-                return Err(error);
+            // Servers say the same of wrong keys and of commands that are not open to the account: what no manager can do
+            // without tells them apart.
+            if is_unauthorized(&error)
+                && refused.as_ref().is_none_or(is_unauthorized)
+                && let Err(other) = client.virtual_machine(&NOBODY.into()).await
+            {
+                return Err(if is_unauthorized(&other) { error } else { other });
             }
             tracing::warn!(
                 err = %error,

@@ -203,8 +203,8 @@ impl Reads {
     async fn abilities(&self) -> Result<Abilities, CloudError> {
         let version = self.version.current().await?;
         Ok(Abilities {
-            takes_cidrs: (*version != Version::OLD).then(|| *version >= TAKES_CIDRS),
-            changes_cidrs: *version >= CHANGES_CIDRS,
+            takes_cidrs: (version != Version::OLD).then(|| version >= TAKES_CIDRS),
+            changes_cidrs: version >= CHANGES_CIDRS,
         })
     }
 

@@ -30,11 +30,13 @@ pub enum Setting {
     FullInstanceTypes,
     /// Whether Nodes get an IPv6 address too.
     Ipv6Addresses,
+    /// Whether what is unknown in the file is told of instead of refused.
+    IgnoreUnknown,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::ApiUrl,
         Self::ApiKey,
         Self::SecretKey,
@@ -45,6 +47,7 @@ impl Setting {
         Self::Version,
         Self::FullInstanceTypes,
         Self::Ipv6Addresses,
+        Self::IgnoreUnknown,
     ];
 
     /// The name in the file.
@@ -61,6 +64,7 @@ impl Setting {
             Self::Version => "version",
             Self::FullInstanceTypes => "full-instance-types",
             Self::Ipv6Addresses => "ipv6-addresses",
+            Self::IgnoreUnknown => "ignore-unknown",
         }
     }
 
@@ -74,11 +78,12 @@ impl Setting {
 /// The file says something that means nothing. The texts begin as those of the Go manager do, and end with the line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// Sections or variables that there are none of. They are refused, because a typo would turn an option off.
+    /// Sections or variables that there are none of. They are refused, because a typo would turn an option off, unless the
+    /// file itself says that they are not to be.
     #[error("{}; the one section is [{SECTION}], with the variables {}", .0.join("; "), known())]
     Unknown(Vec<String>),
     /// A text without an equals sign.
-    #[error("blank value not supported for type string: section {SECTION:?}, variable {:?} (line {line})", setting.key())]
+    #[error("blank value not supported for type string at section {SECTION:?}, variable {:?} (line {line})", setting.key())]
     Blank {
         /// The variable.
         setting: Setting,
@@ -87,7 +92,7 @@ pub enum FileError {
     },
     /// A switch that is neither on nor off.
     #[error(
-        "failed to parse bool `{value}`: section {SECTION:?}, variable {:?} (line {line}): it is one of true, yes, on, \
+        "failed to parse bool `{value}` at section {SECTION:?}, variable {:?} (line {line}): it is one of true, yes, on, \
          1, false, no, off, 0",
         setting.key()
     )]
@@ -109,6 +114,8 @@ pub enum FileError {
 pub(super) struct File {
     texts: BTreeMap<Setting, String>,
     switches: BTreeMap<Setting, bool>,
+    /// What is unknown and was let pass.
+    pub(super) ignored: Vec<String>,
 }
 
 impl File {
@@ -141,14 +148,21 @@ impl File {
                 continue;
             };
             match (setting, variable.value) {
-                (Setting::SslNoVerify | Setting::FullInstanceTypes | Setting::Ipv6Addresses, value) => {
+                (
+                    Setting::SslNoVerify
+                    | Setting::FullInstanceTypes
+                    | Setting::Ipv6Addresses
+                    | Setting::IgnoreUnknown,
+                    value,
+                ) => {
                     file.switches.insert(setting, switch(setting, value, line)?);
                 }
                 (_, Some(text)) => drop(file.texts.insert(setting, text)),
                 (_, None) => return Err(FileError::Blank { setting, line }),
             }
         }
-        if unknown.is_empty() {
+        if unknown.is_empty() || file.is_on(Setting::IgnoreUnknown) {
+            file.ignored = unknown;
             Ok(file)
         } else {
             Err(FileError::Unknown(unknown))

@@ -48,32 +48,33 @@ fn a_whole_file_is_read_in_any_letter_case_and_with_either_line_end() {
 }
 
 #[test]
-fn only_three_variables_are_required_and_the_missing_one_is_named() {
+fn only_three_variables_are_required_and_those_that_are_missing_are_named() {
     let options = read(&with("")).unwrap();
     assert!(options.verifies_certificates);
     assert_eq!(
         (options.nodes.region, options.settings.project, options.version),
         (None, None, None)
     );
-    let missing = |key: &str| {
+    let missing = |what: &str| {
         Err(format!(
-            "no cloud provider config given: `{key}` is missing or empty in /config/cloud-config"
+            "no cloud provider config given: {what} missing or empty in /config/cloud-config"
         ))
     };
-    for (text, key) in [
-        ("", "api-url"),
-        ("[Global]", "api-url"),
+    for (text, what) in [
+        ("", "`api-url`, `api-key`, `secret-key` are"),
+        ("[Global]", "`api-url`, `api-key`, `secret-key` are"),
+        ("[Global]\napi-key = k", "`api-url`, `secret-key` are"),
         (
             "[Global]\napi-url = http://h\napi-key =\nsecret-key = s",
-            "api-key",
+            "`api-key` is",
         ),
         (
             "[Global]\napi-url = http://h\napi-key = k\nsecret-key = \"\"",
-            "secret-key",
+            "`secret-key` is",
         ),
-        ("[Global]\napi-url = http://h\nsecret-key = s", "api-key"),
+        ("[Global]\napi-url = http://h\nsecret-key = s", "`api-key` is"),
     ] {
-        assert_eq!(read(text).map(drop), missing(key), "{text}");
+        assert_eq!(read(text).map(drop), missing(what), "{text}");
     }
     assert_eq!(
         Options::read(&CloudConfig::Absent).unwrap_err().to_string(),
@@ -113,7 +114,7 @@ fn a_switch_takes_the_words_of_git_and_its_name_alone() {
         let error = verifies(&format!("ssl-no-verify = {word}")).unwrap_err();
         assert!(
             error.starts_with(&format!(
-                "could not parse cloud provider config: failed to parse bool `{word}`: section \"Global\", variable \
+                "could not parse cloud provider config: failed to parse bool `{word}` at section \"Global\", variable \
                  \"ssl-no-verify\" (line 5)"
             )),
             "{error}"
@@ -162,10 +163,29 @@ fn what_is_unknown_is_refused_with_name_and_line() {
             format!(
                 "could not parse cloud provider config: {expected}; the one section is [Global], with the variables \
                  api-url, api-key, secret-key, ssl-no-verify, project-id, zone, region, version, \
-                 full-instance-types, ipv6-addresses"
+                 full-instance-types, ipv6-addresses, ignore-unknown"
             )
         );
     }
+}
+
+#[test]
+fn what_is_unknown_passes_where_the_file_says_so() {
+    let options = read(&with(
+        "retries = 3\nignore-unknown = true\nregion = a\n[Other]\nx = 1\n",
+    ))
+    .unwrap();
+    assert_eq!(options.nodes.region.as_deref(), Some("a"));
+    assert_eq!(
+        options.ignored,
+        [
+            "can't store data at section \"Global\", variable \"retries\" (line 5)",
+            "can't store data at section \"Other\" (line 8)",
+        ]
+    );
+    assert!(read(&with("retries = 3\nignore-unknown = false")).is_err());
+    // What is known has to make sense all the same.
+    assert!(read(&with("ignore-unknown\nssl-no-verify = maybe")).is_err());
 }
 
 #[test]
@@ -173,7 +193,7 @@ fn what_is_no_text_url_or_version_is_refused() {
     let table = [
         (
             with("zone"),
-            "blank value not supported for type string: section \"Global\", variable \"zone\" (line 5)",
+            "blank value not supported for type string at section \"Global\", variable \"zone\" (line 5)",
         ),
         (with("zone: a"), "5:5: illegal character U+003A ':'"),
         (

@@ -1,5 +1,8 @@
 //! Changing a balancer.
 
+use std::time::Duration;
+
+use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, FirewallSpec, RuleSpec};
 use serde_json::{Value, json};
 
@@ -140,6 +143,37 @@ async fn source_cidrs_are_changed_in_place_from_4_22_on() {
             run.settled().waves.is_empty() && writes.is_empty(),
             "{version}: {writes:?}"
         );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_of_the_server_is_noticed_within_an_hour_and_a_failed_question_harms_nothing() {
+    let world = World::built(|builder| builder.version("4.20.1.0"), "").await;
+    world.add_web();
+    world.run(WEB).await.settled();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.version = "4.22.0.0".to_owned());
+    for (minutes, is_answered, cidrs, in_place) in [
+        (0, true, "10.9.0.0/16", false),
+        (61, false, "10.8.0.0/16", false),
+        (61, true, "10.7.0.0/16", true),
+    ] {
+        tokio::time::advance(Duration::from_secs(60 * minutes)).await;
+        if !is_answered {
+            let question = Fault::operation("listCapabilities").always().status(530);
+            world.sim.faults().add(question);
+        }
+        let before = world.rule("tcp-443").id;
+        world.annotate(WEB, "source-cidrs", Some(cidrs));
+        world.run(WEB).await.settled();
+        assert_eq!(
+            world.rule("tcp-443").id == before,
+            in_place,
+            "{minutes} min, {cidrs}"
+        );
+        assert_eq!(world.rule("tcp-443").cidrs.as_deref(), Some(cidrs));
+        world.sim.faults().clear();
     }
 }
 

@@ -1,5 +1,6 @@
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{CloudstackSim, ProjectSpec, UserSpec};
 
 use crate::site::Site;
@@ -31,6 +32,45 @@ async fn where_both_questions_are_forbidden_the_manager_starts_all_the_same() {
             }
         });
         site.start().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn good_keys_that_may_ask_neither_question_are_told_from_wrong_ones_by_a_third() {
+    let site = Site::new();
+    site.sim.set_behaviour(|behaviour| {
+        behaviour.forbidden_status = 401;
+        behaviour.forbidden_to_users.insert("listCapabilities".to_owned());
+    });
+    site.start().await.unwrap();
+    assert_eq!(
+        site.commands(),
+        [
+            "listManagementServersMetrics",
+            "listCapabilities",
+            "listVirtualMachines"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_is_wrong_with_the_first_question_the_second_one_is_asked() {
+    for status in [429, 430, 431, 503, 530] {
+        let site = Site::new();
+        let question = Fault::operation("listManagementServersMetrics");
+        let body = format!(
+            r#"{{"listmanagementserversmetricsresponse":{{"errorcode":{status},"errortext":"injected"}}}}"#
+        );
+        site.sim
+            .faults()
+            .add(question.always().answer(Canned::json(status, &body)));
+        site.start().await.unwrap();
+        let commands = site.commands();
+        assert_eq!(
+            commands.last().unwrap(),
+            "listCapabilities",
+            "{status}: {commands:?}"
+        );
     }
 }
 
