@@ -444,6 +444,7 @@ impl ServiceController {
         let queued = Key::Service(key.clone());
         match outcome {
             Outcome::Settled(identities) => {
+                self.tracked(key, Tracked::leave_passes);
                 self.observe_settled(key);
                 let is_behind = self.load_balancer.follows_nodes()
                     && identities != self.balanced_nodes().identities
@@ -474,6 +475,7 @@ impl ServiceController {
                 self.queue.forget(&queued);
                 self.tracked(key, |tracked| {
                     tracked.served();
+                    tracked.leave_passes();
                     tracked.synced = None;
                     tracked.parked = None;
                     tracked.unfinished = None;
@@ -528,6 +530,7 @@ impl ServiceController {
             ..progress.causes
         };
         let is_said = self.tracked(key, |tracked| {
+            tracked.leave_passes();
             tracked.unfinished = Some(Progress {
                 causes: retry,
                 ..progress

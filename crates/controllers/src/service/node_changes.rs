@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::ServiceController;
-use super::tracking::{BalancedNodes, Causes};
+use super::tracking::{BalancedNodes, Causes, NodePass};
 use crate::node_set;
 
 /// At most this many node names stand in one message; upstream's limit.
@@ -121,7 +121,7 @@ impl ServiceController {
 
     /// The set of Nodes has settled: every Service that was synced with another set is looked at again.
     pub(super) fn node_pass(&self) {
-        let begun = Instant::now();
+        let pass = NodePass::begin(&self.metrics.nodesync_latency_seconds);
         let with_labels = self.node_changes.take();
         let balanced = self.balanced_nodes();
         let concerned: BTreeSet<ServiceKey> = {
@@ -147,6 +147,7 @@ impl ServiceController {
         };
         for key in concerned {
             self.metrics.loadbalancer_sync_total.inc();
+            self.tracked(&key, |tracked| tracked.join(&pass));
             self.enqueue(
                 &key,
                 Causes {
@@ -155,9 +156,6 @@ impl ServiceController {
                 },
             );
         }
-        self.metrics
-            .nodesync_latency_seconds
-            .observe(begun.elapsed().as_secs_f64());
     }
 
     /// The Nodes to balance over now, in name order; worked out once per change of the Nodes.

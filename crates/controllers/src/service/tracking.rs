@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{KubeWrite, Node, NodeName, Reconcile, Service, ServiceFacts, facts};
+use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
 use super::changes::needs_update;
@@ -100,11 +101,36 @@ pub(crate) struct Parked {
     pub(crate) progress: Progress,
 }
 
+/// A pass over the Services after the set of Nodes changed. Held by each Service that it concerns; measured when the last
+/// of them has been brought up to date, or could not be.
+pub(crate) struct NodePass {
+    begun: Instant,
+    latency: Histogram,
+}
+
+impl NodePass {
+    /// Begins now.
+    pub(crate) fn begin(latency: &Histogram) -> Arc<Self> {
+        Arc::new(Self {
+            begun: Instant::now(),
+            latency: latency.clone(),
+        })
+    }
+}
+
+impl Drop for NodePass {
+    fn drop(&mut self) {
+        self.latency.observe(self.begun.elapsed().as_secs_f64());
+    }
+}
+
 /// One Service.
 #[derive(Default)]
 pub(crate) struct Tracked {
     /// Why to look again; taken by the next sync.
     pub(crate) causes: Causes,
+    /// The passes over changed Nodes that wait for it.
+    node_passes: Vec<Arc<NodePass>>,
     /// When the oldest change was seen that no settled sync has served yet.
     changed_at: Option<Instant>,
     /// The Service as it was last handed to a sync, with our own annotations since then.
@@ -136,6 +162,18 @@ impl Tracked {
             self.changed_at.get_or_insert_with(Instant::now);
         }
         self.causes = self.causes.and(causes);
+    }
+
+    /// A pass over changed Nodes waits for the next sync.
+    pub(crate) fn join(&mut self, pass: &Arc<NodePass>) {
+        self.node_passes.push(Arc::clone(pass));
+    }
+
+    /// A sync has come to an end, good or bad: passes over changed Nodes no longer wait for it, unless they came meanwhile.
+    pub(crate) fn leave_passes(&mut self) {
+        if !self.causes.nodes {
+            self.node_passes.clear();
+        }
     }
 
     /// A sync has served everything up to now: gives when the oldest change was seen, unless there is a new one.

@@ -121,6 +121,63 @@ async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_balancer_that_somebody_deleted_is_made_anew_without_a_warning_when_nodes_change() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.cloud.set(|cloud| cloud.balancers.clear());
+    world.add_node("b");
+    world
+        .until("it is there again", |w| {
+            w.cloud.balancer(&uid).is_some_and(|nodes| nodes == ["a", "b"])
+        })
+        .await;
+    world.pass(seconds(60)).await;
+    let failures = world.reasons("web");
+    assert!(
+        !failures.iter().any(|reason| reason.ends_with("Failed")),
+        "S-25: {failures:?}"
+    );
+    assert_eq!(world.metrics.nodesync_error_total.get(), 0, "S-25");
+    assert_eq!(world.cloud.calls("create").len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_over_changed_nodes_lasts_until_its_slowest_balancer_is_up_to_date() {
+    let world = World::running(&["a"]).await;
+    let uids = ["quick", "slow"].map(|name| world.add_service(name));
+    world.settled("quick").await;
+    world.settled("slow").await;
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("slow".to_owned(), seconds(7));
+    });
+    let passes = |world: &World| {
+        let page = world.page();
+        let value = |name: &str| {
+            let line = page.lines().find(|line| line.starts_with(name)).unwrap();
+            line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+        };
+        (
+            value("service_controller_nodesync_latency_seconds_count"),
+            value("service_controller_nodesync_latency_seconds_sum"),
+        )
+    };
+    let before = passes(&world);
+    world.add_node("b");
+    world
+        .until("both balance over both", |w| {
+            uids.iter()
+                .all(|uid| w.cloud.balancer(uid).unwrap() == ["a", "b"])
+        })
+        .await;
+    world.pass(seconds(1)).await;
+    let after = passes(&world);
+    let (count, sum) = (after.0 - before.0, after.1 - before.1);
+    assert!((count - 1.0).abs() < 1e-9, "one pass: {count}");
+    assert!((7.0..8.0).contains(&sum), "as long as the slow one: {sum}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change() {
     let world = World::new_with(&["a"], |cloud| cloud.ignores_nodes = true);
     world.add_service("web");
