@@ -15,7 +15,6 @@ use bowline_cloud_provider::Environment;
 use bowline_cloud_provider::plan::{PlanReport, ReportedStep, render_text};
 use bowline_manager::Identity;
 use jiff::Timestamp;
-use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -199,8 +198,8 @@ fn surroundings(environment: &Environment, seed: u64) -> Surroundings {
 
 /// The words of the container's command and arguments in a manifest of several documents.
 fn command(manifest: &str) -> anyhow::Result<Vec<String>> {
-    for document in serde_yaml_ng::Deserializer::from_str(manifest) {
-        let object = Value::deserialize(document).context("the manifest is not YAML")?;
+    let objects: Vec<Value> = serde_saphyr::from_multiple(manifest).context("the manifest is not YAML")?;
+    for object in objects {
         let container = &object["spec"]["template"]["spec"]["containers"][0];
         if let Some(words) = container["command"].as_array() {
             let arguments = container["args"].as_array().into_iter().flatten();

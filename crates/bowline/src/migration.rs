@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use bowline_manager::migration::Migration;
+use bowline_manager::migration::{BUILT_IN_ENTRIES, BUILT_IN_LEASE, Migration};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 const GROUP: &str = "controllermanager.config.k8s.io";
 const KIND: &str = "LeaderMigrationConfiguration";
@@ -30,14 +31,24 @@ struct Entry {
     component: String,
 }
 
+/// An assignment, and how `/configz` shows it.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) migration: Migration,
+    pub(crate) configz: Value,
+}
+
 /// Reads the file, or gives the built-in assignment where there is none.
 ///
 /// # Errors
 ///
 /// One line for each thing that is wrong, with the path of the file.
-pub(crate) fn load(path: Option<&Path>) -> Result<Migration, String> {
+pub(crate) fn load(path: Option<&Path>) -> Result<Loaded, String> {
     let Some(path) = path else {
-        return Ok(Migration::built_in());
+        return Ok(Loaded {
+            migration: Migration::built_in(),
+            configz: configz(BUILT_IN_LEASE, BUILT_IN_ENTRIES),
+        });
     };
     let about = |reason: &str| format!("--leader-migration-config {}: {reason}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| about(&error.to_string()))?;
@@ -47,8 +58,20 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Migration, String> {
     })
 }
 
-fn parse(text: &str) -> Result<Migration, Vec<String>> {
-    let file: File = serde_yaml_ng::from_str(text).map_err(|error| vec![error.to_string()])?;
+/// As the Go managers show it: each version of the file in the form of the internal one, whose lock is always named.
+fn configz<'a>(lease: &str, entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
+    let entry = |(name, component): (&str, &str)| json!({ "name": name, "component": component });
+    json!({
+        "leaderName": lease,
+        "resourceLock": "leases",
+        "controllerLeaders": entries.into_iter().map(entry).collect::<Vec<_>>(),
+    })
+}
+
+fn parse(text: &str) -> Result<Loaded, Vec<String>> {
+    let file: File =
+        serde_saphyr::from_str_with_options(text, serde_saphyr::options! { with_snippet: false })
+            .map_err(|error| vec![error.to_string()])?;
     let mut faults = Vec::new();
     let version = file
         .api_version
@@ -91,7 +114,10 @@ fn parse(text: &str) -> Result<Migration, Vec<String>> {
         .controller_leaders
         .iter()
         .map(|entry| (entry.name.as_str(), entry.component.as_str()));
-    Migration::new(file.leader_name, entries)
+    Ok(Loaded {
+        configz: configz(&file.leader_name, entries.clone()),
+        migration: Migration::new(file.leader_name.as_str(), entries)?,
+    })
 }
 
 #[cfg(test)]
@@ -116,7 +142,7 @@ mod tests {
             ("v1beta1", "resourceLock: leases\n"),
             ("v1alpha1", "resourceLock: leases\n"),
         ] {
-            let migration = parse(&file(version, &format!("{lock}{entries}"))).unwrap();
+            let Loaded { migration, configz } = parse(&file(version, &format!("{lock}{entries}"))).unwrap();
             assert_eq!(migration.lease, "moving");
             assert_eq!(migration.of(Loop::Service), Assignment::Migrated);
             assert_eq!(
@@ -124,6 +150,11 @@ mod tests {
                 Assignment::Elsewhere("kube-controller-manager")
             );
             assert_eq!(migration.of(Loop::Node), Assignment::Main);
+            let entries = [("service", "*"), ("route-controller", "kube-controller-manager")];
+            let entries = entries.map(|(name, component)| json!({ "name": name, "component": component }));
+            let whole =
+                json!({ "leaderName": "moving", "resourceLock": "leases", "controllerLeaders": entries });
+            assert_eq!(configz, whole);
         }
     }
 

@@ -6,7 +6,14 @@ use std::collections::BTreeMap;
 use crate::loops::Loop;
 
 /// The lease of the built-in assignment.
-const DEFAULT_LEASE: &str = "cloud-provider-extraction-migration";
+pub const BUILT_IN_LEASE: &str = "cloud-provider-extraction-migration";
+
+/// The entries of the built-in assignment, loop and component, in the words in which `/configz` shows them.
+pub const BUILT_IN_ENTRIES: [(&str, &str); 3] = [
+    ("route-controller", ANY),
+    ("service-controller", ANY),
+    ("cloud-node-lifecycle-controller", ANY),
+];
 
 /// The name of this program among components.
 const COMPONENT: &str = "cloud-controller-manager";
@@ -52,7 +59,7 @@ impl Migration {
     pub fn built_in() -> Self {
         let loops = [Loop::Route, Loop::Service, Loop::NodeLifecycle];
         Self {
-            lease: DEFAULT_LEASE.to_owned(),
+            lease: BUILT_IN_LEASE.to_owned(),
             listed: loops.map(|one| (one, Assigned::Here)).into(),
         }
     }
@@ -123,12 +130,7 @@ mod tests {
         for which in [Loop::Service, Loop::Route, Loop::NodeLifecycle] {
             assert_eq!(migration.of(which), Assignment::Migrated);
         }
-        let entries = [
-            "route-controller",
-            "service-controller",
-            "cloud-node-lifecycle-controller",
-        ];
-        let read = Migration::new(DEFAULT_LEASE, entries.map(|name| (name, "*"))).unwrap();
+        let read = Migration::new(BUILT_IN_LEASE, BUILT_IN_ENTRIES).unwrap();
         assert_eq!(read, migration);
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_controllers::queue::Jitter;
 use bowline_kube_io::{Kube, KubeError, OpenGate, UserInfo};
 use futures::future::BoxFuture;
 use tokio::time::Instant;
@@ -17,24 +18,28 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const TRIES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const FACTOR: f64 = 1.5;
+/// By which share of itself a pause may be longer, so that managers that lost the same server do not come back as one.
+const SPREAD: f64 = 0.2;
 
 /// Asks one API server for token reviews and one, usually the same, for access reviews.
 pub struct KubeReviews {
     tokens: Kube,
     access: Kube,
     metrics: ServingMetrics,
+    jitter: Jitter,
 }
 
 impl KubeReviews {
     /// Reviews by these API servers. Reviews change nothing, so the write gate does not hold them: a follower is asked
     /// for its metrics, too.
     #[must_use]
-    pub fn new(tokens: &Kube, access: &Kube, metrics: ServingMetrics) -> Self {
+    pub fn new(tokens: &Kube, access: &Kube, metrics: ServingMetrics, seed: u64) -> Self {
         let open = |kube: &Kube| kube.with_gate(Arc::new(OpenGate)).with_timeout(TIMEOUT);
         Self {
             tokens: open(tokens),
             access: open(access),
             metrics,
+            jitter: Jitter::seeded(seed),
         }
     }
 }
@@ -71,7 +76,7 @@ fn code<T>(result: &Result<T, KubeError>) -> String {
 
 impl Reviews for KubeReviews {
     fn token<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<UserInfo>, String>> {
-        Box::pin(persistently(move || {
+        Box::pin(persistently(&self.jitter, move || {
             self.measured(Review::Token, self.tokens.review_token(token))
         }))
     }
@@ -82,13 +87,13 @@ impl Reviews for KubeReviews {
         verb: &'a str,
         path: &'a str,
     ) -> BoxFuture<'a, Result<bool, String>> {
-        Box::pin(persistently(move || {
+        Box::pin(persistently(&self.jitter, move || {
             self.measured(Review::Access, self.access.review_access(user, verb, path))
         }))
     }
 }
 
-async fn persistently<T, F>(ask: impl Fn() -> F) -> Result<T, String>
+async fn persistently<T, F>(jitter: &Jitter, ask: impl Fn() -> F) -> Result<T, String>
 where
     F: Future<Output = Result<T, KubeError>>,
 {
@@ -98,7 +103,8 @@ where
         loop {
             match ask().await {
                 Err(error) if tries < TRIES && is_transient(&error) => {
-                    tokio::time::sleep(error.retry_after().unwrap_or(pause)).await;
+                    let spread = pause.mul_f64(1.0 + SPREAD * jitter.share(0.0));
+                    tokio::time::sleep(error.retry_after().unwrap_or(spread)).await;
                     pause = pause.mul_f64(FACTOR);
                     tries += 1;
                 }

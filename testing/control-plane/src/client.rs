@@ -9,7 +9,6 @@ use kube::config::KubeConfigOptions;
 use kube::core::GroupVersionKind;
 use kube::discovery::{self, Scope};
 use kube::{Api, Client, Config};
-use serde::Deserialize as _;
 
 use crate::certificates::CertificateError;
 use crate::kubeconfig::Kubeconfig;
@@ -37,7 +36,7 @@ pub enum ClientError {
     NoToken,
     /// A manifest is not YAML, or not an object.
     #[error("a manifest cannot be read")]
-    Manifest(#[from] serde_yaml_ng::Error),
+    Manifest(#[from] serde_saphyr::Error),
     /// A manifest lacks what every object has.
     #[error("a manifest has no {0}")]
     Incomplete(&'static str),
@@ -100,10 +99,8 @@ pub(crate) async fn service_account_token(
 
 /// Server-side apply of every document, in their order.
 pub(crate) async fn apply(client: &Client, manifests: &str) -> Result<(), ClientError> {
-    for document in serde_yaml_ng::Deserializer::from_str(manifests) {
-        let Some(object) = Option::<DynamicObject>::deserialize(document)? else {
-            continue;
-        };
+    let objects: Vec<Option<DynamicObject>> = serde_saphyr::from_multiple(manifests)?;
+    for object in objects.into_iter().flatten() {
         let types = object
             .types
             .as_ref()

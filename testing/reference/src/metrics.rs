@@ -234,7 +234,12 @@ async fn ask_the_secure_port(metrics: &Arc<Metrics>, kube: &Kube) {
         health: Arc::default(),
         metrics: Arc::clone(metrics),
         authorities: Authorities::nobody(),
-        reviews: Some(Arc::new(KubeReviews::new(kube, kube, metrics.serving().clone()))),
+        reviews: Some(Arc::new(KubeReviews::new(
+            kube,
+            kube,
+            metrics.serving().clone(),
+            1,
+        ))),
         pages: Pages::default(),
         clock: Arc::clone(kube.clock()),
         debug: None,

@@ -51,7 +51,7 @@ impl Settings {
         file: Option<&[u8]>,
     ) -> Result<Self, SettingsError> {
         let file: File = match file {
-            Some(bytes) => serde_yaml_ng::from_slice(bytes).map_err(|error| {
+            Some(bytes) => serde_saphyr::from_slice(bytes).map_err(|error| {
                 let place = error.location().map(|at| format!(" (line {})", at.line()));
                 SettingsError::File(place.unwrap_or_default())
             })?,

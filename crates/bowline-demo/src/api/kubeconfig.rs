@@ -13,7 +13,7 @@ use super::Endpoint;
 
 /// The endpoint of the current context.
 pub(super) fn endpoint(text: &str) -> anyhow::Result<Endpoint> {
-    let config: Value = serde_yaml_ng::from_str(text).context("the kubeconfig is not YAML")?;
+    let config: Value = serde_saphyr::from_str(text).context("the kubeconfig is not YAML")?;
     let current = config["current-context"]
         .as_str()
         .context("the kubeconfig has no current context")?;

@@ -156,8 +156,9 @@ async fn start(
     verbosity: Option<Verbosity>,
 ) -> Result<u8, Fatal> {
     if let Some(file) = &options.migration {
-        let migration = migration::load(file.config.as_deref()).map_err(fatal(exit::FAILURE))?;
-        options.manager.migration = Some(migration);
+        let loaded = migration::load(file.config.as_deref()).map_err(fatal(exit::FAILURE))?;
+        options.configz["Generic"]["LeaderMigration"] = loaded.configz;
+        options.manager.migration = Some(loaded.migration);
     }
     let gate = Arc::new(if options.manager.election.is_some() {
         FencingGate::closed()
@@ -269,7 +270,12 @@ async fn serve(
     let authorities = Authorities::establish(&config.access, cluster)
         .await
         .map_err(|error| error.to_string())?;
-    let reviews = KubeReviews::new(&tokens.kube, &access.kube, metrics.serving().clone());
+    let reviews = KubeReviews::new(
+        &tokens.kube,
+        &access.kube,
+        metrics.serving().clone(),
+        surroundings.seed,
+    );
     let debug = verbosity.filter(|_| config.profiling);
     let clock = Arc::new(SystemClock);
     let parts = SiteParts {

@@ -70,7 +70,7 @@ impl Process {
         );
         let metrics = Arc::new(Metrics::new(Registry::default(), &BuildInfo::default()));
         let health = Arc::new(Health::default());
-        let reviews = KubeReviews::new(&kube, &kube, metrics.serving().clone());
+        let reviews = KubeReviews::new(&kube, &kube, metrics.serving().clone(), 1);
         let site = Site::new(
             &AccessConfig::default(),
             SiteParts {

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use bowline::args::{self, Invocation};
-use serde::Deserialize as _;
 use serde_json::Value;
 
 pub(crate) fn root() -> PathBuf {
@@ -42,10 +41,10 @@ fn documents(path: &Path) -> Vec<Value> {
 }
 
 fn parsed(text: &str, path: &Path) -> Vec<Value> {
-    serde_yaml_ng::Deserializer::from_str(text)
-        .map(|document| {
-            Value::deserialize(document).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-        })
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    documents
+        .into_iter()
         .filter(|document| !document.is_null()) // a file may begin with a comment and a separator
         .collect()
 }

@@ -177,7 +177,7 @@ fn traefik_gets_the_ports_of_its_service() {
     let service = &only(&all, "Service")["spec"];
     assert_eq!(pod["metadata"]["labels"], service["selector"]);
     let config: Value =
-        serde_yaml_ng::from_str(only(&all, "ConfigMap")["data"]["traefik.yaml"].as_str().unwrap()).unwrap();
+        serde_saphyr::from_str(only(&all, "ConfigMap")["data"]["traefik.yaml"].as_str().unwrap()).unwrap();
     let ports = pod["spec"]["containers"][0]["ports"].as_array().unwrap();
     for (port, entry) in service["ports"]
         .as_array()
