@@ -13,10 +13,10 @@ use crate::cidrs::Cidrs;
 use crate::error::cloud_error;
 use crate::intent::Algorithm;
 use crate::names::Protocol;
-use crate::objects::{AclItem, AclRef, Opening, Rule};
-use crate::observe::reads::{acl_items, members_of};
+use crate::objects::{AclItem, AclRef, AddressRef, FirewallRule, Opening, Rule};
+use crate::observe::reads::{acl_items, firewall_of, members_of, rules_of};
 use crate::observe::{Failure, Observed, Pending};
-use crate::step::{CloudStep, RuleChange};
+use crate::step::{CloudStep, PublicPort, RuleChange};
 
 /// What the answer to a write told.
 #[derive(Debug)]
@@ -33,6 +33,12 @@ pub(crate) enum Learned {
     Acl(Vec<AclItem>),
     /// The item is left: these rules of others rely on it.
     Needed(Vec<Rule>),
+    /// The Service has other rules than was thought.
+    Rules(Vec<Rule>),
+    /// The firewall of the address has other rules than was thought.
+    Firewall(Vec<FirewallRule>),
+    /// No firewall rule stands in for another one.
+    NoStandIn,
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }
@@ -40,6 +46,8 @@ pub(crate) enum Learned {
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
+    /// The name that the names of the Service's rules begin with.
+    pub(crate) balancer: &'a str,
     pub(crate) observed: &'a Observed,
 }
 
@@ -102,15 +110,64 @@ impl Writer<'_> {
                     _ => failed(step, &error),
                 })
             }
+            _ => Ok(self.refused(step, &error).await),
+        }
+    }
+
+    /// What to make of a refusal, be it the answer to the command or the outcome of its job. What is in the way may be what
+    /// an earlier try made, whose answer was lost: then the cloud is only seen as it is.
+    pub(crate) async fn refused(&self, step: &CloudStep, error: &ApiError) -> Learned {
+        match (error.kind, step) {
             (
                 ErrorKind::Invalid,
                 CloudStep::Rule {
                     change: RuleChange::Assign { rule, .. } | RuleChange::Unassign { rule, .. },
                     ..
                 },
-            ) => Ok(self.other_members(step, rule, &error).await),
-            _ => Ok(failed(step, &error)),
+            ) => self.other_members(step, rule, error).await,
+            (
+                ErrorKind::RuleConflict,
+                CloudStep::Rule {
+                    port,
+                    change: RuleChange::Create(_),
+                },
+            ) => self.other_rules(step, port, error).await,
+            (
+                ErrorKind::RuleConflict | ErrorKind::Invalid,
+                CloudStep::OpenFirewall {
+                    address,
+                    opening,
+                    stands_in,
+                    ..
+                },
+            ) => match self.other_firewall(address, *opening).await {
+                Some(rules) => Learned::Firewall(rules),
+                None if *stands_in => Learned::NoStandIn,
+                None => failed(step, error),
+            },
+            _ => failed(step, error),
         }
+    }
+
+    /// The port may be taken by a rule of the Service itself.
+    async fn other_rules(&self, step: &CloudStep, port: &PublicPort, error: &ApiError) -> Learned {
+        let is_news = |rule: &Rule| {
+            let is_there = rule.address.id == port.address.id && rule.public_port == port.port;
+            is_there && self.observed.rules.iter().all(|known| known.id != rule.id)
+        };
+        match rules_of(self.client, self.balancer).await {
+            Ok(rules) if rules.iter().any(is_news) => Learned::Rules(rules),
+            _ => failed(step, error),
+        }
+    }
+
+    /// The firewall, if it has another rule for the port than was thought.
+    async fn other_firewall(&self, address: &AddressRef, opening: Opening) -> Option<Vec<FirewallRule>> {
+        let known = self.observed.firewalls.get(&address.id)?;
+        let rules = firewall_of(self.client, &address.id).await.ok()?;
+        let is_news =
+            |rule: &FirewallRule| rule.opening == opening && known.iter().all(|known| known.id != rule.id);
+        rules.iter().any(is_news).then_some(rules)
     }
 
     /// Opens a port of an ACL list, unless that was done meanwhile. An item is in the list from the moment that its command
@@ -132,7 +189,7 @@ impl Writer<'_> {
     }
 
     /// A rule may have got the members from somebody else; then the difference is another one.
-    pub(crate) async fn other_members(&self, step: &CloudStep, rule: &str, error: &ApiError) -> Learned {
+    async fn other_members(&self, step: &CloudStep, rule: &str, error: &ApiError) -> Learned {
         match members_of(self.client, rule).await {
             Ok(members) if self.observed.members.get(rule) != Some(&members) => Learned::Members(members),
             _ => failed(step, error),
@@ -161,6 +218,7 @@ impl Writer<'_> {
                 address,
                 opening,
                 sources,
+                ..
             } => {
                 let new = NewFirewallRule {
                     public_ip: address.id.as_str().into(),
@@ -200,7 +258,7 @@ impl Writer<'_> {
             RuleChange::Create(new) => {
                 let new = NewLoadBalancerRule {
                     name: new.name.clone(),
-                    algorithm: algorithm(new.algorithm),
+                    algorithm: new.algorithm.clone().into(),
                     protocol: protocol(new.protocol),
                     public_ip: address.into(),
                     public_port: new.public_port,

@@ -35,6 +35,12 @@ impl Reconciler for Balancers {
         }
     }
 
+    async fn verify(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+        let observed = self.reads.all(intent, None).await?;
+        observed.check_written(seen)?;
+        Ok(observed)
+    }
+
     fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
         planning::plan(intent, observed)
     }
@@ -47,6 +53,7 @@ impl Reconciler for Balancers {
     ) -> Result<Learned, CloudError> {
         let writer = Writer {
             client: &self.client,
+            balancer: &intent.identity().name,
             observed,
         };
         // An ACL list serves several Services. The steps of one port share a lane, so what is looked at here still holds

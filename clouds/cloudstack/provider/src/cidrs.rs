@@ -31,6 +31,12 @@ impl Cidrs {
         other.networks.iter().all(is_within)
     }
 
+    /// The networks, one text for each.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        let networks = self.networks.iter().map(ToString::to_string);
+        networks.chain(self.strange.iter().cloned()).collect()
+    }
+
     /// Whether everybody may connect: no network at all, or all of IPv4.
     pub(crate) fn is_everything(&self) -> bool {
         self.strange.is_empty()

@@ -7,10 +7,10 @@
 //! The annotation is absent on Services whose addresses an earlier manager associated; then its rule counts. Present and
 //! empty, the Service holds none.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use bowline_cloud_provider::{KubeWrite, Service, facts};
-use jiff::Timestamp;
 
 use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, flag, text};
 use crate::cidrs::Cidrs;
@@ -32,18 +32,21 @@ pub(crate) struct Claim {
 pub(crate) enum Claimed {
     /// The one with this ID.
     Address(String),
-    /// Whichever the cloud chose since this time: free ones could not be listed.
-    AnySince(Timestamp),
+    /// Whichever the cloud chose, as free ones could not be listed: none of these, which were there before.
+    AnyBut(BTreeSet<String>),
 }
 
-/// Written before the time of a claim for whichever address the cloud chooses.
-const ANY: &str = "any@";
+/// Written before the addresses that a claim for whichever one does not mean; each has a blank before it.
+const ANY: &str = "any-but";
 
 impl fmt::Display for Claimed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(id) => f.write_str(id),
-            Self::AnySince(time) => write!(f, "{ANY}{time}"),
+            Self::AnyBut(known) => {
+                f.write_str(ANY)?;
+                known.iter().try_for_each(|id| write!(f, " {id}"))
+            }
         }
     }
 }
@@ -54,9 +57,9 @@ impl Claim {
         let held = facts::annotation(service, IP_IDS.key).map(|text| {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             items
-                .filter_map(|item| match item.strip_prefix(ANY) {
-                    Some(time) => time.parse().ok().map(Claimed::AnySince),
-                    None => Some(Claimed::Address(item.to_owned())),
+                .map(|item| match item.strip_prefix(ANY) {
+                    Some(known) => Claimed::AnyBut(known.split_whitespace().map(str::to_owned).collect()),
+                    None => Claimed::Address(item.to_owned()),
                 })
                 .collect()
         });
@@ -76,7 +79,7 @@ impl Claim {
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.held.iter().flatten().filter_map(|claimed| match claimed {
             Claimed::Address(id) => Some(id.as_str()),
-            Claimed::AnySince(_) => None,
+            Claimed::AnyBut(_) => None,
         })
     }
 
@@ -85,11 +88,11 @@ impl Claim {
         self.ids().any(|claimed| claimed == id)
     }
 
-    /// Since when whichever address is claimed.
-    pub(crate) fn any_since(&self) -> Option<Timestamp> {
+    /// Which addresses were there already when whichever was claimed.
+    pub(crate) fn any_but(&self) -> Option<&BTreeSet<String>> {
         self.held.iter().flatten().find_map(|claimed| match claimed {
             Claimed::Address(_) => None,
-            Claimed::AnySince(time) => Some(*time),
+            Claimed::AnyBut(known) => Some(known),
         })
     }
 
@@ -199,13 +202,18 @@ mod tests {
         assert_eq!(nothing.held, None);
         let one = read(&nothing.with([Claimed::Address("one".into())]), &mut service);
         assert!(one.names("one") && !one.names("two"));
-        let since = Timestamp::from_second(1_700_000_000).unwrap();
-        let any = read(&one.with([Claimed::AnySince(since)]), &mut service);
-        assert_eq!(any.any_since(), Some(since));
+        let known = ["three".to_owned(), "four".to_owned()].into();
+        let any = read(
+            &one.with([Claimed::AnyBut(BTreeSet::clone(&known))]),
+            &mut service,
+        );
+        assert_eq!(any.any_but(), Some(&known));
+        let nothing = read(&one.with([Claimed::AnyBut(BTreeSet::new())]), &mut service);
+        assert_eq!(nothing.any_but(), Some(&BTreeSet::new()));
         // What the cloud chose takes the place of "whichever".
         let two = read(&any.with([Claimed::Address("two".into())]), &mut service);
         assert_eq!(two.ids().collect::<Vec<_>>(), ["one", "two"]);
-        assert_eq!(two.any_since(), None);
+        assert_eq!(two.any_but(), None);
         let none = read(&two.keeping(|_| false), &mut service);
         assert_eq!(none.held, Some(Vec::new()));
         let marked = read(&Claim::mark(), &mut service);
@@ -232,7 +240,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_holds_nothing() {
         let mut service = Service::default();
-        KubeWrite::AnnotateService(vec![(IP_IDS.key.to_owned(), Some(" , any@soon, 7 ".to_owned()))])
+        KubeWrite::AnnotateService(vec![(IP_IDS.key.to_owned(), Some(" , , 7 ".to_owned()))])
             .predict(&mut service);
         assert_eq!(
             Claim::of(&service).held,

@@ -10,6 +10,9 @@ bowline_plan::events! {
     PROXY_PROTOCOL_IGNORED = "ProxyProtocolIgnored", Warning,
         "The annotation that switches the PROXY protocol on has a value that does not.",
         "Set it to exactly `true` or `false`.";
+    KEEP_IP_IGNORED = "KeepIPIgnored", Warning,
+        "The annotation that keeps the address of a Service has a value that does not.",
+        "Set it to exactly `true` or `false`.";
     NO_SOURCE_CIDRS = "SourceCIDRsEmpty", Warning,
         "The annotation with the source networks is there and empty. That restricts nothing.",
         "Remove it, or list the networks that may connect.";

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::ServicesView;
+use bowline_cloud_provider::{IpMode, ServicesView};
 use bowline_plan::{Note, Refusal};
-use jiff::Timestamp;
 
 use crate::cidrs::Cidrs;
 use crate::claim::Claim;
 use crate::names::Protocol;
 use crate::objects::Opening;
-use crate::open_port::OpenPort;
+use crate::replaced::ReplacedRules;
 
 mod read;
 
 pub(crate) use read::read;
+use read::requested;
 
 /// What is asked for.
 pub(crate) enum Intent {
@@ -41,16 +41,16 @@ pub(crate) struct Identity {
     pub(crate) uid: String,
     /// The name that the names of its rules begin with.
     pub(crate) name: String,
-    /// `spec.loadBalancerIP`; none if it is empty.
+    /// The address that is asked for: by annotation, else by `spec.loadBalancerIP`.
     pub(crate) requested: Option<String>,
+    /// Whether no address is ever given back.
+    pub(crate) keeps_ip: bool,
     /// Which addresses it holds.
     pub(crate) claim: Claim,
-    /// What is open without a rule.
-    pub(crate) open_ports: BTreeSet<OpenPort>,
+    /// Rules that are deleted, or about to be, and made anew.
+    pub(crate) replaced: ReplacedRules,
     /// The Services of the cluster.
     pub(crate) services: Arc<dyn ServicesView>,
-    /// The wall time at which the facts were gathered.
-    pub(crate) now: Timestamp,
 }
 
 impl Identity {
@@ -62,6 +62,15 @@ impl Identity {
             .filter_map(|service| Some((service.metadata.uid.clone()?, Claim::of(service))))
             .filter(|(uid, claim)| *uid != self.uid && claim.held.is_some())
             .collect()
+    }
+
+    /// Whether another Service of the cluster asks for an address by its text.
+    pub(crate) fn is_requested_by_others(&self, ip: &str) -> bool {
+        let services = self.services.services();
+        let mut others = services
+            .iter()
+            .filter(|service| service.metadata.uid.as_deref() != Some(&self.uid));
+        others.any(|service| requested(service) == Some(ip))
     }
 
     /// Whether another Service of the cluster claims an address.
@@ -92,6 +101,8 @@ pub(crate) struct Wanted {
     pub(crate) nodes: Vec<WantedNode>,
     /// The host name that the status shows instead of the address.
     pub(crate) hostname: Option<String>,
+    /// How Nodes treat the address, if the API server can be told.
+    pub(crate) ip_mode: Option<IpMode>,
     /// What can be said before anything is read.
     pub(crate) notes: Vec<Note>,
     /// Why nothing of it is done. Only for a Service that was served before, whose rules still follow the Nodes.

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
-
 use crate::apply::Learned;
 use crate::cidrs::Cidrs;
 use crate::objects::{AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Rule, RuleState};
@@ -42,6 +40,13 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
                 observed.acls.insert(list.id.clone(), items);
             }
         }
+        Learned::Rules(rules) => observed.rules = rules,
+        Learned::Firewall(rules) => {
+            if let CloudStep::OpenFirewall { address, .. } = step {
+                observed.firewalls.insert(address.id.clone(), rules);
+            }
+        }
+        Learned::NoStandIn => observed.takes_no_stand_in = true,
         Learned::Needed(users) => {
             if let CloudStep::CloseAcl { list, item, .. } = step {
                 needed(observed, list, item, &users);
@@ -70,6 +75,14 @@ fn needed(observed: &mut Observed, list: &AclRef, item: &str, users: &[Rule]) {
 }
 
 fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
+    if let CloudStep::Rule {
+        port,
+        change: RuleChange::Create(new),
+    } = step
+        && failure.is_definite
+    {
+        observed.unmade.push((port.clone(), new.clone()));
+    }
     if observed.failure.is_some() {
         observed.made.is_stuck = true; // it was to be taken back
         return;
@@ -88,15 +101,14 @@ fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
     observed.failure = Some(failure);
 }
 
-/// What a job made.
+/// What a job made. Nothing else is believed of its result, which may hold a few members only: what was asked for is
+/// known, and the last look of a reconcile shows the rest.
 #[derive(Debug, Default)]
 pub(crate) struct Made {
     /// Its ID.
     pub(crate) id: Option<String>,
-    /// The address that was acquired.
-    pub(crate) address: Option<Address>,
-    /// The rule that was made.
-    pub(crate) rule: Option<Rule>,
+    /// The text of the address that was acquired.
+    pub(crate) ip: Option<String>,
 }
 
 /// Changes the observation as the write would.
@@ -121,20 +133,19 @@ pub(crate) fn predict(observed: &mut Observed, step: &CloudStep) {
 pub(crate) fn done(observed: &mut Observed, step: &CloudStep, made: Made) {
     match step {
         CloudStep::Associate { address, to } => {
-            let acquired = made.address.unwrap_or_else(|| Address {
+            let acquired = Address {
                 address: address.clone().unwrap_or_else(|| AddressRef {
                     id: made.id.unwrap_or_default(),
                     // Whatever it will be; documentation addresses cannot be mistaken for it.
-                    ip: "192.0.2.1".to_owned(),
+                    ip: made.ip.unwrap_or_else(|| "192.0.2.1".to_owned()),
                 }),
                 state: AddressState::Allocated,
-                allocated: Some(Timestamp::MAX),
                 zone: String::new(),
                 network: to.vpc.is_none().then(|| to.network.clone()),
                 vpc: to.vpc.clone(),
                 is_source_nat: false,
                 is_static_nat: false,
-            });
+            };
             associated(observed, address.is_none(), acquired);
         }
         CloudStep::Release { address, .. } => released(observed, address),
@@ -143,6 +154,7 @@ pub(crate) fn done(observed: &mut Observed, step: &CloudStep, made: Made) {
             address,
             opening,
             sources,
+            ..
         } => observed
             .firewalls
             .entry(address.id.clone())
@@ -193,8 +205,6 @@ fn associated(observed: &mut Observed, was_any: bool, mut acquired: Address) {
         observed.made.address = Some(acquired.address.clone());
     }
     if was_any {
-        // It was acquired after the claim, whatever the clocks say.
-        acquired.allocated = Some(Timestamp::MAX);
         observed.recovered = Some(vec![acquired.clone()]);
     }
     observed.addresses.insert(id, Some(acquired));
@@ -207,7 +217,7 @@ fn released(observed: &mut Observed, address: &AddressRef) {
     observed.firewalls.remove(&address.id);
     observed.strangers.remove(&address.id);
     if let Some(mut free) = known {
-        (free.state, free.allocated) = (AddressState::Free, None);
+        free.state = AddressState::Free;
         observed.looked_up.insert(address.ip.clone(), vec![free]);
     }
     if observed.made.address.as_ref() == Some(address) {
@@ -218,10 +228,9 @@ fn released(observed: &mut Observed, address: &AddressRef) {
 fn rule_changed(observed: &mut Observed, port: &PublicPort, change: &RuleChange, made: Made) {
     match change {
         RuleChange::Create(new) => {
-            let rule = made
-                .rule
-                .unwrap_or_else(|| created(port, new, made.id.unwrap_or_default()));
+            let rule = created(port, new, made.id.unwrap_or_default());
             observed.members.insert(rule.id.clone(), BTreeSet::new());
+            observed.written.insert(rule.id.clone(), rule.clone());
             observed.rules.push(rule);
         }
         RuleChange::Update { rule, to, .. } => {
@@ -240,11 +249,14 @@ fn rule_changed(observed: &mut Observed, port: &PublicPort, change: &RuleChange,
                 if let Some(name) = name {
                     rule.name.clone_from(name);
                 }
+                let rule = rule.clone();
+                observed.written.insert(rule.id.clone(), rule);
             }
         }
         RuleChange::Delete { rule, .. } => {
             observed.rules.retain(|known| known.id != *rule);
             observed.members.remove(rule);
+            observed.written.remove(rule);
         }
         RuleChange::Assign { rule, machines, .. } => {
             let members = observed.members.entry(rule.clone()).or_default();
@@ -265,7 +277,7 @@ fn created(port: &PublicPort, new: &NewRule, id: String) -> Rule {
     Rule {
         id,
         name: new.name.clone(),
-        algorithm: new.algorithm.as_str().to_owned(),
+        algorithm: new.algorithm.clone(),
         protocol: new.protocol.as_str().to_owned(),
         address: port.address.clone(),
         public_port: Some(new.public_port),

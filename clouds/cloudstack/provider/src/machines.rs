@@ -13,8 +13,11 @@ use tokio::time::Instant;
 
 use crate::error::cloud_error;
 
-/// How long a network is remembered. Its services and its VPC never change; another ACL list can be put on a tier.
-const NETWORK_LIFE: Duration = Duration::from_secs(30);
+/// How long a tier of a VPC is remembered: another ACL list can be put on it.
+const TIER_LIFE: Duration = Duration::from_secs(30);
+
+/// How long any other network is remembered. Its services change with its offering only.
+const NETWORK_LIFE: Duration = Duration::from_secs(300);
 
 type Listing = SharedRead<Result<Arc<MachineIndex>, CloudError>>;
 
@@ -74,17 +77,25 @@ impl Machines {
         Ok(MachineIndex::new(machines.map_err(|error| cloud_error(&error))?))
     }
 
-    /// One network, at most half a minute old; none if the API itself says that there is none with this ID.
-    pub(crate) async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
-        let known = {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known
-                .get(id)
-                .filter(|known| known.read.elapsed() < NETWORK_LIFE)
-                .map(|known| Arc::clone(&known.network))
+    /// Whether to ask for a network costs no call.
+    pub(crate) fn knows(&self, id: &NetworkId) -> bool {
+        self.known(id).is_some()
+    }
+
+    fn known(&self, id: &NetworkId) -> Option<Arc<Network>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get(id)?;
+        let life = match known.network.vpc_id {
+            Some(_) => TIER_LIFE,
+            None => NETWORK_LIFE,
         };
-        if known.is_some() {
-            return Ok(known);
+        (known.read.elapsed() < life).then(|| Arc::clone(&known.network))
+    }
+
+    /// One network, half a minute old at most if it is a tier; none if the API itself says that there is none with this ID.
+    pub(crate) async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
+        if let Some(known) = self.known(id) {
+            return Ok(Some(known));
         }
         let read = Instant::now();
         let found = self

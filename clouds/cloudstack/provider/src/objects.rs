@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
-
 use crate::cidrs::Cidrs;
 use crate::names::{self, IpProtocol, Protocol};
 
@@ -80,7 +78,6 @@ impl std::fmt::Display for Opening {
 pub(crate) struct Address {
     pub(crate) address: AddressRef,
     pub(crate) state: AddressState,
-    pub(crate) allocated: Option<Timestamp>,
     pub(crate) zone: String,
     /// The guest network that it leads to.
     pub(crate) network: Option<String>,

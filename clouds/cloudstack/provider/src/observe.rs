@@ -11,7 +11,7 @@ use bowline_cloud_provider::CloudError;
 use tokio::time::Instant;
 
 use crate::objects::{Abilities, AclItem, Address, AddressRef, FirewallRule, Machine, Network, Rule};
-use crate::step::CloudStep;
+use crate::step::{CloudStep, NewRule, PublicPort};
 
 pub(crate) mod jobs;
 pub(crate) mod reads;
@@ -43,6 +43,8 @@ pub(crate) struct Observed {
     pub(crate) members: BTreeMap<String, BTreeSet<String>>,
     /// Rules whose members were found to be right a moment ago, for the same Nodes.
     pub(crate) trusted: BTreeSet<String>,
+    /// The virtual machines of the same Nodes a moment ago, where not all Nodes name theirs.
+    pub(crate) expected: Option<BTreeSet<String>>,
     /// All virtual machines.
     pub(crate) machines: Option<Arc<Vec<Machine>>>,
     /// Free addresses, the ones to be preferred first.
@@ -51,6 +53,8 @@ pub(crate) struct Observed {
     pub(crate) recovered: Option<Vec<Address>>,
     /// Addresses that were not free any more when they were to be associated.
     pub(crate) refused: BTreeSet<String>,
+    /// How many calls the reading took.
+    pub(crate) calls: usize,
     /// Jobs under way.
     pub(crate) pending: Vec<Pending>,
     /// How often they were asked after since the last one was started.
@@ -61,6 +65,12 @@ pub(crate) struct Observed {
     pub(crate) failure: Option<Failure>,
     /// What this reconcile made for a balancer that was not there before: it goes again after a failure.
     pub(crate) made: Made,
+    /// Rules that the API refused to make, and where.
+    pub(crate) unmade: Vec<(PublicPort, NewRule)>,
+    /// The API takes no firewall rule that stands in for another one.
+    pub(crate) takes_no_stand_in: bool,
+    /// Rules as this reconcile wrote them, by ID.
+    pub(crate) written: BTreeMap<String, Rule>,
     /// Numbers for made-up IDs.
     pub(crate) made_up: u32,
 }
@@ -125,6 +135,35 @@ impl Observed {
     pub(crate) fn made_up_id(&mut self, kind: &str) -> String {
         self.made_up += 1;
         format!("new-{kind}-{}", self.made_up)
+    }
+
+    /// Compares the rules with what was written before. A server that does not keep a change would be told it again and
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// A rule is not as it was written.
+    pub(crate) fn check_written(&self, before: &Self) -> Result<(), CloudError> {
+        let is_kept = |written: &Rule, found: &Rule| {
+            written.name == found.name
+                && written.algorithm == found.algorithm
+                && (found.protocol.is_empty() || written.protocol == found.protocol)
+                && written.private_port == found.private_port
+                && written.cidrs.is_same(&found.cidrs)
+        };
+        for found in &self.rules {
+            if before
+                .written
+                .get(&found.id)
+                .is_some_and(|written| !is_kept(written, found))
+            {
+                return Err(CloudError::transient(format!(
+                    "load balancer rule {} ({}) is not as it was written: somebody else changes it, or the server does not keep the change",
+                    found.name, found.id
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// A rule by its ID.

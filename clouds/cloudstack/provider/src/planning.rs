@@ -18,7 +18,7 @@ use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{Abilities, Address, Barrier, DEFAULT_DENY, Rule};
 use crate::observe::{LOOK, Need, Observed};
-use crate::open_port::OpenPort;
+use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
 mod absent;
@@ -67,7 +67,7 @@ fn refuse(draft: &mut Draft<'_>, wanted: &Wanted) {
     draft.steps.clear();
     draft.annotations.clear();
     draft.claims.clear();
-    draft.open_ports.clear();
+    draft.replaced = ReplacedRules::default();
     draft.needs.clear();
     ports::follow_nodes(draft, wanted);
     if !draft.steps.is_empty() {
@@ -103,8 +103,8 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) {
         if let Some(write) = wanted.identity.claim.opened_only(&wanted.sources.cidrs) {
             draft.annotate(write);
         }
-        if !wanted.identity.open_ports.is_empty() {
-            draft.annotate(OpenPort::write(&BTreeSet::new()));
+        if !wanted.identity.replaced.is_empty() {
+            draft.annotate(ReplacedRules::clear());
         }
     }
     if draft.is_idle() {
@@ -143,8 +143,8 @@ struct Draft<'a> {
     annotations: BTreeMap<String, Option<String>>,
     /// What is to be claimed before the plan can go on; all of it in one write.
     claims: BTreeSet<Claimed>,
-    /// Ports that are to be open without a rule.
-    open_ports: BTreeSet<OpenPort>,
+    /// Rules that are to be deleted and made anew.
+    replaced: ReplacedRules,
     notes: Vec<Note>,
     waiting: Option<String>,
     refusal: Option<Refusal>,
@@ -159,7 +159,7 @@ impl<'a> Draft<'a> {
             steps: Vec::new(),
             annotations: BTreeMap::new(),
             claims: BTreeSet::new(),
-            open_ports: BTreeSet::new(),
+            replaced: ReplacedRules::default(),
             notes: Vec::new(),
             waiting: None,
             refusal: None,
@@ -199,7 +199,7 @@ impl<'a> Draft<'a> {
             && self.steps.is_empty()
             && self.annotations.is_empty()
             && self.claims.is_empty()
-            && self.open_ports.is_empty()
+            && self.replaced.is_empty()
             && self.waiting.is_none()
             && self.refusal.is_none()
             && self.observed.pending.is_empty()
@@ -228,10 +228,9 @@ impl<'a> Draft<'a> {
             let claims = std::mem::take(&mut self.claims);
             self.annotate(identity.claim.with(claims));
         }
-        if !self.open_ports.is_empty() {
-            let mut ports = std::mem::take(&mut self.open_ports);
-            ports.extend(identity.open_ports.iter().cloned());
-            self.annotate(OpenPort::write(&ports));
+        if !self.replaced.is_empty() {
+            let added = std::mem::take(&mut self.replaced);
+            self.annotate(identity.replaced.with(added));
         }
         if !self.annotations.is_empty() {
             let annotations = std::mem::take(&mut self.annotations).into_iter().collect();
@@ -272,6 +271,9 @@ impl<'a> Draft<'a> {
 /// Whether an address belongs to the Service by what is written on it; where nothing is written, by the rule of earlier
 /// managers if it `counts`: every address is theirs but the requested one.
 fn is_held(identity: &Identity, id: &str, ip: &str, counts: bool) -> bool {
+    if identity.keeps_ip {
+        return false;
+    }
     let Claim { held, is_marked, .. } = &identity.claim;
     let is_requested = identity.requested.as_deref() == Some(ip);
     match held {

@@ -14,6 +14,7 @@ pub(crate) fn status(wanted: &Wanted, address: &AddressRef) -> LoadBalancerStatu
         },
         None => Ingress {
             ip: Some(address.ip.clone()),
+            ip_mode: wanted.ip_mode,
             ..Ingress::default()
         },
     };

@@ -38,6 +38,8 @@ pub(crate) enum CloudStep {
         opening: Opening,
         /// For whom.
         sources: Vec<String>,
+        /// Whether it says in other words what another rule says, for a moment.
+        stands_in: bool,
     },
     /// Deletes a rule of the firewall of an address.
     CloseFirewall {
@@ -92,6 +94,16 @@ pub(crate) struct PublicPort {
     pub(crate) port: Option<u16>,
 }
 
+impl PublicPort {
+    /// The port as something that is written to.
+    pub(crate) fn target(&self) -> String {
+        match self.port {
+            Some(number) => format!("address/{}/port/{number}", self.address.id),
+            None => format!("address/{}/port", self.address.id),
+        }
+    }
+}
+
 /// A write to a load balancer rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RuleChange {
@@ -139,7 +151,8 @@ pub(crate) enum RuleChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewRule {
     pub(crate) name: String,
-    pub(crate) algorithm: Algorithm,
+    /// The API's word: of a rule that comes back it may be any.
+    pub(crate) algorithm: String,
     pub(crate) protocol: Protocol,
     pub(crate) public_port: u16,
     pub(crate) private_port: u16,
@@ -169,10 +182,7 @@ impl CloudStep {
                 ..
             }
             | Self::Release { address, .. } => format!("address/{}", address.id),
-            Self::Rule { port, .. } => match port.port {
-                Some(number) => format!("address/{}/port/{number}", port.address.id),
-                None => format!("address/{}/port", port.address.id),
-            },
+            Self::Rule { port, .. } => port.target(),
             Self::OpenFirewall { address, opening, .. } | Self::CloseFirewall { address, opening, .. } => {
                 format!("address/{}/firewall/{opening}", address.id)
             }
@@ -202,6 +212,7 @@ impl CloudStep {
                 address,
                 opening,
                 sources,
+                ..
             } => Some(format!(
                 "error creating new firewall rule for public IP {}, proto {}, port {}, allowed {}",
                 address.id,
@@ -258,6 +269,7 @@ impl Step for CloudStep {
                 address,
                 opening,
                 sources,
+                ..
             } => format!(
                 "open-firewall({} {opening} from {})",
                 address.ip,

@@ -8,6 +8,12 @@ annotations! {
         "`true`: connections of TCP ports begin with a PROXY protocol header. The backend must expect it. UDP ports are as without. Any value but exactly `true` means `false`.";
     HOSTNAME = "hostname", Text, "", StatusOnly, None,
         "Host name that the Service's status shows instead of the address. It should resolve to the address.";
+    IP_MODE = "ip-mode", Text, "", StatusOnly, None,
+        "`ipMode` of the address in the Service's status, from Kubernetes 1.30 on: `Proxy`, so that connections from inside of the cluster also take the way through the load balancer and bear its PROXY protocol header, or `VIP`. Empty: it is not set, which means `VIP`.";
+    ADDRESS = "address", Text, "", InPlace, Major,
+        "Public IP address of the load balancer, instead of the one in `spec.loadBalancerIP`, which goes by the same rules. A change moves the load balancer.";
+    KEEP_IP = "keep-ip", Bool, "false", InPlace, None,
+        "`true`: the address is never released, neither with the Service nor when the load balancer moves to another one. It is yours then.";
     SOURCE_CIDRS = "source-cidrs", CommaList, "0.0.0.0/0", InPlace, Minimal,
         "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL go by `spec.loadBalancerSourceRanges`; a connection has to pass both. Empty: no restriction. Before CloudStack 4.22 a change makes the rules anew.";
     IP_ASSOCIATED = "ip-associated-by-controller", Bool, "false", Written, None,
@@ -16,8 +22,8 @@ annotations! {
         "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is. Absent on Services that an earlier manager made.";
     ACL_SOURCES = "acl-sources", Text, "", Written, None,
         "In a tier of a VPC, while `spec.loadBalancerSourceRanges` restricts who may connect: the source networks for which items of the ACL list were made. Lists are separated by semicolons. Only such items, and those for everybody, are removed again.";
-    OPEN_PORTS = "open-ports", CommaList, "", Written, None,
-        "Ports that stay open while their rule is made anew, separated by commas: the IDs of the address and of the network, protocol and port. Without a rule, nothing else tells that they have to be closed should the Service not want them any more.";
+    REPLACED_RULES = "replaced-rules", Json, "", Written, None,
+        "Rules that are deleted to be made anew, as JSON: as each of them was. Should the new one be refused, the old one is made again; should the Service not want the port any more, nothing else tells that it has to be closed.";
 }
 
 /// The prefix of the keys above.

@@ -3,18 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Service, ServiceFacts, facts};
+use bowline_cloud_provider::{IpMode, ServerVersion, Service, ServiceFacts, facts};
 use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ServiceSpec;
 
 use super::{Absent, Algorithm, Identity, Intent, Port, Sources, Wanted, WantedNode};
-use crate::annotations::{self, HOSTNAME, PROXY_PROTOCOL, SOURCE_CIDRS};
+use crate::annotations::{self, ADDRESS, HOSTNAME, IP_MODE, KEEP_IP, PROXY_PROTOCOL, SOURCE_CIDRS};
 use crate::claim::Claim;
-use crate::events::{IGNORED_FIELDS, NO_SOURCE_CIDRS, PROXY_PROTOCOL_IGNORED, UNKNOWN_ANNOTATIONS};
+use crate::events::{
+    IGNORED_FIELDS, KEEP_IP_IGNORED, NO_SOURCE_CIDRS, PROXY_PROTOCOL_IGNORED, UNKNOWN_ANNOTATIONS,
+};
 use crate::names::{self, Protocol};
-use crate::open_port::OpenPort;
 use crate::provider_id;
+use crate::replaced::ReplacedRules;
+
+/// The first API server that knows `ipMode` without a feature gate.
+const IP_MODE_SINCE: ServerVersion = ServerVersion { major: 1, minor: 30 };
 
 /// Reads what is asked for.
 pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
@@ -44,6 +49,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
             Algorithm::RoundRobin
         }
     };
+    let ip_mode = ip_mode(facts, &mut problems);
     let refusal = (!problems.is_empty()).then(|| Refusal::new(problems.join("; ")));
     if let Some(refusal) = &refusal
         && facts::published_addresses(service).is_empty()
@@ -59,6 +65,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         sources,
         nodes: nodes(facts),
         hostname: Some(hostname.to_owned()).filter(|name| !name.is_empty()),
+        ip_mode,
         notes,
         refusal,
     })))
@@ -71,20 +78,26 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
         // Its rules would bear a name that every Service has.
         return Err(Refusal::new("the service has no UID"));
     }
-    let requested = service
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.load_balancer_ip.as_deref());
-    let requested = requested.map(str::trim).filter(|ip| !ip.is_empty());
     Ok(Identity {
         name: names::balancer(&uid),
         uid,
-        requested: requested.map(str::to_owned),
+        requested: requested(service).map(str::to_owned),
+        keeps_ip: annotations::flag(service, &KEEP_IP),
         claim: Claim::of(service),
-        open_ports: OpenPort::all(service),
+        replaced: ReplacedRules::on(service),
         services: Arc::clone(&facts.services),
-        now: facts.now,
     })
+}
+
+/// The address that a Service asks for: the annotation goes before the field, which Kubernetes deprecates.
+pub(super) fn requested(service: &Service) -> Option<&str> {
+    let spec = service.spec.as_ref();
+    let field = spec.and_then(|spec| spec.load_balancer_ip.as_deref());
+    [Some(annotations::text(service, &ADDRESS)), field]
+        .into_iter()
+        .flatten()
+        .map(str::trim)
+        .find(|ip| !ip.is_empty())
 }
 
 fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {
@@ -150,7 +163,7 @@ fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut V
         if protocols.len() > 1 {
             let list: Vec<&str> = protocols.iter().map(|protocol| protocol.as_str()).collect();
             problems.push(format!(
-                "port {port} is asked for as {}, and CloudStack takes a port of an address for one rule only, whatever its protocol",
+                "port {port} is asked for as {}, and CloudStack takes a port of an address for one rule only, whatever its protocol (a conflict of rules, 537)",
                 list.join(" and ")
             ));
         }
@@ -159,6 +172,27 @@ fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut V
         problems.push("requested load balancer with no ports".to_owned());
     }
     ports
+}
+
+/// How Nodes shall treat the address, if that is asked for and the API server knows of it.
+fn ip_mode(facts: &ServiceFacts, problems: &mut Vec<String>) -> Option<IpMode> {
+    let mode = match annotations::text(&facts.service, &IP_MODE) {
+        "" => return None,
+        "Proxy" => IpMode::Proxy,
+        "VIP" => IpMode::Vip,
+        other => {
+            let key = IP_MODE.key;
+            problems.push(format!(
+                "annotation {key} is `{other}`, and only `Proxy` or `VIP` can be"
+            ));
+            return None;
+        }
+    };
+    // A version that could not be read is taken for a new one: all supported API servers know the field.
+    let version = facts.cluster.server_version;
+    version
+        .is_none_or(|version| version >= IP_MODE_SINCE)
+        .then_some(mode)
 }
 
 /// The networks of the annotation. Host bits may be set and are sent as they are.
@@ -208,6 +242,12 @@ fn notes(service: &Service, spec: &ServiceSpec) -> Vec<Note> {
         notes.push(PROXY_PROTOCOL_IGNORED.note(format!(
             "annotation {} has the value `{value}`, which does not switch the PROXY protocol on; only `true` does",
             PROXY_PROTOCOL.key
+        )));
+    }
+    if let Some(value) = annotations::misread_flag(service, &KEEP_IP) {
+        notes.push(KEEP_IP_IGNORED.note(format!(
+            "annotation {} has the value `{value}`, which does not keep the address; only `true` does",
+            KEEP_IP.key
         )));
     }
     let unknown = annotations::unknown_keys(service);

@@ -1,19 +1,19 @@
 //! Asks after jobs and puts what they did into the observation.
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{ApiError, Client, ErrorKind, Job, JobResult};
+use bowline_cloudstack_client::{Client, ErrorKind, Job, JobResult};
 use futures::future::join_all;
 
 use super::{Failure, Observed, PATIENCE, Pending, wire};
-use crate::apply::{Learned, Writer, failed};
+use crate::apply::{Learned, Writer};
 use crate::learn::{self, Made};
-use crate::step::{CloudStep, RuleChange};
+use crate::step::CloudStep;
 
 /// What is said when patience is at an end.
 pub(super) const TIMEOUT: &str = "Timeout while waiting for async job to finish";
 
 /// Asks once after every job that is under way, side by side.
-pub(crate) async fn poll(client: &Client, seen: &Observed) -> Observed {
+pub(crate) async fn poll(client: &Client, balancer: &str, seen: &Observed) -> Observed {
     let mut observed = seen.clone();
     observed.polls += 1;
     let ids: Vec<_> = seen
@@ -26,10 +26,20 @@ pub(crate) async fn poll(client: &Client, seen: &Observed) -> Observed {
     for (pending, answer) in seen.pending.iter().zip(answers) {
         match answer {
             Ok(Job::Done(result)) => learn::done(&mut observed, &pending.step, made(pending, result)),
-            Ok(Job::Failed(error)) => end_badly(client, &mut observed, &pending.step, &error).await,
+            Ok(Job::Failed(error)) => {
+                let writer = Writer {
+                    client,
+                    balancer,
+                    observed: &observed,
+                };
+                let learned = writer.refused(&pending.step, &error).await;
+                end_badly(client, &mut observed, &pending.step, learned).await;
+            }
             Ok(Job::Pending) => go_on(&mut observed, pending),
             // What the job does is not known. Whatever it is, it ends.
-            Err(error) if matches!(error.kind, ErrorKind::Invalid | ErrorKind::NotFound) => {
+            Err(error)
+                if error.said.is_some() && matches!(error.kind, ErrorKind::Invalid | ErrorKind::NotFound) =>
+            {
                 let told = CloudError::transient(format!("a job was lost: {error}"));
                 fail(&mut observed, &pending.step, told);
             }
@@ -63,17 +73,7 @@ fn fail(observed: &mut Observed, step: &CloudStep, told: CloudError) {
     learn::learn(observed, step, Learned::Failed(failure));
 }
 
-async fn end_badly(client: &Client, observed: &mut Observed, step: &CloudStep, error: &ApiError) {
-    let learned = match step {
-        CloudStep::Rule {
-            change: RuleChange::Assign { rule, .. } | RuleChange::Unassign { rule, .. },
-            ..
-        } if error.kind == ErrorKind::Invalid => {
-            let writer = Writer { client, observed };
-            writer.other_members(step, rule, error).await
-        }
-        _ => failed(step, error),
-    };
+async fn end_badly(client: &Client, observed: &mut Observed, step: &CloudStep, learned: Learned) {
     learn::learn(observed, step, learned);
     // A job that failed may have got half-way.
     if let CloudStep::Associate {
@@ -93,13 +93,11 @@ fn made(pending: &Pending, result: JobResult) -> Made {
     match result {
         JobResult::LoadBalancerRule(rule) => Made {
             id: Some(rule.id.as_str().to_owned()),
-            rule: Some(wire::rule(&rule)),
-            address: None,
+            ..Made::default()
         },
         JobResult::PublicIpAddress(address) => Made {
             id: Some(address.id.as_str().to_owned()),
-            address: Some(wire::address(&address)),
-            rule: None,
+            ip: Some(address.ip_address.clone()).filter(|ip| !ip.is_empty()),
         },
         JobResult::FirewallRule(rule) => Made {
             id: Some(rule.id.as_str().to_owned()),

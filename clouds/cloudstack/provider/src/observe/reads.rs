@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
-    AclListId, ApiError, Client, ErrorKind, IpState, NetworkAclQuery, PublicIpQuery, RuleId, RuleQuery,
+    AclListId, ApiError, Client, ErrorKind, FirewallRule as FirewallRuleOnWire, IpState, NetworkAcl,
+    NetworkAclQuery, PublicIpQuery, RuleId, RuleQuery,
 };
 use futures::future::try_join_all;
 
 use super::trust::Trust;
 use super::{LOOK, Need, Observed, PATIENCE, jobs, wire};
 use crate::error::cloud_error;
-use crate::fingerprint::fingerprint;
 use crate::intent::{Identity, Intent};
 use crate::machines::Machines;
 use crate::names;
@@ -50,7 +50,7 @@ enum Fact {
     Address(String, Option<Address>),
     LookedUp(String, Vec<Address>),
     Candidates(Vec<AddressRef>),
-    Recovered(Vec<Address>, Vec<(String, Vec<Rule>)>),
+    Recovered(Vec<Address>),
     Strangers(String, Vec<Rule>),
     Neighbours(String, Vec<Rule>),
     Firewall(String, Vec<FirewallRule>),
@@ -72,17 +72,15 @@ impl Reads {
     /// Everything that the decision needs, from the beginning. Of an earlier look only what this reconcile did is kept.
     pub(crate) async fn all(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
         let identity = intent.identity();
-        let query = RuleQuery {
-            keyword: Some(identity.name.clone()),
-            ..RuleQuery::default()
-        };
-        let rules = self.client.load_balancer_rules(&query).await;
-        let rules = rules.map_err(context("error retrieving load balancer rules"))?;
-        let is_own = |rule: &Rule| names::parse_rule(&identity.name, &rule.name).is_some();
+        let rules = rules_of(&self.client, &identity.name).await;
         let mut observed = Observed {
-            rules: rules.iter().map(wire::rule).filter(is_own).collect(),
+            rules: rules.map_err(context("error retrieving load balancer rules"))?,
+            calls: 1,
             ..Observed::default()
         };
+        if let Intent::Wanted(wanted) = intent {
+            observed.expected = self.trust.expected(wanted);
+        }
         if let Some(seen) = seen {
             observed.refused.clone_from(&seen.refused);
             observed.made.clone_from(&seen.made);
@@ -99,7 +97,7 @@ impl Reads {
     /// Looks again at what is waited for: at the jobs, if there are any.
     pub(crate) async fn again(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
         if !seen.pending.is_empty() {
-            let mut observed = jobs::poll(&self.client, seen).await;
+            let mut observed = jobs::poll(&self.client, &intent.identity().name, seen).await;
             self.complete(intent, &mut observed).await?;
             return Ok(observed);
         }
@@ -126,8 +124,11 @@ impl Reads {
                 break;
             }
             if let Intent::Wanted(wanted) = intent {
-                self.trust.trust(wanted, observed, &mut needs);
+                let is_other = |need: &&Need| !matches!(need, Need::Members(_)) && self.is_call(need);
+                let calls = observed.calls + needs.iter().filter(is_other).count();
+                self.trust.trust(wanted, observed, &mut needs, calls);
             }
+            observed.calls += needs.iter().filter(|need| self.is_call(need)).count();
             let facts = needs.iter().map(|need| self.read(intent, observed, need));
             for fact in try_join_all(facts).await? {
                 add(observed, fact);
@@ -137,6 +138,15 @@ impl Reads {
             self.trust.remember(wanted, observed);
         }
         Ok(())
+    }
+
+    /// Whether it takes a call to know it.
+    fn is_call(&self, need: &Need) -> bool {
+        match need {
+            Need::Abilities => false,
+            Need::Network(id) => !self.machines.knows(&id.as_str().into()),
+            _ => true,
+        }
     }
 
     async fn read(&self, intent: &Intent, observed: &Observed, need: &Need) -> Result<Fact, CloudError> {
@@ -169,7 +179,7 @@ impl Reads {
             Need::Candidates(network) => {
                 Fact::Candidates(self.candidates(identity, observed, network).await?)
             }
-            Need::Recovered(network) => self.recovered(identity, observed, network).await?,
+            Need::Recovered(network) => Fact::Recovered(self.recovered(observed, network).await?),
             Need::Strangers(address) => {
                 Fact::Strangers(address.clone(), self.strangers(identity, address).await?)
             }
@@ -177,13 +187,9 @@ impl Reads {
                 Fact::Neighbours(network.clone(), self.neighbours(intent, observed, network).await?)
             }
             Need::Firewall(address) => {
-                let rules = self.client.firewall_rules(&address.as_str().into()).await;
+                let rules = firewall_of(&self.client, address).await;
                 let failure = format!("error fetching firewall rules for public IP {address}");
-                let rules = rules.map_err(context(&failure))?;
-                Fact::Firewall(
-                    address.clone(),
-                    rules.iter().filter_map(wire::firewall_rule).collect(),
-                )
+                Fact::Firewall(address.clone(), rules.map_err(context(&failure))?)
             }
             Need::Acl(list) => {
                 let items = acl_items(&self.client, list).await;
@@ -232,8 +238,8 @@ impl Reads {
         Ok(Some(wire::network(&network, name)))
     }
 
-    /// Free addresses of the network's zone. What the Service claims already comes first; then the order differs from
-    /// Service to Service, so that few want the same one. Empty if the account may not see free ones.
+    /// Free addresses of the network's zone. What the Service claims already comes first, then the server's own order counts.
+    /// Empty if the account may not see free ones.
     async fn candidates(
         &self,
         identity: &Identity,
@@ -274,6 +280,7 @@ impl Reads {
                     .as_ref()
                     .is_none_or(|zone| address.zone.is_empty() || address.zone == *zone)
                 && !others.iter().any(|(_, claim)| claim.names(id))
+                && !identity.is_requested_by_others(&address.address.ip)
                 && !reserved
                     .iter()
                     .any(|(uid, taken)| taken == id && *uid != identity.uid)
@@ -283,12 +290,6 @@ impl Reads {
             .filter(|address| is_open(address))
             .map(|address| address.address.clone())
             .collect();
-        open.sort();
-        if !open.is_empty() {
-            let places = u64::try_from(open.len()).unwrap_or(1);
-            let place = usize::try_from(fingerprint([identity.uid.as_str()]) % places).unwrap_or(0);
-            open.rotate_left(place);
-        }
         open.sort_by_key(|address| !identity.claim.names(&address.id)); // stable
         if let Some(first) = open
             .iter()
@@ -299,32 +300,14 @@ impl Reads {
         Ok(open)
     }
 
-    async fn recovered(
-        &self,
-        identity: &Identity,
-        observed: &Observed,
-        network: &str,
-    ) -> Result<Fact, CloudError> {
-        let vpc = observed
-            .networks
-            .get(network)
-            .and_then(Option::as_ref)
-            .and_then(|network| network.vpc.clone());
-        let query = PublicIpQuery {
-            network: vpc.is_none().then(|| network.into()),
-            vpc: vpc.as_deref().map(Into::into),
-            ..PublicIpQuery::default()
-        };
-        let found = self
-            .addresses(&query)
-            .await
-            .map_err(context("error retrieving IP address"))?;
-        let mut strangers = Vec::new();
-        for address in &found {
-            let id = &address.address.id;
-            strangers.push((id.clone(), self.strangers(identity, id).await?));
+    /// The addresses that lead to a network, or to the VPC of which it is a tier.
+    async fn recovered(&self, observed: &Observed, network: &str) -> Result<Vec<Address>, CloudError> {
+        let found = self.addresses(&PublicIpQuery::default()).await;
+        let mut found = found.map_err(context("error retrieving IP address"))?;
+        if let Some(Some(network)) = observed.networks.get(network) {
+            found.retain(|address| address.is_of(network));
         }
-        Ok(Fact::Recovered(found, strangers))
+        Ok(found)
     }
 
     async fn strangers(&self, identity: &Identity, address: &str) -> Result<Vec<Rule>, CloudError> {
@@ -332,7 +315,9 @@ impl Reads {
             public_ip: Some(address.into()),
             ..RuleQuery::default()
         };
-        self.others(identity, &query).await
+        let mut others = self.others(identity, &query).await?;
+        others.retain(|rule| rule.address.id.is_empty() || rule.address.id == address);
+        Ok(others)
     }
 
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
@@ -382,7 +367,7 @@ impl Reads {
             .rules
             .iter()
             .filter_map(|rule| rule.opening(&identity.name))
-            .chain(identity.open_ports.iter().map(|port| port.opening))
+            .chain(identity.replaced.ports().map(|port| port.opening))
             .collect();
         if let Intent::Wanted(wanted) = intent {
             ports.extend(wanted.openings());
@@ -407,6 +392,30 @@ impl Reads {
     }
 }
 
+/// The rules that bear the name of a balancer. The API's search finds more.
+pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule>, ApiError> {
+    let query = RuleQuery {
+        keyword: Some(balancer.to_owned()),
+        ..RuleQuery::default()
+    };
+    let rules = client.load_balancer_rules(&query).await?;
+    let is_own = |rule: &Rule| names::parse_rule(balancer, &rule.name).is_some();
+    Ok(rules.iter().map(wire::rule).filter(is_own).collect())
+}
+
+/// The firewall of an address: its rules for a single port.
+pub(crate) async fn firewall_of(client: &Client, address: &str) -> Result<Vec<FirewallRule>, ApiError> {
+    let rules = client.firewall_rules(&address.into()).await?;
+    // Whatever else a server sends, only this address was asked for.
+    let is_of =
+        |rule: &&FirewallRuleOnWire| rule.public_ip_id.as_ref().is_none_or(|id| id.as_str() == address);
+    Ok(rules
+        .iter()
+        .filter(is_of)
+        .filter_map(wire::firewall_rule)
+        .collect())
+}
+
 /// The members of a rule.
 pub(crate) async fn members_of(client: &Client, rule: &str) -> Result<BTreeSet<String>, ApiError> {
     let members = client.load_balancer_rule_instances(&RuleId::from(rule)).await?;
@@ -423,7 +432,8 @@ pub(crate) async fn acl_items(client: &Client, list: &str) -> Result<Vec<AclItem
         ..NetworkAclQuery::default()
     };
     let items = client.network_acls(&query).await?;
-    Ok(items.iter().filter_map(wire::acl_item).collect())
+    let is_of = |item: &&NetworkAcl| item.list_id.as_ref().is_none_or(|id| id.as_str() == list);
+    Ok(items.iter().filter(is_of).filter_map(wire::acl_item).collect())
 }
 
 fn add(observed: &mut Observed, fact: Fact) {
@@ -440,10 +450,7 @@ fn add(observed: &mut Observed, fact: Fact) {
             observed.looked_up.insert(ip, found);
         }
         Fact::Candidates(candidates) => observed.candidates = Some(candidates),
-        Fact::Recovered(found, strangers) => {
-            observed.recovered = Some(found);
-            observed.strangers.extend(strangers);
-        }
+        Fact::Recovered(found) => observed.recovered = Some(found),
         Fact::Strangers(id, rules) => {
             observed.strangers.insert(id, rules);
         }

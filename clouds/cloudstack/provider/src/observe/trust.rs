@@ -15,12 +15,21 @@ use crate::objects::RuleState;
 /// How long members that were right are taken to be right, as long as the Nodes are the same.
 const MEMBERS_TTL: Duration = Duration::from_secs(300);
 
-/// How many rules' members are read in any case, the ones that were not read for the longest time first.
-const MEMBERS_READ: usize = 2;
+/// How many calls a look at an unchanged balancer may take: as long as there are fewer, members are read all the same, those
+/// that were not read for the longest time first.
+const CALLS: usize = 4;
 
-/// What was seen, by the ID of the rule.
+/// What was seen.
 #[derive(Default)]
-pub(super) struct Trust(Mutex<BTreeMap<String, Verified>>);
+pub(super) struct Trust(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    /// By the ID of the rule.
+    rules: BTreeMap<String, Verified>,
+    /// The virtual machines of Nodes, and when they were listed.
+    machines: BTreeMap<u64, (Instant, BTreeSet<String>)>,
+}
 
 /// When the members of a rule were found to be right, and for which Nodes.
 #[derive(Clone, Copy)]
@@ -30,8 +39,22 @@ struct Verified {
 }
 
 impl Trust {
-    /// Takes rules whose members were right a moment ago off the list of what is to be read.
-    pub(super) fn trust(&self, wanted: &Wanted, observed: &mut Observed, needs: &mut BTreeSet<Need>) {
+    /// The virtual machines of the Nodes as they were listed a moment ago.
+    pub(super) fn expected(&self, wanted: &Wanted) -> Option<BTreeSet<String>> {
+        let seen = self.lock();
+        let (listed, machines) = seen.machines.get(&nodes_fingerprint(wanted))?;
+        (listed.elapsed() < MEMBERS_TTL).then(|| machines.clone())
+    }
+
+    /// Takes rules whose members were right a moment ago off the list of what is to be read. `calls` is how many calls
+    /// everything else takes.
+    pub(super) fn trust(
+        &self,
+        wanted: &Wanted,
+        observed: &mut Observed,
+        needs: &mut BTreeSet<Need>,
+        calls: usize,
+    ) {
         let asked: Vec<String> = needs
             .iter()
             .filter_map(|need| match need {
@@ -40,11 +63,11 @@ impl Trust {
             })
             .collect();
         let nodes = nodes_fingerprint(wanted);
-        let verified = self.lock();
+        let seen = self.lock();
         let mut fresh: Vec<(Instant, String)> = asked
             .iter()
             .filter_map(|id| {
-                let known = verified.get(id)?;
+                let known = seen.rules.get(id)?;
                 let is_active = observed
                     .rules
                     .iter()
@@ -55,7 +78,7 @@ impl Trust {
             .collect();
         fresh.sort();
         let read = asked.len() - fresh.len();
-        for (_, id) in fresh.into_iter().skip(MEMBERS_READ.saturating_sub(read)) {
+        for (_, id) in fresh.into_iter().skip(CALLS.saturating_sub(calls + read)) {
             needs.remove(&Need::Members(id.clone()));
             observed.trusted.insert(id);
         }
@@ -70,22 +93,28 @@ impl Trust {
         let named = members::named(&wanted.nodes);
         let is_right = |present: &BTreeSet<String>| match &found {
             Some(found) => found.left_out.is_empty() && found.compare(present) == Difference::default(),
-            None => named.as_ref() == Some(present),
+            None => named.as_ref() == Some(present) || observed.expected.as_ref() == Some(present),
         };
         let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
-        let mut verified = self.lock();
-        verified.retain(|_, known| known.at.elapsed() < MEMBERS_TTL);
+        let mut seen = self.lock();
+        let Seen { rules, machines } = &mut *seen;
+        rules.retain(|_, known| known.at.elapsed() < MEMBERS_TTL);
+        machines.retain(|_, (listed, _)| listed.elapsed() < MEMBERS_TTL);
+        if let Some(found) = found.as_ref().filter(|found| found.left_out.is_empty()) {
+            let ids = found.machines.iter().map(|machine| machine.id.clone());
+            machines.insert(nodes, (now, ids.collect()));
+        }
         for (rule, present) in &observed.members {
-            let is_new = verified.get(rule).is_none_or(|known| known.nodes != nodes);
+            let is_new = rules.get(rule).is_none_or(|known| known.nodes != nodes);
             if is_right(present) && (is_new || !observed.trusted.contains(rule)) {
-                verified.insert(rule.clone(), Verified { nodes, at: now });
+                rules.insert(rule.clone(), Verified { nodes, at: now });
             } else if !is_right(present) {
-                verified.remove(rule);
+                rules.remove(rule);
             }
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Verified>> {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

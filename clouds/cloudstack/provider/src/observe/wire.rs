@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use bowline_cloudstack_client as api;
 use bowline_cloudstack_client::{IpState, VmState};
-use jiff::Timestamp;
-use jiff::fmt::strtime;
 
 use crate::names::IpProtocol;
 use crate::objects::{
@@ -51,23 +49,12 @@ pub(crate) fn address(address: &api::PublicIpAddress) -> Address {
             _ if address.is_free() => AddressState::Free,
             _ => AddressState::Allocated,
         },
-        allocated: address.allocated.as_deref().and_then(time),
         zone: text(address.zone_id.as_ref()),
         network: address.network_id.as_ref().map(|id| id.as_str().to_owned()),
         vpc: address.vpc_id.as_ref().map(|id| id.as_str().to_owned()),
         is_source_nat: address.is_source_nat,
         is_static_nat: address.is_static_nat,
     }
-}
-
-/// A time as the server writes it, such as `2026-03-04T05:06:07+0000`.
-fn time(text: &str) -> Option<Timestamp> {
-    text.parse().ok().or_else(|| {
-        strtime::parse("%Y-%m-%dT%H:%M:%S%z", text)
-            .ok()?
-            .to_timestamp()
-            .ok()
-    })
 }
 
 /// `list` is the name of the network's ACL list.
@@ -134,15 +121,6 @@ pub(crate) fn machine(machine: &api::VirtualMachine) -> Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_read_in_both_spellings_of_the_offset() {
-        let expected = Some(Timestamp::from_second(1_772_600_767).unwrap());
-        assert_eq!(time("2026-03-04T05:06:07+0000"), expected);
-        assert_eq!(time("2026-03-04T05:06:07+00:00"), expected);
-        assert_eq!(time("2026-03-04T07:06:07+0200"), expected);
-        assert_eq!(time("yesterday"), None);
-    }
 
     #[test]
     fn the_default_network_comes_first() {

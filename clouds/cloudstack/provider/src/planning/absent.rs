@@ -10,7 +10,7 @@ use super::{Draft, is_held, ports};
 use crate::intent::Absent;
 use crate::objects::{AddressRef, Rule};
 use crate::observe::Need;
-use crate::open_port::OpenPort;
+use crate::replaced::ReplacedRules;
 
 /// Decides how the removal goes on.
 ///
@@ -43,9 +43,9 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) {
         removal.address(draft, address, rules, is_held);
     }
     if draft.is_idle() {
-        if absent.service_stays && (identity.claim.is_written() || !identity.open_ports.is_empty()) {
+        if absent.service_stays && (identity.claim.is_written() || !identity.replaced.is_empty()) {
             draft.annotate(identity.claim.clear());
-            draft.annotate(OpenPort::write(&BTreeSet::new()));
+            draft.annotate(ReplacedRules::clear());
         } else {
             draft.settled = Some(LoadBalancerStatus::empty());
         }

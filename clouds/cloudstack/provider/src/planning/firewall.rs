@@ -35,23 +35,24 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
         .copied()
         .filter(|rule| rule.sources.shares_with(wanted))
         .collect();
-    let step = |sources: Vec<String>| CloudStep::OpenFirewall {
+    let step = |sources: Vec<String>, stands_in| CloudStep::OpenFirewall {
         address: address.clone(),
         opening,
         sources,
+        stands_in,
     };
     if in_the_way.is_empty() {
-        draft.cloud(step(sources.texts().to_vec()));
+        draft.cloud(step(sources.texts().to_vec(), false));
         return;
     }
     let stands_in = present.iter().any(|rule| rule.sources.stands_in_for(wanted));
     let parts = wanted.divided(present.iter().map(|rule| &rule.sources));
-    if stands_in || parts.is_empty() {
+    if stands_in || parts.is_empty() || draft.observed.takes_no_stand_in {
         for rule in in_the_way {
             draft.cloud(close(address, rule, stands_in));
         }
     } else {
-        draft.cloud(step(parts.iter().map(ToString::to_string).collect()));
+        draft.cloud(step(parts.iter().map(ToString::to_string).collect(), true));
     }
 }
 

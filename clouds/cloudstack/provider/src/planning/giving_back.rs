@@ -1,14 +1,16 @@
 //! After a failure: nothing new is begun, what is under way is waited for, and an address that was acquired for a balancer
-//! which was never complete is given back, with everything that was made on it.
+//! which was never complete is given back, with everything that was made on it. A rule that was deleted to be made anew, and
+//! whose successor is refused, comes back as it was.
 //!
 //! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
 //! on the address and the names of the rules find it at the next try.
 
-use super::Draft;
+use super::{Draft, ports};
 use crate::claim::Claimed;
-use crate::intent::Intent;
-use crate::objects::AclRef;
-use crate::step::CloudStep;
+use crate::intent::{Intent, Wanted};
+use crate::members::Members;
+use crate::objects::{AclRef, Rule};
+use crate::step::{CloudStep, RuleChange};
 
 /// Decides what is taken back.
 pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
@@ -21,7 +23,13 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
         return;
     }
     let claim = &wanted.identity.claim;
-    if let Some(address) = &observed.made.address {
+    bring_back(draft, wanted);
+    if let Some(address) = observed
+        .made
+        .address
+        .as_ref()
+        .filter(|_| !wanted.identity.keeps_ip)
+    {
         let items = observed.made.acl_items.iter().filter_map(|(list, id)| {
             let item = observed.acls.get(list)?.iter().find(|item| item.id == *id)?;
             Some(CloudStep::CloseAcl {
@@ -49,9 +57,35 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     // What is known to be nobody's is not held.
     let is_nobodys = |claimed: &Claimed| match claimed {
         Claimed::Address(id) => matches!(observed.addresses.get(id), Some(None)),
-        Claimed::AnySince(_) => observed.made.is_refused,
+        Claimed::AnyBut(_) => observed.made.is_refused,
     };
     if claim.held.iter().flatten().any(is_nobodys) {
         draft.annotate(claim.keeping(|claimed| !is_nobodys(claimed)));
+    }
+}
+
+/// Makes a rule again whose successor was refused, and gives it members. The next try begins with the successor.
+fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
+    let observed = draft.observed;
+    for replaced in wanted.identity.replaced.iter() {
+        let place = &replaced.place;
+        let is_wanted = wanted.ports.iter().any(|port| Some(port.port) == place.port);
+        let is_refused = |(at, new): &(_, _)| at == place && *new != replaced.rule;
+        if !is_wanted || !observed.unmade.iter().any(is_refused) {
+            continue;
+        }
+        let is_there = |rule: &&Rule| rule.address.id == place.address.id && rule.public_port == place.port;
+        let change = match observed.rules.iter().find(is_there) {
+            None => Some(RuleChange::Create(replaced.rule.clone())),
+            Some(rule) => {
+                let machines = observed.machines.as_ref();
+                let members = machines.map(|machines| Members::find(&wanted.nodes, machines.iter()));
+                ports::members(draft, wanted, members.as_ref(), rule)
+            }
+        };
+        if let Some(change) = change {
+            let port = place.clone();
+            draft.cloud(CloudStep::Rule { port, change });
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! The address at which the balancer is, or will be: the one that is asked for, the one that its rules have, or one that
 //! is acquired for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_plan::Refusal;
 
 use super::removal::Removal;
-use super::{Draft, is_held};
+use super::{Draft, is_held, ports};
 use crate::claim::{Claim, Claimed};
 use crate::events::{ADDRESS_KEPT, ADDRESSES_UNCLEAR, NODES_LEFT_OUT};
 use crate::intent::Wanted;
@@ -165,11 +165,7 @@ fn network(
             }
             Ok(Some(network)) if !is_new || !members.machines.is_empty() => network,
             Ok(_) => {
-                draft.refuse(
-                    Refusal::new("none of the hosts matched the list of VMs retrieved from CS API").with_remedy(
-                        "a virtual machine has the name of its node, and the API keys may see it in the project",
-                    ),
-                );
+                draft.refuse(ports::no_hosts());
                 return None;
             }
         },
@@ -239,7 +235,7 @@ fn requested_address(
                 "could not find IP address {ip}. Found {} addresses",
                 found.len()
             ))
-            .with_remedy("set spec.loadBalancerIP to a public IP address of the zone, or clear it"),
+            .with_remedy("ask for a public IP address of the zone, or for none"),
         );
         return None;
     };
@@ -339,49 +335,8 @@ fn automatic_address(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) 
             return Some(address.address.clone());
         }
     }
-    if let Some(since) = claim.any_since() {
-        let Some(found) = &draft.observed.recovered else {
-            draft.need(Need::Recovered(network.id.clone()));
-            return None;
-        };
-        let mut candidates = Vec::new();
-        for address in found {
-            // The server writes whole seconds.
-            let is_younger = address
-                .allocated
-                .is_some_and(|time| time.as_second() >= since.as_second());
-            let is_named = || identity.is_claimed_by_others(&address.address.id);
-            if is_younger
-                && is_usable(address, network)
-                && draft.strangers(&address.address.id)?.is_empty()
-                && !is_named()
-            {
-                candidates.push(&address.address);
-            }
-        }
-        match candidates.as_slice() {
-            [] => {
-                draft.cloud(associate(network, None));
-                return None;
-            }
-            [only] => {
-                draft.claims.insert(claimed(&only.id));
-                return None;
-            }
-            several => {
-                let list: Vec<&str> = several.iter().map(|address| address.ip.as_str()).collect();
-                draft.notes.push(ADDRESSES_UNCLEAR.note(format!(
-                    "one of these public IPs was acquired for the service, and nobody can tell which: {}",
-                    list.join(", ")
-                )));
-                if identity.now.as_second() > since.as_second() {
-                    draft.claims.insert(Claimed::AnySince(identity.now));
-                } else {
-                    draft.cloud(associate(network, None));
-                }
-                return None;
-            }
-        }
+    if let Some(known) = claim.any_but() {
+        return whichever_address(draft, wanted, network, known);
     }
     let Some(candidates) = &draft.observed.candidates else {
         draft.need(Need::Candidates(network.id.clone()));
@@ -398,8 +353,60 @@ fn automatic_address(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) 
             // In one write with taking back what turned out not to be ours.
             draft.annotate(Claim::default().with([claimed(&address.id)]));
         }
-        // Free ones cannot be listed, or there are none.
-        None => draft.annotate(Claim::default().with([Claimed::AnySince(identity.now)])),
+        // Free ones cannot be listed, or there are none. What is there already is not what will be chosen.
+        None => match &draft.observed.recovered {
+            None => draft.need(Need::Recovered(network.id.clone())),
+            Some(found) => {
+                let known = found.iter().map(|address| address.address.id.clone());
+                draft.annotate(Claim::default().with([Claimed::AnyBut(known.collect())]));
+            }
+        },
+    }
+    None
+}
+
+/// The address that the cloud chose, if it did so already; `known` were there before.
+fn whichever_address(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    network: &Network,
+    known: &BTreeSet<String>,
+) -> Option<AddressRef> {
+    let Some(found) = &draft.observed.recovered else {
+        draft.need(Need::Recovered(network.id.clone()));
+        return None;
+    };
+    let is_new = |address: &&Address| {
+        let id = &address.address.id;
+        !known.contains(id) && is_usable(address, network) && !wanted.identity.is_claimed_by_others(id)
+    };
+    let mut is_read = true;
+    let mut candidates: Vec<&AddressRef> = Vec::new();
+    for Address { address, .. } in found.iter().filter(is_new) {
+        match draft.strangers(&address.id) {
+            None => is_read = false,
+            Some([]) => candidates.push(address),
+            Some(_) => {}
+        }
+    }
+    if !is_read {
+        return None;
+    }
+    match candidates.as_slice() {
+        [] => draft.cloud(associate(network, None)),
+        [only] => {
+            draft.claims.insert(claimed(&only.id));
+        }
+        several => {
+            let list: Vec<&str> = several.iter().map(|address| address.ip.as_str()).collect();
+            draft.notes.push(ADDRESSES_UNCLEAR.note(format!(
+                "one of these public IPs was acquired for the service, and nobody can tell which: {}",
+                list.join(", ")
+            )));
+            let mut known = known.clone();
+            known.extend(several.iter().map(|address| address.id.clone()));
+            draft.claims.insert(Claimed::AnyBut(known));
+        }
     }
     None
 }
@@ -440,7 +447,7 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
     };
     for (address, rules) in others {
         let is_held = is_held(&wanted.identity, &address.id, &address.ip, false);
-        if !is_held {
+        if !is_held && !wanted.identity.keeps_ip {
             draft.notes.push(ADDRESS_KEPT.note(format!(
                 "public IP {} is not released: nothing proves that it was acquired for this service",
                 address.ip
@@ -453,7 +460,7 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
 /// Gives back what the Service claims and does not use, and takes it off the claim.
 pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
     let claim = &wanted.identity.claim;
-    let mut is_dropped = claim.any_since().is_some();
+    let mut is_dropped = claim.any_but().is_some();
     for id in claim.ids().filter(|id| *id != home.address.id) {
         let Some(address) = draft.address(id) else {
             return;
@@ -476,7 +483,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
                     return;
                 };
                 let is_ours = is_usable(address, &home.network) && !wanted.identity.is_claimed_by_others(id);
-                if is_ours && strangers.is_empty() {
+                if is_ours && strangers.is_empty() && !wanted.identity.keeps_ip {
                     draft.cloud(CloudStep::Release {
                         address: address.address.clone(),
                         is_live: false,

@@ -1,19 +1,33 @@
 //! The ports of a balancer at its home: a rule for each, its members, and its opening.
 
+use std::collections::BTreeSet;
+
 use bowline_plan::{Impact, Refusal};
 
 use super::home::Home;
 use super::removal::Removal;
 use super::{Draft, acl, firewall};
 use crate::events::DUPLICATE_REMOVED;
-use crate::intent::{Port, Wanted};
+use crate::intent::{Identity, Port, Wanted};
 use crate::members::{self, Members};
 use crate::objects::{Abilities, Barrier, Rule, RuleState};
 use crate::observe::Need;
-use crate::open_port::OpenPort;
+use crate::replaced::{OpenPort, Replaced};
 use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
 
+/// How far a port is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// It has a rule, or will have one.
+    Ordinary,
+    /// The cloud has nothing to put in its rule's place: it was deleted, or is to be, and is made anew.
+    Gap,
+}
+
 /// Plans for all ports, and for the rules at the same address that are not wanted any more.
+///
+/// While a port is without its rule, nothing else is written, so that no other job of the network's router comes between
+/// the halves of a replacement.
 pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
     let removal = Removal {
         identity: &wanted.identity,
@@ -21,21 +35,12 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
         wanted: wanted.openings(),
         home: Some(&home.address),
     };
+    let begin = draft.steps.len();
+    let mut gap = None;
     for port in &wanted.ports {
-        let is_standing = match present(draft, wanted, home, port) {
-            Present { kept, surplus } if !surplus.is_empty() => {
-                clear(draft, wanted, home, kept, &surplus, &removal);
-                kept.is_some()
-            }
-            Present { kept: None, .. } => {
-                create(draft, wanted, home, port, abilities);
-                false
-            }
-            Present { kept: Some(rule), .. } => keep(draft, wanted, home, port, rule, abilities),
-        };
-        // What is open has a rule, so that the rules tell what is open.
-        if is_standing {
-            open(draft, wanted, home, port);
+        let first = draft.steps.len();
+        if one(draft, wanted, home, port, abilities, &removal) == Progress::Gap {
+            gap.get_or_insert(first..draft.steps.len());
         }
     }
     removal.open_ports(draft);
@@ -53,6 +58,62 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
     for rule in obsolete {
         removal.rule(draft, rule, Impact::Considerable);
     }
+    // The others were planned all the same, so that what they need is read by then.
+    if let Some(gap) = gap {
+        draft.steps.truncate(gap.end);
+        draft.steps.drain(begin..gap.start);
+    }
+}
+
+/// Plans for one port.
+fn one(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    home: &Home,
+    port: &Port,
+    abilities: Abilities,
+    removal: &Removal<'_>,
+) -> Progress {
+    let is_replaced = wanted.identity.replaced.is_at(&home.address, port.port);
+    let begin = draft.steps.len();
+    let (is_standing, is_complete) = match present(draft, wanted, home, port) {
+        Present { kept, surplus } if !surplus.is_empty() => {
+            clear(draft, wanted, home, kept, &surplus, removal);
+            (kept.is_some(), kept.is_some())
+        }
+        Present { kept: None, .. } => {
+            create(draft, wanted, home, port, abilities);
+            (false, false)
+        }
+        Present { kept: Some(rule), .. } => {
+            let is_standing = keep(draft, wanted, home, port, rule, (abilities, removal));
+            let has_members = draft
+                .observed
+                .members
+                .get(&rule.id)
+                .is_none_or(|members| !members.is_empty());
+            (is_standing, is_standing && has_members)
+        }
+    };
+    let is_begun = is_replaced && (draft.steps.len() > begin || is_pending(draft, home, port));
+    // What is open has a rule, so that the rules tell what is open.
+    if is_standing {
+        open(draft, wanted, home, port);
+    }
+    if is_begun && !is_complete {
+        Progress::Gap
+    } else {
+        Progress::Ordinary
+    }
+}
+
+/// Whether a write to a port's rule is under way.
+fn is_pending(draft: &Draft<'_>, home: &Home, port: &Port) -> bool {
+    let place = PublicPort {
+        address: home.address.clone(),
+        port: Some(port.port),
+    };
+    draft.observed.is_pending(&place.target())
 }
 
 fn open(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port) {
@@ -129,22 +190,42 @@ fn clear(
         None if !may_create(draft, wanted, home) => return,
         None => Impact::Considerable,
     };
+    if kept.is_none() {
+        replace(draft, wanted, home, surplus, removal);
+        return;
+    }
     for rule in surplus {
-        match OpenPort::of(rule, &wanted.identity.name) {
-            Some(port) if kept.is_none() && removal.wanted.contains(&port.opening) => {
-                replace(draft, wanted, rule, port);
-            }
-            _ => removal.rule(draft, rule, impact),
-        }
+        removal.rule(draft, rule, impact);
     }
 }
 
-/// Deletes a rule that will be made anew. Its port stays open.
-fn replace(draft: &mut Draft<'_>, wanted: &Wanted, rule: &Rule, port: OpenPort) {
-    if wanted.identity.open_ports.contains(&port) {
-        draft.cloud(delete(rule, Impact::Considerable));
-    } else {
-        draft.open_ports.insert(port);
+/// Deletes rules, the best of which is made anew as the port's. The port stays open, and what was there is written down
+/// first.
+fn replace(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rules: &[&Rule], removal: &Removal<'_>) {
+    let Identity { name, replaced, .. } = &wanted.identity;
+    let members = home.members.as_ref();
+    if members.is_none_or(|members| members.machines.is_empty()) {
+        // The old members are better than none.
+        draft.refuse(no_hosts());
+        return;
+    }
+    let mut is_written = true;
+    let mut known: BTreeSet<OpenPort> = BTreeSet::new();
+    for rule in rules {
+        let Some(now) = Replaced::of(rule, name) else {
+            continue; // nobody could make it again
+        };
+        let port = now.open_port();
+        removal.foresee(draft, &port);
+        if known.insert(port.clone()) && replaced.get(&port) != Some(&now) {
+            draft.replaced.insert(now);
+            is_written = false;
+        }
+    }
+    if is_written {
+        for rule in rules {
+            draft.cloud(delete(rule, Impact::Considerable));
+        }
     }
 }
 
@@ -156,17 +237,14 @@ fn keep(
     home: &Home,
     port: &Port,
     rule: &Rule,
-    abilities: Abilities,
+    (abilities, removal): (Abilities, &Removal<'_>),
 ) -> bool {
     let balancer = &wanted.identity.name;
     let cidrs_differ = !rule.cidrs.is_same(&wanted.cidrs.cidrs);
     if rule.private_port != Some(port.node_port) || (cidrs_differ && !abilities.changes_cidrs) {
         // What takes its place has to be possible.
         if may_create(draft, wanted, home) {
-            match OpenPort::of(rule, balancer) {
-                Some(port) => replace(draft, wanted, rule, port),
-                None => draft.cloud(delete(rule, Impact::Considerable)),
-            }
+            replace(draft, wanted, home, &[rule], removal);
         }
         return false;
     }
@@ -209,9 +287,7 @@ fn may_create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> bool {
 
 fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilities: Abilities) {
     if draft.observed.rules.is_empty() && wanted.nodes.is_empty() {
-        draft.refuse(Refusal::new(
-            "none of the hosts matched the list of VMs retrieved from CS API",
-        ));
+        draft.refuse(no_hosts());
         return;
     }
     if !may_create(draft, wanted, home) {
@@ -229,7 +305,7 @@ fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abil
         },
         change: RuleChange::Create(NewRule {
             name: port.name.clone(),
-            algorithm: wanted.algorithm,
+            algorithm: wanted.algorithm.as_str().to_owned(),
             protocol: port.protocol,
             public_port: port.port,
             private_port: port.node_port,
@@ -239,8 +315,14 @@ fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abil
     });
 }
 
+/// There is nobody to balance over.
+pub(super) fn no_hosts() -> Refusal {
+    Refusal::new("none of the hosts matched the list of VMs retrieved from CS API")
+        .with_remedy("a virtual machine has the name of its node, and the API keys may see it in the project")
+}
+
 /// What is wrong with the members: missing ones come before surplus ones go.
-fn members(
+pub(super) fn members(
     draft: &mut Draft<'_>,
     wanted: &Wanted,
     members: Option<&Members>,
@@ -253,9 +335,9 @@ fn members(
         return None;
     };
     let Some(members) = members else {
-        let is_right =
+        let is_named =
             members::named(&wanted.nodes).is_some_and(|named| named.is_empty() || named == *present);
-        if !is_right {
+        if !is_named && draft.observed.expected.as_ref() != Some(present) {
             draft.need(Need::Machines);
         }
         return None;

@@ -9,9 +9,9 @@ use super::{Draft, acl, firewall, ports};
 use crate::claim::Claimed;
 use crate::events::ADDRESS_KEPT;
 use crate::intent::{Identity, Sources};
-use crate::objects::{AddressRef, AddressState, Barrier, Opening, Rule};
+use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, Rule};
 use crate::observe::Need;
-use crate::open_port::OpenPort;
+use crate::replaced::OpenPort;
 use crate::step::CloudStep;
 
 /// A removal, and what it must spare.
@@ -98,9 +98,17 @@ impl Removal<'_> {
         }
     }
 
+    /// Reads early what it takes to close a port that is open.
+    pub(super) fn foresee(&self, draft: &mut Draft<'_>, port: &OpenPort) {
+        let steps = draft.steps.len();
+        self.shut_firewall(draft, port);
+        self.shut_acl(draft, port);
+        draft.steps.truncate(steps);
+    }
+
     /// Closes what is open without a rule and is not wanted any more.
     pub(super) fn open_ports(&self, draft: &mut Draft<'_>) {
-        for port in &self.identity.open_ports {
+        for port in self.identity.replaced.ports() {
             let is_of_rule =
                 |rule: &Rule| OpenPort::of(rule, &self.identity.name).is_some_and(|other| other == *port);
             if !draft.observed.rules.iter().any(is_of_rule) {
@@ -126,9 +134,9 @@ impl Removal<'_> {
         if address.is_empty() || (is_at_home && self.wanted.contains(opening)) {
             return true;
         }
-        match self.barrier(draft, port) {
+        match self.network(draft, port) {
             None => return false,
-            Some(Some(Barrier::Firewall)) => {}
+            Some(Some(network)) if network.barrier() == Barrier::Firewall => {}
             Some(_) => return true,
         }
         let Some(address) = self.place(draft, address) else {
@@ -171,25 +179,35 @@ impl Removal<'_> {
         if self.wanted.contains(&port.opening) {
             return true;
         }
-        match self.barrier(draft, port) {
+        match self.network(draft, port) {
             None => false,
-            Some(Some(Barrier::Acl(list))) => {
-                let claim = &self.identity.claim;
-                acl::shut(draft, list, &port.network, port.opening, self.sources, claim)
-            }
-            Some(_) => true,
+            Some(Some(network)) => match network.barrier() {
+                Barrier::Acl(list) => {
+                    let claim = &self.identity.claim;
+                    acl::shut(draft, list, &network.id, port.opening, self.sources, claim)
+                }
+                _ => true,
+            },
+            Some(None) => true,
         }
     }
 
-    /// What there is to be closed: nothing if the network is gone. The outer none: it has to be read first.
-    fn barrier<'b>(&self, draft: &mut Draft<'b>, port: &OpenPort) -> Option<Option<Barrier<'b>>> {
-        if port.network.is_empty() {
+    /// The network behind a port: none if it is gone. The outer none: it has to be read first.
+    fn network<'b>(&self, draft: &mut Draft<'b>, port: &OpenPort) -> Option<Option<&'b Network>> {
+        let id = if port.network.is_empty() {
+            // The rule does not tell; its address does.
+            let address = draft.address(&port.address)?;
+            address.and_then(|address| address.network.clone())
+        } else {
+            Some(port.network.clone())
+        };
+        let Some(id) = id else {
             return Some(None);
-        }
-        let Some(network) = draft.observed.networks.get(&port.network) else {
-            draft.need(Need::Network(port.network.clone()));
+        };
+        let Some(network) = draft.observed.networks.get(&id) else {
+            draft.need(Need::Network(id));
             return None;
         };
-        Some(network.as_ref().map(|network| network.barrier()))
+        Some(network.as_deref())
     }
 }

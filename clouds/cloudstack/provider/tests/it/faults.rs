@@ -242,7 +242,7 @@ async fn a_port_that_is_given_up_while_its_rule_is_made_anew_is_closed() {
                 world.openings()
             };
             assert_eq!((world.rules().len(), open.len()), (1, 1), "{what}: {open:?}");
-            assert_eq!(world.annotation(WEB, "open-ports"), None, "{what}");
+            assert_eq!(world.annotation(WEB, "replaced-rules"), None, "{what}");
             if matches!(stopped.outcome, Outcome::Settled(_)) {
                 break;
             }

@@ -9,6 +9,7 @@ mod history;
 mod instances;
 mod lookup;
 mod release;
+mod replace;
 mod site;
 mod start;
 mod takeover;

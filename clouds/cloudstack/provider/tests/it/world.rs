@@ -108,6 +108,12 @@ impl World {
         });
     }
 
+    /// The same world with another process.
+    pub(crate) async fn restarted(mut self) -> Self {
+        self.restart().await;
+        self
+    }
+
     /// A process takes the place of the one before.
     pub(crate) async fn restart(&mut self) {
         self.cloud = self.site.start().await.unwrap();

@@ -9,7 +9,6 @@ fn address(id: &str, ip: &str, state: AddressState) -> Address {
             ip: ip.to_owned(),
         },
         state,
-        allocated: (state != AddressState::Free).then_some(Timestamp::UNIX_EPOCH),
         zone: "z".to_owned(),
         network: (state == AddressState::Allocated).then(|| "n1".to_owned()),
         vpc: None,

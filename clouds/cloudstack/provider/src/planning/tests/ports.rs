@@ -69,10 +69,10 @@ fn a_server_that_cannot_change_source_networks_makes_the_rule_anew() {
         kinds[1..7],
         [
             "delete-rule",
-            "delete-rule",
-            "create-rule",
             "create-rule",
             "assign",
+            "delete-rule",
+            "create-rule",
             "assign"
         ]
     );

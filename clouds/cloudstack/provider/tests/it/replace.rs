@@ -1,0 +1,254 @@
+//! Rules that the cloud cannot change where they stand: deleted and made anew, or brought back.
+
+use std::time::Duration;
+
+use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::kit::faults::Canned;
+use bowline_cloudstack_sim::{JobFault, RuleSpec};
+use serde_json::json;
+
+use crate::world::{MACHINES, NAME, Outcome, UID, WEB, World};
+
+/// Something that no server changes in place, and the rule before and after.
+struct Case {
+    change: fn(&World),
+    before: &'static str,
+    after: &'static str,
+    version: &'static str,
+}
+
+const CASES: [Case; 3] = [
+    Case {
+        change: |world| world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000)),
+        before: "tcp-443",
+        after: "tcp-443",
+        version: "4.22.0.0",
+    },
+    Case {
+        change: |world| world.annotate(WEB, "source-cidrs", Some("10.9.0.0/16")),
+        before: "tcp-443",
+        after: "tcp-443",
+        version: "4.20.1.0",
+    },
+    Case {
+        change: |world| world.spec(WEB, |spec| spec["ports"][0]["protocol"] = json!("UDP")),
+        before: "tcp-443",
+        after: "udp-443",
+        version: "4.22.0.0",
+    },
+];
+
+async fn before(case: &Case, is_vpc: bool) -> World {
+    let world = if is_vpc {
+        let world = World::vpc("tier-acl").await;
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.version = case.version.to_owned());
+        world.restarted().await
+    } else {
+        World::built(|builder| builder.version(case.version), "").await
+    };
+    world.add(WEB, UID, &[("TCP", 443, 31443)]);
+    world.run(WEB).await.settled();
+    world
+}
+
+/// The port's rule as anybody sees it, but for its ID.
+fn look(world: &World, end: &str) -> (u16, String, Option<String>, Vec<String>) {
+    let rule = world.rule(end);
+    (rule.private_port, rule.algorithm, rule.cidrs, world.members(end))
+}
+
+fn refuse(world: &World) {
+    let text = r#"{"createloadbalancerruleresponse":{"uuidList":[],"errorcode":431,"cserrorcode":4350,"errortext":"not that one"}}"#;
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("createLoadBalancerRule").answer(Canned::json(431, text)));
+}
+
+fn fail(world: &World) {
+    world
+        .sim
+        .fail_jobs(JobFault::of("createLoadBalancerRule").saying(530, "not that one"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_comes_back_as_it_was_when_its_successor_is_refused() {
+    for case in &CASES {
+        for is_vpc in [false, true] {
+            for strike in [refuse, fail] {
+                let world = before(case, is_vpc).await;
+                let expected = look(&world, case.before);
+                (case.change)(&world);
+                strike(&world);
+                let run = world.run(WEB).await;
+                let text = format!("error creating load balancer rule {NAME}-{}: ", case.after);
+                assert!(run.complaint().starts_with(&text), "{}", run.complaint());
+                assert!(run.complaint().contains("not that one"), "{}", run.complaint());
+                assert_eq!(world.rules(), [case.before]);
+                assert_eq!(look(&world, case.before), expected);
+                assert_eq!(expected.3, MACHINES);
+                let open = if is_vpc {
+                    world.acl_items()
+                } else {
+                    world.openings()
+                };
+                assert!(open.iter().any(|line| line.contains("tcp 443")), "{open:?}");
+                world.check("brought back");
+
+                world.run(WEB).await.settled();
+                assert_eq!(world.rules(), [case.after]);
+                assert_eq!(world.members(case.after), MACHINES);
+                assert_eq!(world.annotation(WEB, "replaced-rules"), None);
+                let open = if is_vpc {
+                    world.acl_items()
+                } else {
+                    world.openings()
+                };
+                assert_eq!(open.len(), 1, "{open:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_comes_back_even_if_the_process_stopped_in_between() {
+    for case in &CASES {
+        for k in 0.. {
+            let mut world = before(case, false).await;
+            let expected = look(&world, case.before);
+            (case.change)(&world);
+            let stopped = world.run_steps(WEB, k).await;
+            world.restart().await;
+            if world.rules().is_empty() {
+                refuse(&world);
+                let run = world.run(WEB).await;
+                assert!(run.complaint().contains("not that one"), "{}", run.complaint());
+                assert_eq!(look(&world, case.before), expected, "stopped after {k}");
+            }
+            world.run(WEB).await.settled();
+            assert_eq!(world.rules(), [case.after], "stopped after {k}");
+            world.check("in the end");
+            if matches!(stopped.outcome, Outcome::Settled(_)) {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_nothing_can_be_made_for_is_made_again_by_the_next_try() {
+    let world = before(&CASES[0], false).await;
+    (CASES[0].change)(&world);
+    let failing = world
+        .sim
+        .faults()
+        .add(Fault::operation("createLoadBalancerRule").always().status(530));
+    for _ in 0..3 {
+        assert!(matches!(world.run(WEB).await.outcome, Outcome::Failed(_)));
+    }
+    assert_eq!(world.rules(), Vec::<String>::new());
+    world.sim.faults().remove(failing);
+    // Only the old one can be made.
+    refuse(&world);
+    world.run(WEB).await;
+    assert_eq!(world.rule("tcp-443").private_port, 31443);
+    assert_eq!(world.members("tcp-443"), MACHINES);
+    world.run(WEB).await.settled();
+    assert_eq!(world.rule("tcp-443").private_port, 32000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_cannot_be_deleted_stays_as_it_is() {
+    let world = before(&CASES[0], false).await;
+    let expected = look(&world, "tcp-443");
+    (CASES[0].change)(&world);
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("deleteLoadBalancerRule").status(530));
+    let run = world.run(WEB).await;
+    assert!(
+        run.complaint().starts_with("error deleting load balancer rule "),
+        "{}",
+        run.complaint()
+    );
+    assert_eq!(look(&world, "tcp-443"), expected);
+    // What was asked for is taken back: then nothing is left to do.
+    world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(31443));
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(
+        (writes, world.annotation(WEB, "replaced-rules")),
+        (Vec::new(), None)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gap_of_a_port_is_as_short_as_can_be() {
+    let world = World::with_service().await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(2));
+    world.run(WEB).await.settled();
+    world.spec(WEB, |spec| {
+        spec["ports"][0]["nodePort"] = json!(32000);
+        spec["ports"][1]["nodePort"] = json!(32001);
+        spec["ports"].as_array_mut().unwrap().push(json!(
+            { "name": "http", "protocol": "TCP", "port": 80, "nodePort": 31080 }
+        ));
+        spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"]);
+    });
+    let run = world.run(WEB).await.settled();
+    let steps: Vec<String> = run.steps().iter().map(|step| step.replace(NAME, "")).collect();
+    let rule_steps: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step.split_once('(').map(|(kind, _)| kind))
+        .filter(|kind| ["delete-rule", "create-rule", "assign"].contains(kind))
+        .take(6)
+        .collect();
+    let one = ["delete-rule", "create-rule", "assign"];
+    assert_eq!(rule_steps, [one, one].concat(), "{steps:#?}");
+    // What is made anew was told to the Service at once.
+    let notes = steps.iter().filter(|step| step.contains("replaced-rules"));
+    assert_eq!(notes.count(), 2, "{steps:#?}");
+    assert_eq!(world.members("tcp-80"), MACHINES);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_is_not_made_anew_for_nobody() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world.publish(WEB);
+    for name in MACHINES {
+        world.remove_node(name);
+    }
+    world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000));
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(
+        run.complaint()
+            .starts_with("none of the hosts matched the list of VMs"),
+        "{}",
+        run.complaint()
+    );
+    assert_eq!(writes, Vec::<String>::new());
+    assert_eq!(world.members("tcp-443"), MACHINES);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_rules_on_one_port_are_replaced_by_one() {
+    let world = World::with_service().await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.protocols_conflict = false);
+    world.run(WEB).await.settled();
+    let address = world.address().id;
+    world
+        .sim
+        .add_rule(RuleSpec::new(format!("{NAME}-tcp-443"), &address, 443, 31444).protocol("tcp"));
+    world.spec(WEB, |spec| spec["ports"][0]["protocol"] = json!("UDP"));
+    world.run(WEB).await.settled();
+    assert_eq!(world.rules(), ["udp-443", "udp-4500"]);
+    assert!(world.run(WEB).await.settled().waves.is_empty());
+}
