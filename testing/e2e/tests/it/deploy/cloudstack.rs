@@ -127,13 +127,10 @@ fn the_secret_holds_a_file_that_needs_nothing_but_keys() {
             contents: text.as_bytes().to_vec(),
         })
     };
-    assert!(matches!(
-        read(text),
-        Err(OptionsError::Missing {
-            setting: Setting::ApiKey,
-            ..
-        })
-    ));
+    let Err(OptionsError::Missing { settings, .. }) = read(text) else {
+        panic!("the keys are left to fill in");
+    };
+    assert_eq!(settings, [Setting::ApiKey, Setting::SecretKey]);
     // What is commented out is no riddle either.
     let filled = text
         .replace("\"\"", "\"p;q\"")
