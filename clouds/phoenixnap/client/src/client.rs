@@ -77,7 +77,7 @@ impl Client {
     ///
     /// See [`ErrorKind`], as for every call.
     pub async fn servers(&self) -> Result<Vec<Server>, ApiError> {
-        self.answer(read("servers.list", SERVERS, &[]), |request| request)
+        self.list(read("servers.list", SERVERS, &[]), |request| request)
             .await
     }
 
@@ -97,7 +97,7 @@ impl Client {
     ///
     /// See [`ErrorKind`].
     pub async fn ip_blocks(&self, conditions: &[TagFilter]) -> Result<Vec<IpBlock>, ApiError> {
-        self.answer(read("ip-blocks.list", BLOCKS, &[]), |request| {
+        self.list(read("ip-blocks.list", BLOCKS, &[]), |request| {
             conditions
                 .iter()
                 .fold(request, |request, tag| request.query("tag", &tag.to_string()))
@@ -199,7 +199,7 @@ impl Client {
     ///
     /// See [`ErrorKind`].
     pub async fn tags(&self) -> Result<Vec<Tag>, ApiError> {
-        self.answer(read("tags.list", TAGS, &[]), |request| request).await
+        self.list(read("tags.list", TAGS, &[]), |request| request).await
     }
 
     /// Makes a tag name known.
@@ -214,6 +214,16 @@ impl Client {
         };
         let call = write(Method::POST, "tags.create", TAGS, &[]);
         self.send(call, |request| request.json(&new)).await.map(drop)
+    }
+
+    /// A whole list. Some servers write an empty one as `null`.
+    async fn list<T: DeserializeOwned>(
+        &self,
+        call: Call<'_>,
+        dress: impl Fn(Request) -> Request,
+    ) -> Result<Vec<T>, ApiError> {
+        let list: Option<Vec<T>> = self.answer(call, dress).await?;
+        Ok(list.unwrap_or_default())
     }
 
     async fn answer<T: DeserializeOwned>(
@@ -282,3 +292,6 @@ fn write<'a>(
         segments,
     }
 }
+
+#[cfg(test)]
+mod tests;

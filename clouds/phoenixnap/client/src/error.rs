@@ -7,9 +7,12 @@ use std::time::Duration;
 use bowline_cloud_http::{Failure, HttpError, StatusCode};
 use serde::Deserialize;
 
+use crate::token;
+
 /// A call that failed.
 ///
-/// The text is `operation: METHOD path: status: message: validation errors`, without query, headers or token.
+/// The text is `operation: METHOD path: status: message: validation errors`, without query, headers, token, or anything of
+/// a body that is not in the API's words.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     /// What to do about it.
@@ -59,9 +62,10 @@ pub enum ErrorKind {
 }
 
 impl ApiError {
-    /// Whether a write may have had its effect: look before trying again.
+    /// Whether a write may have had its effect: look before trying again. One that failed for want of a token was never
+    /// sent, or was refused, whatever became of the request for the token.
     pub fn maybe_applied(&self) -> bool {
-        self.http.maybe_applied()
+        self.http.call.operation != token::OPERATION && self.http.maybe_applied()
     }
 
     /// Whether the object that was asked for may be gone: the APIs answer 403 for an id that was deleted, as they do for
@@ -131,15 +135,15 @@ impl Said {
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let call = &self.http.call;
+        let of_call = format_args!("{}: {} {}", call.operation, call.method, call.path);
         match (&self.http.failure, &self.message) {
             (Failure::Status(failure), Some(message)) => {
-                let call = &self.http.call;
-                let status = failure.status;
-                write!(
-                    f,
-                    "{}: {} {}: {status}: {message}",
-                    call.operation, call.method, call.path
-                )?;
+                write!(f, "{of_call}: {}: {message}", failure.status)?;
+            }
+            (Failure::Status(failure), None) => write!(f, "{of_call}: {}", failure.status)?,
+            (Failure::Decode { status, reason, .. }, _) => {
+                write!(f, "{of_call}: cannot read the answer ({status}): {reason}")?;
             }
             _ => self.http.fmt(f)?,
         }

@@ -24,7 +24,7 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// The shortest time between two requests for a token when the first was refused.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-const OPERATION: &str = "token.create";
+pub(crate) const OPERATION: &str = "token.create";
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
 /// A token, and which of those fetched it is: so that a refused one is dropped only once.
@@ -270,7 +270,7 @@ struct Answer {
     expires_in: Option<Duration>,
 }
 
-/// Seconds as a number or as text. Missing, null or 0 is for ever.
+/// Seconds as a number or as text. Missing, null or 0 is for ever; less than that is over.
 fn lifetime<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let value = serde_json::Value::deserialize(deserializer)?;
     let seconds = match &value {
@@ -278,8 +278,8 @@ fn lifetime<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<
         other => other.as_f64(),
     };
     Ok(seconds
-        .filter(|seconds: &f64| *seconds > 0.0)
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
+        .filter(|seconds: &f64| *seconds != 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok()))
 }
 
 #[cfg(test)]
@@ -296,6 +296,7 @@ mod tests {
         assert_eq!(life("900"), Some(900));
         assert_eq!(life(r#""900""#), Some(900));
         assert_eq!(life("0"), None);
+        assert_eq!(life("-1"), Some(0));
         assert_eq!(life("null"), None);
         assert_eq!(life(r#""soon""#), None);
         let answer: Answer = serde_json::from_str(r#"{"access_token":"t"}"#).unwrap();

@@ -12,7 +12,8 @@ use super::BlockTag;
 pub struct IpBlock {
     /// Its id, opaque.
     pub id: String,
-    /// Its addresses, e.g. `198.51.100.8/29`.
+    /// Its addresses, e.g. `198.51.100.8/29`; empty if the API does not say, as of a block that is being made.
+    #[serde(default, deserialize_with = "super::or_default")]
     pub cidr: String,
     /// Where it can be used, e.g. `NLD`.
     #[serde(default)]
@@ -142,14 +143,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_id_and_the_addresses_are_needed() {
-        let block: IpBlock = serde_json::from_str(
-            r#"{"id":"b","cidr":"198.51.100.8/29","assignedResourceType":null,"tags":null,"status":null}"#,
-        )
-        .unwrap();
-        assert_eq!(block.status, BlockStatus::Absent);
-        assert_eq!(block.assigned_resource_type, None);
-        assert!(block.tags.is_empty());
+    fn only_the_id_is_needed() {
+        for text in [
+            r#"{"id":"b"}"#,
+            r#"{"id":"b","cidr":null,"location":null,"assignedResourceId":null,"assignedResourceType":null,"tags":null,"status":null,"createdOn":7}"#,
+        ] {
+            let block: IpBlock = serde_json::from_str(text).unwrap();
+            assert_eq!(block.status, BlockStatus::Absent);
+            assert_eq!(block.assigned_resource_type, None);
+            assert!(block.tags.is_empty() && block.cidr.is_empty());
+        }
     }
 
     #[test]

@@ -8,7 +8,9 @@ use serde::Deserialize;
 pub struct Server {
     /// Its id, opaque.
     pub id: String,
-    /// Its host name; need not be unique, and may have capitals.
+    /// Its host name; need not be unique, and may have capitals. Empty if the API does not say: one server that is odd must
+    /// not hide all others of a list.
+    #[serde(default, deserialize_with = "super::or_default")]
     pub hostname: String,
     /// Its state.
     #[serde(default)]
@@ -58,11 +60,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_id_and_the_host_name_are_needed() {
-        let server: Server =
-            serde_json::from_str(r#"{"id":"a","hostname":"n","publicIpAddresses":null,"new":{}}"#).unwrap();
-        assert_eq!(server.status, ServerStatus::Other);
-        assert!(server.public_ip_addresses.is_empty());
+    fn only_the_id_is_needed() {
+        for text in [
+            r#"{"id":"a"}"#,
+            r#"{"id":"a","hostname":null,"status":null,"type":null,"location":null,"privateIpAddresses":null,"publicIpAddresses":null,"new":{}}"#,
+        ] {
+            let server: Server = serde_json::from_str(text).unwrap();
+            assert_eq!(server.status, ServerStatus::Other);
+            assert!(server.public_ip_addresses.is_empty() && server.hostname.is_empty());
+        }
     }
 
     #[test]

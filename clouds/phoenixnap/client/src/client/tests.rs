@@ -1,0 +1,144 @@
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use bowline_cloud_http::{CloudHttpConfig, Secret, Transport};
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body_util::Full;
+
+use super::*;
+use crate::DEFAULT_TOKEN_URL;
+
+type Reply = (u16, &'static str);
+
+const TOKEN: Reply = (200, r#"{"access_token":"t0ken","expires_in":900}"#);
+
+/// A client whose token endpoint and APIs answer as they are told; and what it asked for.
+fn client(token: Reply, api: Reply) -> (Client, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&asked);
+    let transport = Transport::memory(tower::service_fn(move |request: http::Request<Full<Bytes>>| {
+        let (status, body) = if request.uri().path().ends_with("/token") {
+            token
+        } else {
+            api
+        };
+        let line = format!("{} {}", request.method(), request.uri().path());
+        log.lock().unwrap().push(line);
+        async move {
+            let mut response = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
+            *response.status_mut() = StatusCode::from_u16(status).unwrap();
+            Ok::<_, Infallible>(response)
+        }
+    }));
+    let credentials = Credentials {
+        client_id: "id".to_owned(),
+        client_secret: Secret::new("s3cret"),
+    };
+    let settings = Settings::new(credentials, "https://api.test", DEFAULT_TOKEN_URL).unwrap();
+    let http = CloudHttp::new(CloudHttpConfig::new("phoenixnap", "test"), transport);
+    (Client::new(http, &settings, None), asked)
+}
+
+fn block() -> NewIpBlock {
+    NewIpBlock {
+        location: "NLD".to_owned(),
+        cidr_block_size: "/29",
+        tags: Vec::new(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_may_be_null() {
+    let (client, _) = client(TOKEN, (200, "null"));
+    assert_eq!(client.servers().await.unwrap(), []);
+    assert_eq!(client.ip_blocks(&[]).await.unwrap(), []);
+    assert_eq!(client.tags().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_list_at_all_is_an_error_and_so_is_nothing_where_an_object_should_be() {
+    for body in ["", "{}", "<html>", "\"x\""] {
+        let (client, _) = client(TOKEN, (200, body));
+        assert_eq!(
+            client.servers().await.unwrap_err().kind,
+            ErrorKind::Decode,
+            "{body}"
+        );
+        assert_eq!(
+            client.create_ip_block(&block()).await.unwrap_err().kind,
+            ErrorKind::Decode,
+            "{body}"
+        );
+    }
+    let (client, _) = self::client(TOKEN, (200, "null"));
+    assert_eq!(client.server("a").await.unwrap_err().kind, ErrorKind::Decode);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_purchase_that_failed_for_want_of_a_token_was_not_made() {
+    for token in [(500, ""), (503, "busy"), (401, "{}"), (200, "{}"), (302, "")] {
+        let (client, asked) = client(token, (201, "{}"));
+        let error = client.create_ip_block(&block()).await.unwrap_err();
+        assert!(!error.maybe_applied(), "{error}");
+        assert!(
+            !asked
+                .lock()
+                .unwrap()
+                .iter()
+                .any(|line| line.contains("ip-blocks"))
+        );
+    }
+    // The same answers of the API itself tell less.
+    for (api, maybe) in [
+        ((500, ""), true),
+        ((201, ""), true),
+        ((429, ""), false),
+        ((406, ""), false),
+    ] {
+        let (client, _) = client(TOKEN, api);
+        let error = client.create_ip_block(&block()).await.unwrap_err();
+        assert_eq!(error.maybe_applied(), maybe, "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_has_what_the_api_said_and_nothing_else_of_the_body() {
+    for (status, body, expected) in [
+        (
+            400,
+            r#"{"message":"Wrong.","validationErrors":["location: not known"],"trace":"x7"}"#,
+            "ip-blocks.create: POST /ips/v1/ip-blocks: 400 Bad Request: Wrong.: location: not known",
+        ),
+        (
+            403,
+            r#"{"message":"No.","validationErrors":null}"#,
+            "ip-blocks.create: POST /ips/v1/ip-blocks: 403 Forbidden: No.",
+        ),
+        (
+            403,
+            "<html>x7</html>",
+            "ip-blocks.create: POST /ips/v1/ip-blocks: 403 Forbidden",
+        ),
+        (
+            500,
+            r#"{"error":"x7"}"#,
+            "ip-blocks.create: POST /ips/v1/ip-blocks: 500 Internal Server Error",
+        ),
+        (
+            500,
+            "",
+            "ip-blocks.create: POST /ips/v1/ip-blocks: 500 Internal Server Error",
+        ),
+    ] {
+        let (client, _) = client(TOKEN, (status, body));
+        let error = client.create_ip_block(&block()).await.unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    let (client, _) = client(TOKEN, (201, "{\"name\":\"x7\"}"));
+    let text = client.create_ip_block(&block()).await.unwrap_err().to_string();
+    assert!(
+        text.contains("cannot read the answer (201 Created)") && !text.contains("x7"),
+        "{text}"
+    );
+}
