@@ -8,7 +8,9 @@ use bowline_conformance::cloud::{
 };
 use bowline_conformance::clouds::Phoenixnap;
 use bowline_phoenixnap_sim::kit::Fault;
-use bowline_phoenixnap_sim::{BlockSpec, BlockStatus, NetworkSpec, ServerSpec, ServerStatus, TagFilter};
+use bowline_phoenixnap_sim::{
+    BlockSpec, BlockStatus, NetworkSpec, Scope, ServerSpec, ServerStatus, TagFilter,
+};
 use serde_json::{Value, json};
 
 type World = bowline_conformance::cloud::World<Phoenixnap>;
@@ -284,6 +286,76 @@ mod services {
         });
         world.settled("web").await;
         world.assert_served();
+    }
+
+    const PLACE: [&str; 2] = ["PNAP_LOCATION", "PNAP_LOAD_BALANCER"];
+
+    /// The Service `web` with annotations, served by a manager around this cloud.
+    async fn served(sim: Phoenixnap, annotations: &Value) -> World {
+        let mut world = World::over(sim, 7);
+        world.start();
+        world.rest().await;
+        let mut service = web();
+        service["metadata"]["annotations"] = annotations.clone();
+        world.apply(service);
+        world.settled("web").await;
+        world
+    }
+
+    /// Where the one block was bought, and the network that it is on.
+    fn place(world: &World) -> (String, Option<String>) {
+        let blocks = world.sim.blocks();
+        assert_eq!(blocks.len(), 1);
+        let assignment = blocks[0].assignment.clone();
+        (
+            blocks[0].location.clone(),
+            assignment.and_then(|it| it.resource_id),
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a06_the_file_gives_the_location_annotation_another_name() {
+        let mut sim = Phoenixnap::new(7);
+        let network = sim.add_network(NetworkSpec::new("aus").location("AUS"));
+        let file = json!({
+            "annotationIPLocation": "acme.io/site",
+            "loadbalancer": format!("kube-vip://{network}"),
+        });
+        sim.set_file(&file, &PLACE);
+        let annotations = json!({ "acme.io/site": "AUS", "phoenixnap.com/ip-location": "PHX" });
+        let world = served(sim, &annotations).await;
+        assert_eq!(place(&world), ("AUS".to_owned(), Some(network)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a07_the_environment_beats_the_file() {
+        let mut sim = Phoenixnap::new(7);
+        let [a, b] = ["CHI", "AUS"].map(|it| sim.add_network(NetworkSpec::new(it).location(it)));
+        // No other client than this one gets a token.
+        sim.set_credentials("e", Phoenixnap::SECRET, Scope::ALL);
+        let file = json!({
+            "clientID": "f",
+            "clientSecret": Phoenixnap::SECRET,
+            "location": "CHI",
+            "loadbalancer": format!("kube-vip://{a}"),
+        });
+        sim.set_file(&file, &["PNAP_CLIENT_SECRET"]);
+        sim.set("PNAP_CLIENT_ID", "e");
+        sim.set("PNAP_LOCATION", "AUS");
+        sim.set("PNAP_LOAD_BALANCER", &format!("kube-vip://{b}"));
+        let world = served(sim, &json!({})).await;
+        assert_eq!(place(&world), ("AUS".to_owned(), Some(b)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a08_an_empty_variable_does_not_blank_out_the_file() {
+        let mut sim = Phoenixnap::new(7);
+        let network = sim.add_network(NetworkSpec::new("sgp").location("SGP"));
+        let file = json!({ "location": "SGP", "loadbalancer": format!("kube-vip://{network}") });
+        sim.set_file(&file, &PLACE);
+        sim.set("PNAP_LOCATION", "");
+        let world = served(sim, &json!({})).await;
+        assert_eq!(place(&world), ("SGP".to_owned(), Some(network)));
     }
 
     #[tokio::test(start_paused = true)]
