@@ -115,7 +115,7 @@ fn command(word: Word, program: &str, preset: Option<&str>, words: &[String]) ->
     }
     let version = match flags.text("version").as_str() {
         "" | "false" => Ok(Version::current()),
-        "true" => return Invocation::Print(format!("{}\n", Version::current().line())),
+        "true" => return Invocation::Print(format!("{}\n", Version::current().line(program))),
         "raw" => return Invocation::Print(format!("{}\n", Version::current().raw())),
         text => Version::current().reported_as(text),
     };

@@ -64,10 +64,14 @@ impl Version {
         }
     }
 
-    /// The line that `--version` prints.
+    /// The line that `--version` prints, in the words of the Go manager that the program is called by the name of.
     #[must_use]
-    pub fn line(&self) -> String {
-        format!("Kubernetes {}", self.git_version)
+    pub fn line(&self, program: &str) -> String {
+        let name = match program {
+            "cloud-provider-phoenixnap" => "Cloud Provider PhoenixNAP",
+            _ => "Kubernetes",
+        };
+        format!("{name} {}", self.git_version)
     }
 
     /// The lines that `--version=raw` prints.
@@ -114,14 +118,19 @@ mod tests {
 
     #[test]
     fn the_version_line_has_the_framework_s_form() {
-        assert!(Version::current().line().starts_with("Kubernetes v1.36."));
+        let line = |program| Version::current().line(program);
+        assert!(line("cloud-controller-manager").starts_with("Kubernetes v1.36."));
+        assert!(line("cloud-provider-phoenixnap").starts_with("Cloud Provider PhoenixNAP v1.36."));
     }
 
     #[test]
     fn the_reported_version_can_be_changed_to_another_version_only() {
         let version = Version::current().reported_as("v1.35.4-test").unwrap();
         assert_eq!(
-            (version.minor.as_str(), version.line().as_str()),
+            (
+                version.minor.as_str(),
+                version.line("cloud-controller-manager").as_str()
+            ),
             ("35", "Kubernetes v1.35.4-test")
         );
         for text in ["1.2.3", "v1.2", "v1.2.x", "yes"] {
