@@ -115,10 +115,9 @@ impl Writer<'_> {
                 }
             }
             self.reads.purchase_begins(reconcile);
-            self.client
-                .create_ip_block(new)
-                .await
-                .map(|block| Learned::Blocks(vec![block]))
+            let block = self.client.create_ip_block(new).await?;
+            self.reads.was_bought(&wanted.identity, &block);
+            Ok(Learned::Blocks(vec![block]))
         };
         let result: Result<Learned, ApiError> = tokio::select! {
             biased;

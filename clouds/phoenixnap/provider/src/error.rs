@@ -8,6 +8,9 @@ use bowline_phoenixnap_client::{ApiError, ErrorKind as ApiErrorKind};
 /// How long to leave an API alone when it says that it is too much but not for how long.
 const THROTTLED: Duration = Duration::from_secs(10);
 
+/// The longest that an API is left alone because it says so: the longest delay that there is without its word.
+const LONGEST: Duration = Duration::from_secs(300);
+
 /// Translates a failure.
 pub(crate) fn cloud_error(error: &ApiError) -> CloudError {
     let kind = match error.kind {
@@ -16,11 +19,13 @@ pub(crate) fn cloud_error(error: &ApiError) -> CloudError {
         ApiErrorKind::Invalid => ErrorKind::Invalid,
         ApiErrorKind::Conflict => ErrorKind::Conflict,
         ApiErrorKind::Throttled { retry_after } => ErrorKind::Throttled {
-            after: retry_after.unwrap_or(THROTTLED),
+            after: retry_after.unwrap_or(THROTTLED).min(LONGEST),
         },
         ApiErrorKind::Server {
             retry_after: Some(after),
-        } => ErrorKind::Throttled { after },
+        } => ErrorKind::Throttled {
+            after: after.min(LONGEST),
+        },
         ApiErrorKind::Server { retry_after: None }
         | ApiErrorKind::SoldOut
         | ApiErrorKind::Transport

@@ -59,7 +59,8 @@ impl Servers {
                 server.id
             )));
         }
-        let hostname = NodeAddress::new(AddressType::Hostname, server.hostname.clone());
+        let hostname = Some(server.hostname.clone()).filter(|name| !name.is_empty());
+        let hostname = hostname.map(|name| NodeAddress::new(AddressType::Hostname, name));
         let external = addresses(server, AddressType::ExternalIp, &server.public_ip_addresses);
         let is_annotated = self
             .annotated
@@ -78,10 +79,7 @@ impl Servers {
             // A location is a region, and there is nothing below it.
             zone: String::new(),
             region: server.location.clone(),
-            addresses: std::iter::once(hostname)
-                .chain(external)
-                .chain(internal)
-                .collect(),
+            addresses: hostname.into_iter().chain(external).chain(internal).collect(),
             annotations,
             ..InstanceMetadata::default()
         })

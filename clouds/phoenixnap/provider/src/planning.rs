@@ -219,7 +219,17 @@ fn with_block(
 ) -> Next {
     let key = &wanted.identity.key;
     let IpBlock { id, cidr, .. } = block;
+    let attachment = blocks::attachment(block, network);
     let address = match (field, blocks::service_address(block)) {
+        // A block that is being made need not say yet which one it is.
+        (_, None) if cidr.is_empty() && matches!(attachment, Attachment::Later(_)) => {
+            return later(
+                observed,
+                network,
+                format!("IP block {id} is {}", block.status),
+                notes,
+            );
+        }
         (Some(field), _) if blocks::contains(block, field) => field,
         (Some(field), _) => {
             return Answer::Refused(
@@ -236,7 +246,7 @@ fn with_block(
             )));
         }
     };
-    match blocks::attachment(block, network) {
+    match attachment {
         Attachment::Never(reason) => return Answer::Refused(Refusal::new(reason)),
         Attachment::Later(reason) => return later(observed, network, reason, notes),
         Attachment::Needed => match &observed.unattached {

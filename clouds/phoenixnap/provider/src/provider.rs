@@ -15,8 +15,9 @@ use crate::options::{LoadBalancing, Options};
 use crate::provider_id::PROVIDER_NAME;
 use crate::sweeper::Sweeper;
 
-/// The ServiceAccount that writes to Services are made with, where each loop has one of its own.
-pub const SERVICE_ACCOUNT: &str = "cloud-provider-phoenixnap";
+/// The ServiceAccount that writes to Services are made with, where each loop has one of its own. The vendor's manager has a
+/// client of this name, and rights may have been given to it.
+pub const SERVICE_ACCOUNT: &str = "cloud-provider-phoenixnap-shared-informers";
 
 /// The phoenixNAP provider.
 pub struct PhoenixNap {
@@ -42,7 +43,7 @@ impl PhoenixNap {
             LoadBalancing::KubeVip { network } => Some(network.clone()),
             LoadBalancing::Off | LoadBalancing::UnknownType(_) => None,
         };
-        let reads = Arc::new(Reads::new(&client, network.clone()));
+        let reads = Arc::new(Reads::new(&client, network.clone(), options.location.clone()));
         let annotated = network.is_some().then(|| options.nodes.clone());
         let balancing = network.map(|network| Balancing {
             balancers: erase(Arc::new(Balancers {

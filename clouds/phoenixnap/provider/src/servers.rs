@@ -29,7 +29,10 @@ impl ServerIndex {
     pub(crate) fn new(servers: Vec<Server>) -> Self {
         let mut index = Self::default();
         for (position, server) in servers.iter().enumerate() {
-            index.by_id.insert(server.id.clone(), position);
+            // Whatever a list says twice is one server.
+            if index.by_id.insert(server.id.clone(), position).is_some() {
+                continue;
+            }
             let hostname = server.hostname.clone();
             index
                 .by_lower
@@ -104,6 +107,20 @@ mod tests {
         assert_eq!(named(&servers, "worker-1"), "2");
         assert_eq!(named(&servers[..1], "worker-1"), "1");
         assert_eq!(named(&servers, "worker-2"), "nobody");
+    }
+
+    #[test]
+    fn a_server_without_a_name_is_nobody_s_and_hides_no_other() {
+        let listed = r#"[{"id":"1"},{"id":"2","hostname":null},{"id":"3","hostname":"db"}]"#;
+        let index = ServerIndex::new(serde_json::from_str(listed).unwrap());
+        assert!(matches!(index.named("db"), Named::Server(server) if server.id == "3"));
+        assert!(index.by_id("2").is_some());
+    }
+
+    #[test]
+    fn a_server_that_is_listed_twice_is_one() {
+        let twice = [("1", "db", "powered-on"), ("1", "db", "powered-on")];
+        assert_eq!(named(&twice, "db"), "1");
     }
 
     #[test]

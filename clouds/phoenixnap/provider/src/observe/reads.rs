@@ -1,6 +1,6 @@
 //! The reads. What several ask for at the same time is read once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -35,6 +35,8 @@ pub(crate) struct Reads {
     reconciles: AtomicU64,
     /// The reconciles under whose claims something may have been bought.
     buyers: Mutex<BTreeSet<u64>>,
+    /// The blocks that were bought, until a list shows them.
+    bought: Mutex<BTreeMap<Asker, String>>,
 }
 
 /// A Service that is looked for: the UID of its cluster, and its key.
@@ -61,13 +63,16 @@ struct TagNames(Arc<Mutex<BTreeSet<&'static str>>>);
 /// The public network, read once.
 struct NetworkFacts {
     id: Option<String>,
+    /// Where blocks are bought, if that is the same for all Services.
+    location: Option<String>,
     read: tokio::sync::OnceCell<Arc<PublicNetwork>>,
     is_failure_told: AtomicBool,
 }
 
 impl Reads {
-    /// `network` is the public network; none while load balancing is off.
-    pub(crate) fn new(client: &Client, network: Option<String>) -> Self {
+    /// `network` is the public network; none while load balancing is off. `location` is where blocks are bought, if that is
+    /// the same for all Services.
+    pub(crate) fn new(client: &Client, network: Option<String>, location: Option<String>) -> Self {
         let for_servers = client.clone();
         let for_blocks = client.clone();
         let asking = Arc::new(Mutex::new(BTreeSet::new()));
@@ -102,8 +107,10 @@ impl Reads {
             naming: Default::default(),
             reconciles: AtomicU64::default(),
             buyers: Mutex::default(),
+            bought: Mutex::default(),
             network: NetworkFacts {
                 id: network,
+                location,
                 read: tokio::sync::OnceCell::new(),
                 is_failure_told: AtomicBool::new(false),
             },
@@ -151,6 +158,8 @@ impl Reads {
         let listed = Instant::now();
         let mut blocks = self.blocks_of(identity).await?;
         blocks::sort(&mut blocks, network);
+        // Whatever a list says twice is one block.
+        blocks.dedup_by(|one, other| one.id == other.id);
         let mut observed = Observed {
             blocks,
             reconcile: seen.map_or_else(
@@ -190,12 +199,48 @@ impl Reads {
             // not cover it must not be asked: a block that is not found gets bought.
             if listing.asked.contains(&asker) {
                 let ours = listing.blocks.iter();
-                return Ok(ours
+                let mut ours: Vec<IpBlock> = ours
                     .filter(|block| cluster.is_active_for(block, key))
                     .cloned()
-                    .collect());
+                    .collect();
+                self.add_unlisted(identity, &asker, &mut ours).await?;
+                return Ok(ours);
             }
         }
+    }
+
+    /// Adds the block that this process has bought for the Service if the list does not show it: a list may be behind, and
+    /// a Service that is deleted in that moment would leave its block to nobody. It costs a call only then.
+    async fn add_unlisted(
+        &self,
+        identity: &Identity,
+        asker: &Asker,
+        listed: &mut Vec<IpBlock>,
+    ) -> Result<(), CloudError> {
+        let Some(id) = lock(&self.bought).get(asker).cloned() else {
+            return Ok(());
+        };
+        let Identity { key, cluster, .. } = identity;
+        if !listed.iter().any(|block| block.id == id) {
+            match self.client.ip_block(&id).await {
+                Ok(block) if cluster.is_active_for(&block, key) => {
+                    listed.push(block);
+                    return Ok(());
+                }
+                // It was marked or given back since, and is nobody's any more.
+                Ok(_) => {}
+                Err(error) if error.may_be_gone() => {}
+                Err(error) => return Err(cloud_error(&error)),
+            }
+        }
+        lock(&self.bought).remove(asker);
+        Ok(())
+    }
+
+    /// Remembers a block that was bought for a Service.
+    pub(crate) fn was_bought(&self, identity: &Identity, block: &IpBlock) {
+        let asker = (identity.cluster.uid.clone(), identity.key.clone());
+        lock(&self.bought).insert(asker, block.id.clone());
     }
 
     /// All blocks of the cluster, active and marked.
@@ -240,6 +285,14 @@ impl Reads {
                 vlan = network.vlan_id,
                 "Public network of Services"
             );
+            if let (Some(wanted), Some(location)) = (&self.network.location, &network.location)
+                && !wanted.eq_ignore_ascii_case(location)
+            {
+                tracing::warn!(
+                    network = network.id,
+                    "The public network is in {location}, and IP blocks are to be bought in {wanted}: none of them could be attached"
+                );
+            }
             Ok::<_, ApiError>(Arc::new(network))
         };
         match self.network.read.get_or_try_init(read).await {

@@ -228,6 +228,57 @@ async fn a_service_whose_purchase_never_came_true_is_let_go_after_two_minutes() 
     assert!((110..=135).contains(&waited), "{waited} s");
 }
 
+/// A list that does not show the block yet.
+fn behind(world: &World, lists: u64) {
+    let lists = Fault::operation("ip-blocks.list").times(lists);
+    world.sim.faults().add(lists.answer(Canned::json(200, "[]")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_was_bought_a_moment_ago_is_known_to_a_list_that_is_behind() {
+    let world = World::with_service();
+    let address = world.run(KEY).await.published();
+    behind(&world, 1);
+    world.annotate(KEY, "a", "b");
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert_eq!(run.published(), address);
+    assert_eq!(calls, ["ip-blocks.list", "ip-blocks.read"]);
+    // Once a list has shown it, lists alone count.
+    world.run(KEY).await.settled();
+    behind(&world, 1);
+    let (run, calls) = world.calls_of(world.run(KEY)).await;
+    assert!(run.complaint().contains("belongs to no IP block"));
+    assert_eq!(calls, ["ip-blocks.list"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_deleted_while_lists_are_behind_forgets_no_block() {
+    let world = World::with_service();
+    world.run(KEY).await.settled();
+    behind(&world, 3);
+    world.delete(KEY);
+    world.run(KEY).await.settled();
+    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
+    // And one that somebody gave back by hand is missed by nobody.
+    world.add("shop/search");
+    world.run("shop/search").await.settled();
+    let block = world.sim.blocks()[1].id.clone();
+    world.sim.remove_block(&block);
+    world.delete("shop/search");
+    world.run("shop/search").await.settled();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_purchase_that_was_not_made_for_want_of_a_token_keeps_nobody_waiting() {
+    let world = World::with_service();
+    let faults = world.sim.faults();
+    faults.add(Fault::operation("ip-blocks.create").nth(1).status(401));
+    faults.add(Fault::operation("token").nth(2).status(500));
+    assert!(world.run(KEY).await.complaint().contains("token"));
+    assert_eq!(world.claim(KEY), None);
+    assert_eq!(world.run(KEY).await.settled().waited, Duration::ZERO);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_behind_makes_no_second_purchase() {
     for lists_behind in [1, 5, 10] {

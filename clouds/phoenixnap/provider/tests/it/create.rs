@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bowline_phoenixnap_sim::kit::Fault;
+use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{Assignment, BlockSpec, BlockStatus, NetworkSpec, TagFilter};
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
 
@@ -147,6 +148,48 @@ async fn a_network_in_another_location_is_told_of_before_anything_is_bought() {
         "{run:?}"
     );
     assert!(world.sim.blocks().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_is_listed_twice_is_one() {
+    let world = World::with_service();
+    let block = format!(
+        r#"{{"id":"b1","cidr":"198.51.100.8/29","status":"assigned","assignedResourceId":"{NETWORK}",
+        "assignedResourceType":"public network","tags":[{{"name":"usage","value":"cloud-provider-phoenixnap-auto"}},
+        {{"name":"cluster","value":"{CLUSTER}"}},{{"name":"serviceNamespace","value":"shop"}},
+        {{"name":"serviceName","value":"checkout"}}]}}"#
+    );
+    let list = Canned::json(200, &format!("[{block},{block}]"));
+    let lists = Fault::operation("ip-blocks.list").always();
+    world.sim.faults().add(lists.answer(list));
+    assert_eq!(world.run(KEY).await.published(), ["198.51.100.10"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_is_being_made_need_not_say_its_addresses() {
+    let world = World::with_service();
+    let spec = BlockSpec::of_service(CLUSTER, "shop", "checkout").status(BlockStatus::Creating);
+    let block = world.sim.add_block(spec);
+    let say = |cidr: Option<&str>, status: BlockStatus| {
+        world.sim.edit_block(&block, |block| {
+            block.shown_cidr = cidr.map(str::to_owned);
+            block.status = status.clone();
+        });
+    };
+    say(Some(""), BlockStatus::Creating);
+    let made = async {
+        tokio::time::sleep(Duration::from_secs(15)).await;
+        say(None, BlockStatus::Unassigned);
+    };
+    let (run, ()) = tokio::join!(world.run(KEY), made);
+    assert_eq!(run.published(), [third_address(&world, 0)]);
+    // Of one that is made it is an error, and no obstacle to its release.
+    say(Some(""), BlockStatus::Assigned);
+    world.set_field(KEY, "");
+    assert!(world.run(KEY).await.complaint().contains("no third IPv4 address"));
+    world.delete(KEY);
+    world.run(KEY).await.settled();
+    assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
 }
 
 // A22
@@ -384,10 +427,7 @@ async fn an_empty_pool_is_told_in_the_api_s_words_and_frees_the_claim() {
     world
         .sim
         .faults()
-        .add(fault.answer(bowline_phoenixnap_sim::kit::faults::Canned::json(
-            406,
-            r#"{"message":"No /29 is left in NLD."}"#,
-        )));
+        .add(fault.answer(Canned::json(406, r#"{"message":"No /29 is left in NLD."}"#)));
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert!(run.complaint().contains("No /29 is left in NLD."), "{run:?}");
     assert!(!calls.contains(&"public-networks.attach".to_owned()));
