@@ -2,13 +2,20 @@
 
 use std::net::Ipv4Addr;
 use std::process::Output;
+use std::sync::Arc;
 
+use bowline_cloudstack_sim::kit::serve_connection;
 use bowline_cloudstack_sim::{CloudstackSim, VmSpec};
 use bowline_kube_api::{KubeApi, ServerHandle};
 use rustix::process::Signal;
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::cluster::free_port;
 use super::program::{Running, run_as};
@@ -165,7 +172,7 @@ async fn wrong_keys_and_a_wrong_project_end_the_start() {
 }
 
 #[tokio::test]
-async fn a04_a_server_that_does_not_prove_who_it_is_ends_the_start() {
+async fn a04_a_server_that_does_not_speak_tls_ends_the_start() {
     let world = World::new().await;
     let _server = world.serve().await;
     let line = format!("api-url = https://127.0.0.1:{}/client/api\n", world.port);
@@ -174,6 +181,50 @@ async fn a04_a_server_that_does_not_prove_who_it_is_ends_the_start() {
     let log = manager.log().join("\n");
     assert!(!status.success(), "{log}");
     assert!(log.contains("cannot connect securely"), "{log}");
+}
+
+/// Serves the API to whoever speaks TLS, with a certificate that nobody signed.
+fn serve_secure(sim: &CloudstackSim, listener: TcpListener) -> JoinHandle<()> {
+    let certified = rcgen::generate_simple_self_signed(["cloud.example".to_owned()]).unwrap();
+    let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key)
+        .unwrap();
+    let (acceptor, service) = (TlsAcceptor::from(Arc::new(config)), sim.service());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, service) = (acceptor.clone(), service.clone());
+            tokio::spawn(async move {
+                // Who does not trust the certificate goes away.
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    serve_connection(stream, service).await;
+                }
+            });
+        }
+    })
+}
+
+#[tokio::test]
+async fn a04_a_certificate_that_nobody_signed_ends_the_start_unless_the_check_is_off() {
+    let world = World::new().await;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, world.port))
+        .await
+        .unwrap();
+    let server = serve_secure(&world.sim, listener);
+    let id = world.join("pool-a-7");
+    let lines = format!("api-url = https://127.0.0.1:{}/client/api\n", world.port);
+    let mut refusing = world.start(&format!("{lines}ssl-no-verify = off\n"), &[]);
+    let (status, _) = refusing.ended().await;
+    let log = refusing.log().join("\n");
+    assert!(!status.success(), "{log}");
+    assert!(log.contains("cannot connect securely"), "{log}");
+    assert!(world.sim.journal().is_empty());
+    let believing = world.start(&format!("{lines}ssl-no-verify = on\n"), &[]);
+    world.until_initialized(&believing, "pool-a-7", &id).await;
+    server.abort();
 }
 
 #[test]
