@@ -23,6 +23,7 @@ mod credentials;
 mod dump;
 mod error;
 mod gate;
+pub mod lenient;
 mod metrics;
 mod proxy;
 mod request;

@@ -11,7 +11,8 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer};
+use bowline_cloud_http::lenient::{list, or_default};
+use serde::Deserialize;
 
 pub use self::balancer::{LoadBalancer, NewLoadBalancer, NewVipAddress, VipAddress};
 pub use self::floating_ip::FloatingIp;
@@ -53,11 +54,4 @@ pub struct SubnetStub {
     /// The subnet's network, e.g. `10.20.0.0/24`.
     #[serde(default)]
     pub cidr: Option<String>,
-}
-
-/// Takes `null` for an empty list or map.
-fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

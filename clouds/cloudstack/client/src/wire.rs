@@ -11,6 +11,7 @@ mod server;
 mod tag;
 mod words;
 
+use bowline_cloud_http::lenient::{list, or_default};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -30,13 +31,6 @@ pub(crate) use self::server::Project;
 pub use self::server::{Capabilities, ManagementServer};
 pub use self::tag::Tag;
 pub use self::words::{Algorithm, IpState, RuleProtocol, RuleState, VmState};
-
-/// Takes `null` for an empty list or text.
-pub(crate) fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
 
 /// Takes a number, or a text that is one, and anything else for none.
 pub(crate) fn number_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {

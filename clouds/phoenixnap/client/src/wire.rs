@@ -5,19 +5,13 @@ mod network;
 mod server;
 mod tag;
 
+use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Deserializer};
 
 pub use self::block::{AssignedResource, BlockStatus, IpBlock, NewIpBlock};
 pub use self::network::{Membership, NetworkBlock, PublicNetwork};
 pub use self::server::{Server, ServerStatus};
 pub use self::tag::{BlockTag, NewTag, Tag, TagFilter};
-
-/// Takes `null` for an empty list.
-fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
-}
 
 /// Takes anything that is not a text for none.
 fn text_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {

@@ -21,7 +21,7 @@ pub struct LoadBalancer {
     /// Its size, e.g. `lb-standard`.
     pub flavor: Slug,
     /// Where clients reach it.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub vip_addresses: Vec<VipAddress>,
     /// Its tags.
     #[serde(default, deserialize_with = "super::or_default")]

@@ -25,7 +25,7 @@ pub struct Listener {
     /// The port that it accepts on.
     pub protocol_port: u16,
     /// Whom it accepts from, in the order given; empty is everyone.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub allowed_cidrs: Vec<String>,
     /// How long a client may be silent, in milliseconds.
     #[serde(default)]

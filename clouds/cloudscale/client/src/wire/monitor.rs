@@ -41,7 +41,7 @@ pub struct Monitor {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct MonitorHttp {
     /// The statuses that count as good: a list of codes, or one range such as `200-204`.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub expected_codes: Vec<String>,
     /// The method.
     #[serde(default)]

@@ -18,7 +18,7 @@ pub struct Server {
     /// Its size, e.g. `flex-8-4`.
     pub flavor: Slug,
     /// Its interfaces, in the API's order.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub interfaces: Vec<Interface>,
     /// Its tags.
     #[serde(default, deserialize_with = "super::or_default")]
@@ -32,7 +32,7 @@ pub struct Interface {
     #[serde(rename = "type", default = "unnamed")]
     pub kind: InterfaceType,
     /// Its addresses, in the API's order; none in a network without a subnet.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub addresses: Vec<Address>,
 }
 

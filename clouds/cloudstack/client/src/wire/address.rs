@@ -40,7 +40,7 @@ pub struct PublicIpAddress {
     #[serde(default, rename = "isstaticnat", deserialize_with = "super::yes")]
     pub is_static_nat: bool,
     /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub tags: Vec<Tag>,
 }
 

@@ -36,7 +36,7 @@ pub struct VirtualMachine {
     #[serde(default, rename = "publicip", deserialize_with = "super::text_or_none")]
     pub public_ip: Option<String>,
     /// Its network interfaces, in the server's order: see [`VirtualMachine::default_nic`].
-    #[serde(default, rename = "nic", deserialize_with = "super::or_default")]
+    #[serde(default, rename = "nic", deserialize_with = "super::list")]
     pub nics: Vec<Nic>,
 }
 

@@ -25,7 +25,7 @@ pub struct Network {
     /// The name of that list.
     #[serde(default, rename = "aclname", deserialize_with = "super::text_or_none")]
     pub acl_list_name: Option<String>,
-    #[serde(default, rename = "service", deserialize_with = "super::or_default")]
+    #[serde(default, rename = "service", deserialize_with = "super::list")]
     services: Vec<Service>,
 }
 

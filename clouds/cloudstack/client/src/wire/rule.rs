@@ -48,7 +48,7 @@ pub struct LoadBalancerRule {
     #[serde(default, deserialize_with = "super::or_default")]
     pub state: RuleState,
     /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub tags: Vec<Tag>,
 }
 

@@ -28,7 +28,7 @@ pub struct IpBlock {
     #[serde(default)]
     pub assigned_resource_type: Option<AssignedResource>,
     /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub tags: Vec<BlockTag>,
     /// When it was bought, as the API writes it; may be missing or odd.
     #[serde(default, deserialize_with = "super::text_or_none")]

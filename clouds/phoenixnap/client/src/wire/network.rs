@@ -18,10 +18,10 @@ pub struct PublicNetwork {
     #[serde(default)]
     pub vlan_id: Option<u32>,
     /// The blocks that are attached.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub ip_blocks: Vec<NetworkBlock>,
     /// The servers in it.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub memberships: Vec<Membership>,
 }
 
@@ -43,6 +43,6 @@ pub struct Membership {
     #[serde(default)]
     pub resource_id: Option<String>,
     /// The addresses that the member uses out of the network's blocks.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub ips: Vec<String>,
 }

@@ -22,10 +22,10 @@ pub struct Server {
     #[serde(default, deserialize_with = "super::or_default")]
     pub location: String,
     /// Its addresses in private networks, in the API's order.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub private_ip_addresses: Vec<String>,
     /// Its public addresses, in the API's order; none for a server in private networks only.
-    #[serde(default, deserialize_with = "super::or_default")]
+    #[serde(default, deserialize_with = "super::list")]
     pub public_ip_addresses: Vec<String>,
 }
 
