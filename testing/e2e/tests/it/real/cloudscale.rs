@@ -130,6 +130,11 @@ impl Mortal for CloudscaleSim {
     fn writes(&self) -> [u64; 3] {
         [11, 2, 1]
     }
+
+    /// The finalizer, the annotations that name the balancer, and the status; nothing; and the finalizer.
+    fn object_writes(&self) -> [u64; 3] {
+        [3, 0, 1]
+    }
 }
 
 fn server(sim: &CloudscaleSim, name: &str) -> Server {
@@ -143,4 +148,13 @@ async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and
         return;
     };
     site.die_at_every_write().await;
+}
+
+#[tokio::test]
+async fn killed_at_any_write_to_kubernetes_it_makes_no_second_balancer() {
+    let Some(site) = Site::start("death at every write of cloudscale.ch's manager to Kubernetes").await
+    else {
+        return;
+    };
+    site.die_at_every_object_write().await;
 }

@@ -198,6 +198,12 @@ impl Mortal for CloudStack {
     fn writes(&self) -> [u64; 3] {
         self.writes
     }
+
+    /// At an address that is taken at request: the finalizer, the claim, its mark, and the status; nothing; and the
+    /// finalizer.
+    fn object_writes(&self) -> [u64; 3] {
+        [4, 0, 1]
+    }
 }
 
 impl CloudStack {
@@ -306,4 +312,18 @@ async fn killed_at_any_write_it_leaves_the_user_s_address_to_its_user() {
         "death at every write at the user's address",
     )
     .await;
+}
+
+#[tokio::test]
+async fn killed_at_any_write_to_kubernetes_it_remembers_whose_address_it_took() {
+    let Some(site) = Site::start_in(
+        CloudStack::at_a_free_address(),
+        "death at every write of CloudStack's manager to Kubernetes",
+        ROLE,
+    )
+    .await
+    else {
+        return;
+    };
+    site.die_at_every_object_write().await;
 }

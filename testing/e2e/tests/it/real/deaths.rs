@@ -1,10 +1,12 @@
 //! Processes that are killed in the middle of a Service's creation, change and removal, and those that come after them.
 
+use std::time::Duration;
+
 use bowline_cloudscale_sim::kit::Fault;
 use rustix::process::Signal;
 
 use super::life::Life;
-use super::site::Site;
+use super::site::{Site, ended};
 use crate::process::program::Running;
 
 /// What is under way when the process dies.
@@ -19,10 +21,20 @@ impl Doing {
     const ALL: [Self; 3] = [Self::Creation, Self::Change, Self::Removal];
 }
 
+/// Where writes go.
+#[derive(Debug, Clone, Copy)]
+enum To {
+    Cloud,
+    Kubernetes,
+}
+
 /// A cloud in which a process is killed at every write.
 pub(crate) trait Mortal: Life {
     /// The writes to the cloud that a Service takes: for its creation, its change and its removal.
     fn writes(&self) -> [u64; 3];
+
+    /// The writes to Kubernetes, lease and events left aside.
+    fn object_writes(&self) -> [u64; 3];
 
     /// Takes away what the first Service leaves for all later ones, so that each one writes as the first one did.
     fn forget(&self) {}
@@ -35,16 +47,24 @@ impl<C: Mortal> Site<C> {
     /// Kills a process at every write to the cloud, which is carried out and whose answer never comes. The next process
     /// finishes the job.
     pub(crate) async fn die_at_every_write(&self) {
-        let first = self.mortal();
+        self.die_at_all(To::Cloud, self.cloud.writes()).await;
+    }
+
+    /// The same as soon as a write to Kubernetes is in the audit log, while the next call to the cloud is under way.
+    pub(crate) async fn die_at_every_object_write(&self) {
+        self.die_at_all(To::Kubernetes, self.cloud.object_writes()).await;
+    }
+
+    async fn die_at_all(&self, to: To, writes: [u64; 3]) {
+        let mut first = self.mortal();
         for name in C::MACHINES {
             self.join(name).await;
             self.initialised(&first, name).await;
         }
-        self.undisturbed(&first).await;
-        drop(first);
-        for (doing, writes) in Doing::ALL.into_iter().zip(self.cloud.writes()) {
+        self.undisturbed(&mut first, to, writes).await;
+        for (doing, writes) in Doing::ALL.into_iter().zip(writes) {
             for k in 1..=writes {
-                self.die(doing, k).await;
+                self.die(doing, to, k).await;
             }
         }
     }
@@ -55,34 +75,64 @@ impl<C: Mortal> Site<C> {
     }
 
     /// Holds the number of writes to account.
-    async fn undisturbed(&self, manager: &Running) {
+    async fn undisturbed(&self, manager: &mut Running, to: To, writes: [u64; 3]) {
+        let before = self.written(to);
         let mut written = Vec::new();
-        for doing in Doing::ALL {
-            let before = self.journal().writes().len();
+        for (doing, wanted) in Doing::ALL.into_iter().zip(writes) {
+            let before = self.written(to);
             self.ask(doing, "web").await;
             self.finished(manager, doing, "web", "undisturbed").await;
-            written.push(u64::try_from(self.journal().writes().len() - before).unwrap());
+            // The audit log has a write after the one who made it was answered.
+            manager
+                .until(&format!("{wanted} writes in a {doing:?}"), async || {
+                    self.written(to) >= before + wanted
+                })
+                .await;
+            written.push(self.written(to) - before);
         }
-        assert_eq!(written, self.cloud.writes());
+        ended(manager).await;
+        assert_eq!(written, writes, "{to:?}");
+        assert_eq!(self.written(to) - before, writes.iter().sum::<u64>(), "{to:?}");
     }
 
-    async fn die(&self, doing: Doing, k: u64) {
+    fn written(&self, to: To) -> u64 {
+        let written = match to {
+            To::Cloud => self.journal().writes().len(),
+            To::Kubernetes => self.object_writes().len(),
+        };
+        u64::try_from(written).unwrap()
+    }
+
+    async fn die(&self, doing: Doing, to: To, k: u64) {
         let name = format!("web-{k}");
-        let shown = format!("{doing:?}, write {k}");
+        let shown = format!("{doing:?}, write {k} to {to:?}");
         self.cloud.forget();
         let mut manager = self.mortal();
         if doing != Doing::Creation {
             self.ask(Doing::Creation, &name).await;
             self.served(&manager, &name).await;
         }
-        let fault = self.faults().add(Fault::write().nth(k).hang_after());
-        self.ask(doing, &name).await;
-        manager
-            .until("the write", async || self.faults().struck(fault) > 0)
-            .await;
+        match to {
+            To::Cloud => {
+                let fault = self.faults().add(Fault::write().nth(k).hang_after());
+                self.ask(doing, &name).await;
+                manager
+                    .until("the write", async || self.faults().struck(fault) > 0)
+                    .await;
+            }
+            To::Kubernetes => {
+                self.cloud.api().set_latency(Duration::from_millis(100));
+                let before = self.written(to);
+                self.ask(doing, &name).await;
+                manager
+                    .until("the write", async || self.written(to) >= before + k)
+                    .await;
+            }
+        }
         manager.signal(Signal::KILL);
         manager.ended().await;
         self.faults().clear();
+        self.cloud.api().set_latency(Duration::ZERO);
 
         let mut next = self.mortal();
         self.finished(&next, doing, &name, &shown).await;

@@ -169,6 +169,11 @@ impl Mortal for PhoenixnapSim {
         [7, 0, 3]
     }
 
+    /// The finalizer, the claim, the address, the status; nothing; the address and the finalizer.
+    fn object_writes(&self) -> [u64; 3] {
+        [4, 0, 2]
+    }
+
     fn forget(&self) {
         for tag in self.tags() {
             self.remove_tag(&tag.name);
@@ -242,6 +247,18 @@ async fn killed_at_any_write_it_leaves_one_block_for_a_service_that_lives_and_no
     site.die_at_every_write().await;
     let bought = site.journal().count_operation("ip-blocks.create");
     assert_eq!(bought, 11, "one for each Service");
+}
+
+#[tokio::test]
+async fn killed_at_any_write_to_kubernetes_it_buys_no_second_block() {
+    let Some(site) =
+        Site::<PhoenixnapSim>::start("death at every write of phoenixNAP's manager to Kubernetes").await
+    else {
+        return;
+    };
+    site.die_at_every_object_write().await;
+    let bought = site.journal().count_operation("ip-blocks.create");
+    assert_eq!(bought, 7, "one for each Service");
 }
 
 #[tokio::test]

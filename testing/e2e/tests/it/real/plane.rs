@@ -371,6 +371,7 @@ impl Plane {
         self.requests()
             .iter()
             .filter(|event| !matches!(event.verb.as_str(), "get" | "list" | "watch"))
+            .filter(|event| event.code.is_some_and(|code| code < 300))
             .filter(|event| !event.uri.contains("/leases") && !event.uri.contains("/events"))
             .map(|event| format!("{} {}", event.verb, event.uri))
             .collect()
