@@ -39,7 +39,7 @@ pub(crate) trait Mortal: Life {
     /// Takes away what the first Service leaves for all later ones, so that each one writes as the first one did.
     fn forget(&self) {}
 
-    /// Takes away what is slow to go, where the removal is not the point.
+    /// Takes away what lingers, where its going is not the point.
     fn hasten(&self) {}
 }
 
@@ -64,7 +64,9 @@ impl<C: Mortal> Site<C> {
         self.undisturbed(&mut first, to, writes).await;
         for (doing, writes) in Doing::ALL.into_iter().zip(writes) {
             for k in 1..=writes {
-                self.die(doing, to, k).await;
+                // Only the last write to the cloud takes anything away that lingers.
+                let waits = matches!((doing, to), (Doing::Removal, To::Cloud)) && k == writes;
+                self.die(doing, to, k, waits).await;
             }
         }
     }
@@ -81,7 +83,8 @@ impl<C: Mortal> Site<C> {
         for (doing, wanted) in Doing::ALL.into_iter().zip(writes) {
             let before = self.written(to);
             self.ask(doing, "web").await;
-            self.finished(manager, doing, "web", "undisturbed").await;
+            let waits = matches!(to, To::Cloud);
+            self.finished(manager, doing, "web", "undisturbed", waits).await;
             // The audit log has a write after the one who made it was answered.
             manager
                 .until(&format!("{wanted} writes in a {doing:?}"), async || {
@@ -103,7 +106,7 @@ impl<C: Mortal> Site<C> {
         u64::try_from(written).unwrap()
     }
 
-    async fn die(&self, doing: Doing, to: To, k: u64) {
+    async fn die(&self, doing: Doing, to: To, k: u64, waits: bool) {
         let name = format!("web-{k}");
         let shown = format!("{doing:?}, write {k} to {to:?}");
         self.cloud.forget();
@@ -133,13 +136,16 @@ impl<C: Mortal> Site<C> {
         manager.ended().await;
         self.faults().clear();
         self.cloud.api().set_latency(Duration::ZERO);
+        self.until("what it had under way is over", async || {
+            self.journal().entries().iter().all(|it| it.outcome.is_some())
+        })
+        .await;
 
         let mut next = self.mortal();
-        self.finished(&next, doing, &name, &shown).await;
+        self.finished(&next, doing, &name, &shown, waits).await;
         if doing != Doing::Removal {
-            self.cloud.hasten();
             self.ask(Doing::Removal, &name).await;
-            self.finished(&next, Doing::Removal, &name, &shown).await;
+            self.finished(&next, Doing::Removal, &name, &shown, waits).await;
         }
         self.assert_sound(&shown);
         // It may have had nothing to do, and be young still.
@@ -156,14 +162,19 @@ impl<C: Mortal> Site<C> {
         }
     }
 
-    async fn finished(&self, manager: &Running, doing: Doing, name: &str, what: &str) {
-        match doing {
-            Doing::Creation => {}
-            Doing::Change => self.changed(manager).await,
-            Doing::Removal => {
-                self.gone(manager, name).await;
-                return self.bare(manager).await;
-            }
+    /// What was asked for is done; what lingers is waited for or taken away.
+    async fn finished(&self, manager: &Running, doing: Doing, name: &str, what: &str, waits: bool) {
+        if doing == Doing::Removal {
+            self.gone(manager, name).await;
+            let hasten = || {
+                if !waits {
+                    self.cloud.hasten();
+                }
+            };
+            return self.bare(manager, hasten).await;
+        }
+        if doing == Doing::Change {
+            self.changed(manager).await;
         }
         let addresses = self.served(manager, name).await;
         self.cloud.assert_whole(&addresses, what);

@@ -100,7 +100,7 @@ impl<C: Life> Site<C> {
 
         self.delete_service("web").await;
         self.gone(manager, "web").await;
-        self.bare(manager).await;
+        self.bare(manager, || {}).await;
         self.told(manager, "web", "DeletedLoadBalancer").await;
         self.assert_sound("after a life");
     }
@@ -111,10 +111,14 @@ impl<C: Life> Site<C> {
             .await;
     }
 
-    pub(crate) async fn bare(&self, manager: &Running) {
+    /// Nothing is left of Services; what lingers may be hastened away meanwhile.
+    pub(crate) async fn bare(&self, manager: &Running, hasten: impl Fn()) {
         if C::LINGERS {
             manager
-                .until("nothing is left", async || self.cloud.left().is_empty())
+                .until("nothing is left", async || {
+                    hasten();
+                    self.cloud.left().is_empty()
+                })
                 .await;
         }
         assert_eq!(self.cloud.left(), Vec::<String>::new());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bowline_phoenixnap_sim::kit::CloudService;
 use bowline_phoenixnap_sim::model::Server;
-use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, Scope, ServerSpec, ServerStatus};
+use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, Scope, ServerSpec, ServerStatus, Tag};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
@@ -180,10 +180,12 @@ impl Mortal for PhoenixnapSim {
         }
     }
 
-    /// A block takes some seconds to go.
+    /// A block that is marked is swept away within a minute.
     fn hasten(&self) {
         for block in self.blocks() {
-            self.remove_block(&block.id);
+            if block.tags.contains(&Tag::new("delete", "true")) {
+                self.remove_block(&block.id);
+            }
         }
     }
 }
@@ -288,7 +290,7 @@ async fn two_processes_without_a_lease_buy_one_block_for_each_service() {
     for name in names {
         site.gone(&managers[0], name).await;
     }
-    site.bare(&managers[0]).await;
+    site.bare(&managers[0], || {}).await;
     assert_eq!(site.journal().count_operation("ip-blocks.create"), names.len());
     for manager in &mut managers {
         ended(manager).await;
