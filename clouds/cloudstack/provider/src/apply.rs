@@ -155,9 +155,13 @@ impl Writer<'_> {
             let is_there = rule.address.id == port.address.id && rule.public_port == port.port;
             is_there && self.observed.rules.iter().all(|known| known.id != rule.id)
         };
-        match rules_of(self.client, self.balancer).await {
-            Ok(rules) if rules.iter().any(is_news) => Learned::Rules(rules),
-            _ => failed(step, error),
+        let rules = rules_of(self.client, self.balancer).await.unwrap_or_default();
+        let is_left = |rule: &Rule| !self.observed.gone.contains(&rule.id);
+        let rules: Vec<Rule> = rules.into_iter().filter(is_left).collect();
+        if rules.iter().any(is_news) {
+            Learned::Rules(rules)
+        } else {
+            failed(step, error)
         }
     }
 
@@ -167,6 +171,8 @@ impl Writer<'_> {
         let rules = firewall_of(self.client, &address.id).await.ok()?;
         let is_news =
             |rule: &FirewallRule| rule.opening == opening && known.iter().all(|known| known.id != rule.id);
+        let is_left = |rule: &FirewallRule| !self.observed.gone.contains(&rule.id);
+        let rules: Vec<FirewallRule> = rules.into_iter().filter(is_left).collect();
         rules.iter().any(is_news).then_some(rules)
     }
 

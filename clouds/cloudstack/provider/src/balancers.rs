@@ -36,9 +36,7 @@ impl Reconciler for Balancers {
     }
 
     async fn verify(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
-        let observed = self.reads.all(intent, None).await?;
-        observed.check_written(seen)?;
-        Ok(observed)
+        self.reads.verified(intent, seen).await
     }
 
     fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use bowline_cloud_provider::ErrorKind;
+
 use crate::apply::Learned;
 use crate::cidrs::Cidrs;
 use crate::objects::{AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Rule, RuleState};
@@ -80,6 +82,8 @@ fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
         change: RuleChange::Create(new),
     } = step
         && failure.is_definite
+        && failure.error.kind() != ErrorKind::Conflict
+    // it would be in the way of the old one as well
     {
         observed.unmade.push((port.clone(), new.clone()));
     }
@@ -165,6 +169,7 @@ pub(crate) fn done(observed: &mut Observed, step: &CloudStep, made: Made) {
                 sources: sources.iter().collect(),
             }),
         CloudStep::CloseFirewall { address, rule, .. } => {
+            observed.gone.insert(rule.clone());
             if let Some(rules) = observed.firewalls.get_mut(&address.id) {
                 rules.retain(|known| known.id != *rule);
             }
@@ -213,7 +218,11 @@ fn associated(observed: &mut Observed, was_any: bool, mut acquired: Address) {
 /// With an address everything on it goes.
 fn released(observed: &mut Observed, address: &AddressRef) {
     let known = observed.addresses.insert(address.id.clone(), None).flatten();
-    observed.rules.retain(|rule| rule.address.id != address.id);
+    let is_on = |rule: &Rule| rule.address.id == address.id;
+    observed.written.retain(|_, rule| !is_on(rule));
+    let gone = observed.rules.iter().filter(|rule| is_on(rule));
+    observed.gone.extend(gone.map(|rule| rule.id.clone()));
+    observed.rules.retain(|rule| !is_on(rule));
     observed.firewalls.remove(&address.id);
     observed.strangers.remove(&address.id);
     if let Some(mut free) = known {
@@ -257,6 +266,7 @@ fn rule_changed(observed: &mut Observed, port: &PublicPort, change: &RuleChange,
             observed.rules.retain(|known| known.id != *rule);
             observed.members.remove(rule);
             observed.written.remove(rule);
+            observed.gone.insert(rule.clone());
         }
         RuleChange::Assign { rule, machines, .. } => {
             let members = observed.members.entry(rule.clone()).or_default();

@@ -71,6 +71,8 @@ pub(crate) struct Observed {
     pub(crate) takes_no_stand_in: bool,
     /// Rules as this reconcile wrote them, by ID.
     pub(crate) written: BTreeMap<String, Rule>,
+    /// The IDs of what this reconcile deleted: a list that still has it is behind.
+    pub(crate) gone: BTreeSet<String>,
     /// Numbers for made-up IDs.
     pub(crate) made_up: u32,
 }
@@ -138,12 +140,18 @@ impl Observed {
     }
 
     /// Compares the rules with what was written before. A server that does not keep a change would be told it again and
-    /// again.
+    /// again. A list may be behind what was written: then what is known counts.
     ///
     /// # Errors
     ///
     /// A rule is not as it was written.
-    pub(crate) fn check_written(&self, before: &Self) -> Result<(), CloudError> {
+    pub(crate) fn check_written(&mut self, before: &Self) -> Result<(), CloudError> {
+        self.rules.retain(|rule| !before.gone.contains(&rule.id));
+        for rule in before.written.values() {
+            if self.rules.iter().all(|found| found.id != rule.id) {
+                self.rules.push(rule.clone());
+            }
+        }
         let is_kept = |written: &Rule, found: &Rule| {
             written.name == found.name
                 && written.algorithm == found.algorithm

@@ -71,6 +71,19 @@ impl Reads {
 
     /// Everything that the decision needs, from the beginning. Of an earlier look only what this reconcile did is kept.
     pub(crate) async fn all(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+        let mut observed = self.beginning(intent).await?;
+        if let Some(seen) = seen {
+            observed.refused.clone_from(&seen.refused);
+            observed.made.clone_from(&seen.made);
+            observed.made_up = seen.made_up;
+            observed.looks = seen.looks + 1;
+        }
+        self.complete(intent, &mut observed).await?;
+        Ok(observed)
+    }
+
+    /// The rules of the Service, with which every look begins.
+    async fn beginning(&self, intent: &Intent) -> Result<Observed, CloudError> {
         let identity = intent.identity();
         let rules = rules_of(&self.client, &identity.name).await;
         let mut observed = Observed {
@@ -81,15 +94,17 @@ impl Reads {
         if let Intent::Wanted(wanted) = intent {
             observed.expected = self.trust.expected(wanted);
         }
-        if let Some(seen) = seen {
-            observed.refused.clone_from(&seen.refused);
-            observed.made.clone_from(&seen.made);
-            observed.made_up = seen.made_up;
-            observed.looks = seen.looks + 1;
-        }
         if matches!(intent, Intent::Absent(_)) || !observed.rules.is_empty() {
             lock(&self.reserved).remove(&identity.uid);
         }
+        Ok(observed)
+    }
+
+    /// Everything once more, after this reconcile wrote.
+    pub(crate) async fn verified(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+        let mut observed = self.beginning(intent).await?;
+        observed.check_written(seen)?;
+        observed.gone.clone_from(&seen.gone);
         self.complete(intent, &mut observed).await?;
         Ok(observed)
     }
@@ -457,7 +472,8 @@ fn add(observed: &mut Observed, fact: Fact) {
         Fact::Neighbours(id, rules) => {
             observed.neighbours.insert(id, rules);
         }
-        Fact::Firewall(id, rules) => {
+        Fact::Firewall(id, mut rules) => {
+            rules.retain(|rule| !observed.gone.contains(&rule.id));
             observed.firewalls.insert(id, rules);
         }
         Fact::Acl(id, items) => {

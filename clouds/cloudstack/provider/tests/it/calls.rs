@@ -23,6 +23,36 @@ async fn an_unchanged_balancer_costs_four_calls_however_many_ports_it_has() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn it_costs_four_calls_long_after_a_look_and_where_nodes_name_no_machine() {
+    for is_vpc in [false, true] {
+        for is_named in [false, true] {
+            let world = World::of(crate::site::Site::new(), is_vpc).await;
+            if !is_named {
+                for name in crate::world::MACHINES {
+                    world.remove_node(name);
+                    world.add_node(name, None);
+                }
+            }
+            let ports: Vec<(&str, u16, u16)> =
+                (0..5).map(|port| ("TCP", 8000 + port, 31000 + port)).collect();
+            world.add(WEB, crate::world::UID, &ports);
+            world.run(WEB).await.settled();
+            for seconds in [1, 60, 100] {
+                tokio::time::sleep(Duration::from_secs(seconds)).await;
+                let (run, calls) = world.calls_of(world.run(WEB)).await;
+                run.settled();
+                let what = format!("VPC {is_vpc}, named {is_named}, after {seconds} s: {calls:?}");
+                assert!(calls.len() <= 4, "{what}");
+                assert!(
+                    calls.contains(&"listLoadBalancerRuleInstances".to_owned()),
+                    "{what}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn members_are_read_anew_after_a_start_and_after_a_while() {
     let mut world = World::new().await;
     let ports: Vec<(&str, u16, u16)> = (0..5).map(|port| ("TCP", 8000 + port, 31000 + port)).collect();

@@ -251,6 +251,37 @@ async fn a_port_that_is_given_up_while_its_rule_is_made_anew_is_closed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_rule_that_a_list_did_not_show_is_taken_for_what_it_is() {
+    let mut world = before(Work::Create, false).await;
+    world.spec(WEB, |spec| {
+        spec["loadBalancerIP"] = json!("203.0.113.77");
+        spec["ports"].as_array_mut().unwrap().pop();
+    });
+    world.run(WEB).await.settled();
+    let rule = world.rule("tcp-443").id;
+    let opening = world.sim.firewall_rules()[0].id.clone();
+    world.restart().await;
+    let hidden = |command: &str| {
+        let body = json!({ format!("{}response", command.to_lowercase()): {} });
+        world
+            .sim
+            .faults()
+            .add(Fault::operation(command).answer(Canned::json(200, &body.to_string())));
+    };
+    hidden("listLoadBalancerRules");
+    hidden("listFirewallRules");
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    assert_eq!(writes, ["createLoadBalancerRule", "createFirewallRule"]);
+    assert_eq!(
+        (world.rule("tcp-443").id, world.sim.firewall_rules()[0].id.clone()),
+        (rule, opening)
+    );
+    assert_eq!(world.members("tcp-443").len(), 3);
+    world.check("taken up");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_busy_api_gets_no_more_to_do() {
     let world = before(Work::Create, false).await;
     let busy = Canned::json(

@@ -4,6 +4,8 @@
 mod calls;
 mod change;
 mod create;
+mod dialects;
+mod disguise;
 mod faults;
 mod history;
 mod instances;
@@ -13,4 +15,5 @@ mod replace;
 mod site;
 mod start;
 mod takeover;
+mod wishes;
 mod world;

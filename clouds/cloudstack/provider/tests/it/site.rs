@@ -9,11 +9,14 @@ use bowline_cloudstack_client::ApiError;
 use bowline_cloudstack_sim::kit::Clock;
 use bowline_cloudstack_sim::{Builder, CloudstackSim};
 
+use crate::disguise::{Dialect, Disguise};
+
 /// A simulator and the file that leads to it.
 pub(crate) struct Site {
     pub(crate) sim: CloudstackSim,
     clock: Clock,
     lines: String,
+    disguise: Option<Disguise>,
 }
 
 impl Site {
@@ -27,6 +30,7 @@ impl Site {
             sim: change(CloudstackSim::builder().seed(7).clock(clock)).build(),
             clock,
             lines: String::new(),
+            disguise: None,
         }
     }
 
@@ -38,6 +42,12 @@ impl Site {
     /// Adds lines to the file.
     pub(crate) fn with(mut self, lines: &str) -> Self {
         self.lines.push_str(lines);
+        self
+    }
+
+    /// Lets the API answer in another way.
+    pub(crate) fn disguised(mut self, dialect: Dialect) -> Self {
+        self.disguise = Some(Disguise::new(dialect));
         self
     }
 
@@ -57,7 +67,11 @@ impl Site {
     fn http(&self, options: &Options) -> CloudHttp {
         let mut config = CloudHttpConfig::new(PROVIDER_NAME, "test");
         options.configure(&mut config, &mut SocketOptions::default());
-        CloudHttp::new(config, Transport::memory(self.sim.service()))
+        let transport = match &self.disguise {
+            Some(disguise) => Transport::memory(disguise.over(self.sim.service())),
+            None => Transport::memory(self.sim.service()),
+        };
+        CloudHttp::new(config, transport)
     }
 
     /// The provider as the program starts it.

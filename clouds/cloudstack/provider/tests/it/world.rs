@@ -54,7 +54,21 @@ impl World {
 
     /// The same in a tier of a VPC with an ACL list.
     pub(crate) async fn vpc(list: &str) -> Self {
-        let site = Site::new();
+        Self::vpc_of(Site::new(), list).await
+    }
+
+    /// The machines in an isolated network, or in a tier of a VPC.
+    pub(crate) async fn of(site: Site, is_vpc: bool) -> Self {
+        if is_vpc {
+            return Self::vpc_of(site, "tier-acl").await;
+        }
+        for name in MACHINES {
+            site.sim.add_vm(VmSpec::new(name));
+        }
+        Self::around(site).await
+    }
+
+    async fn vpc_of(site: Site, list: &str) -> Self {
         let sim = site.sim.clone();
         let vpc = sim.add_vpc(VpcSpec::new("vpc"));
         let acl = sim.acl_list(list).unwrap_or_else(|| sim.add_acl_list(list, &vpc));

@@ -1,0 +1,254 @@
+//! The address of a balancer that has none yet, or that shall have another one.
+
+use std::collections::BTreeSet;
+
+use bowline_plan::Refusal;
+
+use super::super::Draft;
+use crate::claim::{Claim, Claimed};
+use crate::events::ADDRESSES_UNCLEAR;
+use crate::intent::Wanted;
+use crate::objects::{Address, AddressRef, AddressState, Barrier, Network};
+use crate::observe::Need;
+use crate::step::{self, CloudStep};
+
+fn associate(network: &Network, address: Option<AddressRef>) -> CloudStep {
+    CloudStep::Associate {
+        address,
+        to: step::Home {
+            network: network.id.clone(),
+            vpc: network.vpc.clone(),
+        },
+    }
+}
+
+pub(super) fn claimed(id: &str) -> Claimed {
+    Claimed::Address(id.to_owned())
+}
+
+/// What earlier managers held under their mark, before anything else is written.
+fn inherited(draft: &Draft<'_>, claim: &Claim) -> Vec<Claimed> {
+    if claim.held.is_some() || !claim.is_marked {
+        return Vec::new();
+    }
+    draft
+        .observed
+        .rules
+        .iter()
+        .map(|rule| claimed(&rule.address.id))
+        .collect()
+}
+
+/// The address in `spec.loadBalancerIP`.
+pub(super) fn requested_address(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    network: &Network,
+    ip: &str,
+) -> Option<AddressRef> {
+    let Some(found) = draft.observed.looked_up.get(ip) else {
+        draft.need(Need::LookedUp(ip.to_owned()));
+        return None;
+    };
+    let [address] = found.as_slice() else {
+        draft.refuse(
+            Refusal::new(format!(
+                "could not find IP address {ip}. Found {} addresses",
+                found.len()
+            ))
+            .with_remedy("ask for a public IP address of the zone, or for none"),
+        );
+        return None;
+    };
+    let AddressRef { id, .. } = &address.address;
+    let claim = &wanted.identity.claim;
+    match address.state {
+        AddressState::Allocating | AddressState::Releasing => {
+            draft.wait(format!("public IP {ip} is being acquired or given back"));
+            None
+        }
+        AddressState::Free => {
+            if claim.names(id) {
+                draft.cloud(associate(network, Some(address.address.clone())));
+            } else {
+                draft.claims.extend(inherited(draft, claim));
+                draft.claims.insert(claimed(id));
+            }
+            None
+        }
+        AddressState::Allocated => allocated_address(draft, wanted, network, address),
+    }
+}
+
+/// A requested address that somebody has: the user, or the Service itself by now.
+fn allocated_address(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    network: &Network,
+    address: &Address,
+) -> Option<AddressRef> {
+    let AddressRef { id, ip } = &address.address;
+    let claim = &wanted.identity.claim;
+    let unusable = if address.is_static_nat {
+        Some("leads to one virtual machine by static NAT")
+    } else if address.is_elsewhere(network) {
+        Some("belongs to another network or VPC than the nodes")
+    } else {
+        None
+    };
+    if let Some(reason) = unusable {
+        if claim.names(id) {
+            // Somebody else has taken it since.
+            draft.annotate(claim.keeping(|kept| *kept != claimed(id)));
+            return None;
+        }
+        draft.refuse(Refusal::new(format!(
+            "IP address {ip} cannot be used: it {reason}"
+        )));
+        return None;
+    }
+    if network.barrier() == Barrier::Firewall && !draft.observed.firewalls.contains_key(id) {
+        draft.need(Need::Firewall(id.clone()));
+    }
+    let is_new = draft.observed.rules.is_empty();
+    let is_own = claim.names(id) || (claim.held.is_none() && claim.is_marked && is_new);
+    if !is_own {
+        if claim.held.is_none() || claim.is_marked {
+            // Nothing of it is ours, and nobody shall take it for ours later.
+            let mut held = inherited(draft, claim);
+            held.extend(claim.held.iter().flatten().cloned());
+            draft.annotate(Claim::of_others(held));
+            return None;
+        }
+        return Some(address.address.clone());
+    }
+    if !claim.names(id) {
+        draft.claims.insert(claimed(id));
+        return None;
+    }
+    if !claim.is_marked {
+        draft.annotate(Claim::mark());
+        return None;
+    }
+    Some(address.address.clone())
+}
+
+/// An address that the Service claims already, or one that is free.
+pub(super) fn automatic_address(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    network: &Network,
+) -> Option<AddressRef> {
+    let identity = &wanted.identity;
+    let claim = &identity.claim;
+    let is_free = |id: &str| {
+        let candidates = draft.observed.candidates.iter().flatten();
+        draft.observed.refused.contains(id) || candidates.into_iter().any(|address| address.id == id)
+    };
+    let claimed_ids: Vec<&str> = claim.ids().filter(|id| !is_free(id)).collect();
+    for id in claimed_ids {
+        let address = draft.address(id)?;
+        // One that nobody has is among the free ones, or is gone.
+        let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
+            continue;
+        };
+        if address.state == AddressState::Allocating {
+            draft.wait(format!("public IP {} is being acquired", address.address.ip));
+            return None;
+        }
+        if is_usable(address, network) && draft.strangers(id)?.is_empty() && !is_claimed_first(wanted, id) {
+            return Some(address.address.clone());
+        }
+    }
+    if let Some(known) = claim.any_but() {
+        return whichever_address(draft, wanted, network, known);
+    }
+    let Some(candidates) = &draft.observed.candidates else {
+        draft.need(Need::Candidates(network.id.clone()));
+        return None;
+    };
+    match candidates
+        .iter()
+        .find(|address| !draft.observed.refused.contains(&address.id))
+    {
+        Some(address) if claim.ids().eq([address.id.as_str()]) => {
+            draft.cloud(associate(network, Some(address.clone())));
+        }
+        Some(address) => {
+            // In one write with taking back what turned out not to be ours.
+            draft.annotate(Claim::default().with([claimed(&address.id)]));
+        }
+        // Free ones cannot be listed, or there are none. What is there already is not what will be chosen.
+        None => match &draft.observed.recovered {
+            None => draft.need(Need::Recovered(network.id.clone())),
+            Some(found) => {
+                let known = found.iter().map(|address| address.address.id.clone());
+                draft.annotate(Claim::default().with([Claimed::AnyBut(known.collect())]));
+            }
+        },
+    }
+    None
+}
+
+/// The address that the cloud chose, if it did so already; `known` were there before.
+fn whichever_address(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    network: &Network,
+    known: &BTreeSet<String>,
+) -> Option<AddressRef> {
+    let Some(found) = &draft.observed.recovered else {
+        draft.need(Need::Recovered(network.id.clone()));
+        return None;
+    };
+    let is_new = |address: &&Address| {
+        let id = &address.address.id;
+        !known.contains(id) && is_usable(address, network) && !wanted.identity.is_claimed_by_others(id)
+    };
+    let mut is_read = true;
+    let mut candidates: Vec<&AddressRef> = Vec::new();
+    for Address { address, .. } in found.iter().filter(is_new) {
+        match draft.strangers(&address.id) {
+            None => is_read = false,
+            Some([]) => candidates.push(address),
+            Some(_) => {}
+        }
+    }
+    if !is_read {
+        return None;
+    }
+    match candidates.as_slice() {
+        [] => draft.cloud(associate(network, None)),
+        [only] => {
+            draft.claims.insert(claimed(&only.id));
+        }
+        several => {
+            let list: Vec<&str> = several.iter().map(|address| address.ip.as_str()).collect();
+            draft.notes.push(ADDRESSES_UNCLEAR.note(format!(
+                "one of these public IPs was acquired for the service, and nobody can tell which: {}",
+                list.join(", ")
+            )));
+            let mut known = known.clone();
+            known.extend(several.iter().map(|address| address.id.clone()));
+            draft.claims.insert(Claimed::AnyBut(known));
+        }
+    }
+    None
+}
+
+/// Whether an address can be the balancer's own.
+pub(super) fn is_usable(address: &Address, network: &Network) -> bool {
+    address.state == AddressState::Allocated
+        && address.is_of(network)
+        && !address.is_source_nat
+        && !address.is_static_nat
+}
+
+/// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's
+/// claim yet; then the cloud gives it to one of them, and if neither knows to whom, the smaller UID counts.
+fn is_claimed_first(wanted: &Wanted, id: &str) -> bool {
+    let others = wanted.identity.claims_of_others();
+    others
+        .iter()
+        .any(|(uid, claim)| claim.names(id) && *uid < wanted.identity.uid)
+}
