@@ -154,13 +154,14 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
         return Err(cloud_error(&error));
     }
     if error.kind == ErrorKind::Conflict {
-        let now = client
-            .ip_block(block)
-            .await
-            .map_err(|error| cloud_error(&error))?;
-        // Half of it may be left from an attachment that failed.
-        if blocks::attachment(&now, network) == Attachment::Done {
-            return Ok(Learned::Block(Box::new(now)));
+        match client.ip_block(block).await {
+            // Half of it may be left from an attachment that failed.
+            Ok(now) if blocks::attachment(&now, network) == Attachment::Done => {
+                return Ok(Learned::Block(Box::new(now)));
+            }
+            Ok(_) => {}
+            // The next list tells.
+            Err(error) => tracing::debug!(block, err = %error, "the block cannot be looked at"),
         }
     }
     match client.public_network(network).await {

@@ -8,5 +8,6 @@ mod faults;
 mod histories;
 mod instances;
 mod release;
+mod strange;
 mod tokens;
 mod world;

@@ -49,13 +49,13 @@ pub(crate) fn options(variables: &[(&str, &str)]) -> Options {
 }
 
 pub(crate) fn provider(sim: &PhoenixnapSim, options: &Options) -> PhoenixNap {
+    provider_over(Transport::memory(sim.service()), options)
+}
+
+fn provider_over(transport: Transport, options: &Options) -> PhoenixNap {
     let mut config = CloudHttpConfig::new("phoenixnap", "test");
     options.configure(&mut config);
-    PhoenixNap::new(
-        CloudHttp::new(config, Transport::memory(sim.service())),
-        options,
-        None,
-    )
+    PhoenixNap::new(CloudHttp::new(config, transport), options, None)
 }
 
 impl World {
@@ -68,6 +68,15 @@ impl World {
         let sim = PhoenixnapSim::builder().seed(7).build();
         sim.add_network(NetworkSpec::new("vips").id(NETWORK));
         let cloud = provider(&sim, &options(variables));
+        Self::of(sim, cloud)
+    }
+
+    /// With another way to the account.
+    pub(crate) fn over(sim: &PhoenixnapSim, transport: Transport) -> Self {
+        Self::of(sim.clone(), provider_over(transport, &options(USUAL)))
+    }
+
+    fn of(sim: PhoenixnapSim, cloud: PhoenixNap) -> Self {
         let services = Services::default();
         Self {
             sim,
