@@ -1,6 +1,7 @@
 //! The ordered record of every request that reached a simulator.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -89,6 +90,13 @@ pub struct Overlap {
     pub earlier: u64,
     /// The request that came on top.
     pub later: u64,
+}
+
+impl fmt::Display for Overlap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lane, earlier, later } = self;
+        write!(f, "requests {earlier} and {later} were at work at once on {lane}")
+    }
 }
 
 /// A point in the journal, to look at what came after it.

@@ -11,6 +11,7 @@ pub mod addresses;
 pub mod clock;
 pub mod dataplane;
 pub mod faults;
+mod handle;
 pub mod journal;
 pub mod millis;
 pub mod pattern;

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::dataplane::{self, Carrier, Following};
 use crate::faults::Faults;
 use crate::journal::Journal;
+use crate::seed::Seed;
 use crate::serve::{self, Server};
 use crate::service::{Cloud, CloudService};
 
@@ -26,6 +27,20 @@ pub struct Settings {
     pub latency: Duration,
     /// Whether addresses carry traffic.
     pub data_plane: bool,
+}
+
+impl Settings {
+    /// Makes the state, shares it, and puts its API behind a service. Needs a tokio runtime, whose clock it follows.
+    pub fn start<S: Simulated, A: Cloud + Carrier + Clone>(
+        self,
+        state: impl FnOnce(Seed, Clock) -> S,
+        api: impl FnOnce(Shared<S>) -> A,
+    ) -> (Shared<S>, Running) {
+        let clock = self.clock.unwrap_or_default();
+        let shared = Shared::new(state(Seed::new(self.seed), clock));
+        let running = Running::start(self, clock, api(shared.clone()));
+        (shared, running)
+    }
 }
 
 /// The state of a simulated cloud.
@@ -109,8 +124,8 @@ impl fmt::Debug for Running {
 }
 
 impl Running {
-    /// Puts an API behind a service. Needs a tokio runtime if there is a data plane.
-    pub fn start(settings: Settings, clock: Clock, api: impl Cloud + Carrier + Clone) -> Self {
+    /// Puts an API behind a service.
+    fn start(settings: Settings, clock: Clock, api: impl Cloud + Carrier + Clone) -> Self {
         let traffic = settings
             .data_plane
             .then(|| Arc::new(dataplane::follow(api.clone())));

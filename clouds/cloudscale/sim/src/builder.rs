@@ -1,9 +1,7 @@
 //! Building a simulator.
 
-use std::time::Duration;
-
+use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
-use bowline_cloud_kit::{Clock, Running, Seed, Settings, Shared};
 use ipnet::IpNet;
 
 use crate::api::Api;
@@ -21,46 +19,12 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// All common settings at once, those that were set before included.
-    #[must_use]
-    pub fn settings(self, settings: Settings) -> Self {
-        let data_plane = settings.data_plane;
-        let builder = Self { settings, ..self };
-        if data_plane { builder.data_plane() } else { builder }
-    }
+    bowline_cloud_kit::knobs!(Behaviour);
 
     /// Accepts this token, and from now on no unknown ones. Without any, every token that is not empty is good.
     #[must_use]
     pub fn token(mut self, token: impl Into<String>, access: Access) -> Self {
         self.options.tokens.set(token.into(), access);
-        self
-    }
-
-    /// Where ids and jitter come from. Default: 0.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.settings.seed = seed;
-        self
-    }
-
-    /// Wall time. Default: [`Clock::default`], which starts at a fixed time.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.settings.clock = Some(clock);
-        self
-    }
-
-    /// The time that passes before each request is carried out. Default: none.
-    #[must_use]
-    pub fn latency(mut self, latency: Duration) -> Self {
-        self.settings.latency = latency;
-        self
-    }
-
-    /// The switches to begin with.
-    #[must_use]
-    pub fn behaviour(mut self, behaviour: Behaviour) -> Self {
-        self.behaviour = behaviour;
         self
     }
 
@@ -128,15 +92,10 @@ impl Builder {
 
     /// Builds it. Needs a tokio runtime, whose clock it follows.
     pub fn build(self) -> CloudscaleSim {
-        let clock = self.settings.clock.unwrap_or_default();
-        let seed = Seed::new(self.settings.seed);
-        let shared = Shared::new(State::new(self.options, self.behaviour, seed, clock));
-        let api = Api {
-            shared: shared.clone(),
-        };
-        CloudscaleSim {
-            shared,
-            running: Running::start(self.settings, clock, api),
-        }
+        let (shared, running) = self.settings.start(
+            |seed, clock| State::new(self.options, self.behaviour, seed, clock),
+            |shared| Api { shared },
+        );
+        CloudscaleSim { shared, running }
     }
 }

@@ -1,15 +1,11 @@
 //! The handle to a running simulator.
 
-use std::fmt;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::MutexGuard;
 
 use bowline_cloud_kit::addresses::first_host;
-use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{CloudService, Faults, Journal, Running, Server as HttpServer, Shared};
+use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloud_kit::{Running, Shared};
 use ipnet::IpNet;
-use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::api::FloatingIpSpec;
@@ -28,16 +24,10 @@ mod manual;
 pub use manual::ManualPool;
 
 /// A simulated cloudscale.ch project. Clones share it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct CloudscaleSim {
     pub(crate) shared: Shared<State>,
     pub(crate) running: Running,
-}
-
-impl fmt::Debug for CloudscaleSim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CloudscaleSim").finish_non_exhaustive()
-    }
 }
 
 /// A server for [`CloudscaleSim::add_server`].
@@ -108,44 +98,7 @@ impl ServerSpec {
 }
 
 impl CloudscaleSim {
-    /// Settings for a new one.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    /// The API as an in-memory `tower::Service`.
-    pub fn service(&self) -> CloudService {
-        self.running.service()
-    }
-
-    /// Serves the API on a socket until the answer is stopped or dropped.
-    ///
-    /// # Errors
-    ///
-    /// If the listener has no local address.
-    pub fn serve(&self, listener: TcpListener) -> io::Result<HttpServer> {
-        self.running.serve(listener)
-    }
-
-    /// The record of every request.
-    pub fn journal(&self) -> &Journal {
-        self.running.journal()
-    }
-
-    /// The fault rules.
-    pub fn faults(&self) -> &Faults {
-        self.running.faults()
-    }
-
-    /// The switches now.
-    pub fn behaviour(&self) -> Behaviour {
-        self.read().behaviour.clone()
-    }
-
-    /// Changes the switches.
-    pub fn set_behaviour(&self, change: impl FnOnce(&mut Behaviour)) {
-        self.write(|state| change(&mut state.behaviour));
-    }
+    bowline_cloud_kit::handle!(State, Behaviour, Builder);
 
     /// Accepts a token, or changes what it may do.
     pub fn set_token(&self, token: impl Into<String>, access: Access) {
@@ -165,13 +118,7 @@ impl CloudscaleSim {
     /// Duplicates and parts without their whole, in words; empty if all is well.
     pub fn check_invariants(&self) -> Vec<String> {
         let mut found = snapshot::violations(&self.read());
-        let overlaps = self.journal().overlaps();
-        found.extend(overlaps.iter().map(|it| {
-            format!(
-                "requests {} and {} wrote load balancer {} at once",
-                it.earlier, it.later, it.lane
-            )
-        }));
+        found.extend(self.journal().overlaps().iter().map(ToString::to_string));
         found
     }
 
@@ -384,30 +331,10 @@ impl CloudscaleSim {
         self.read().floating_ips.values().cloned().collect()
     }
 
-    /// Where the data plane listens for a load balancer's TCP listener, once it does.
-    pub fn bound_address(&self, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        self.bound_to(Transport::Tcp, address, port)
-    }
-
-    /// Where the data plane listens for a load balancer's listener, once it does.
-    pub fn bound_to(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        Bound::find(&self.read().bound, transport, SocketAddr::new(address, port))
-    }
-
     /// Sends what is meant for a server's address and port to another place: for machines whose loopback interface has
     /// no other address than 127.0.0.1, where servers' addresses cannot be bound.
     pub fn move_member(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
         self.write(|state| state.moved.insert((transport, wanted), actual));
-    }
-
-    /// The state as it is at this moment of the clock.
-    pub(crate) fn read(&self) -> MutexGuard<'_, State> {
-        self.shared.read()
-    }
-
-    /// Changes the state and tells the data plane.
-    pub(crate) fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        self.shared.write(change)
     }
 }
 

@@ -1,9 +1,7 @@
 //! Building a simulator.
 
-use std::time::Duration;
-
+use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
-use bowline_cloud_kit::{Clock, Running, Seed, Settings, Shared};
 use ipnet::IpNet;
 
 use crate::api::Api;
@@ -21,47 +19,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// All common settings at once, those that were set before included.
-    #[must_use]
-    pub fn settings(self, settings: Settings) -> Self {
-        let data_plane = settings.data_plane;
-        let builder = Self { settings, ..self };
-        if data_plane { builder.data_plane() } else { builder }
-    }
+    bowline_cloud_kit::knobs!(Behaviour);
 
     /// Adds a user. Without any, there is an ordinary one of the account `team` with [`CloudstackSim::API_KEY`] and
     /// [`CloudstackSim::SECRET_KEY`]. The first user's account owns what names no owner.
     #[must_use]
     pub fn user(mut self, user: UserSpec) -> Self {
         self.options.users.push(user);
-        self
-    }
-
-    /// Where ids come from. Default: 0.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.settings.seed = seed;
-        self
-    }
-
-    /// Wall time. Default: [`Clock::default`], which starts at a fixed time.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.settings.clock = Some(clock);
-        self
-    }
-
-    /// The time that passes before each request is carried out. Default: none.
-    #[must_use]
-    pub fn latency(mut self, latency: Duration) -> Self {
-        self.settings.latency = latency;
-        self
-    }
-
-    /// The switches to begin with.
-    #[must_use]
-    pub fn behaviour(mut self, behaviour: Behaviour) -> Self {
-        self.behaviour = behaviour;
         self
     }
 
@@ -107,15 +71,10 @@ impl Builder {
 
     /// Builds it. Needs a tokio runtime, whose clock it follows.
     pub fn build(self) -> CloudstackSim {
-        let clock = self.settings.clock.unwrap_or_default();
-        let seed = Seed::new(self.settings.seed);
-        let shared = Shared::new(State::new(self.options, self.behaviour, seed, clock));
-        let api = Api {
-            shared: shared.clone(),
-        };
-        CloudstackSim {
-            shared,
-            running: Running::start(self.settings, clock, api),
-        }
+        let (shared, running) = self.settings.start(
+            |seed, clock| State::new(self.options, self.behaviour, seed, clock),
+            |shared| Api { shared },
+        );
+        CloudstackSim { shared, running }
     }
 }

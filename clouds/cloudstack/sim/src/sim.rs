@@ -1,13 +1,9 @@
 //! The handle to a running simulator.
 
-use std::fmt;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::MutexGuard;
 
-use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{CloudService, Faults, Journal, Mark, Running, Server as HttpServer, Shared};
-use tokio::net::TcpListener;
+use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloud_kit::{Mark, Running, Shared};
 
 use crate::api;
 use crate::behaviour::{Behaviour, JobFault};
@@ -32,16 +28,10 @@ pub use specs::{
 };
 
 /// A simulated Apache CloudStack. Clones share it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct CloudstackSim {
     pub(crate) shared: Shared<State>,
     pub(crate) running: Running,
-}
-
-impl fmt::Debug for CloudstackSim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CloudstackSim").finish_non_exhaustive()
-    }
 }
 
 impl CloudstackSim {
@@ -54,29 +44,7 @@ impl CloudstackSim {
     /// The path of the API, below the base URL.
     pub const PATH: &str = api::PATH;
 
-    /// Settings for a new one.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    /// The API as an in-memory `tower::Service`.
-    pub fn service(&self) -> CloudService {
-        self.running.service()
-    }
-
-    /// Serves the API on a socket until the answer is stopped or dropped.
-    ///
-    /// # Errors
-    ///
-    /// If the listener has no local address.
-    pub fn serve(&self, listener: TcpListener) -> io::Result<HttpServer> {
-        self.running.serve(listener)
-    }
-
-    /// The record of every request; its operations are commands.
-    pub fn journal(&self) -> &Journal {
-        self.running.journal()
-    }
+    bowline_cloud_kit::handle!(State, Behaviour, Builder);
 
     /// The commands since a mark in the journal, in order of arrival, polls of jobs left out.
     pub fn calls_since(&self, mark: Mark) -> Vec<String> {
@@ -84,11 +52,6 @@ impl CloudstackSim {
         calls
             .filter(|it| it != Operation::QueryAsyncJobResult.name())
             .collect()
-    }
-
-    /// The fault rules.
-    pub fn faults(&self) -> &Faults {
-        self.running.faults()
     }
 
     /// Makes jobs fail that are accepted from now on. Rules are tried in the order in which they were added.
@@ -104,16 +67,6 @@ impl CloudstackSim {
     /// The jobs in order of acceptance.
     pub fn jobs(&self) -> Vec<JobRecord> {
         self.read().jobs.records()
-    }
-
-    /// The switches now.
-    pub fn behaviour(&self) -> Behaviour {
-        self.read().behaviour.clone()
-    }
-
-    /// Changes the switches.
-    pub fn set_behaviour(&self, change: impl FnOnce(&mut Behaviour)) {
-        self.write(|state| change(&mut state.behaviour));
     }
 
     /// The end state without ids, addresses and times.
@@ -211,29 +164,9 @@ impl CloudstackSim {
         self.read().acl_items.values().cloned().collect()
     }
 
-    /// Where the data plane listens for a TCP port of a public address, once it does.
-    pub fn bound_address(&self, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        self.bound_to(Transport::Tcp, address, port)
-    }
-
-    /// Where the data plane listens for a port of a public address, once it does.
-    pub fn bound_to(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        Bound::find(&self.read().bound, transport, SocketAddr::new(address, port))
-    }
-
     /// Sends what is meant for a virtual machine's address and port to another place: for machines whose loopback
     /// interface has no other address than 127.0.0.1, where these addresses cannot be bound.
     pub fn move_member(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
         self.write(|state| state.moved.insert((transport, wanted), actual));
-    }
-
-    /// The state as it is at this moment of the clock.
-    pub(crate) fn read(&self) -> MutexGuard<'_, State> {
-        self.shared.read()
-    }
-
-    /// Changes the state and tells the data plane.
-    pub(crate) fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        self.shared.write(change)
     }
 }

@@ -1,16 +1,12 @@
 //! The handle to a simulator.
 
-use std::fmt;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use bowline_cloud_kit::dataplane::Transport;
-use bowline_cloud_kit::{Clock, CloudService, Faults, Journal, Running, Seed, Server, Settings, Shared};
+use bowline_cloud_kit::{Running, Settings, Shared};
 use indexmap::IndexMap;
 use ipnet::{IpNet, Ipv4Net};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use uuid::Uuid;
 
 use crate::api::Api;
@@ -46,40 +42,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// All common settings at once, those that were set before included.
-    #[must_use]
-    pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
-        self
-    }
-
-    /// The switches to begin with.
-    #[must_use]
-    pub fn behaviour(mut self, behaviour: Behaviour) -> Self {
-        self.behaviour = behaviour;
-        self
-    }
-
-    /// Where ids come from: the same seed gives the same ids. Default: 0.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.settings.seed = seed;
-        self
-    }
-
-    /// Wall time. Default: [`Clock::default`], which starts at a fixed time.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.settings.clock = Some(clock);
-        self
-    }
-
-    /// The time that passes before each request is carried out. Default: none.
-    #[must_use]
-    pub fn latency(mut self, latency: Duration) -> Self {
-        self.settings.latency = latency;
-        self
-    }
+    bowline_cloud_kit::knobs!(Behaviour);
 
     /// The only token that is good. Default: any but the empty one.
     #[must_use]
@@ -97,16 +60,15 @@ impl Builder {
 
     /// Builds it. Needs a tokio runtime, whose clock it follows.
     pub fn build(self) -> PaperSim {
-        let clock = self.settings.clock.unwrap_or_default();
         let (private, public) = match self.settings.data_plane {
             true => (range([127, 78, 0, 0]), range([127, 77, 0, 0])),
             false => (range([10, 60, 0, 0]), range([198, 19, 0, 0])),
         };
-        let state = State {
+        let state = |seed, clock| State {
             behaviour: self.behaviour,
             token: self.token,
             shows_nothing: false,
-            seed: Seed::new(self.settings.seed),
+            seed,
             clock,
             machines: IndexMap::new(),
             balancers: IndexMap::new(),
@@ -116,14 +78,8 @@ impl Builder {
             handed_out: Default::default(),
             bound: Vec::new(),
         };
-        let shared = Shared::new(state);
-        let api = Api {
-            shared: shared.clone(),
-        };
-        PaperSim {
-            shared,
-            running: Running::start(self.settings, clock, api),
-        }
+        let (shared, running) = self.settings.start(state, |shared| Api { shared });
+        PaperSim { shared, running }
     }
 }
 
@@ -160,61 +116,23 @@ impl MachineSpec {
 }
 
 /// A simulated project. Clones share it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct PaperSim {
     shared: Shared<State>,
     running: Running,
 }
 
-impl fmt::Debug for PaperSim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PaperSim").finish_non_exhaustive()
-    }
-}
-
 impl PaperSim {
-    /// Settings for a new one.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    /// The API as an in-memory `tower::Service`.
-    pub fn service(&self) -> CloudService {
-        self.running.service()
-    }
-
-    /// Serves the API on a socket until the answer is stopped or dropped.
-    ///
-    /// # Errors
-    ///
-    /// If the listener has no local address.
-    pub fn serve(&self, listener: TcpListener) -> io::Result<Server> {
-        self.running.serve(listener)
-    }
-
-    /// The record of every request.
-    pub fn journal(&self) -> &Journal {
-        self.running.journal()
-    }
-
-    /// The fault rules.
-    pub fn faults(&self) -> &Faults {
-        self.running.faults()
-    }
-
-    /// Changes the switches.
-    pub fn set_behaviour(&self, change: impl FnOnce(&mut Behaviour)) {
-        change(&mut self.shared.read().behaviour);
-    }
+    bowline_cloud_kit::handle!(State, Behaviour, Builder);
 
     /// Accepts this token and no other, or any if there is none.
     pub fn set_token(&self, token: Option<String>) {
-        self.shared.read().token = token;
+        self.read().token = token;
     }
 
     /// Whether the token is good, but for another project, in which there is nothing.
     pub fn show_nothing(&self, shows_nothing: bool) {
-        self.shared.read().shows_nothing = shows_nothing;
+        self.read().shows_nothing = shows_nothing;
     }
 
     /// Adds a machine that runs.
@@ -223,7 +141,7 @@ impl PaperSim {
     ///
     /// If there is one of this name: a mistake in the test.
     pub fn add_machine(&self, spec: MachineSpec) -> Uuid {
-        let mut state = self.shared.read();
+        let mut state = self.read();
         let is_new = state.machines.values().all(|machine| machine.name != spec.name);
         assert!(is_new, "there is a machine {} already", spec.name);
         let (private, public) = (state.private, state.public);
@@ -248,42 +166,36 @@ impl PaperSim {
 
     /// Removes a machine: it is no member any more, and its routes lead nowhere. Whether there was one.
     pub fn remove_machine(&self, id: Uuid) -> bool {
-        let mut state = self.shared.read();
-        for balancer in state.balancers.values_mut() {
-            balancer.members.retain(|member| *member != id);
-        }
-        for route in state
-            .routes
-            .values_mut()
-            .filter(|route| route.machine == Some(id))
-        {
-            (route.machine, route.blackhole) = (None, true);
-        }
-        self.shared.ring();
-        state.machines.shift_remove(&id).is_some()
+        self.write(|state| {
+            for balancer in state.balancers.values_mut() {
+                balancer.members.retain(|member| *member != id);
+            }
+            let routes = state.routes.values_mut();
+            for route in routes.filter(|route| route.machine == Some(id)) {
+                (route.machine, route.blackhole) = (None, true);
+            }
+            state.machines.shift_remove(&id).is_some()
+        })
     }
 
     /// Changes a machine as its owner might: name, power, addresses.
     pub fn change_machine(&self, id: Uuid, change: impl FnOnce(&mut Machine)) {
-        self.shared.read().machines.get_mut(&id).map(change);
-        self.shared.ring();
+        self.write(|state| state.machines.get_mut(&id).map(change));
     }
 
     /// Changes a balancer behind everybody's back.
     pub fn change_balancer(&self, id: Uuid, change: impl FnOnce(&mut Balancer)) {
-        self.shared.read().balancers.get_mut(&id).map(change);
-        self.shared.ring();
+        self.write(|state| state.balancers.get_mut(&id).map(change));
     }
 
     /// Removes a balancer behind everybody's back; whether there was one.
     pub fn remove_balancer(&self, id: Uuid) -> bool {
-        self.shared.ring();
-        self.shared.read().balancers.shift_remove(&id).is_some()
+        self.write(|state| state.balancers.shift_remove(&id).is_some())
     }
 
     /// Adds a route as somebody else might; its id is made up here.
     pub fn add_route(&self, mut route: Route) -> Uuid {
-        let mut state = self.shared.read();
+        let mut state = self.read();
         route.id = state.seed.uuid();
         let id = route.id;
         state.routes.insert(id, route);
@@ -292,33 +204,23 @@ impl PaperSim {
 
     /// All machines in order of creation.
     pub fn machines(&self) -> Vec<Machine> {
-        self.shared.read().machines.values().cloned().collect()
+        self.read().machines.values().cloned().collect()
     }
 
     /// All balancers in order of creation.
     pub fn balancers(&self) -> Vec<Balancer> {
-        self.shared.read().balancers.values().cloned().collect()
+        self.read().balancers.values().cloned().collect()
     }
 
     /// All routes in order of creation.
     pub fn routes(&self) -> Vec<Route> {
-        self.shared.read().routes.values().cloned().collect()
-    }
-
-    /// Where the data plane listens for a balancer's port, once it does.
-    pub fn bound_to(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        let (wanted, state) = (SocketAddr::new(address, port), self.shared.read());
-        let found = state
-            .bound
-            .iter()
-            .find(|it| (it.transport, it.wanted) == (transport, wanted));
-        found.map(|it| it.actual)
+        self.read().routes.values().cloned().collect()
     }
 
     /// The end state without ids, times and addresses, in an order of its own: two histories that come to the same show
     /// the same.
     pub fn snapshot(&self) -> Value {
-        let state = self.shared.read();
+        let state = self.read();
         let name = |id: &Uuid| state.machines.get(id).map(|machine| machine.name.clone());
         let sorted = |mut list: Vec<Value>| {
             list.sort_by_key(Value::to_string);
@@ -342,17 +244,8 @@ impl PaperSim {
 
     /// What should never be, in words; empty if all is well: two balancers of one owner, two writes to one at a time.
     pub fn check_invariants(&self) -> Vec<String> {
-        let mut found: Vec<String> = self
-            .journal()
-            .overlaps()
-            .iter()
-            .map(|it| {
-                format!(
-                    "requests {} and {} wrote balancer {} at once",
-                    it.earlier, it.later, it.lane
-                )
-            })
-            .collect();
+        let overlaps = self.journal().overlaps();
+        let mut found: Vec<String> = overlaps.iter().map(ToString::to_string).collect();
         let mut owners: Vec<String> = self.balancers().into_iter().filter_map(|it| it.owner).collect();
         owners.sort();
         let twice = owners.windows(2).filter(|pair| pair[0] == pair[1]);

@@ -1,9 +1,7 @@
 //! Building a simulator.
 
-use std::time::Duration;
-
+use bowline_cloud_kit::Settings;
 use bowline_cloud_kit::addresses::v4_range;
-use bowline_cloud_kit::{Clock, Running, Seed, Settings, Shared};
 use ipnet::IpNet;
 
 use crate::api::Api;
@@ -22,13 +20,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// All common settings at once, those that were set before included.
-    #[must_use]
-    pub fn settings(self, settings: Settings) -> Self {
-        let data_plane = settings.data_plane;
-        let builder = Self { settings, ..self };
-        if data_plane { builder.data_plane() } else { builder }
-    }
+    bowline_cloud_kit::knobs!(Behaviour);
 
     /// Accepts these credentials, and from now on no unknown ones. Without any, every client that has a secret is good.
     #[must_use]
@@ -40,34 +32,6 @@ impl Builder {
     ) -> Self {
         let scopes = scopes.into_iter().collect();
         self.credentials.set(client_id.into(), secret.into(), scopes);
-        self
-    }
-
-    /// Where ids come from. Default: 0.
-    #[must_use]
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.settings.seed = seed;
-        self
-    }
-
-    /// Wall time. Default: [`Clock::default`], which starts at a fixed time.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.settings.clock = Some(clock);
-        self
-    }
-
-    /// The time that passes before each request is carried out. Default: none.
-    #[must_use]
-    pub fn latency(mut self, latency: Duration) -> Self {
-        self.settings.latency = latency;
-        self
-    }
-
-    /// The switches to begin with.
-    #[must_use]
-    pub fn behaviour(mut self, behaviour: Behaviour) -> Self {
-        self.behaviour = behaviour;
         self
     }
 
@@ -119,21 +83,10 @@ impl Builder {
 
     /// Builds it. Needs a tokio runtime, whose clock it follows.
     pub fn build(self) -> PhoenixnapSim {
-        let clock = self.settings.clock.unwrap_or_default();
-        let seed = Seed::new(self.settings.seed);
-        let shared = Shared::new(State::new(
-            self.options,
-            self.credentials,
-            self.behaviour,
-            seed,
-            clock,
-        ));
-        let api = Api {
-            shared: shared.clone(),
-        };
-        PhoenixnapSim {
-            shared,
-            running: Running::start(self.settings, clock, api),
-        }
+        let (shared, running) = self.settings.start(
+            |seed, clock| State::new(self.options, self.credentials, self.behaviour, seed, clock),
+            |shared| Api { shared },
+        );
+        PhoenixnapSim { shared, running }
     }
 }

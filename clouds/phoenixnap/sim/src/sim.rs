@@ -1,15 +1,11 @@
 //! The handle to a running simulator.
 
-use std::fmt;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::MutexGuard;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use bowline_cloud_kit::dataplane::{Bound, Transport};
-use bowline_cloud_kit::{CloudService, Faults, Journal, Mark, Running, Server as HttpServer, Shared};
+use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloud_kit::{Mark, Running, Shared};
 use serde::Serialize;
-use tokio::net::TcpListener;
 
 use crate::announcements::Announcement;
 use crate::behaviour::Behaviour;
@@ -29,16 +25,10 @@ pub(crate) use manual::{
 pub use specs::{BlockSpec, NetworkSpec, ServerSpec};
 
 /// A simulated phoenixNAP account. Clones share it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct PhoenixnapSim {
     pub(crate) shared: Shared<State>,
     pub(crate) running: Running,
-}
-
-impl fmt::Debug for PhoenixnapSim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PhoenixnapSim").finish_non_exhaustive()
-    }
 }
 
 /// A request for a token. The journal has them too, though not what is in their headers.
@@ -58,49 +48,12 @@ impl PhoenixnapSim {
     /// The path of the token endpoint, below the base URL.
     pub const TOKEN_PATH: &str = "/auth/realms/BMC/protocol/openid-connect/token";
 
-    /// Settings for a new one.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    /// The APIs as an in-memory `tower::Service`.
-    pub fn service(&self) -> CloudService {
-        self.running.service()
-    }
-
-    /// Serves the APIs on a socket until the answer is stopped or dropped.
-    ///
-    /// # Errors
-    ///
-    /// If the listener has no local address.
-    pub fn serve(&self, listener: TcpListener) -> io::Result<HttpServer> {
-        self.running.serve(listener)
-    }
-
-    /// The record of every request.
-    pub fn journal(&self) -> &Journal {
-        self.running.journal()
-    }
+    bowline_cloud_kit::handle!(State, Behaviour, Builder);
 
     /// The names of the calls since a mark in the journal, in order of arrival, those for tokens left out.
     pub fn calls_since(&self, mark: Mark) -> Vec<String> {
         let calls = self.journal().since(mark).into_iter().map(|it| it.operation);
         calls.filter(|it| it != Operation::Token.name()).collect()
-    }
-
-    /// The fault rules.
-    pub fn faults(&self) -> &Faults {
-        self.running.faults()
-    }
-
-    /// The switches now.
-    pub fn behaviour(&self) -> Behaviour {
-        self.read().behaviour.clone()
-    }
-
-    /// Changes the switches.
-    pub fn set_behaviour(&self, change: impl FnOnce(&mut Behaviour)) {
-        self.write(|state| change(&mut state.behaviour));
     }
 
     /// Accepts these credentials, or changes their secret or scopes. Tokens that were given stay good.
@@ -137,13 +90,7 @@ impl PhoenixnapSim {
     /// Blocks bought twice for one Service, writes that met, and the like, in words; empty if all is well.
     pub fn check_invariants(&self) -> Vec<String> {
         let mut found = snapshot::violations(&self.read());
-        let overlaps = self.journal().overlaps();
-        found.extend(overlaps.iter().map(|it| {
-            format!(
-                "requests {} and {} were at work at once on {}",
-                it.earlier, it.later, it.lane
-            )
-        }));
+        found.extend(self.journal().overlaps().iter().map(ToString::to_string));
         found
     }
 
@@ -194,29 +141,9 @@ impl PhoenixnapSim {
         self.read().announcements.clone()
     }
 
-    /// Where the data plane listens for a TCP port of an announced address, once it does.
-    pub fn bound_address(&self, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        self.bound_to(Transport::Tcp, address, port)
-    }
-
-    /// Where the data plane listens for a port of an announced address, once it does.
-    pub fn bound_to(&self, transport: Transport, address: IpAddr, port: u16) -> Option<SocketAddr> {
-        Bound::find(&self.read().bound, transport, SocketAddr::new(address, port))
-    }
-
     /// Sends what is meant for a server's address and port to another place: for machines whose loopback interface has
     /// no other address than 127.0.0.1, where servers' addresses cannot be bound.
     pub fn move_server_port(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
         self.write(|state| state.moved.insert((transport, wanted), actual));
-    }
-
-    /// The state as it is at this moment of the clock.
-    pub(crate) fn read(&self) -> MutexGuard<'_, State> {
-        self.shared.read()
-    }
-
-    /// Changes the state and tells the data plane.
-    pub(crate) fn write<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        self.shared.write(change)
     }
 }

@@ -1,0 +1,138 @@
+//! What the handles of all simulators have, and what their builders have: the same words for the same things.
+//!
+//! Each cloud has types of its own for both, so these are methods by macro rather than of a type that a cloud would wrap.
+
+/// The methods of a handle that no cloud has of its own. It has the fields `shared: Shared<State>` and
+/// `running: Running`, and its state has `behaviour` and `bound`.
+///
+/// ```ignore
+/// impl ExampleSim {
+///     bowline_cloud_kit::handle!(State, Behaviour, Builder);
+/// }
+/// ```
+#[macro_export]
+macro_rules! handle {
+    ($state:ty, $behaviour:ty, $builder:ty) => {
+        /// Settings for a new one.
+        pub fn builder() -> $builder {
+            <$builder>::default()
+        }
+
+        /// The API as an in-memory `tower::Service`.
+        pub fn service(&self) -> $crate::CloudService {
+            self.running.service()
+        }
+
+        /// Serves the API on a socket until the answer is stopped or dropped.
+        ///
+        /// # Errors
+        ///
+        /// If the listener has no local address.
+        pub fn serve(&self, listener: ::tokio::net::TcpListener) -> ::std::io::Result<$crate::Server> {
+            self.running.serve(listener)
+        }
+
+        /// The record of every request.
+        pub fn journal(&self) -> &$crate::Journal {
+            self.running.journal()
+        }
+
+        /// The fault rules.
+        pub fn faults(&self) -> &$crate::Faults {
+            self.running.faults()
+        }
+
+        /// The switches now.
+        pub fn behaviour(&self) -> $behaviour {
+            self.read().behaviour.clone()
+        }
+
+        /// Changes the switches.
+        pub fn set_behaviour(&self, change: impl FnOnce(&mut $behaviour)) {
+            self.write(|state| change(&mut state.behaviour));
+        }
+
+        /// Where the data plane listens for a TCP port of an address, once it does.
+        pub fn bound_address(
+            &self,
+            address: ::std::net::IpAddr,
+            port: u16,
+        ) -> ::std::option::Option<::std::net::SocketAddr> {
+            self.bound_to($crate::dataplane::Transport::Tcp, address, port)
+        }
+
+        /// Where the data plane listens for a port of an address, once it does.
+        pub fn bound_to(
+            &self,
+            transport: $crate::dataplane::Transport,
+            address: ::std::net::IpAddr,
+            port: u16,
+        ) -> ::std::option::Option<::std::net::SocketAddr> {
+            let wanted = ::std::net::SocketAddr::new(address, port);
+            $crate::dataplane::Bound::find(&self.read().bound, transport, wanted)
+        }
+
+        /// The state as it is at this moment of the clock.
+        pub(crate) fn read(&self) -> ::std::sync::MutexGuard<'_, $state> {
+            self.shared.read()
+        }
+
+        /// Changes the state and tells the data plane.
+        pub(crate) fn write<T>(&self, change: impl FnOnce(&mut $state) -> T) -> T {
+            self.shared.write(change)
+        }
+    };
+}
+
+/// The methods of a builder that no cloud has of its own. It has the fields `settings: Settings` and `behaviour`, and a
+/// method `data_plane`.
+///
+/// ```ignore
+/// impl Builder {
+///     bowline_cloud_kit::knobs!(Behaviour);
+/// }
+/// ```
+#[macro_export]
+macro_rules! knobs {
+    ($behaviour:ty) => {
+        /// All common settings at once, those that were set before included.
+        #[must_use]
+        pub fn settings(self, settings: $crate::Settings) -> Self {
+            let data_plane = settings.data_plane;
+            let builder = Self { settings, ..self };
+            if data_plane {
+                builder.data_plane()
+            } else {
+                builder
+            }
+        }
+
+        /// Where ids and jitter come from: the same seed gives the same ones. Default: 0.
+        #[must_use]
+        pub fn seed(mut self, seed: u64) -> Self {
+            self.settings.seed = seed;
+            self
+        }
+
+        /// Wall time. Default: a clock that starts at a fixed time.
+        #[must_use]
+        pub fn clock(mut self, clock: $crate::Clock) -> Self {
+            self.settings.clock = ::std::option::Option::Some(clock);
+            self
+        }
+
+        /// The time that passes before each request is carried out. Default: none.
+        #[must_use]
+        pub fn latency(mut self, latency: ::std::time::Duration) -> Self {
+            self.settings.latency = latency;
+            self
+        }
+
+        /// The switches to begin with.
+        #[must_use]
+        pub fn behaviour(mut self, behaviour: $behaviour) -> Self {
+            self.behaviour = behaviour;
+            self
+        }
+    };
+}
