@@ -1,39 +1,160 @@
 //! What somebody does by hand behind the manager's back. None of it is in the journal.
 
+use std::net::IpAddr;
+
+use bowline_cloud_kit::addresses::first_host;
+use ipnet::IpNet;
 use uuid::Uuid;
 
-use super::CloudscaleSim;
+use super::{CloudscaleSim, FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec};
+use crate::api::FloatingIpSpec;
 use crate::behaviour::MonitorStatus;
-use crate::model::{Algorithm, LoadBalancer, Member, Pool, PoolProtocol, Tags, Target};
+use crate::model::{
+    Interface, LoadBalancer, Member, Network, Pool, Server, ServerStatus, Subnet, Tags, Target, Volume,
+};
 use crate::state::State;
 
-/// A pool for [`CloudscaleSim::add_pool`].
-#[derive(Clone, Debug)]
-pub struct ManualPool {
-    /// The load balancer.
-    pub load_balancer: Uuid,
-    /// Its name.
-    pub name: String,
-    /// How it spreads connections.
-    pub algorithm: Algorithm,
-    /// What its members get.
-    pub protocol: PoolProtocol,
-}
-
-impl ManualPool {
-    /// A `round_robin` pool for `tcp`.
-    pub fn new(load_balancer: Uuid, name: impl Into<String>) -> Self {
-        let (algorithm, protocol) = (Algorithm::RoundRobin, PoolProtocol::Tcp);
-        Self {
-            load_balancer,
-            name: name.into(),
-            algorithm,
-            protocol,
-        }
-    }
-}
-
 impl CloudscaleSim {
+    /// Adds a running server.
+    ///
+    /// # Panics
+    ///
+    /// If an address or subnet that the spec names cannot be had: a mistake in the test.
+    pub fn add_server(&self, spec: ServerSpec) -> Uuid {
+        self.write(|state| {
+            let interfaces = spec
+                .interfaces
+                .into_iter()
+                .map(|it| interface(state, it))
+                .collect();
+            let uuid = state.seed.uuid();
+            let server = Server {
+                uuid,
+                name: spec.name,
+                created_at: state.clock.rfc3339_micros(),
+                status: ServerStatus::Running,
+                changing_until: None,
+                creating: false,
+                zone: spec
+                    .zone
+                    .unwrap_or_else(|| state.options.default_zone().to_owned()),
+                flavor: spec.flavor,
+                image: "ubuntu-24.04".to_owned(),
+                volumes: vec![Volume {
+                    uuid: state.seed.uuid(),
+                    size_gb: 25,
+                }],
+                interfaces,
+                tags: spec.tags,
+            };
+            state.servers.insert(uuid, server);
+            uuid
+        })
+    }
+
+    /// Removes a server; whether there was one.
+    pub fn remove_server(&self, uuid: Uuid) -> bool {
+        self.write(|state| state.remove_server(uuid))
+    }
+
+    /// Sets a server's status, which then stays.
+    pub fn set_server_status(&self, uuid: Uuid, status: ServerStatus) {
+        self.write(|state| {
+            if let Some(server) = state.servers.get_mut(&uuid) {
+                (server.status, server.changing_until) = (status, None);
+            }
+        });
+    }
+
+    /// Gives a server another name.
+    pub fn rename_server(&self, uuid: Uuid, name: impl Into<String>) {
+        self.write(|state| {
+            if let Some(server) = state.servers.get_mut(&uuid) {
+                server.name = name.into();
+            }
+        });
+    }
+
+    /// Replaces a server's interfaces.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::add_server`].
+    pub fn set_interfaces(&self, uuid: Uuid, interfaces: impl IntoIterator<Item = InterfaceSpec>) {
+        self.write(|state| {
+            let Some(server) = state.servers.get(&uuid) else {
+                return;
+            };
+            for address in server.interfaces.clone().iter().flat_map(|it| &it.addresses) {
+                state.release(address);
+            }
+            let interfaces = interfaces.into_iter().map(|it| interface(state, it)).collect();
+            if let Some(server) = state.servers.get_mut(&uuid) {
+                server.interfaces = interfaces;
+            }
+        });
+    }
+
+    /// Adds a private network with one subnet, in the default zone; answers the subnet's id.
+    pub fn add_subnet(&self, name: impl Into<String>, cidr: IpNet) -> Uuid {
+        let network = self.add_network(name);
+        self.write(|state| {
+            let uuid = state.seed.uuid();
+            let cidr = cidr.trunc();
+            let gateway = first_host(cidr);
+            state.insert_subnet(Subnet {
+                uuid,
+                network,
+                cidr,
+                gateway,
+                dns_servers: Vec::new(),
+                tags: Tags::new(),
+            });
+            uuid
+        })
+    }
+
+    /// Adds a private network without subnet, in the default zone.
+    pub fn add_network(&self, name: impl Into<String>) -> Uuid {
+        self.write(|state| {
+            let uuid = state.seed.uuid();
+            let network = Network {
+                uuid,
+                name: name.into(),
+                created_at: state.clock.rfc3339_micros(),
+                zone: state.options.default_zone().to_owned(),
+                mtu: 9000,
+                public: false,
+                tags: Tags::new(),
+            };
+            state.networks.insert(uuid, network);
+            uuid
+        })
+    }
+
+    /// Adds a floating IP without target: regional in the region named, or global. Answers its address.
+    ///
+    /// # Panics
+    ///
+    /// If there is no free address or the address named exists: a mistake in the test.
+    pub fn add_floating_ip(&self, spec: FloatingSpec) -> IpAddr {
+        let wish = FloatingIpSpec {
+            v6: spec.v6 || spec.address.is_some_and(|address| address.is_ipv6()),
+            network: spec.network,
+            target: spec.target,
+            region: match spec.scope {
+                Scope::Global => None,
+                Scope::DefaultRegion => Some(None),
+                Scope::Region(region) => Some(Some(region)),
+            },
+            address: spec.address,
+        };
+        self.write(|state| match state.create_floating_ip(wish, None, Tags::new()) {
+            Ok(address) => address,
+            Err(error) => panic!("floating IP not added: {}", error.texts()),
+        })
+    }
+
     /// Enables or disables a member.
     pub fn set_member_enabled(&self, uuid: Uuid, enabled: bool) {
         self.edit_member(uuid, |member| member.enabled = enabled);
@@ -182,4 +303,33 @@ fn insert_member(state: &mut State, member: Member) -> Uuid {
     let uuid = member.uuid;
     state.members.insert(uuid, member);
     uuid
+}
+
+fn interface(state: &mut State, spec: InterfaceSpec) -> Interface {
+    let made = match spec {
+        InterfaceSpec::Public { v6 } => state.public_interface(v6),
+        InterfaceSpec::Private => state.private_interface(state.home.private),
+        InterfaceSpec::Subnet(subnet) => state.private_interface(subnet),
+        InterfaceSpec::Layer2(network) => Ok(Interface {
+            public: false,
+            network,
+            addresses: Vec::new(),
+        }),
+        InterfaceSpec::Addresses(wishes) => {
+            let first = wishes.first().and_then(|(subnet, _)| state.subnets.get(subnet));
+            let network = first.map_or(state.home.private_network, |subnet| subnet.network);
+            let addresses = wishes
+                .into_iter()
+                .map(|(subnet, address)| state.reserve(subnet, address));
+            addresses.collect::<Result<_, _>>().map(|addresses| Interface {
+                public: false,
+                network,
+                addresses,
+            })
+        }
+    };
+    match made {
+        Ok(interface) => interface,
+        Err(error) => panic!("interface not made: {}", error.texts()),
+    }
 }
