@@ -117,7 +117,13 @@ fn describe(error: &clap::Error) -> String {
         .unwrap_or_default();
     match error.kind() {
         ErrorKind::UnknownArgument if flag.starts_with("--") => {
-            let hint = text(ContextKind::SuggestedArg).map(|name| format!(" (did you mean {name}?)"));
+            // What help does not show is there for old manifests, and nobody means it.
+            let is_shown = |name: &&str| {
+                let known = table::find(table::flag_table(), name.trim_start_matches('-'));
+                known.is_none_or(|flag| !flag.is_hidden)
+            };
+            let hint = text(ContextKind::SuggestedArg).filter(is_shown);
+            let hint = hint.map(|name| format!(" (did you mean {name}?)"));
             format!("unknown flag: {flag}{}", hint.unwrap_or_default())
         }
         ErrorKind::UnknownArgument => {

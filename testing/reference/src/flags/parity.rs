@@ -117,13 +117,38 @@ fn help_shows_the_groups_in_the_go_manager_s_order() {
     assert_eq!(ours, theirs);
 }
 
+/// What the log library added to every Go manager until Kubernetes 1.26 (k8s.io/cloud-provider 0.24.17, which CloudStack's is
+/// made with).
+const OF_KLOG: [&str; 11] = [
+    "add-dir-header",
+    "alsologtostderr",
+    "log-backtrace-at",
+    "log-dir",
+    "log-file",
+    "log-file-max-size",
+    "logtostderr",
+    "one-output",
+    "skip-headers",
+    "skip-log-headers",
+    "stderrthreshold",
+];
+
+#[test]
+fn flags_of_the_former_log_library_are_accepted_without_effect_and_not_shown() {
+    let ours = ours();
+    for name in OF_KLOG {
+        let (_, flag) = ours.get(name).unwrap_or_else(|| panic!("--{name} is missing"));
+        assert!(flag.is_hidden && flag.status == Status::Accepted, "--{name}");
+    }
+}
+
 /// A name of our own must not be taken for one of theirs later on: so there are few, and they are listed.
 #[test]
 fn our_own_flags_are_these() {
     let theirs: BTreeSet<String> = facts().flags.into_iter().map(|flag| flag.name).collect();
     let own: Vec<&str> = ours()
         .into_keys()
-        .filter(|name| !theirs.contains(*name))
+        .filter(|name| !theirs.contains(*name) && !OF_KLOG.contains(name))
         .collect();
     assert_eq!(
         own,

@@ -140,17 +140,40 @@ pub(super) static DEBUGGING: &[Flag] = &[
 ];
 
 pub(super) static GLOBAL: &[Flag] = &[
+    of_klog("add-dir-header", Kind::Bool, "false"),
+    of_klog("alsologtostderr", Kind::Bool, "false"),
     Flag::new("help", Kind::Bool, "false", "Show this text.").short('h'),
+    of_klog("log-backtrace-at", Kind::Text, ":0"),
+    of_klog("log-dir", Kind::Text, ""),
+    of_klog("log-file", Kind::Text, ""),
+    of_klog("log-file-max-size", Kind::Int, "1800"),
     Flag::new("log-flush-frequency", Kind::Duration, "5s", "The longest time that an info line stays in the buffer of a split stream. All other lines are written at once."),
     Flag::new("log-json-info-buffer-size", Kind::Quantity, "0", "The size of the buffer for info lines in JSON format, with --log-json-split-stream. 0 writes each line at once. Needs the feature gate LoggingAlphaOptions."),
     Flag::new("log-json-split-stream", Kind::Bool, "false", "Error lines to stderr and all others to stdout, in JSON format. Needs the feature gate LoggingAlphaOptions."),
     Flag::new("log-text-info-buffer-size", Kind::Quantity, "0", "The size of the buffer for info lines in text format, with --log-text-split-stream. 0 writes each line at once. Needs the feature gate LoggingAlphaOptions."),
     Flag::new("log-text-split-stream", Kind::Bool, "false", "Info lines to stdout and all others to stderr, in text format. Needs the feature gate LoggingAlphaOptions."),
     Flag::new("logging-format", Kind::Text, "text", "The form of log lines: text or json."),
+    of_klog("logtostderr", Kind::Bool, "true"),
+    of_klog("one-output", Kind::Bool, "false"),
+    of_klog("skip-headers", Kind::Bool, "false"),
+    of_klog("skip-log-headers", Kind::Bool, "false"),
+    of_klog("stderrthreshold", Kind::Text, "2"),
     Flag::new("v", Kind::Int, "0", "How much is logged: from 4 on why things are done, from 6 on what is sent and received, secrets left out.").short('v'),
     Flag::new("version", Kind::Version, "", "Show the version. --version=raw shows all that is known of the build; --version=vX.Y.Z changes the reported version."),
     Flag::new("vmodule", Kind::List, "", "Verbosity of single source files, as pattern=N. In text format only."),
 ];
+
+/// A flag that every Go manager had from its log library until Kubernetes 1.26, as that of CloudStack still has.
+const fn of_klog(name: &'static str, kind: Kind, default: &'static str) -> Flag {
+    Flag::new(
+        name,
+        kind,
+        default,
+        "Where and how the log library of managers before Kubernetes 1.26 wrote. All lines go to stderr.",
+    )
+    .accepted()
+    .hidden()
+}
 
 pub(super) static PLAN: &[Flag] = &[
     Flag::new(

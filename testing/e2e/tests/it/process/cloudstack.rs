@@ -142,7 +142,11 @@ async fn a01_a47_it_runs_with_a_file_in_any_form_and_shows_no_key_at_any_level()
 async fn a_server_that_is_down_at_the_start_is_used_when_it_is_up() {
     let world = World::new().await;
     let id = world.join("pool-a-7");
-    let manager = world.start("", &[]);
+    // Manifests of that time have such flags.
+    let manager = world.start(
+        "",
+        &["--logtostderr=true", "--alsologtostderr", "--stderrthreshold=2"],
+    );
     manager.until_logged("starting all the same").await;
     let _server = world.serve().await;
     world.until_initialized(&manager, "pool-a-7", &id).await;
