@@ -182,17 +182,19 @@ pub(crate) trait Cloud: Send + Sync {
     fn balancers(&self) -> usize;
     /// The machines' addresses that traffic is sent to, without repetition.
     fn targets(&self) -> Vec<IpAddr>;
-    /// Every place where a Service's address should listen, and where that is on this machine, once it does.
-    fn places(&self) -> Vec<(Transport, SocketAddr, Option<SocketAddr>)>;
+    /// Every place where a Service's address should listen.
+    fn wanted(&self) -> Vec<(Transport, SocketAddr)>;
+    /// Where such a place is on this machine, once it listens.
+    fn bound_to(&self, transport: Transport, wanted: SocketAddr) -> Option<SocketAddr>;
     /// Every place where a Service's address listens.
     fn listeners(&self) -> Vec<Listener> {
-        let places = self.places().into_iter();
-        places
-            .filter_map(|(transport, wanted, actual)| {
+        let wanted = self.wanted().into_iter();
+        wanted
+            .filter_map(|(transport, wanted)| {
                 Some(Listener {
                     transport,
                     wanted,
-                    actual: actual?,
+                    actual: self.bound_to(transport, wanted)?,
                 })
             })
             .collect()

@@ -154,7 +154,7 @@ impl Cloud for Cloudscale {
         members.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn places(&self) -> Vec<(Transport, SocketAddr, Option<SocketAddr>)> {
+    fn wanted(&self) -> Vec<(Transport, SocketAddr)> {
         let parts = self.sim.listeners();
         let balancers = self.sim.load_balancers();
         let places = parts.iter().flat_map(|part| {
@@ -169,14 +169,13 @@ impl Cloud for Cloudscale {
                 .map(|balancer| balancer.vips.as_slice())
                 .unwrap_or_default();
             vips.iter()
-                .map(move |vip| (transport, vip.address, part.protocol_port))
+                .map(move |vip| (transport, SocketAddr::new(vip.address, part.protocol_port)))
         });
-        places
-            .map(|(transport, address, port)| {
-                let actual = self.sim.bound_to(transport, address, port);
-                (transport, SocketAddr::new(address, port), actual)
-            })
-            .collect()
+        places.collect()
+    }
+
+    fn bound_to(&self, transport: Transport, wanted: SocketAddr) -> Option<SocketAddr> {
+        self.sim.bound_to(transport, wanted.ip(), wanted.port())
     }
 
     fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {

@@ -147,7 +147,7 @@ impl Cloud for CloudStack {
         addresses.into_iter().collect()
     }
 
-    fn places(&self) -> Vec<(Transport, SocketAddr, Option<SocketAddr>)> {
+    fn wanted(&self) -> Vec<(Transport, SocketAddr)> {
         let held = self.sim.addresses();
         let rules = self.sim.rules().into_iter();
         rules
@@ -157,10 +157,13 @@ impl Cloud for CloudStack {
                     Some("udp") => Transport::Udp,
                     _ => Transport::Tcp,
                 };
-                let actual = self.sim.bound_to(transport, address, rule.public_port);
-                Some((transport, SocketAddr::new(address, rule.public_port), actual))
+                Some((transport, SocketAddr::new(address, rule.public_port)))
             })
             .collect()
+    }
+
+    fn bound_to(&self, transport: Transport, wanted: SocketAddr) -> Option<SocketAddr> {
+        self.sim.bound_to(transport, wanted.ip(), wanted.port())
     }
 
     fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {

@@ -209,18 +209,17 @@ impl Cloud for PhoenixNap {
         addresses.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    fn places(&self) -> Vec<(Transport, SocketAddr, Option<SocketAddr>)> {
+    fn wanted(&self) -> Vec<(Transport, SocketAddr)> {
         let announcements = self.sim.announcements();
         let places = announcements.iter().flat_map(|it| {
             let ports = it.ports.iter();
-            ports.map(move |port| (port.transport, it.address, port.port))
+            ports.map(move |port| (port.transport, SocketAddr::new(it.address, port.port)))
         });
-        places
-            .map(|(transport, address, port)| {
-                let actual = self.sim.bound_to(transport, address, port);
-                (transport, SocketAddr::new(address, port), actual)
-            })
-            .collect()
+        places.collect()
+    }
+
+    fn bound_to(&self, transport: Transport, wanted: SocketAddr) -> Option<SocketAddr> {
+        self.sim.bound_to(transport, wanted.ip(), wanted.port())
     }
 
     fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr) {
