@@ -32,13 +32,6 @@ rules:
 - {apiGroups: [""], resources: [endpoints], verbs: [create, get, list, watch, update]}
 - {apiGroups: [""], resources: [configmaps], verbs: [get, list, watch]}
 - {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, update]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: "system:cloud-controller-manager"}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:cloud-controller-manager"}
-subjects:
-- {kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}
 "#;
 
 impl Cloud for CloudscaleSim {

@@ -34,13 +34,6 @@ rules:
 - {apiGroups: [""], resources: [persistentvolumes], verbs: [list, watch, patch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: "system:cloud-controller-manager"}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:cloud-controller-manager"}
-subjects:
-- {kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}
----
-apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
   name: "system:cloud-controller-manager:extension-apiserver-authentication-reader"
@@ -281,7 +274,7 @@ async fn the_shipped_role_is_enough_for_cloudstack() {
 }
 
 async fn die_at_every_write(cloud: CloudStack, what: &str) {
-    if let Some(site) = Site::start_in(cloud, what, ROLE).await {
+    if let Some(site) = Site::start_in(cloud, what).await {
         site.die_at_every_write().await;
     }
 }
@@ -319,7 +312,6 @@ async fn killed_at_any_write_to_kubernetes_it_remembers_whose_address_it_took() 
     let Some(site) = Site::start_in(
         CloudStack::at_a_free_address(),
         "death at every write of CloudStack's manager to Kubernetes",
-        ROLE,
     )
     .await
     else {

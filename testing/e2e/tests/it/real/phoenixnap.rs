@@ -33,13 +33,6 @@ rules:
 - {apiGroups: [""], resources: [services], verbs: [get, list, watch, create, update, patch]}
 - {apiGroups: [""], resources: [services/status], verbs: [list, watch, update, patch]}
 - {apiGroups: [""], resources: [endpoints, configmaps, events], verbs: [create, get, list, watch, update, patch]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: "system:cloud-controller-manager"}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:cloud-controller-manager"}
-subjects:
-- {kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}
 "#;
 
 impl Cloud for PhoenixnapSim {

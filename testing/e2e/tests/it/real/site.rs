@@ -40,6 +40,17 @@ pub(crate) trait Cloud {
     fn violations(&self) -> Vec<String>;
 }
 
+/// The binding of such a role, which is the same in all manifests.
+const BINDING: &str = r#"
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: "system:cloud-controller-manager"}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "system:cloud-controller-manager"}
+subjects:
+- {kind: ServiceAccount, name: cloud-controller-manager, namespace: kube-system}
+"#;
+
 pub(crate) struct Site<C> {
     plane: Plane,
     pub(crate) cloud: C,
@@ -58,16 +69,20 @@ impl<C> Deref for Site<C> {
 impl<C: Cloud> Site<C> {
     /// With the former manager's role; nothing if the servers are not built.
     pub(crate) async fn start(what: &str) -> Option<Self> {
-        Self::start_with(what, C::ROLE).await
+        Self::start_in(C::new(), what).await
+    }
+
+    /// The same in a cloud where something is already.
+    pub(crate) async fn start_in(cloud: C, what: &str) -> Option<Self> {
+        Self::assemble(cloud, what, &[C::ROLE, BINDING].concat()).await
     }
 
     /// With what these manifests give to the service account.
     pub(crate) async fn start_with(what: &str, manifests: &str) -> Option<Self> {
-        Self::start_in(C::new(), what, manifests).await
+        Self::assemble(C::new(), what, manifests).await
     }
 
-    /// In a cloud where something is already.
-    pub(crate) async fn start_in(cloud: C, what: &str, manifests: &str) -> Option<Self> {
+    async fn assemble(cloud: C, what: &str, manifests: &str) -> Option<Self> {
         let plane = Plane::start(what, manifests).await?;
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         Some(Self {
