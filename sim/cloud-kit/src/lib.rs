@@ -27,6 +27,6 @@ pub use faults::{Fault, FaultId, Faults};
 pub use journal::{Entry, Journal, Mark, Outcome, Overlap};
 pub use pattern::PathPattern;
 pub use seed::Seed;
-pub use serve::{Server, serve, serve_connection};
+pub use serve::{ClientEnd, Server, serve, serve_connection};
 pub use service::{Arrival, Body, Cloud, CloudService, Reply, TransportError};
 pub use simulator::{Running, Settings, Shared, Simulated};

@@ -1,11 +1,12 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use bowline_cloud_kit::ClientEnd;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream, ReadBuf};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::time::{Instant, sleep};
 
 use super::super::TransportError;
@@ -14,39 +15,6 @@ use super::*;
 use crate::gate::GateClosed;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// One end of a connection in memory.
-struct End(DuplexStream);
-
-impl Connection for End {
-    fn connected(&self) -> Connected {
-        Connected::new()
-    }
-}
-
-impl AsyncRead for End {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for End {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
-}
 
 /// What reached the cloud, over all connections.
 type Heard = Arc<Mutex<String>>;
@@ -68,7 +36,7 @@ fn cloud(
             sleep(accepts_after).await;
             let (near, far) = tokio::io::duplex(1 << 16);
             tokio::spawn(answer(far, heard));
-            Ok::<_, BoxError>(TokioIo::new(End(near)))
+            Ok::<_, BoxError>(TokioIo::new(ClientEnd(near)))
         }
     });
     let end = Instant::now() + closes_after;

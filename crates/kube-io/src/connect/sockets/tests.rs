@@ -1,11 +1,11 @@
 //! What the gate keeps from the wire, over connections in memory.
 
-use std::io;
 use std::sync::Mutex;
 
+use bowline_cloud_kit::ClientEnd;
 use bowline_cloud_provider::NodeName;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -21,39 +21,6 @@ struct Until(Instant);
 impl WriteGate for Until {
     fn is_open(&self) -> bool {
         Instant::now() < self.0
-    }
-}
-
-/// One end of a connection in memory.
-struct End(DuplexStream);
-
-impl Connection for End {
-    fn connected(&self) -> Connected {
-        Connected::new()
-    }
-}
-
-impl AsyncRead for End {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for End {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
 
@@ -77,7 +44,7 @@ fn silent(accepts_after: Duration, gate: Arc<dyn WriteGate>) -> (Kube, Connectio
                 heard
             });
             accepted.lock().unwrap().push(listening);
-            Ok::<_, BoxError>(TokioIo::new(End(near)))
+            Ok::<_, BoxError>(TokioIo::new(ClientEnd(near)))
         }
     });
     let config = Config::new(Uri::from_static("http://api.example.com"));
