@@ -3,6 +3,7 @@
 mod reads;
 mod writes;
 
+use std::fmt;
 use std::sync::Arc;
 
 use bowline_cloud_http::{
@@ -31,8 +32,8 @@ pub struct Client {
     scope: Scope,
 }
 
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.caller.http.provider())
     }
 }
@@ -55,6 +56,27 @@ pub(crate) struct Caller {
     /// Where other keys may appear.
     file: Option<Arc<CredentialsFile<Keys>>>,
     clock: WallClock,
+    /// Whether a list that ends before the server's count is taken for whole if it does so each time.
+    takes_short_lists: bool,
+}
+
+/// Why one reading of a list is not whole.
+enum Broken<T> {
+    /// It changed under the reader.
+    Changing,
+    /// It ended before the server's count.
+    Short { items: Vec<T>, count: usize },
+}
+
+impl<T> fmt::Display for Broken<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Changing => f.write_str("it changes while it is read"),
+            Self::Short { items, count } => {
+                write!(f, "the server lists {} and counts {count}", items.len())
+            }
+        }
+    }
 }
 
 impl Client {
@@ -71,9 +93,19 @@ impl Client {
             keys: Arc::new(settings.keys.clone()),
             file: file.map(Arc::new),
             clock,
+            takes_short_lists: false,
         };
         let scope = Scope::new(settings.project.clone(), &caller);
         Self { caller, scope }
+    }
+
+    /// The same client for questions where what is listed counts and not what is missing: a list that ends before the
+    /// server's own count, each time that it is read, is all there is.
+    #[must_use]
+    pub fn taking_short_lists(&self) -> Self {
+        let mut client = self.clone();
+        client.caller.takes_short_lists = true;
+        client
     }
 
     /// The id of the project in which everything happens. Asked for once if it is given by name, by the first command that
@@ -172,21 +204,33 @@ impl Caller {
         command: &'static str,
         parameters: &Parameters,
     ) -> Result<Vec<T>, ApiError> {
-        let mut begun = 0;
+        let mut lengths = Vec::new();
         loop {
-            begun += 1;
-            let problem = match self.listing(command, parameters).await? {
+            let broken = match self.listing(command, parameters).await? {
                 Ok(items) => return Ok(items),
-                Err(problem) => problem,
+                Err(broken) => broken,
             };
-            if begun == LISTINGS {
-                return Err(ApiError::noted(
+            let problem = broken.to_string();
+            lengths.push(match &broken {
+                Broken::Short { items, .. } => Some(items.len()),
+                Broken::Changing => None,
+            });
+            if lengths.len() < LISTINGS {
+                tracing::debug!(command, problem, "a list is read again");
+                continue;
+            }
+            lengths.dedup();
+            return match broken {
+                Broken::Short { items, .. } if self.takes_short_lists && lengths.len() == 1 => {
+                    tracing::debug!(command, problem, "a list is taken as it is");
+                    Ok(items)
+                }
+                _ => Err(ApiError::noted(
                     ErrorKind::Truncated,
                     format!("{command}: the list is not whole: {problem}"),
                     self.failure(command, &problem),
-                ));
-            }
-            tracing::debug!(command, problem, "a list is read again");
+                )),
+            };
         }
     }
 
@@ -210,12 +254,12 @@ impl Caller {
         }
     }
 
-    /// One reading of a list; the inner error says why it is not whole.
+    /// One reading of a list; the inner error says that it is not whole.
     async fn listing<T: Listed>(
         &self,
         command: &'static str,
         parameters: &Parameters,
-    ) -> Result<Result<Vec<T>, String>, ApiError> {
+    ) -> Result<Result<Vec<T>, Broken<T>>, ApiError> {
         let mut listing = Listing::new();
         let mut parameters = parameters.clone();
         loop {
@@ -227,9 +271,10 @@ impl Caller {
                     parameters.set("page", number.to_string());
                     parameters.set("pagesize", size.to_string());
                 }
-                Next::Again => return Ok(Err("it changes while it is read, or its pages repeat".to_owned())),
-                Next::Short { listed, count } => {
-                    return Ok(Err(format!("the server lists {listed} and counts {count}")));
+                Next::Again => return Ok(Err(Broken::Changing)),
+                Next::Short { count, .. } => {
+                    let items = listing.into_items();
+                    return Ok(Err(Broken::Short { items, count }));
                 }
             }
         }

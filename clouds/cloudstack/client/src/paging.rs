@@ -104,9 +104,16 @@ impl<T: Listed> Listing<T> {
         {
             return Next::Again;
         }
+        if !first && length > 0 && page.items.iter().all(|item| self.ids.contains(item.id())) {
+            // It has no pages, or no more of them.
+            return Next::Short {
+                listed: self.items.len(),
+                count: page.count,
+            };
+        }
         for item in page.items {
             if !item.id().is_empty() && !self.ids.insert(item.id().to_owned()) {
-                // Something came or went, so that another one moved to the next page; or the server has no pages.
+                // Something came or went, so that another one moved to the next page.
                 return Next::Again;
             }
             self.items.push(item);

@@ -27,6 +27,8 @@ pub(crate) enum Learned {
     Gone,
     /// The address is not free any more.
     Taken,
+    /// The address is kept: these rules of others are on it.
+    Shared(Vec<Rule>),
     /// The rule has other members than was thought.
     Members(BTreeSet<String>),
     /// The ACL list has other items than was thought.
@@ -106,7 +108,7 @@ impl Writer<'_> {
                 // Somebody was faster, or nobody can have it.
                 let now = self.client.public_ip_address(&address.id.as_str().into()).await;
                 Ok(match now {
-                    Ok(Some(_)) => Learned::Taken,
+                    Ok(Some(now)) if !now.is_free() => Learned::Taken,
                     _ => failed(step, &error),
                 })
             }

@@ -54,8 +54,8 @@ impl Reconciler for Balancers {
             balancer: &intent.identity().name,
             observed,
         };
-        // An ACL list serves several Services. The steps of one port share a lane, so what is looked at here still holds
-        // when the write is sent.
+        // An ACL list serves several Services. Its steps share a lane, so what is looked at here still holds when the write is
+        // sent.
         match step {
             CloudStep::OpenAcl {
                 list,
@@ -67,6 +67,17 @@ impl Reconciler for Balancers {
                 match self.reads.users_of(intent.identity(), list, *opening).await {
                     Ok(users) if users.is_empty() => writer.apply(step).await,
                     Ok(users) => Ok(Learned::Needed(users)),
+                    Err(error) => Ok(Learned::Failed(Failure {
+                        error,
+                        is_definite: false,
+                    })),
+                }
+            }
+            // With an address the rules of others go too.
+            CloudStep::Release { address, .. } => {
+                match self.reads.strangers(intent.identity(), &address.id).await {
+                    Ok(others) if others.is_empty() => writer.apply(step).await,
+                    Ok(others) => Ok(Learned::Shared(others)),
                     Err(error) => Ok(Learned::Failed(Failure {
                         error,
                         is_definite: false,

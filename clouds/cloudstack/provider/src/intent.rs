@@ -43,6 +43,8 @@ pub(crate) struct Identity {
     pub(crate) name: String,
     /// The address that is asked for: by annotation, else by `spec.loadBalancerIP`.
     pub(crate) requested: Option<String>,
+    /// What the Service's status shows.
+    pub(crate) published: Vec<String>,
     /// Whether no address is ever given back.
     pub(crate) keeps_ip: bool,
     /// Which addresses it holds.

@@ -28,6 +28,12 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
                 observed.candidates = None;
             }
         }
+        Learned::Shared(rules) => {
+            if let CloudStep::Release { address, .. } = step {
+                observed.strangers.insert(address.id.clone(), rules);
+                observed.made.address = None;
+            }
+        }
         Learned::Members(members) => {
             if let CloudStep::Rule {
                 change: RuleChange::Assign { rule, .. } | RuleChange::Unassign { rule, .. },

@@ -45,7 +45,7 @@ impl CloudStack {
         Self {
             balancers: erase(Arc::new(Balancers {
                 reads: Reads::new(&client, Arc::clone(&machines), version),
-                client,
+                client: client.taking_short_lists(),
             })),
             virtual_machines: Arc::new(VirtualMachines::new(machines, options.nodes.clone())),
         }

@@ -336,6 +336,11 @@ impl Step for CloudStep {
     }
 
     fn lanes(&self) -> Vec<Lane> {
-        vec![Lane::new(format!("cloudstack/{}", self.target()))]
+        let lane = match self {
+            // Each is preceded by a look, which takes as long as it takes: so the order is kept.
+            Self::OpenAcl { list, .. } | Self::CloseAcl { list, .. } => format!("acl/{}", list.id),
+            other => other.target(),
+        };
+        vec![Lane::new(format!("cloudstack/{lane}"))]
     }
 }

@@ -65,6 +65,46 @@ async fn a_list_that_stays_short_of_its_count_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_list_that_is_as_short_each_time_is_all_there_is_for_who_says_so() {
+    let rules = |count: usize, ids: &[&str]| {
+        let list: Vec<String> = ids.iter().map(|id| format!(r#"{{"id":"{id}"}}"#)).collect();
+        let list = list.join(",");
+        Answer::ok(&format!(
+            r#"{{"listloadbalancerrulesresponse":{{"count":{count},"loadbalancerrule":[{list}]}}}}"#
+        ))
+    };
+    let ask = async |api: &Api| {
+        let client = api.client().taking_short_lists();
+        let found = client.load_balancer_rules(&RuleQuery::default()).await?;
+        Ok::<_, ApiError>(
+            found
+                .into_iter()
+                .map(|rule| rule.id.to_string())
+                .collect::<Vec<_>>(),
+        )
+    };
+    // It ends early, or knows no pages.
+    for second in [rules(3, &[]), rules(3, &["a"])] {
+        let pages = [rules(3, &["a"]), second];
+        let api = Api::new(pages.into_iter().cycle().take(6));
+        assert_eq!(ask(&api).await.unwrap(), ["a"]);
+        assert_eq!(api.take_seen().len(), 6);
+    }
+    let grows = [
+        rules(3, &["a"]),
+        rules(3, &[]),
+        rules(3, &["a", "b"]),
+        rules(3, &[]),
+        rules(3, &["a"]),
+        rules(3, &[]),
+    ];
+    assert_eq!(
+        ask(&Api::new(grows)).await.unwrap_err().kind,
+        ErrorKind::Truncated
+    );
+}
+
+#[tokio::test]
 async fn a_server_that_ignores_pages_is_not_asked_for_ever() {
     let api = Api::new(vec![Answer::machines(4, &["a", "b"]); 6]);
     assert_eq!(names(&api).await.unwrap_err().kind, ErrorKind::Truncated);

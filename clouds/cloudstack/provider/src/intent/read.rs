@@ -82,6 +82,7 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
         name: names::balancer(&uid),
         uid,
         requested: requested(service).map(str::to_owned),
+        published: facts::published_addresses(service),
         keeps_ip: annotations::flag(service, &KEEP_IP),
         claim: Claim::of(service),
         replaced: ReplacedRules::on(service),

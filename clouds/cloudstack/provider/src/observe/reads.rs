@@ -34,7 +34,10 @@ const MAX_ROUNDS: usize = 16;
 
 /// Reads from the API.
 pub(crate) struct Reads {
+    /// For what the Service itself has: what is listed counts.
     client: Client,
+    /// For what others have, and must not lose.
+    whole: Client,
     machines: Arc<Machines>,
     version: ServerVersion,
     /// Free addresses that Services of this process chose and may not have written down yet: UIDs and IDs.
@@ -61,7 +64,8 @@ enum Fact {
 impl Reads {
     pub(crate) fn new(client: &Client, machines: Arc<Machines>, version: ServerVersion) -> Self {
         Self {
-            client: client.clone(),
+            client: client.taking_short_lists(),
+            whole: client.clone(),
             machines,
             version,
             reserved: Mutex::default(),
@@ -325,7 +329,12 @@ impl Reads {
         Ok(found)
     }
 
-    async fn strangers(&self, identity: &Identity, address: &str) -> Result<Vec<Rule>, CloudError> {
+    /// The rules of others on an address.
+    pub(crate) async fn strangers(
+        &self,
+        identity: &Identity,
+        address: &str,
+    ) -> Result<Vec<Rule>, CloudError> {
         let query = RuleQuery {
             public_ip: Some(address.into()),
             ..RuleQuery::default()
@@ -336,7 +345,7 @@ impl Reads {
     }
 
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
-        let rules = self.client.load_balancer_rules(query).await;
+        let rules = self.whole.load_balancer_rules(query).await;
         let rules = rules.map_err(context("error retrieving load balancer rules"))?;
         let is_own = |rule: &Rule| names::parse_rule(&identity.name, &rule.name).is_some();
         Ok(rules

@@ -78,7 +78,7 @@ fn opening(protocol: &str, start: Option<u16>, end: Option<u16>) -> Option<Openi
     Some(Opening { protocol, port })
 }
 
-/// None if it is not for a single port, or is on its way out.
+/// None if it is not for a single port.
 pub(crate) fn firewall_rule(rule: &api::FirewallRule) -> Option<FirewallRule> {
     Some(FirewallRule {
         id: rule.id.as_str().to_owned(),

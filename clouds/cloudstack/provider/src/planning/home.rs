@@ -37,7 +37,7 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Home> {
             .map(|rule| &rule.address)
             .find(|address| address.ip == ip)
             .cloned(),
-        None => busiest(rules),
+        None => published(rules, &wanted.identity.published).or_else(|| busiest(rules)),
     };
     let members = draft
         .observed
@@ -120,6 +120,13 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
             }
         }
     }
+}
+
+/// The address that the status shows, if a rule has it.
+fn published(rules: &[Rule], published: &[String]) -> Option<AddressRef> {
+    let mut rules = rules.iter().filter(|rule| rule.state != RuleState::Revoke);
+    let found = rules.find(|rule| published.contains(&rule.address.ip));
+    found.map(|rule| rule.address.clone())
 }
 
 /// The address that most rules have; the first by ID of several.

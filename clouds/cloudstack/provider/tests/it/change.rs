@@ -359,6 +359,37 @@ async fn a_balancer_moves_to_the_address_that_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_move_that_is_taken_back_half_way_leaves_the_balancer_where_it_is() {
+    for steps in 0..12 {
+        let mut world = settled().await;
+        let ip = world.address().address.to_string();
+        world.edit(WEB, |service| {
+            let status = json!({ "loadBalancer": { "ingress": [{ "ip": ip }] } });
+            service.status = Some(serde_json::from_value(status).unwrap());
+        });
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+        world.run_steps(WEB, steps).await;
+        world.restart().await;
+        let is_there = world.sim.rules().iter().any(|rule| {
+            world
+                .sim
+                .addresses()
+                .iter()
+                .any(|it| it.id == rule.address && it.address.to_string() == ip)
+        });
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = Value::Null);
+        let run = world.run(WEB).await;
+        assert_eq!(run.published() == [ip], is_there, "after {steps}: {run:#?}");
+        assert_eq!(
+            (world.sim.addresses().len(), world.rules().len()),
+            (1, 2),
+            "after {steps}"
+        );
+        world.check("taken back");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_address_of_an_earlier_manager_is_kept_when_the_balancer_moves() {
     let world = settled().await;
     world.edit(WEB, |service| service.metadata.annotations = None);

@@ -480,6 +480,33 @@ async fn a_refused_address_is_not_claimed_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_limit_that_is_reached_is_told_once_and_not_for_every_free_address() {
+    let world = World::with_service().await;
+    let refusal = r#"{"associateipaddressresponse":{"errorcode":535,"errortext":"Maximum number of resources reached"}}"#;
+    let all = ["203.0.113.20", "203.0.113.21", "203.0.113.22"]
+        .map(|ip| world.sim.address(ip.parse().unwrap()).unwrap());
+    let all = all
+        .each_ref()
+        .map(|address| (address.id.clone(), address.address.to_string()));
+    let free = free(&world, &all.each_ref().map(|(id, ip)| (id.as_str(), ip.as_str())));
+    let faults = world.sim.faults();
+    faults.add(
+        Fault::operation("associateIpAddress")
+            .always()
+            .answer(Canned::json(535, refusal)),
+    );
+    // It lists free ones by their ID, too.
+    faults.add(Fault::operation("listPublicIpAddresses").always().answer(free));
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(
+        run.complaint().contains("Maximum number of resources reached"),
+        "{}",
+        run.complaint()
+    );
+    assert_eq!(writes, ["associateIpAddress"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_two_services_that_claim_one_address_only_one_keeps_it() {
     let mut world = World::new().await;
     let keys = ["shop/first", "shop/second"];

@@ -70,6 +70,13 @@ async fn what_a_server_leaves_out_or_adds_makes_no_difference() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_count_that_no_list_comes_to_holds_nothing_up() {
+    let plain = life(&World::of(Site::new(), false).await).await;
+    let world = World::of(Site::new().disguised(Dialect::Boastful), false).await;
+    assert_eq!(life(&world).await.1, plain.1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn lists_that_are_behind_do_no_harm() {
     for seconds in [1, 4] {
         for is_vpc in [false, true] {

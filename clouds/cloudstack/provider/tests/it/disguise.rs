@@ -22,6 +22,8 @@ pub(crate) enum Dialect {
     Texts,
     /// There is more in everything than anybody knows, and nothing is left out.
     Wordy,
+    /// It counts more of everything than it lists, but for machines and what is on an address.
+    Boastful,
     /// A list is as it was up to so long ago.
     Late(Duration),
 }
@@ -128,6 +130,7 @@ impl Disguise {
         parts.headers.remove(http::header::CONTENT_LENGTH);
         let body = match self.dialect {
             Dialect::Late(time) => self.late(&asked, body, time),
+            Dialect::Boastful if asked.contains("publicipid=") || !asked.contains("command=list") => body,
             dialect => match serde_json::from_slice(&body) {
                 Ok(value) => Bytes::from(other(dialect, value).to_string()),
                 Err(_) => body,
@@ -171,6 +174,15 @@ fn other(dialect: Dialect, mut value: Value) -> Value {
         }
         Dialect::Texts => texts(None, value),
         Dialect::Wordy => wordy(value),
+        Dialect::Boastful => {
+            for payload in value.as_object_mut().into_iter().flat_map(Map::values_mut) {
+                let is_of_machines = payload.get("virtualmachine").is_some();
+                if let Some(count) = payload.get_mut("count").filter(|_| !is_of_machines) {
+                    *count = json!(count.as_u64().unwrap_or_default() + 3);
+                }
+            }
+            value
+        }
         Dialect::Late(_) => value,
     }
 }

@@ -127,6 +127,31 @@ async fn a_shared_address_goes_with_the_marked_service_if_that_goes_last() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_address_that_another_service_comes_to_use_meanwhile_is_kept() {
+    let world = World::new().await;
+    world.add(WEB, crate::world::UID, &[("TCP", 80, 31080)]);
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+    world.run(WEB).await.settled();
+    world.add(OTHER, OTHER_UID, &[("TCP", 8080, 31880)]);
+    world.spec(OTHER, |spec| spec["loadBalancerIP"] = json!(IP));
+    world.delete(WEB);
+    // The release is decided, then the other Service comes, then the release goes on.
+    let removal = world.run_paused(WEB, 0, Duration::from_secs(60));
+    let creation = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        world.run(OTHER).await.settled();
+    };
+    let (removed, ()) = tokio::join!(removal, creation);
+    let removed = removed.settled();
+    assert!(removed.waves[0][0].starts_with("release-ip("), "{removed:#?}");
+    assert_eq!(world.address().address.to_string(), IP);
+    assert_eq!(
+        (world.rules().len(), world.openings()),
+        (1, vec!["tcp 8080 0.0.0.0/0".to_owned()])
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_release_that_fails_is_tried_until_the_address_is_free() {
     let error = r#"{"disassociateipaddressresponse":{"errorcode":530,"errortext":"router"}}"#;
     type Strike = fn(&World, &str);

@@ -120,6 +120,47 @@ async fn a36_a_job_that_fails_holds_its_service_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn w19_a_rule_whose_successor_is_refused_comes_back_until_it_is_not() {
+    let world = World::with_web(2).await;
+    let before = world.sim.rules();
+    let refusal = r#"{"createloadbalancerruleresponse":{"errorcode":431,"errortext":"no such port"}}"#;
+    let canned = bowline_cloudstack_sim::kit::faults::Canned::json(431, refusal);
+    let create = Operation::CreateLoadBalancerRule.name();
+    let fault = world
+        .cloud()
+        .faults()
+        .add(Fault::operation(create).nth(1).times(1).answer(canned));
+    world.edit_service("web", |service| {
+        service["spec"]["ports"][0]["nodePort"] = json!(32000);
+    });
+    world
+        .until("people are told", |w| {
+            w.events("web").iter().any(|line| {
+                line.contains("Error syncing load balancer: failed to ensure load balancer: error creating load balancer rule")
+                    && line.contains("CloudStack API error 431 (CSExceptionErrorCode: 0): no such port")
+            })
+        })
+        .await;
+    assert_eq!(world.cloud().faults().struck(fault), 1);
+    let parts = |rules: &[bowline_cloudstack_sim::model::LoadBalancerRule]| {
+        let mut parts: Vec<(String, u16, usize)> = rules
+            .iter()
+            .map(|rule| (rule.name.clone(), rule.private_port, rule.members.len()))
+            .collect();
+        parts.sort();
+        parts
+    };
+    assert_eq!(parts(&world.sim.rules()), parts(&before));
+    world
+        .until("the successor is there", |w| {
+            w.sim.rules().iter().any(|rule| rule.private_port == 32000)
+        })
+        .await;
+    world.rest().await;
+    world.assert_sound();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a40_what_version_1_2_0_left_is_taken_over_without_a_write_to_either_side_and_no_event() {
     let mut world = World::new();
     for name in ["n1", "n2", "n3"] {
