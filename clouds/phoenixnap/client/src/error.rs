@@ -68,6 +68,12 @@ impl ApiError {
         self.http.call.operation != token::OPERATION && self.http.maybe_applied()
     }
 
+    /// Whether the API itself answered that it failed: nothing is under way any more, and what was done can be seen. An
+    /// answer of a gateway says less: what is behind it may still be at work.
+    pub fn is_over(&self) -> bool {
+        self.http.call.operation != token::OPERATION && matches!(self.status(), Some(500 | 501 | 503))
+    }
+
     /// Whether the object that was asked for may be gone: the APIs answer 403 for an id that was deleted, as they do for
     /// lost rights, and a 404 that is not in their words may come from something in between. A listing tells.
     pub fn may_be_gone(&self) -> bool {

@@ -130,6 +130,9 @@ impl Writer<'_> {
             Ok(learned) => return Ok(learned),
             Err(error) => error,
         };
+        if error.is_over() {
+            self.reads.purchase_failed(reconcile);
+        }
         if error.maybe_applied() || matches!(error.kind, ErrorKind::GateClosed | ErrorKind::Cancelled) {
             return Err(cloud_error(&error));
         }

@@ -12,7 +12,7 @@ bowline_plan::events! {
         "The Service's IP block has not become attachable to the public network for minutes.",
         "Look at the block and the network in the portal; the event names both.";
     PURCHASE_PENDING = "IPBlockPurchasePending", Normal,
-        "Another process, or this one before, has begun to buy a block for the Service and its outcome is not known. No other one is bought for two minutes.",
+        "Another process, or this one before, has begun to buy a block for the Service and its outcome is not known. No other one is bought for two minutes, or for ten seconds if it was this process and the API said that it had failed.",
         "None is needed; if it repeats, see whether two managers run without leader election.";
 }
 

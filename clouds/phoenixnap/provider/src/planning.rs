@@ -176,7 +176,7 @@ impl Barrier<'_> {
     fn plan(&self, identity: &Identity, meanwhile: &str) -> LoadBalancerPlan<CloudStep> {
         let Claim { holder, time, .. } = self.claim;
         let text = format!(
-            "{holder} began to buy an IP block for service {} at {time}; it is being looked for, and {meanwhile} before two minutes have passed",
+            "{holder} began to buy an IP block for service {} at {time}, and what came of it is not known; it is being looked for, and {meanwhile} for two minutes at most",
             identity.key
         );
         // A moment more, so that the last look is not too early.

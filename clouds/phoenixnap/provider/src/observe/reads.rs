@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{MarkName, Observed, Purchase};
 use crate::blocks;
+use crate::claim::AFTERMATH;
 use crate::error::cloud_error;
 use crate::intent::{Identity, Intent, Wanted};
 use crate::servers::ServerIndex;
@@ -33,8 +34,8 @@ pub(crate) struct Reads {
     network: NetworkFacts,
     /// How many reconciles have begun.
     reconciles: AtomicU64,
-    /// The reconciles under whose claims something may have been bought.
-    buyers: Mutex<BTreeSet<u64>>,
+    /// The reconciles under whose claims something may have been bought, and when the API answered that it had failed.
+    buyers: Mutex<BTreeMap<u64, Option<Instant>>>,
     /// The blocks that were bought, until a list shows them.
     bought: Mutex<BTreeMap<Asker, String>>,
 }
@@ -328,7 +329,12 @@ impl Reads {
 
     /// Remembers that from now on something may be bought under a reconcile's claim.
     pub(crate) fn purchase_begins(&self, reconcile: u64) {
-        lock(&self.buyers).insert(reconcile);
+        lock(&self.buyers).insert(reconcile, None);
+    }
+
+    /// Remembers that the API answered that it had failed. It may have sold a block all the same.
+    pub(crate) fn purchase_failed(&self, reconcile: u64) {
+        lock(&self.buyers).insert(reconcile, Some(Instant::now()));
     }
 
     /// Remembers that nothing was bought under a reconcile's claim after all.
@@ -337,11 +343,17 @@ impl Reads {
     }
 
     /// Whether the claim on a Service is this process's own, and nothing was bought under it: its reconcile was cut short
-    /// by a change of the Service, and of one Service there is one reconcile at a time.
+    /// by a change of the Service, and of one Service there is one reconcile at a time; or the API failed, and no list has
+    /// shown a block since.
     fn is_void(&self, identity: &Identity) -> bool {
-        identity
-            .claim_of_process()
-            .is_some_and(|claim| !lock(&self.buyers).contains(&claim.reconcile))
+        let Some(claim) = identity.claim_of_process() else {
+            return false;
+        };
+        match lock(&self.buyers).get(&claim.reconcile) {
+            None => true,
+            Some(None) => false,
+            Some(Some(failed)) => failed.elapsed() >= AFTERMATH,
+        }
     }
 }
 

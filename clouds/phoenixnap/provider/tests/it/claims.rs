@@ -64,6 +64,53 @@ async fn a_purchase_that_may_have_been_made_is_looked_for_two_minutes_before_ano
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_api_that_says_that_it_has_failed_is_asked_again_soon() {
+    for status in [500, 503] {
+        let world = World::with_service();
+        world
+            .sim
+            .faults()
+            .add(Fault::operation("ip-blocks.create").times(2).status(status));
+        for tries in 1..=2 {
+            assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
+            assert_eq!(purchases(&world), tries);
+        }
+        let run = world.run(KEY).await.settled();
+        let waited = run.waited.as_secs();
+        assert!((9..=11).contains(&waited), "{status}: {waited} s");
+        assert_eq!((purchases(&world), world.sim.blocks().len()), (3, 1));
+        assert_eq!(world.claim(KEY), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_bought_by_an_api_that_says_that_it_has_failed_is_found() {
+    let world = World::with_service();
+    let fault = Fault::operation("ip-blocks.create").nth(1);
+    world.sim.faults().add(fault.status_after(500));
+    assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
+    // It is a moment until lists show it.
+    behind(&world, 1);
+    let run = world.run(KEY).await.settled();
+    assert!(run.has_note("IPBlockPurchasePending"), "{run:#?}");
+    assert_eq!((purchases(&world), world.sim.blocks().len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_a_gateway_tells_of_is_a_lost_answer() {
+    for status in [502, 504] {
+        let world = World::with_service();
+        world
+            .sim
+            .faults()
+            .add(Fault::operation("ip-blocks.create").nth(1).html(status));
+        assert!(matches!(world.run(KEY).await.outcome, Outcome::Failed(_)));
+        let waited = world.run(KEY).await.settled().waited.as_secs();
+        assert!((110..=135).contains(&waited), "{status}: {waited} s");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_two_processes_at_once_one_buys() {
     for latency in [0, 1, 7, 400] {
         let one = World::with_service();
