@@ -65,13 +65,13 @@ impl ApiError {
     /// Whether a write may have had its effect: look before trying again. One that failed for want of a token was never
     /// sent, or was refused, whatever became of the request for the token.
     pub fn maybe_applied(&self) -> bool {
-        self.http.call.operation != token::OPERATION && self.http.maybe_applied()
+        !self.is_of_token() && self.http.maybe_applied()
     }
 
     /// Whether the API itself answered that it failed: nothing is under way any more, and what was done can be seen. An
     /// answer of a gateway says less: what is behind it may still be at work.
     pub fn is_over(&self) -> bool {
-        self.http.call.operation != token::OPERATION && matches!(self.status(), Some(500 | 501 | 503))
+        matches!(self.status(), Some(500 | 501 | 503))
     }
 
     /// Whether the object that was asked for may be gone: the APIs answer 403 for an id that was deleted, as they do for
@@ -80,9 +80,15 @@ impl ApiError {
         matches!(self.status(), Some(403 | 404))
     }
 
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status, if there was an answer. What the token endpoint answered is none: it knows no objects.
     pub fn status(&self) -> Option<u16> {
-        self.http.status().map(|status| status.as_u16())
+        let status = self.http.status().filter(|_| !self.is_of_token())?;
+        Some(status.as_u16())
+    }
+
+    /// Whether the call was never made, for want of a token.
+    fn is_of_token(&self) -> bool {
+        self.http.call.operation == token::OPERATION
     }
 }
 

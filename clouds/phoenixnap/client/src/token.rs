@@ -249,7 +249,15 @@ fn refused(error: bowline_cloud_http::HttpError) -> ApiError {
         _ => None,
     };
     let mut error = ApiError::from(error);
-    if matches!(error.kind, ErrorKind::Invalid | ErrorKind::Forbidden) {
+    // Whatever it refuses, it speaks of credentials and never of what the token is wanted for: least of all that it is gone.
+    if matches!(
+        error.kind,
+        ErrorKind::Invalid
+            | ErrorKind::Forbidden
+            | ErrorKind::NotFound
+            | ErrorKind::Conflict
+            | ErrorKind::SoldOut
+    ) {
         error.kind = ErrorKind::Unauthorized;
     }
     error.remedy = match word.as_ref().map(|refusal| refusal.error.as_str()) {

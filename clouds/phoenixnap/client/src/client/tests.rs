@@ -103,6 +103,24 @@ async fn a_purchase_that_failed_for_want_of_a_token_was_not_made() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_token_endpoint_says_is_said_of_nothing_else() {
+    for status in [400, 401, 403, 404, 406, 409] {
+        let (client, _) = client((status, r#"{"message":"no route"}"#), (200, "{}"));
+        let errors = [
+            client.server("a").await.unwrap_err(),
+            client.ip_block("a").await.unwrap_err(),
+            client.delete_ip_block("a").await.unwrap_err(),
+            client.create_tag("usage").await.unwrap_err(),
+            client.attach("n", "b").await.unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.kind, ErrorKind::Unauthorized, "{error}");
+            assert!(!error.may_be_gone() && error.status().is_none(), "{error}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_has_what_the_api_said_and_nothing_else_of_the_body() {
     for (status, body, expected) in [
         (

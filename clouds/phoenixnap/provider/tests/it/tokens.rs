@@ -5,6 +5,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudProvider, InstanceAnswer, InstanceQuery, Node, Purpose};
 use bowline_phoenixnap_sim::ServerSpec;
 use bowline_phoenixnap_sim::kit::Fault;
+use bowline_phoenixnap_sim::kit::faults::Canned;
 use futures::future::join_all;
 
 use crate::world::World;
@@ -61,19 +62,24 @@ async fn a_revoked_token_costs_one_refusal_and_one_new_token() {
 async fn refused_credentials_are_an_error_and_never_an_absence() {
     let world = World::new();
     let queries = queries(&world, 1);
-    world
-        .sim
-        .faults()
-        .add(Fault::operation("token").always().status(401));
     let instances = world.cloud.instances().unwrap();
-    for purpose in [Purpose::Existence, Purpose::Metadata] {
-        let query = InstanceQuery {
-            purpose,
-            ..queries[0].clone()
-        };
-        let error = instances.instances(&[query]).await.remove(0).unwrap_err();
-        assert!(error.to_string().contains("credentials"), "{error}");
-        assert!(!error.to_string().contains("Tz81"), "{error}");
+    // A wrong URL of the endpoint is as good as wrong credentials.
+    let nowhere = Canned::json(404, r#"{"message":"no route"}"#);
+    for fault in [
+        Fault::operation("token").always().status(401),
+        Fault::operation("token").always().answer(nowhere),
+    ] {
+        world.sim.faults().clear();
+        world.sim.faults().add(fault);
+        for purpose in [Purpose::Existence, Purpose::Metadata] {
+            let query = InstanceQuery {
+                purpose,
+                ..queries[0].clone()
+            };
+            let error = instances.instances(&[query]).await.remove(0).unwrap_err();
+            assert!(error.to_string().contains("credentials"), "{error}");
+            assert!(!error.to_string().contains("Tz81"), "{error}");
+        }
     }
     world.sim.faults().clear();
     let answer = instances.instances(&queries).await.remove(0);
