@@ -13,7 +13,7 @@ use bowline_cloudscale_client::{
 use futures::future::{join_all, try_join_all};
 use futures::try_join;
 
-use super::{Busy, Observed, ObservedPool, assemble, sort_members};
+use super::{Observed, ObservedPool, assemble, sort_members};
 use crate::error::cloud_error;
 use crate::intent::{Identity, Intent, Wanted};
 use crate::ownership;
@@ -438,65 +438,5 @@ struct Parts {
 impl Parts {
     fn assemble(&self, balancer: LoadBalancerId) -> Vec<ObservedPool> {
         assemble(balancer, &self.pools, &self.listeners, &self.monitors)
-    }
-}
-
-impl Observed {
-    /// An observation of an empty project.
-    pub(crate) fn nothing() -> Self {
-        Self {
-            balancers: Vec::new(),
-            gone: Vec::new(),
-            deleting: Vec::new(),
-            pools: Vec::new(),
-            pools_of: None,
-            servers: Arc::default(),
-            absent_servers: Vec::new(),
-            floating_asked: Vec::new(),
-            floating_ips: Vec::new(),
-            crowded_pools: Vec::new(),
-            polls: 0,
-            waited: Duration::ZERO,
-            busy: Busy::default(),
-            is_reshaped: false,
-            made_up: 0,
-        }
-    }
-
-    /// The same observation for another look; what the API said of being busy is to be seen anew.
-    fn again(&self) -> Self {
-        let busy = Busy::default();
-        if self.busy.was_once() {
-            busy.set();
-            busy.clear();
-        }
-        Self {
-            balancers: self.balancers.clone(),
-            gone: self.gone.clone(),
-            deleting: self.deleting.clone(),
-            pools: self.pools.clone(),
-            pools_of: self.pools_of,
-            servers: Arc::clone(&self.servers),
-            absent_servers: self.absent_servers.clone(),
-            floating_asked: self.floating_asked.clone(),
-            floating_ips: self.floating_ips.clone(),
-            crowded_pools: self.crowded_pools.clone(),
-            polls: self.polls,
-            waited: self.waited,
-            busy,
-            is_reshaped: self.is_reshaped,
-            made_up: self.made_up,
-        }
-    }
-
-    /// A balancer is gone.
-    pub(crate) fn is_gone(&mut self, id: LoadBalancerId) {
-        self.balancers.retain(|balancer| balancer.uuid != id);
-        self.deleting.retain(|deleting| *deleting != id);
-        self.gone.push(id);
-        if self.pools_of == Some(id) {
-            self.pools_of = None;
-            self.pools.clear();
-        }
     }
 }
