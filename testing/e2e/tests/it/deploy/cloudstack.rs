@@ -6,7 +6,9 @@ use bowline_cloud_provider::CloudConfig;
 use bowline_cloudstack::{Options, OptionsError, Setting, annotation_table};
 use serde_json::Value;
 
-use super::{assert_rights, assert_runs, documents, manifests, of_kind, only, root};
+use super::{
+    assert_named, assert_rights, assert_runs, assert_starts_first, documents, manifests, of_kind, only, root,
+};
 
 const NAME: &str = "cloud-controller-manager";
 
@@ -21,15 +23,7 @@ fn manifest() -> Vec<Value> {
 #[test]
 fn what_the_former_manifest_named_is_named_the_same() {
     let all = manifest();
-    let account = only(&all, "ServiceAccount");
-    assert_eq!(account["metadata"]["name"], NAME);
-    assert_eq!(account["metadata"]["namespace"], "kube-system");
-    for kind in ["ClusterRole", "ClusterRoleBinding"] {
-        assert_eq!(
-            only(&all, kind)["metadata"]["name"],
-            "system:cloud-controller-manager"
-        );
-    }
+    let pod = assert_named(&all, "Deployment", NAME, "k8s-app");
     let role = &only(&all, "ClusterRole")["metadata"];
     assert_eq!(
         role["annotations"]["rbac.authorization.kubernetes.io/autoupdate"],
@@ -44,22 +38,8 @@ fn what_the_former_manifest_named_is_named_the_same() {
             .any(|binding| binding["metadata"]["name"] == reader)
     );
 
-    let deployment = only(&all, "Deployment");
-    assert_eq!(deployment["metadata"]["name"], NAME);
-    assert_eq!(deployment["metadata"]["namespace"], "kube-system");
-    for labels in [
-        "/metadata/labels",
-        "/spec/selector/matchLabels",
-        "/spec/template/metadata/labels",
-    ] {
-        let labels = deployment.pointer(labels).unwrap();
-        assert_eq!(labels, &serde_json::json!({ "k8s-app": NAME }));
-    }
-    let pod = &deployment["spec"]["template"]["spec"];
-    assert_eq!(pod["serviceAccountName"], NAME);
     assert_eq!(pod["volumes"][0]["secret"]["secretName"], "cloudstack-secret");
     let container = &pod["containers"][0];
-    assert_eq!(container["name"], NAME);
     assert_eq!(container["volumeMounts"][0]["mountPath"], "/config");
 }
 
@@ -69,18 +49,13 @@ fn it_starts_on_a_node_that_waits_for_it_and_rolls_where_there_is_one_such_node(
     let spec = &only(&all, "Deployment")["spec"];
     assert_eq!(spec["strategy"]["rollingUpdate"]["maxSurge"], 0);
     let pod = &spec["template"]["spec"];
-    assert_eq!(
-        (&pod["hostNetwork"], &pod["dnsPolicy"]),
-        (&true.into(), &"Default".into())
-    );
-    let tolerations = pod["tolerations"].as_array().unwrap();
-    for key in [
+    assert_eq!(pod["dnsPolicy"], "Default");
+    let tolerated = [
         "node.cloudprovider.kubernetes.io/uninitialized",
         "node-role.kubernetes.io/control-plane",
         "node.kubernetes.io/not-ready",
-    ] {
-        assert!(tolerations.iter().any(|it| it["key"] == key), "{key}");
-    }
+    ];
+    assert_starts_first(pod, &tolerated);
 }
 
 #[test]

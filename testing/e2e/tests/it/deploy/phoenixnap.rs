@@ -7,7 +7,7 @@ use bowline_cloud_provider::{CloudConfig, Environment};
 use bowline_phoenixnap::{Given, Options, OptionsError, Setting};
 use serde_json::Value;
 
-use super::{assert_rights, assert_runs, documents, only, parsed, root, understood};
+use super::{assert_named, assert_rights, assert_runs, documents, only, parsed, root, understood};
 
 const NAME: &str = "cloud-provider-phoenixnap";
 
@@ -22,37 +22,15 @@ fn manifest() -> Vec<Value> {
 #[test]
 fn what_the_former_manifest_named_is_named_the_same() {
     let all = manifest();
-    let account = only(&all, "ServiceAccount");
-    assert_eq!(account["metadata"]["name"], "cloud-controller-manager");
-    assert_eq!(account["metadata"]["namespace"], "kube-system");
-    for kind in ["ClusterRole", "ClusterRoleBinding"] {
-        assert_eq!(
-            only(&all, kind)["metadata"]["name"],
-            "system:cloud-controller-manager"
-        );
-    }
+    let pod = assert_named(&all, "Deployment", NAME, "app");
     let annotations = &only(&all, "ClusterRole")["metadata"]["annotations"];
     assert_eq!(annotations["rbac.authorization.kubernetes.io/autoupdate"], "true");
 
-    let deployment = only(&all, "Deployment");
-    assert_eq!(deployment["metadata"]["name"], NAME);
-    assert_eq!(deployment["metadata"]["namespace"], "kube-system");
-    for labels in [
-        "/metadata/labels",
-        "/spec/selector/matchLabels",
-        "/spec/template/metadata/labels",
-    ] {
-        let labels = deployment.pointer(labels).unwrap();
-        assert_eq!(labels, &serde_json::json!({ "app": NAME }));
-    }
-    let pod = &deployment["spec"]["template"]["spec"];
-    assert_eq!(pod["serviceAccountName"], "cloud-controller-manager");
     assert_eq!(
         (&pod["hostNetwork"], &pod["dnsPolicy"]),
         (&true.into(), &"Default".into())
     );
     let container = &pod["containers"][0];
-    assert_eq!(container["name"], NAME);
     assert_eq!(container["volumeMounts"][0]["mountPath"], "/etc/cloud-sa");
     assert_eq!(
         pod["volumes"][0]["secret"]["secretName"],
