@@ -95,12 +95,12 @@ fn one(
             (is_standing, is_standing && has_members)
         }
     };
-    let is_begun = is_replaced && (draft.steps.len() > begin || is_pending(draft, home, port));
+    let is_begun = draft.steps.len() > begin || is_pending(draft, home, port);
     // What is open has a rule, so that the rules tell what is open.
     if is_standing {
         open(draft, wanted, home, port);
     }
-    if is_begun && !is_complete {
+    if is_replaced && ((is_begun && !is_complete) || is_opening(draft, home, port)) {
         Progress::Gap
     } else {
         Progress::Ordinary
@@ -114,6 +114,19 @@ fn is_pending(draft: &Draft<'_>, home: &Home, port: &Port) -> bool {
         port: Some(port.port),
     };
     draft.observed.is_pending(&place.target())
+}
+
+/// Whether a port is being opened.
+fn is_opening(draft: &Draft<'_>, home: &Home, port: &Port) -> bool {
+    draft.observed.pending.iter().any(|pending| match &pending.step {
+        CloudStep::OpenFirewall { address, opening, .. } => {
+            *address == home.address && *opening == port.opening()
+        }
+        CloudStep::OpenAcl { network, opening, .. } => {
+            *network == home.network.id && *opening == port.opening()
+        }
+        _ => false,
+    })
 }
 
 fn open(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port) {
