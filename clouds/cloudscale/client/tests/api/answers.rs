@@ -1,56 +1,29 @@
 //! An API that gives prepared answers, and samples of its objects.
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
 
-use bowline_cloud_http::{
-    BoxError, Bytes, CloudHttp, CloudHttpConfig, HeaderMap, Secret, Transport, TransportError, Url,
-};
+use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, Url};
 use bowline_cloudscale_client::Client;
-use http_body_util::{BodyExt, Full};
+use bowline_prepared_api::PreparedApi;
+
+pub(crate) use bowline_prepared_api::Answer;
 
 pub(crate) const TOKEN: &str = "xKq0-not-a-real-token-93";
 
-/// One prepared answer.
-#[derive(Clone)]
-pub(crate) enum Answer {
-    /// A status and a body.
-    Body(u16, String),
-    /// A status with `Retry-After`.
-    RetryAfter(u16, &'static str),
-    /// No connection.
-    NoConnection,
-    /// No answer, ever.
-    Silence,
-}
+pub(crate) struct Api(PreparedApi);
 
-impl Answer {
-    pub(crate) fn ok(body: &str) -> Self {
-        Self::Body(200, body.to_owned())
+impl Deref for Api {
+    type Target = PreparedApi;
+
+    fn deref(&self) -> &PreparedApi {
+        &self.0
     }
-}
-
-/// A request as the API saw it.
-pub(crate) struct Seen {
-    pub(crate) line: String,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: String,
-}
-
-/// The API.
-#[derive(Clone)]
-pub(crate) struct Api {
-    answers: Arc<Mutex<VecDeque<Answer>>>,
-    seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Api {
     pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self {
-            answers: Arc::new(Mutex::new(answers.into_iter().collect())),
-            seen: Arc::default(),
-        }
+        Self(PreparedApi::new(answers))
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -60,46 +33,11 @@ impl Api {
     pub(crate) fn client_with(&self, base: &str, change: impl FnOnce(&mut CloudHttpConfig)) -> Client {
         let mut config = CloudHttpConfig::new("cloudscale", "bowline/test");
         change(&mut config);
-        let api = self.clone();
-        let transport = Transport::memory(tower::service_fn(move |request| api.clone().answer(request)));
         Client::new(
-            CloudHttp::new(config, transport),
+            CloudHttp::new(config, self.transport()),
             Url::parse(base).unwrap(),
             Secret::new(TOKEN),
         )
-    }
-
-    pub(crate) fn take_seen(&self) -> Vec<Seen> {
-        std::mem::take(&mut self.seen.lock().unwrap())
-    }
-
-    async fn answer(
-        self,
-        request: http::Request<Full<Bytes>>,
-    ) -> Result<http::Response<Full<Bytes>>, BoxError> {
-        let (head, body) = request.into_parts();
-        let body = body.collect().await?.to_bytes();
-        self.seen.lock().unwrap().push(Seen {
-            line: format!("{} {}", head.method, head.uri),
-            headers: head.headers,
-            body: String::from_utf8(body.to_vec())?,
-        });
-        let answer = self
-            .answers
-            .lock()
-            .unwrap()
-            .pop_front()
-            .ok_or("a request more than was prepared for")?;
-        let response = http::Response::builder();
-        match answer {
-            Answer::Body(status, body) => Ok(response.status(status).body(Full::from(body))?),
-            Answer::RetryAfter(status, delay) => Ok(response
-                .status(status)
-                .header("retry-after", delay)
-                .body(Full::default())?),
-            Answer::NoConnection => Err(TransportError::Connect("refused".into()).into()),
-            Answer::Silence => std::future::pending().await,
-        }
     }
 }
 

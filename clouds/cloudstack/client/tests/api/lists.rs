@@ -4,7 +4,7 @@ use bowline_cloudstack_client::{
     ApiError, ErrorKind, NetworkAclQuery, PublicIpQuery, RuleQuery, VirtualMachineQuery,
 };
 
-use crate::answers::{Answer, Api};
+use crate::answers::{Answer, Api, machines};
 
 async fn names(api: &Api) -> Result<Vec<String>, ApiError> {
     let machines = api
@@ -17,9 +17,9 @@ async fn names(api: &Api) -> Result<Vec<String>, ApiError> {
 #[tokio::test]
 async fn a_list_that_is_longer_than_an_answer_is_read_to_its_end() {
     let api = Api::new([
-        Answer::machines(5, &["a", "b"]),
-        Answer::machines(5, &["c", "d"]),
-        Answer::machines(5, &["e"]),
+        machines(5, &["a", "b"]),
+        machines(5, &["c", "d"]),
+        machines(5, &["e"]),
     ]);
     assert_eq!(names(&api).await.unwrap(), ["a", "b", "c", "d", "e"]);
     assert_eq!(
@@ -34,7 +34,7 @@ async fn a_list_that_is_longer_than_an_answer_is_read_to_its_end() {
 
 #[tokio::test]
 async fn a_list_that_fits_into_one_answer_costs_one_call() {
-    let api = Api::new([Answer::machines(2, &["a", "b"])]);
+    let api = Api::new([machines(2, &["a", "b"])]);
     assert_eq!(names(&api).await.unwrap(), ["a", "b"]);
     assert_eq!(api.take_seen().len(), 1);
     let api = Api::new([Answer::ok(r#"{"listvirtualmachinesresponse":{}}"#)]);
@@ -44,17 +44,17 @@ async fn a_list_that_fits_into_one_answer_costs_one_call() {
 #[tokio::test]
 async fn a_list_that_changes_meanwhile_is_read_again() {
     let api = Api::new([
-        Answer::machines(4, &["a", "b"]),
-        Answer::machines(3, &["d"]),
-        Answer::machines(3, &["b", "c"]),
-        Answer::machines(3, &["d"]),
+        machines(4, &["a", "b"]),
+        machines(3, &["d"]),
+        machines(3, &["b", "c"]),
+        machines(3, &["d"]),
     ]);
     assert_eq!(names(&api).await.unwrap(), ["b", "c", "d"]);
 }
 
 #[tokio::test]
 async fn a_list_that_stays_short_of_its_count_is_an_error() {
-    let short = [Answer::machines(3, &["a"]), Answer::machines(3, &[])];
+    let short = [machines(3, &["a"]), machines(3, &[])];
     let api = Api::new(short.into_iter().cycle().take(6));
     let error = names(&api).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Truncated);
@@ -106,7 +106,7 @@ async fn a_list_that_is_as_short_each_time_is_all_there_is_for_who_says_so() {
 
 #[tokio::test]
 async fn a_server_that_ignores_pages_is_not_asked_for_ever() {
-    let api = Api::new(vec![Answer::machines(4, &["a", "b"]); 6]);
+    let api = Api::new(vec![machines(4, &["a", "b"]); 6]);
     assert_eq!(names(&api).await.unwrap_err().kind, ErrorKind::Truncated);
     assert_eq!(api.take_seen().len(), 6);
 }
@@ -114,7 +114,7 @@ async fn a_server_that_ignores_pages_is_not_asked_for_ever() {
 #[tokio::test]
 async fn a_page_that_fails_fails_the_list() {
     let api = Api::new([
-        Answer::machines(3, &["a", "b"]),
+        machines(3, &["a", "b"]),
         Answer::Body(
             530,
             r#"{"listvirtualmachinesresponse":{"errorcode":530,"errortext":"no"}}"#.to_owned(),
@@ -128,15 +128,15 @@ async fn a_page_that_fails_fails_the_list() {
 
 #[tokio::test]
 async fn one_object_is_found_whatever_the_server_counts_and_its_absence_needs_a_whole_list() {
-    let api = Api::new([Answer::machines(9, &["a"])]);
+    let api = Api::new([machines(9, &["a"])]);
     assert!(api.client().virtual_machine(&"a".into()).await.unwrap().is_some());
     assert_eq!(api.take_seen().len(), 1);
-    let short = vec![Answer::machines(2, &["b"]), Answer::machines(2, &[])];
-    let first = [Answer::machines(2, &["b"])];
+    let short = vec![machines(2, &["b"]), machines(2, &[])];
+    let first = [machines(2, &["b"])];
     let api = Api::new(first.into_iter().chain(short.into_iter().cycle().take(6)));
     let error = api.client().virtual_machine(&"a".into()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Truncated);
-    let api = Api::new([Answer::machines(1, &["b"])]);
+    let api = Api::new([machines(1, &["b"])]);
     assert!(api.client().virtual_machine(&"a".into()).await.unwrap().is_none());
 }
 
