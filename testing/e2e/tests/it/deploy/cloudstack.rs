@@ -68,6 +68,28 @@ fn the_command_line_is_the_former_ones_and_understood() {
 }
 
 #[test]
+fn the_pod_is_told_who_it_is_where_the_host_has_another_name() {
+    let all = manifest();
+    let container = &only(&all, "Deployment")["spec"]["template"]["spec"]["containers"][0];
+    let told: Vec<(&str, &str)> = container["env"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|variable| {
+            let path = &variable["valueFrom"]["fieldRef"]["fieldPath"];
+            (variable["name"].as_str().unwrap(), path.as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("HOSTNAME", "metadata.name"),
+            ("POD_NAMESPACE", "metadata.namespace")
+        ]
+    );
+}
+
+#[test]
 fn the_role_has_what_claims_and_leases_need_and_nothing_of_old() {
     let needed = [
         "patch services",
