@@ -77,6 +77,15 @@ async fn a_count_that_no_list_comes_to_holds_nothing_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rules_that_tell_no_network_leave_nothing_open() {
+    for is_vpc in [false, true] {
+        let plain = life(&World::of(Site::new(), is_vpc).await).await;
+        let world = World::of(Site::new().disguised(Dialect::Networkless), is_vpc).await;
+        assert_eq!(life(&world).await.1, plain.1, "VPC {is_vpc}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn lists_that_are_behind_do_no_harm() {
     for seconds in [1, 4] {
         for is_vpc in [false, true] {

@@ -18,6 +18,8 @@ use tower::{BoxError, ServiceExt as _, service_fn};
 pub(crate) enum Dialect {
     /// It sends the members that matter and no others, no count, and of what a job made the ID alone.
     Bare,
+    /// Its rules do not tell which network they lead to.
+    Networkless,
     /// Numbers and switches are texts, and ports the other way round.
     Texts,
     /// There is more in everything than anybody knows, and nothing is left out.
@@ -169,6 +171,14 @@ fn other(dialect: Dialect, mut value: Value) -> Value {
             let payload = value.as_object_mut().and_then(|all| all.values_mut().next());
             if let Some(Value::Object(payload)) = payload {
                 bare(payload);
+            }
+            value
+        }
+        Dialect::Networkless => {
+            let payloads = value.as_object_mut().into_iter().flat_map(Map::values_mut);
+            let rules = payloads.filter_map(|payload| payload.get_mut("loadbalancerrule"));
+            for rule in rules.filter_map(Value::as_array_mut).flatten() {
+                rule.as_object_mut().map(|rule| rule.remove("networkid"));
             }
             value
         }
