@@ -30,11 +30,13 @@ pub fn balanced<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>, set: NodeSet
         .collect()
 }
 
-/// Whether the change from one state of a Node to the next concerns the balancers: it comes into the set or leaves it,
-/// or it is in the set and is another machine or has other addresses now.
+/// Whether the change from one state of a Node to the next has the balancers looked at: somebody excludes it or takes that
+/// back, or it is in the set and is another machine or has other addresses now; in the *ready* set also when it comes or
+/// goes for any other reason.
 ///
-/// Upstream looks at the exclusion label and the provider ID only, so that a Node under deletion, or one that got its
-/// addresses late, keeps a wrong member until something else happens.
+/// From the *stable* set, a Node that is about to be removed goes with the next look that something else causes, as with
+/// upstream: it serves its connections until it is gone. Upstream looks at the label and the provider ID only, so that a
+/// Node that got its addresses late keeps a wrong member until something else happens.
 #[must_use]
 pub fn concerns_balancers(old: &Node, new: &Node, set: NodeSet) -> bool {
     match (is_balanced(old, set), is_balanced(new, set)) {
@@ -42,7 +44,7 @@ pub fn concerns_balancers(old: &Node, new: &Node, set: NodeSet) -> bool {
         (true, true) => {
             old.uid != new.uid || old.provider_id != new.provider_id || old.addresses != new.addresses
         }
-        _ => true,
+        _ => set == NodeSet::Ready || old.is_excluded_from_balancers() != new.is_excluded_from_balancers(),
     }
 }
 
@@ -167,7 +169,11 @@ mod tests {
             .addresses
             .push(NodeAddress::new(AddressType::InternalIp, "10.0.0.1"))));
         assert!(changed(|node| node.uid = "other".into()));
-        assert!(changed(|node| node.deleting = true));
+        assert!(changed(
+            |node| node.labels = Labels::from_iter([(keys::LABEL_EXCLUDE_FROM_BALANCERS, "")])
+        ));
+        assert!(!changed(|node| node.deleting = true));
+        assert!(!changed(|node| node.taints = tainted(keys::TAINT_TO_BE_DELETED)));
         assert!(!changed(|node| node.readiness = Readiness::Unknown));
         assert!(!changed(|node| node.unschedulable = true));
         assert!(!changed(|node| node.resource_version = "7".into()));
@@ -207,14 +213,12 @@ mod tests {
         }
 
         #[test]
-        fn every_change_of_the_set_is_noticed(old in node(), new in node()) {
-            for set in [NodeSet::Stable, NodeSet::Ready] {
-                let before = balanced([&Arc::new(old.clone())], set);
-                let after = balanced([&Arc::new(new.clone())], set);
-                let differs = before.len() != after.len()
-                    || before.iter().zip(&after).any(|(a, b)| a.provider_id != b.provider_id);
-                prop_assert!(!differs || concerns_balancers(&old, &new, set));
-            }
+        fn every_change_of_the_ready_set_is_noticed(old in node(), new in node()) {
+            let before = balanced([&Arc::new(old.clone())], NodeSet::Ready);
+            let after = balanced([&Arc::new(new.clone())], NodeSet::Ready);
+            let differs = before.len() != after.len()
+                || before.iter().zip(&after).any(|(a, b)| a.provider_id != b.provider_id);
+            prop_assert!(!differs || concerns_balancers(&old, &new, NodeSet::Ready));
             prop_assert!(!concerns_balancers(&old, &old, NodeSet::Stable));
         }
     }

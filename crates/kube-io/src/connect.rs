@@ -19,8 +19,10 @@ const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// What the operator said about the API server.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
-    /// `--kubeconfig`: server and credentials.
+    /// The kubeconfig: server and credentials.
     pub kubeconfig: Option<PathBuf>,
+    /// The flag that names it, such as `--kubeconfig`; for errors.
+    pub kubeconfig_flag: &'static str,
     /// `--master`: the server's address, in place of the one in the kubeconfig. Alone it means: no credentials.
     pub master: Option<String>,
     /// The process's environment: the pod's API server, and the proxy variables.
@@ -36,6 +38,7 @@ impl Default for ConnectOptions {
     fn default() -> Self {
         Self {
             kubeconfig: None,
+            kubeconfig_flag: "--kubeconfig",
             master: None,
             environment: Environment::default(),
             service_account: PathBuf::from(SERVICE_ACCOUNT),
@@ -55,8 +58,10 @@ pub enum ConnectError {
     )]
     NotConfigured,
     /// The kubeconfig cannot be read or used.
-    #[error("--kubeconfig `{}`: {reason}", path.display())]
+    #[error("{flag} `{}`: {reason}", path.display())]
     Kubeconfig {
+        /// The flag that names it.
+        flag: &'static str,
         /// The path as given.
         path: PathBuf,
         /// What is wrong.
@@ -111,7 +116,7 @@ async fn configuration(target: &ConnectOptions) -> Result<(Config, Option<socket
         .as_deref()
         .filter(|path| !path.as_os_str().is_empty());
     let (mut config, named_proxy) = match (kubeconfig, &master) {
-        (Some(path), _) => from_file(path).await?,
+        (Some(path), _) => from_file(target.kubeconfig_flag, path).await?,
         (None, Some(address)) => (Config::new(address.clone()), None),
         (None, None) => (from_pod(target)?, None),
     };
@@ -147,8 +152,9 @@ fn master(address: &str) -> Result<Uri, ConnectError> {
     }
 }
 
-async fn from_file(path: &Path) -> Result<(Config, Option<String>), ConnectError> {
+async fn from_file(flag: &'static str, path: &Path) -> Result<(Config, Option<String>), ConnectError> {
     let error = |reason: String| ConnectError::Kubeconfig {
+        flag,
         path: path.to_owned(),
         reason,
     };

@@ -212,8 +212,10 @@ impl Recorder {
         let message = shortened(message.into());
         tracing::info!(
             controller = self.component,
-            kind = object.kind,
             object = %object,
+            fieldPath = "",
+            kind = object.kind,
+            apiVersion = object.api_version,
             "type" = type_name(kind),
             reason,
             note = message,

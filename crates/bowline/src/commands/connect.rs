@@ -40,18 +40,19 @@ pub(super) struct Delegate {
     pub(super) is_named: bool,
 }
 
-/// The API server of this kubeconfig; else, in a pod, the one of the pod's cluster; else the one of the loops.
+/// The API server of the kubeconfig that a flag names; else, in a pod, the one of the pod's cluster; else the one of the loops.
 ///
 /// The Go managers ask nobody in the last case. Here, who may read the cluster's metrics may read the manager's there,
 /// too; but nothing is looked up, and nothing can fail at start.
 pub(super) async fn delegate(
     options: &Options,
     surroundings: &Surroundings,
-    kubeconfig: Option<&Path>,
+    (flag, kubeconfig): (&'static str, Option<&Path>),
     of_loops: &Kube,
 ) -> Result<Delegate, ConnectError> {
     let target = ConnectOptions {
         kubeconfig: kubeconfig.map(Path::to_owned),
+        kubeconfig_flag: flag,
         environment: surroundings.environment.clone(),
         ..ConnectOptions::default()
     };

@@ -253,13 +253,19 @@ async fn serve(
     let Some(config) = &options.serving else {
         return Ok(None);
     };
-    let delegate = |path| connect::delegate(options, surroundings, path, kube);
-    let tokens = delegate(options.kube.authentication.as_deref())
-        .await
-        .map_err(|error| error.to_string())?;
-    let access = delegate(options.kube.authorization.as_deref())
-        .await
-        .map_err(|error| error.to_string())?;
+    let delegate = |flag, path| connect::delegate(options, surroundings, (flag, path), kube);
+    let tokens = delegate(
+        "--authentication-kubeconfig",
+        options.kube.authentication.as_deref(),
+    )
+    .await
+    .map_err(|error| error.to_string())?;
+    let access = delegate(
+        "--authorization-kubeconfig",
+        options.kube.authorization.as_deref(),
+    )
+    .await
+    .map_err(|error| error.to_string())?;
     if !tokens.is_named && config.access.lookup != Lookup::Skipped {
         tracing::info!(
             "Who vouches for client certificates is not looked up: there is no --authentication-kubeconfig, and \

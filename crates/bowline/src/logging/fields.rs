@@ -4,6 +4,9 @@ use std::fmt;
 
 use tracing::field::{Field, Visit};
 
+/// The field of the text of a recorded event.
+const EVENT_TEXT: &str = "note";
+
 /// A value that a line can show.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
@@ -46,6 +49,8 @@ impl Fields {
     fn put_text(&mut self, field: &Field, text: String) {
         match field.name() {
             "message" => self.message = text,
+            // An event's text goes by the name of the message in the Go managers' lines, which tracing has taken.
+            EVENT_TEXT => self.put("message", Value::Text(text)),
             name => self.put(name, Value::Text(text)),
         }
     }

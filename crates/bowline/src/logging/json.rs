@@ -33,6 +33,7 @@ pub(super) fn format(line: &Line<'_>) -> String {
             Value::Text(value) => match *key {
                 // Object references, as the Go managers write them.
                 "service" | "lease" => reference(value),
+                "object" if !value.contains(' ') => reference(value),
                 _ => json!(value),
             },
             Value::Bool(value) => json!(value),
@@ -54,6 +55,6 @@ pub(super) fn format(line: &Line<'_>) -> String {
 fn reference(text: &str) -> Json {
     match text.split_once('/') {
         Some((namespace, name)) => json!({ "name": name, "namespace": namespace }),
-        None => json!(text),
+        None => json!({ "name": text }),
     }
 }

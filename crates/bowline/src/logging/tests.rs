@@ -1,6 +1,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bowline_cloud_provider::plan::NoteKind;
+use bowline_kube_io::{EventSink, ObjectRef};
+
 use super::*;
 use crate::args::SplitStream;
 
@@ -187,4 +190,37 @@ fn verbosity_changes_while_the_process_runs() {
         }
         assert_eq!(lines, [2, 3, 2]);
     });
+}
+
+#[test]
+fn an_event_has_the_keys_of_the_go_managers() {
+    let record = || {
+        let service = ObjectRef {
+            kind: "Service",
+            api_version: "v1",
+            namespace: "default".into(),
+            name: "web".into(),
+            uid: "1".into(),
+        };
+        let recorder = EventSink::discard().recorder("service-controller");
+        recorder.record(
+            &service,
+            NoteKind::Normal,
+            "EnsuredLoadBalancer",
+            "Ensured load balancer",
+        );
+    };
+    let text = logged(options(LoggingFormat::Text, 0), record);
+    let whole = r#"] "Event occurred" controller="service-controller" object="default/web" fieldPath="" kind="Service" apiVersion="v1" type="Normal" reason="EnsuredLoadBalancer" message="Ensured load balancer""#;
+    assert!(text.trim_end().ends_with(whole), "{text}");
+    let line: serde_json::Value =
+        serde_json::from_str(&logged(options(LoggingFormat::Json, 0), record)).unwrap();
+    assert_eq!(
+        line["object"],
+        serde_json::json!({ "name": "web", "namespace": "default" })
+    );
+    assert_eq!(
+        (&line["msg"], &line["message"]),
+        (&"Event occurred".into(), &"Ensured load balancer".into())
+    );
 }

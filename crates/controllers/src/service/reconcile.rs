@@ -52,7 +52,7 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn refused(prefix: &str, refusal: &Refusal) -> Self {
         Self {
-            text: format!("{prefix}: {refusal}"),
+            text: said(prefix, &refusal.to_string()),
             after: None,
             is_quiet: true,
         }
@@ -60,7 +60,7 @@ impl Failure {
 
     fn cloud(prefix: &str, text: String, error: &CloudError) -> Self {
         Self {
-            text: format!("{prefix}: {text}"),
+            text: said(prefix, &text),
             after: error.retry_after(),
             is_quiet: matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid),
         }
@@ -76,10 +76,19 @@ impl Failure {
             KubeError::Forbidden(_) | KubeError::Invalid(_) | KubeError::Unauthorized(_)
         );
         Self {
-            text: format!("{prefix}: {text}"),
+            text: said(prefix, &text),
             after,
             is_quiet,
         }
+    }
+}
+
+/// A text behind what was being done; an empty prefix is none.
+fn said(prefix: &str, text: &str) -> String {
+    if prefix.is_empty() {
+        text.to_owned()
+    } else {
+        format!("{prefix}: {text}")
     }
 }
 
@@ -104,7 +113,14 @@ pub(super) fn outcome_of_drive_error(prefix: &str, error: &DriveError, progress:
     }
 }
 
-const ENSURE: &str = "failed to ensure load balancer";
+/// What failed, in upstream's words: its update of a balancer's Nodes has an event of its own, which says it already.
+fn ensuring(progress: Progress) -> &'static str {
+    if progress.causes.is_nodes_only() {
+        ""
+    } else {
+        "failed to ensure load balancer"
+    }
+}
 
 impl ServiceController {
     /// One sync of a Service that wants a balancer.
@@ -141,7 +157,9 @@ impl ServiceController {
                 let wanted = self.facts(Arc::clone(&service), true, &balanced);
                 let mut session = match self.load_balancer.begin(wanted) {
                     Ok(session) => session,
-                    Err(refusal) => return Outcome::Failed(Failure::refused(ENSURE, &refusal), progress),
+                    Err(refusal) => {
+                        return Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress);
+                    }
                 };
                 if !facts::has_finalizer(&service) {
                     // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind.
@@ -155,7 +173,7 @@ impl ServiceController {
                         }
                     };
                     if let Err(refusal) = session.refresh(self.facts(with_finalizer, true, &balanced)) {
-                        return Outcome::Failed(Failure::refused(ENSURE, &refusal), progress);
+                        return Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress);
                     }
                 }
                 (session, progress)
@@ -178,14 +196,16 @@ impl ServiceController {
                 tracing::debug!(service = %key, %reason, ?after, "waiting for the cloud");
                 Outcome::Parked(Parked { session, progress }, after)
             }
-            Ok(Driven::Refused(refusal)) => Outcome::Failed(Failure::refused(ENSURE, &refusal), progress),
+            Ok(Driven::Refused(refusal)) => {
+                Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress)
+            }
             Ok(Driven::Superseded) => Outcome::Superseded(progress),
             Err(DriveError::Observe(error) | DriveError::Step { error, .. })
                 if error.kind() == ErrorKind::ImplementedElsewhere =>
             {
                 Outcome::Settled(identities(&session.facts().nodes)) // another controller's work: silence, no status
             }
-            Err(error) => outcome_of_drive_error(ENSURE, &error, progress),
+            Err(error) => outcome_of_drive_error(ensuring(progress), &error, progress),
         }
     }
 

@@ -66,6 +66,7 @@ where
         "/debug/flags" | "/debug/flags/" => flags(),
         "/debug/pprof" => moved("/debug/pprof/"),
         "/debug/pprof/" => profiles(),
+        "/debug/pprof/cmdline" => command_line(),
         "/debug/pprof/profile" => cpu_profile(query).await,
         _ => {
             let name = path.strip_prefix("/debug/pprof/");
@@ -109,9 +110,18 @@ fn flags() -> Response<Full<Bytes>> {
     answer(StatusCode::OK, HTML, page.to_owned())
 }
 
+/// The words of the command line, with a zero byte between them.
+fn command_line() -> Response<Full<Bytes>> {
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    answer(StatusCode::OK, TEXT, words.join("\0"))
+}
+
 fn profiles() -> Response<Full<Bytes>> {
     let mut page = String::from(
         "<html><head><title>/debug/pprof/</title></head><body>\n/debug/pprof/<br>\n\
+         <a href=\"cmdline\">cmdline</a>: the command line<br>\n\
          <a href=\"profile\">profile</a>: where the processor's time goes, for ?seconds=N<br>\n",
     );
     for (name, reason) in NOT_THERE {

@@ -107,7 +107,12 @@ async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once()
         .into_iter()
         .find(|(reason, _)| reason == "UpdateLoadBalancerFailed")
         .unwrap();
-    assert!(failed.1.starts_with("Error updating load balancer with new hosts [a b] [node names limited, total number of nodes: 2], error: "), "{}", failed.1);
+    assert_eq!(
+        failed.1,
+        "Error updating load balancer with new hosts [a b] [node names limited, total number of nodes: 2], \
+         error: error during set-nodes(web: a b): busy",
+        "S-24"
+    );
     assert_eq!(world.metrics.nodesync_error_total.get(), 1, "S-24");
     let times: Vec<Duration> = world
         .cloud
