@@ -22,6 +22,9 @@ use tokio::time::{Instant, sleep_until};
 /// - A read never answers a question that was asked after it began: nobody gets to see a state older than their
 ///   question.
 ///
+/// What does not age while it is read, such as a token, is asked for one read at a time ([`single`](Self::single)): then
+/// the last rule does not hold, and a read that is under way answers those too who ask meanwhile.
+///
 /// `T` is the whole answer, good or bad, cheap to clone: usually `Result<Arc<[Item]>, Error>`. A failed read answers
 /// those who waited for it and nobody else.
 ///
@@ -38,13 +41,15 @@ struct SharedState<T> {
     read: Box<dyn Fn() -> BoxFuture<'static, T> + Send + Sync>,
     interval: Duration,
     gather: Duration,
+    /// Whether a read that has begun still answers those who ask.
+    is_single: bool,
     state: Mutex<State<T>>,
 }
 
 struct State<T> {
     last_start: Option<Instant>,
-    /// The read that has not begun yet, if someone waits for it: new questions join it. Weak, because the read itself
-    /// holds this state.
+    /// The read that new questions join, if someone waits for it: one that has not begun yet, or, of a single read, also
+    /// one that is under way. Weak, because the read itself holds this state.
     next: Option<WeakShared<Answer<T>>>,
 }
 
@@ -70,11 +75,30 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
+        Self::build(gather, interval, false, read)
+    }
+
+    /// One read at a time: whoever asks while a read is under way gets its answer, good or bad. For what does not age
+    /// while it is read, such as a token.
+    pub fn single<F, R>(interval: Duration, read: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = T> + Send + 'static,
+    {
+        Self::build(Duration::ZERO, interval, true, read)
+    }
+
+    fn build<F, R>(gather: Duration, interval: Duration, is_single: bool, read: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = T> + Send + 'static,
+    {
         Self {
             shared: Arc::new(SharedState {
                 read: Box::new(move || read().boxed()),
                 interval,
                 gather,
+                is_single,
                 state: Mutex::new(State {
                     last_start: None,
                     next: None,
@@ -83,7 +107,8 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
         }
     }
 
-    /// Asks. The answer comes from a read that begins no earlier than this call.
+    /// Asks. The answer comes from a read that begins no earlier than this call, or, of a [`single`](Self::single) read,
+    /// ends no earlier.
     pub async fn ask(&self) -> T {
         self.join().await
     }
@@ -103,7 +128,8 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SharedState<T> {
-    /// Waits until a read may start, closes the door to further questions, and reads.
+    /// Waits until a read may start, and reads. The door is closed to further questions when it starts, or, if it is the
+    /// only one, when it ends.
     async fn answer(self: Arc<Self>, last_start: Option<Instant>) -> T {
         // Let everyone who is about to ask in this turn join.
         NextTurn::default().await;
@@ -113,10 +139,17 @@ impl<T: Clone + Send + Sync + 'static> SharedState<T> {
         }
         {
             let mut state = self.lock();
-            state.next = None;
             state.last_start = Some(Instant::now());
+            if !self.is_single {
+                state.next = None;
+            }
         }
-        (self.read)().await
+        let answer = (self.read)().await;
+        if self.is_single {
+            // Still this read: another one takes its place only if it is dropped.
+            self.lock().next = None;
+        }
+        answer
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {

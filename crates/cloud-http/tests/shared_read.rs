@@ -87,6 +87,61 @@ async fn a_question_asked_after_a_read_began_waits_for_the_next_one() {
     assert!((2500..2510).contains(&second.1), "{}", second.1);
 }
 
+/// A read of which there is one at a time; its answer is its number, from 1, and the second one fails.
+fn counted_single(takes: Duration) -> (SharedRead<Result<u32, Arc<str>>>, Arc<AtomicU32>) {
+    let started = Arc::new(AtomicU32::new(0));
+    let count = started.clone();
+    let shared = SharedRead::single(MILLIS(500), move || {
+        let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+        async move {
+            sleep(takes).await;
+            if number == 2 {
+                Err(Arc::from("read 2 failed"))
+            } else {
+                Ok(number)
+            }
+        }
+    });
+    (shared, started)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_while_a_single_read_is_under_way_gets_its_answer_good_or_bad() {
+    let (shared, started) = counted_single(MILLIS(2000));
+    let begun = Instant::now();
+    let later = |delay| {
+        let shared = shared.clone();
+        async move {
+            sleep_until(begun + MILLIS(delay)).await;
+            shared.ask().await
+        }
+    };
+    assert_eq!(
+        join_all([0, 100, 1000, 1900].map(later)).await,
+        [const { Ok(1) }; 4]
+    );
+    assert_eq!(started.load(Ordering::Relaxed), 1);
+    let failed: Result<u32, Arc<str>> = Err(Arc::from("read 2 failed"));
+    let answers = join_all([2100, 3000, 4000].map(later)).await;
+    assert!(answers.iter().all(|answer| *answer == failed), "{answers:?}");
+    assert_eq!(later(4200).await, Ok(3), "a read that has ended answers nobody");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_read_outlives_who_started_it_and_no_longer_than_all_who_wait() {
+    let (shared, started) = counted_single(MILLIS(1000));
+    let patient = async {
+        sleep(MILLIS(100)).await;
+        shared.ask().await
+    };
+    let (impatient, patient) = tokio::join!(timeout(MILLIS(300), shared.ask()), patient);
+    assert!(impatient.is_err());
+    assert_eq!(patient, Ok(1));
+    assert!(timeout(MILLIS(300), shared.ask()).await.is_err());
+    assert_eq!(shared.ask().await, Ok(3), "the second one was dropped");
+    assert_eq!(started.load(Ordering::Relaxed), 3);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failed_read_answers_those_who_waited_and_nobody_else() {
     let (shared, _) = counted(Duration::ZERO);

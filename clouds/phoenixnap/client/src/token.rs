@@ -93,8 +93,8 @@ impl Tokens {
             }),
         });
         let shared = Arc::clone(&store);
-        // Who asks while a token is being fetched gets the next read, which finds that token in the store.
-        let fetch = SharedRead::new(INTERVAL, move || {
+        // One at a time: who needs a token while one is being fetched waits for that one.
+        let fetch = SharedRead::single(INTERVAL, move || {
             let store = Arc::clone(&shared);
             async move {
                 match store.valid() {
@@ -106,7 +106,7 @@ impl Tokens {
         Self { store, fetch }
     }
 
-    /// A token with more than the margin to live. Calls that need a new one at the same time share one request.
+    /// A token with more than the margin to live. Calls that need a new one while it is being fetched wait for it.
     pub(crate) async fn token(&self) -> Result<Token, ApiError> {
         match self.store.valid() {
             Some(token) => Ok(token),

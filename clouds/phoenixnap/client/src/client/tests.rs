@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttpConfig, Secret, Transport};
 use bytes::Bytes;
@@ -31,13 +32,86 @@ fn client(token: Reply, api: Reply) -> (Client, Arc<Mutex<Vec<String>>>) {
             Ok::<_, Infallible>(response)
         }
     }));
+    (client_through(transport), asked)
+}
+
+fn client_through(transport: Transport) -> Client {
     let credentials = Credentials {
         client_id: "id".to_owned(),
         client_secret: Secret::new("s3cret"),
     };
     let settings = Settings::new(credentials, "https://api.test", DEFAULT_TOKEN_URL).unwrap();
     let http = CloudHttp::new(CloudHttpConfig::new("phoenixnap", "test"), transport);
-    (Client::new(http, &settings, None), asked)
+    Client::new(http, &settings, None)
+}
+
+/// A client whose token endpoint takes six seconds to answer and whose APIs take one, if wanted to refuse the first token;
+/// and how many tokens were asked for.
+fn client_with_slow_tokens(is_first_refused: bool) -> (Client, Arc<Mutex<u32>>) {
+    let fetched = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&fetched);
+    let transport = Transport::memory(tower::service_fn(move |request: http::Request<Full<Bytes>>| {
+        let is_token = request.uri().path().ends_with("/token");
+        let is_refused = is_first_refused
+            && request
+                .headers()
+                .get("authorization")
+                .is_some_and(|it| it == "Bearer t1");
+        let count = Arc::clone(&count);
+        async move {
+            let (takes, status, body) = if is_token {
+                let number = {
+                    let mut count = count.lock().unwrap();
+                    *count += 1;
+                    *count
+                };
+                let body = format!(r#"{{"access_token":"t{number}","expires_in":900}}"#);
+                (6, StatusCode::OK, body)
+            } else if is_refused {
+                (1, StatusCode::UNAUTHORIZED, String::new())
+            } else {
+                (1, StatusCode::OK, "[]".to_owned())
+            };
+            tokio::time::sleep(Duration::from_secs(takes)).await;
+            let mut response = Response::new(Full::new(Bytes::from(body)));
+            *response.status_mut() = status;
+            Ok::<_, Infallible>(response)
+        }
+    }));
+    (client_through(transport), fetched)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_needs_a_token_while_one_is_being_fetched_waits_for_that_one() {
+    let (client, fetched) = client_with_slow_tokens(false);
+    let calls = (0..4).map(|second| {
+        let client = client.clone();
+        async move {
+            tokio::time::sleep(Duration::from_secs(second)).await;
+            client.servers().await
+        }
+    });
+    for answer in futures::future::join_all(calls).await {
+        assert_eq!(answer.unwrap(), []);
+    }
+    assert_eq!(*fetched.lock().unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_token_is_fetched_anew_once_for_all_who_hold_it() {
+    let (client, fetched) = client_with_slow_tokens(true);
+    // The first two are refused together, the next two while the new token is being fetched; the last one never had the old.
+    let calls = [0, 5_500, 6_100, 6_900, 12_100].map(|millis| {
+        let client = client.clone();
+        async move {
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            client.servers().await
+        }
+    });
+    for answer in futures::future::join_all(calls).await {
+        assert_eq!(answer.unwrap(), []);
+    }
+    assert_eq!(*fetched.lock().unwrap(), 2);
 }
 
 fn block() -> NewIpBlock {
