@@ -16,6 +16,9 @@ use super::throttle::Throttle;
 
 /// The longest distance between two questions about one Node.
 const LONGEST: Duration = Duration::from_secs(60);
+/// The answers about a Node have to be the same for so long before it is asked about less often: a Node that is not ready
+/// has most of its news in its first minutes, and they are waited for.
+const STEADY: Duration = Duration::from_secs(2 * 60);
 /// A Node that is not initialised, or names no machine, is not deleted before it is so old: its machine may be too new
 /// for the cloud's listing.
 const GRACE: Duration = Duration::from_secs(5 * 60);
@@ -95,6 +98,8 @@ struct Suspect {
     /// The distance to the next question.
     interval: Duration,
     last: Option<Seen>,
+    /// Since when the answers have been like the last one.
+    since: Instant,
     /// When the first proof of absence came that nothing has contradicted since.
     absent_since: Option<Instant>,
     hold: Option<Hold>,
@@ -148,6 +153,7 @@ impl Ledger {
                     stage: Stage::Due(now),
                     interval: self.period,
                     last: None,
+                    since: now,
                     absent_since: None,
                     hold: None,
                     is_announced: false,
@@ -213,7 +219,10 @@ impl Ledger {
             return Verdict::Nothing;
         };
         let is_same = suspect.last.is_some_and(|last| last.is_like(seen));
-        suspect.interval = if is_same {
+        if !is_same {
+            suspect.since = now.instant;
+        }
+        suspect.interval = if is_same && now.instant >= suspect.since + STEADY {
             (suspect.interval * 2).min(LONGEST.max(period))
         } else {
             period
