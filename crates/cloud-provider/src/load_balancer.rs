@@ -113,7 +113,8 @@ pub trait LoadBalancer: Reconciler<Facts = ServiceFacts> {
         NodeSet::Stable
     }
 
-    /// Whether a balancer changes with the Nodes. If not, a change of Nodes causes no reconcile and so no call.
+    /// Whether a balancer changes with the Nodes. If not, a change of Nodes causes no reconcile and so no call: the update
+    /// is said to have been made.
     fn follows_nodes(&self) -> bool {
         true
     }

@@ -446,11 +446,14 @@ impl ServiceController {
             Outcome::Settled(identities) => {
                 self.tracked(key, Tracked::leave_passes);
                 self.observe_settled(key);
-                let is_behind = self.load_balancer.follows_nodes()
-                    && identities != self.balanced_nodes().identities
-                    && !self.node_changes.is_pending();
+                let current = self.balanced_nodes().identities;
+                // They changed while it was under way.
+                let is_behind = identities != current && !self.node_changes.is_pending();
+                let follows_nodes = self.load_balancer.follows_nodes();
                 self.tracked(key, |tracked| {
-                    tracked.nodes = Some(identities);
+                    if follows_nodes || !is_behind {
+                        tracked.nodes = Some(identities);
+                    }
                     tracked.unfinished = None;
                     tracked.conflicts = 0;
                     tracked
@@ -458,14 +461,16 @@ impl ServiceController {
                         .retain(|reason, _| !reasons::FAILURES.contains(reason));
                 });
                 self.queue.forget(&queued);
-                if is_behind {
+                if is_behind && follows_nodes {
                     self.enqueue(
                         key,
                         Causes {
                             nodes: true,
                             ..Causes::default()
                         },
-                    ); // they changed while it was under way
+                    );
+                } else if is_behind {
+                    self.update_nothing(key, &current);
                 }
             }
             Outcome::Removed | Outcome::Nothing => {

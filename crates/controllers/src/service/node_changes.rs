@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_provider::{Node, NodeSet, ServiceKey, facts};
+use bowline_cloud_provider::{Node, NodeSet, Service, ServiceKey, facts};
 use bowline_kube_io::Change;
+use bowline_plan::NoteKind;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::ServiceController;
-use super::tracking::{BalancedNodes, Causes, NodePass};
+use super::tracking::{BalancedNodes, Causes, NodeIdentities, NodePass};
+use super::{ServiceController, reasons};
 use crate::node_set;
 
 /// At most this many node names stand in one message; upstream's limit.
@@ -95,9 +96,6 @@ impl ServiceController {
     /// A Node changed. What most changes of a Node are about, its heartbeat above all, concerns no balancer.
     pub(super) fn on_node(&self, change: &Change<Node>) {
         *self.balanced.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        if !self.load_balancer.follows_nodes() {
-            return;
-        }
         let kind = self.load_balancer.node_set();
         let (is_trigger, with_labels) = match change {
             Change::Added(_) | Change::Deleted(_) => (true, true),
@@ -112,6 +110,9 @@ impl ServiceController {
     }
 
     fn any_service_selects_by_label(&self) -> bool {
+        if !self.load_balancer.follows_nodes() {
+            return false;
+        }
         let tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
         tracked
             .values()
@@ -119,8 +120,10 @@ impl ServiceController {
             .any(|service| self.load_balancer.selects_nodes_by_label(service))
     }
 
-    /// The set of Nodes has settled: every Service that was synced with another set is looked at again.
+    /// The set of Nodes has settled: every Service that was synced with another set is looked at again, or, if its balancer
+    /// follows no Nodes, is served by that.
     pub(super) fn node_pass(&self) {
+        let follows_nodes = self.load_balancer.follows_nodes();
         let pass = NodePass::begin(&self.metrics.nodesync_latency_seconds);
         let with_labels = self.node_changes.take();
         let balanced = self.balanced_nodes();
@@ -139,13 +142,19 @@ impl ServiceController {
                     // One that was never brought up to date is under way, or waits for its next try with the Nodes of then.
                     tracked.nodes.as_ref().is_some_and(|nodes| {
                         *nodes != balanced.identities
-                            || (with_labels && self.load_balancer.selects_nodes_by_label(service))
+                            || (with_labels
+                                && follows_nodes
+                                && self.load_balancer.selects_nodes_by_label(service))
                     })
                 })
                 .map(|(key, _)| key.clone())
                 .collect()
         };
         for key in concerned {
+            if !follows_nodes {
+                self.update_nothing(&key, &balanced.identities);
+                continue;
+            }
             self.metrics.loadbalancer_sync_total.inc();
             self.tracked(&key, |tracked| tracked.join(&pass));
             self.enqueue(
@@ -156,6 +165,32 @@ impl ServiceController {
                 },
             );
         }
+    }
+
+    /// The Nodes changed under a balancer that does not follow them: that is an update as others are, with nothing to do.
+    pub(super) fn update_nothing(&self, key: &ServiceKey, identities: &NodeIdentities) {
+        let is_news = self.tracked(key, |tracked| {
+            tracked.nodes.replace(Arc::clone(identities)).as_ref() != Some(identities)
+        });
+        let service = self.services.get(key).filter(|service| {
+            is_news && facts::wants_load_balancer(service) && !facts::needs_cleanup(service)
+        });
+        let Some(service) = service else { return };
+        self.metrics.loadbalancer_sync_total.inc();
+        self.metrics.update_loadbalancer_host_latency_seconds.observe(0.0);
+        self.metrics.synced("update", "settled");
+        self.tell_updated(&service, identities);
+    }
+
+    /// Says that a balancer is up to date with these Nodes, after they have changed.
+    pub(super) fn tell_updated(&self, service: &Service, identities: &NodeIdentities) {
+        let (kind, reason, text) = if identities.is_empty() {
+            (NoteKind::Warning, reasons::UNAVAILABLE, reasons::NO_NODES)
+        } else {
+            let text = "Updated load balancer with new hosts";
+            (NoteKind::Normal, reasons::UPDATED, text)
+        };
+        self.event(service, kind, reason, text);
     }
 
     /// The Nodes to balance over now, in name order; worked out once per change of the Nodes.

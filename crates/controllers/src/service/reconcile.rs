@@ -227,21 +227,7 @@ impl ServiceController {
         }
         // Without Nodes a provider may keep the last members, which writes nothing: people are told all the same.
         if progress.causes.is_nodes_only() && (progress.has_written || identities.is_empty()) {
-            if identities.is_empty() {
-                self.event(
-                    service,
-                    NoteKind::Warning,
-                    reasons::UNAVAILABLE,
-                    reasons::NO_NODES,
-                );
-            } else {
-                self.event(
-                    service,
-                    NoteKind::Normal,
-                    reasons::UPDATED,
-                    "Updated load balancer with new hosts",
-                );
-            }
+            self.tell_updated(service, &identities);
         } else if progress.is_announced {
             self.event(
                 service,

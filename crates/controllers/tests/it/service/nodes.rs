@@ -187,8 +187,32 @@ async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change(
     let world = World::new_with(&["a"], |cloud| cloud.ignores_nodes = true);
     world.add_service("web");
     world.settled("web").await;
+    world.pass(seconds(5)).await;
     let calls = world.cloud.calls("").len();
+    let said = world.events("web").len();
     world.add_node("b");
+    world.pass(seconds(60)).await;
+    let updated = ("UpdatedLoadBalancer", "Updated load balancer with new hosts");
+    let updated = (updated.0.to_owned(), updated.1.to_owned());
+    assert_eq!(world.events("web")[said..], [updated.clone()], "S-18");
+    assert_eq!(world.metrics.loadbalancer_sync_total.get(), 1);
+    world.api.delete("Node", "", "a");
+    world.pass(seconds(60)).await;
+    assert_eq!(
+        world.metrics.loadbalancer_sync_total.get(),
+        2,
+        "S-19: the same event once more"
+    );
+    world.api.delete("Node", "", "b");
+    world.pass(seconds(60)).await;
+    let events = world.events("web");
+    assert_eq!(events.last().unwrap().0, "UnAvailableLoadBalancer", "S-23");
+    assert_eq!(
+        events.last().unwrap().1,
+        "There are no available nodes for LoadBalancer",
+        "S-23"
+    );
+    world.add_node("c");
     world.pass(seconds(60)).await;
     assert_eq!(world.cloud.calls("").len(), calls);
     world.annotate("web", "example.com/changed", "yes");
@@ -204,4 +228,38 @@ async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change(
         after,
         "nor is it behind the nodes for ever"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_joins_during_the_first_sync_is_told_where_balancers_follow_no_nodes() {
+    let world = World::new_with(&["a"], |cloud| {
+        cloud.ignores_nodes = true;
+        cloud.write_time.insert("web".to_owned(), seconds(7));
+    });
+    world.add_service("web");
+    world.pass(seconds(2)).await;
+    world.add_node("b");
+    world.settled("web").await;
+    world.pass(seconds(60)).await;
+    let reasons = world.reasons("web");
+    assert_eq!(
+        reasons[reasons.len() - 2..],
+        ["EnsuredLoadBalancer", "UpdatedLoadBalancer"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_on_its_way_out_is_told_of_no_nodes() {
+    let world = World::new_with(&["a"], |cloud| {
+        cloud.ignores_nodes = true;
+        cloud.write_time.insert("web".to_owned(), seconds(7));
+    });
+    world.add_service("web");
+    world.settled("web").await;
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(2)).await;
+    world.add_node("b");
+    world.pass(seconds(2)).await;
+    let reasons = world.reasons("web");
+    assert_eq!(reasons.last().unwrap(), "DeletingLoadBalancer", "{reasons:?}");
 }
