@@ -181,6 +181,13 @@ mod tests {
             )
             .contains("\"srevice\" is not in the list")
         );
+        assert!(
+            faults(
+                "v1",
+                "leaderName: a\ncontrollerLeaders: [{name: service, component: other}]"
+            )
+            .contains("controllerLeaders[0].component: \"other\" is none of")
+        );
     }
 
     #[test]

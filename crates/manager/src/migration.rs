@@ -18,6 +18,9 @@ pub const BUILT_IN_ENTRIES: [(&str, &str); 3] = [
 /// The name of this program among components.
 const COMPONENT: &str = "cloud-controller-manager";
 
+/// The other component that loops may be assigned to.
+const KUBE_CONTROLLER_MANAGER: &str = "kube-controller-manager";
+
 /// Stands for any component.
 const ANY: &str = "*";
 
@@ -68,7 +71,7 @@ impl Migration {
     ///
     /// # Errors
     ///
-    /// A text for each name that no loop has, and for each loop that is listed more than once. Upstream compares names
+    /// A text for each name that no loop has, for each component that there is not, and for each loop that is listed more than once. Upstream compares names
     /// literally, and so runs a loop that it does not recognise under the main lease while another component may run
     /// it under the second one.
     pub fn new<'a>(
@@ -86,7 +89,13 @@ impl Migration {
             };
             let assigned = match component {
                 COMPONENT | ANY => Assigned::Here,
-                other => Assigned::Elsewhere(other.to_owned()),
+                KUBE_CONTROLLER_MANAGER => Assigned::Elsewhere(component.to_owned()),
+                other => {
+                    faults.push(format!(
+                        "controllerLeaders[{index}].component: {other:?} is none of {COMPONENT}, {KUBE_CONTROLLER_MANAGER} and {ANY}"
+                    ));
+                    continue;
+                }
             };
             if listed.insert(one, assigned).is_some() {
                 faults.push(format!(

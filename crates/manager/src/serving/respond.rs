@@ -1,7 +1,7 @@
 //! Which path gets which answer.
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Body;
@@ -62,7 +62,11 @@ impl Site {
                 "HTTP"
             );
         }
-        response
+        if *method == Method::HEAD {
+            without_body(response)
+        } else {
+            response
+        }
     }
 
     fn route(&self, method: &Method, path: &str, query: &str, headers: &HeaderMap) -> Response<Full<Bytes>> {
@@ -98,6 +102,15 @@ impl Site {
         };
         if is_read(method) { page() } else { not_allowed() }
     }
+}
+
+/// The answer to `HEAD`. The HTTP library leaves the body out by itself in HTTP/1 only.
+fn without_body(response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(CONTENT_LENGTH, length.into());
+    }
+    Response::from_parts(head, Full::default())
 }
 
 fn is_read(method: &Method) -> bool {

@@ -5,6 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Empty};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -159,6 +162,24 @@ impl Client {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.unwrap();
         (protocol, String::from_utf8(answer).unwrap())
+    }
+
+    /// One `HEAD` request over HTTP/2: the status, the announced length, and how much came.
+    pub(crate) async fn head_over_http2(&self, path: &str) -> (u16, String, usize) {
+        let stream = TokioIo::new(self.connect(b"h2").await.unwrap());
+        let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream)
+            .await
+            .unwrap();
+        let connection = tokio::spawn(connection);
+        let request = http::Request::head(format!("https://localhost{path}"))
+            .body(Empty::<Bytes>::new())
+            .unwrap();
+        let response = sender.send_request(request).await.unwrap();
+        let status = response.status().as_u16();
+        let length = response.headers()["content-length"].to_str().unwrap().to_owned();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        connection.abort();
+        (status, length, body.len())
     }
 
     /// The status and the body of the answer.

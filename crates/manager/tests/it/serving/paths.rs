@@ -189,6 +189,17 @@ async fn every_path_has_its_code_for_anonymous_and_for_masters() {
 }
 
 #[tokio::test]
+async fn head_is_answered_in_both_protocols() {
+    let world = World::start(false).await;
+    assert_eq!(
+        world.client.head_over_http2("/healthz").await,
+        (200, "2".to_owned(), 0)
+    );
+    let (status, body) = world.client.status("HEAD", "/healthz", &[]).await;
+    assert_eq!((status, body.as_str()), (200, ""));
+}
+
+#[tokio::test]
 async fn without_profiling_nothing_is_below_debug() {
     let world = World::start(false).await;
     let admin = world.with("admin");
