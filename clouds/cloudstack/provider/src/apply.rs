@@ -39,8 +39,8 @@ pub(crate) enum Learned {
     Rules(Vec<Rule>),
     /// The firewall of the address has other rules than was thought.
     Firewall(Vec<FirewallRule>),
-    /// No firewall rule stands in for another one.
-    NoStandIn,
+    /// A port has one firewall rule only: the old one has to go first.
+    OneFirewallRule,
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }
@@ -144,7 +144,12 @@ impl Writer<'_> {
                 },
             ) => match self.other_firewall(address, *opening).await {
                 Some(rules) => Learned::Firewall(rules),
-                None if *stands_in => Learned::NoStandIn,
+                None if *stands_in => Learned::OneFirewallRule,
+                None if error.kind == ErrorKind::RuleConflict
+                    && self.has_firewall_rule(address, *opening) =>
+                {
+                    Learned::OneFirewallRule
+                }
                 None => failed(step, error),
             },
             _ => failed(step, error),
@@ -176,6 +181,12 @@ impl Writer<'_> {
         let is_left = |rule: &FirewallRule| !self.observed.gone.contains(&rule.id);
         let rules: Vec<FirewallRule> = rules.into_iter().filter(is_left).collect();
         rules.iter().any(is_news).then_some(rules)
+    }
+
+    /// Whether the port has a firewall rule already, as far as is known.
+    fn has_firewall_rule(&self, address: &AddressRef, opening: Opening) -> bool {
+        let known = self.observed.firewalls.get(&address.id);
+        known.is_some_and(|rules| rules.iter().any(|rule| rule.opening == opening))
     }
 
     /// Opens a port of an ACL list, unless that was done meanwhile. An item is in the list from the moment that its command

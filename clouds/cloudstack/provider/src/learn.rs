@@ -54,7 +54,7 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
                 observed.firewalls.insert(address.id.clone(), rules);
             }
         }
-        Learned::NoStandIn => observed.takes_no_stand_in = true,
+        Learned::OneFirewallRule => observed.takes_one_firewall_rule = true,
         Learned::Needed(users) => {
             if let CloudStep::CloseAcl { list, item, .. } = step {
                 needed(observed, list, item, &users);

@@ -67,8 +67,8 @@ pub(crate) struct Observed {
     pub(crate) made: Made,
     /// Rules that the API refused to make, and where.
     pub(crate) unmade: Vec<(PublicPort, NewRule)>,
-    /// The API takes no firewall rule that stands in for another one.
-    pub(crate) takes_no_stand_in: bool,
+    /// The API takes no firewall rule beside another one for the same port, whatever the sources of both.
+    pub(crate) takes_one_firewall_rule: bool,
     /// Rules as this reconcile wrote them, by ID.
     pub(crate) written: BTreeMap<String, Rule>,
     /// The IDs of what this reconcile deleted: a list that still has it is behind.

@@ -39,6 +39,9 @@ pub struct Behaviour {
     pub users_see_destroyed: bool,
     /// Whether a second rule on a port of a public address is refused whatever its protocol.
     pub protocols_conflict: bool,
+    /// Whether a second firewall rule for a port of a public address is refused whatever its sources, and not only if both
+    /// name the same network.
+    pub firewall_ports_conflict: bool,
     /// Requests of an account in a time.
     pub rate_limit: Option<RateLimit>,
     /// Whether every command is refused with 503.
@@ -65,6 +68,7 @@ impl Default for Behaviour {
             clock_skew_s: 0,
             users_see_destroyed: false,
             protocols_conflict: true,
+            firewall_ports_conflict: false,
             rate_limit: None,
             maintenance: false,
             refuses_jobs: false,

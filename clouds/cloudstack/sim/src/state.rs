@@ -352,7 +352,7 @@ impl State {
         rules.chain(forwardings).next()
     }
 
-    /// A firewall rule that shares ports and at least one source with another one to be.
+    /// A firewall rule that shares ports and at least one source with another one to be; ports alone where that is a conflict.
     pub(crate) fn overlapping(
         &self,
         address: &str,
@@ -368,7 +368,8 @@ impl State {
                 && it.state != RuleState::Revoke
                 && wanted.0 <= taken.1
                 && taken.0 <= wanted.1
-                && it.cidrs.iter().any(|cidr| cidrs.contains(cidr))
+                && (self.behaviour.firewall_ports_conflict
+                    || it.cidrs.iter().any(|cidr| cidrs.contains(cidr)))
         })
     }
 

@@ -9,6 +9,9 @@
 //! old             old + stand-in          stand-in          stand-in + new         new
 //! ```
 //!
+//! Some servers take no two rules for one port at all, or none whose networks overlap. What they refuse tells, and then
+//! all that is there goes before the new one is made.
+//!
 //! Single addresses cannot be written in another way; what is open for one that is in both lists is closed for a moment.
 
 use super::Draft;
@@ -33,7 +36,7 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
     let in_the_way: Vec<&FirewallRule> = present
         .iter()
         .copied()
-        .filter(|rule| rule.sources.shares_with(wanted))
+        .filter(|rule| draft.observed.takes_one_firewall_rule || rule.sources.shares_with(wanted))
         .collect();
     let step = |sources: Vec<String>, stands_in| CloudStep::OpenFirewall {
         address: address.clone(),
@@ -47,7 +50,7 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
     }
     let stands_in = present.iter().any(|rule| rule.sources.stands_in_for(wanted));
     let parts = wanted.divided(present.iter().map(|rule| &rule.sources));
-    if stands_in || parts.is_empty() || draft.observed.takes_no_stand_in {
+    if stands_in || parts.is_empty() || draft.observed.takes_one_firewall_rule {
         for rule in in_the_way {
             draft.cloud(close(address, rule, stands_in));
         }
