@@ -5,8 +5,8 @@ use bowline_plan::EventSpec;
 bowline_plan::events! {
     TABLE;
     NODES_LEFT_OUT = "NodesLeftOut", Warning,
-        "Nodes are not balanced over because no virtual machine is known for them.",
-        "Give the virtual machine the name of its node, and see whether the API keys may see it.";
+        "Nodes are not balanced over because no virtual machine is known for them, or theirs has no NIC.",
+        "Give the virtual machine the name of its node and a NIC, and see whether the API keys may see it.";
     PROXY_PROTOCOL_IGNORED = "ProxyProtocolIgnored", Warning,
         "The annotation that switches the PROXY protocol on has a value that does not.",
         "Set it to exactly `true` or `false`.";

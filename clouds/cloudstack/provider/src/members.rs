@@ -10,11 +10,13 @@ use crate::objects::Machine;
 pub(crate) struct Members {
     /// Those that were found, in the order of their Nodes.
     pub(crate) machines: Vec<Machine>,
-    /// Those that a Node names but that were not found: they are not added, and not taken away either, because a miss in
-    /// a list proves nothing.
+    /// Those that a Node names but that were not found, or not with a network: they are not added, and not taken away either,
+    /// because a miss in a list proves nothing.
     pub(crate) unproven: BTreeSet<String>,
     /// The Nodes without a virtual machine.
     pub(crate) left_out: Vec<String>,
+    /// The Nodes whose virtual machine is in no network, so that no rule can lead to it.
+    pub(crate) unconnected: Vec<String>,
 }
 
 impl Members {
@@ -45,6 +47,10 @@ impl Members {
                 }
             });
             match found {
+                Some(machine) if machine.networks.is_empty() => {
+                    members.unproven.insert(machine.id.clone());
+                    members.unconnected.push(node.node.clone());
+                }
                 Some(machine) => {
                     if taken.insert(machine.id.clone()) {
                         members.machines.push(machine.clone());
@@ -74,6 +80,27 @@ impl Members {
         } else {
             Err(DifferentNetworks)
         }
+    }
+
+    /// Whether every Node has its virtual machine among them.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.left_out.is_empty() && self.unconnected.is_empty()
+    }
+
+    /// Which Nodes are not among them, and why; none if all are.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let parts = [
+            ("no virtual machine is known for nodes", &self.left_out),
+            (
+                "the virtual machine has no NIC with a network on nodes",
+                &self.unconnected,
+            ),
+        ];
+        let parts = parts.iter().filter(|(_, nodes)| !nodes.is_empty());
+        let texts: Vec<String> = parts
+            .map(|(text, nodes)| format!("{text}: {}", nodes.join(", ")))
+            .collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 
     /// What has to be done about a rule with these members.
@@ -188,6 +215,22 @@ mod tests {
         assert_eq!(
             (difference.missing, difference.surplus),
             (vec!["2".to_owned()], vec!["4".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_machine_without_a_network_is_neither_added_nor_taken_away() {
+        let machines = [machine("1", "a", &[]), machine("2", "b", &["n"])];
+        let members = Members::find(&[node("a", None), node("b", None), node("c", None)], &machines);
+        assert_eq!(ids(&members), ["2"]);
+        assert_eq!(members.network(None), Ok(Some("n".to_owned())));
+        assert_eq!(
+            members.compare(&["1", "2"].map(str::to_owned).into()),
+            Difference::default()
+        );
+        assert_eq!(
+            members.missing().unwrap(),
+            "no virtual machine is known for nodes: c; the virtual machine has no NIC with a network on nodes: a"
         );
     }
 

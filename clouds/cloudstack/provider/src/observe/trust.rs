@@ -15,6 +15,9 @@ use crate::objects::RuleState;
 /// How long members that were right are taken to be right, as long as the Nodes are the same.
 const MEMBERS_TTL: Duration = Duration::from_secs(300);
 
+/// The same while a Node is left out: its virtual machine may come to light.
+const INCOMPLETE_TTL: Duration = Duration::from_secs(60);
+
 /// How many calls a look at an unchanged balancer may take: as long as there are fewer, members are read all the same, those
 /// that were not read for the longest time first.
 const CALLS: usize = 4;
@@ -27,7 +30,7 @@ pub(super) struct Trust(Mutex<Seen>);
 struct Seen {
     /// By the ID of the rule.
     rules: BTreeMap<String, Verified>,
-    /// The virtual machines of Nodes, and when they were listed.
+    /// The virtual machines of Nodes, and until when they are taken to be these.
     machines: BTreeMap<u64, (Instant, BTreeSet<String>)>,
 }
 
@@ -36,14 +39,16 @@ struct Seen {
 struct Verified {
     nodes: u64,
     at: Instant,
+    /// Until when they are taken to be right.
+    until: Instant,
 }
 
 impl Trust {
     /// The virtual machines of the Nodes as they were listed a moment ago.
     pub(super) fn expected(&self, wanted: &Wanted) -> Option<BTreeSet<String>> {
         let seen = self.lock();
-        let (listed, machines) = seen.machines.get(&nodes_fingerprint(wanted))?;
-        (listed.elapsed() < MEMBERS_TTL).then(|| machines.clone())
+        let (until, machines) = seen.machines.get(&nodes_fingerprint(wanted))?;
+        (Instant::now() < *until).then(|| machines.clone())
     }
 
     /// Takes rules whose members were right a moment ago off the list of what is to be read. `calls` is how many calls
@@ -72,7 +77,7 @@ impl Trust {
                     .rules
                     .iter()
                     .any(|rule| rule.id == *id && rule.state == RuleState::Active);
-                let is_fresh = known.nodes == nodes && known.at.elapsed() < MEMBERS_TTL && is_active;
+                let is_fresh = known.nodes == nodes && Instant::now() < known.until && is_active;
                 is_fresh.then(|| (known.at, id.clone()))
             })
             .collect();
@@ -92,22 +97,37 @@ impl Trust {
             .map(|machines| Members::find(&wanted.nodes, machines.iter()));
         let named = members::named(&wanted.nodes);
         let is_right = |present: &BTreeSet<String>| match &found {
-            Some(found) => found.left_out.is_empty() && found.compare(present) == Difference::default(),
+            Some(found) => found.compare(present) == Difference::default(),
             None => named.as_ref() == Some(present) || observed.expected.as_ref() == Some(present),
         };
         let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
         let mut seen = self.lock();
         let Seen { rules, machines } = &mut *seen;
-        rules.retain(|_, known| known.at.elapsed() < MEMBERS_TTL);
-        machines.retain(|_, (listed, _)| listed.elapsed() < MEMBERS_TTL);
-        if let Some(found) = found.as_ref().filter(|found| found.left_out.is_empty()) {
+        rules.retain(|_, known| now < known.until);
+        machines.retain(|_, (until, _)| now < *until);
+        if let Some(found) = &found {
+            let ttl = if found.is_whole() {
+                MEMBERS_TTL
+            } else {
+                INCOMPLETE_TTL
+            };
             let ids = found.machines.iter().map(|machine| machine.id.clone());
-            machines.insert(nodes, (now, ids.collect()));
+            machines.insert(nodes, (now + ttl, ids.collect()));
         }
+        // Where not all Nodes name their machines, no longer than these are known.
+        let until = match (&named, machines.get(&nodes)) {
+            (None, Some((until, _))) => *until,
+            _ => now + MEMBERS_TTL,
+        };
         for (rule, present) in &observed.members {
             let is_new = rules.get(rule).is_none_or(|known| known.nodes != nodes);
             if is_right(present) && (is_new || !observed.trusted.contains(rule)) {
-                rules.insert(rule.clone(), Verified { nodes, at: now });
+                let known = Verified {
+                    nodes,
+                    at: now,
+                    until,
+                };
+                rules.insert(rule.clone(), known);
             } else if !is_right(present) {
                 rules.remove(rule);
             }

@@ -44,15 +44,8 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Home> {
         .machines
         .as_ref()
         .map(|machines| Members::find(&wanted.nodes, machines.iter()));
-    if let Some(left_out) = members
-        .as_ref()
-        .map(|members| &members.left_out)
-        .filter(|nodes| !nodes.is_empty())
-    {
-        draft.notes.push(NODES_LEFT_OUT.note(format!(
-            "no virtual machine is known for nodes: {}",
-            left_out.join(", ")
-        )));
+    if let Some(missing) = members.as_ref().and_then(Members::missing) {
+        draft.notes.push(NODES_LEFT_OUT.note(missing));
     }
     let network = network(draft, settled.as_ref(), members.as_ref())?;
     foresee(draft, wanted, &network, settled.as_ref());
@@ -175,7 +168,7 @@ fn network(
             }
             Ok(Some(network)) if !is_new || !members.machines.is_empty() => network,
             Ok(_) => {
-                draft.refuse(ports::no_hosts());
+                draft.refuse(ports::no_hosts(Some(members)));
                 return None;
             }
         },

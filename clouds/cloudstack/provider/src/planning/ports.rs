@@ -219,7 +219,7 @@ fn replace(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rules: &[&Rule],
     let members = home.members.as_ref();
     if members.is_none_or(|members| members.machines.is_empty()) {
         // The old members are better than none.
-        draft.refuse(no_hosts());
+        draft.refuse(no_hosts(members));
         return;
     }
     let mut is_written = true;
@@ -300,7 +300,7 @@ fn may_create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> bool {
 
 fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilities: Abilities) {
     if draft.observed.rules.is_empty() && wanted.nodes.is_empty() {
-        draft.refuse(no_hosts());
+        draft.refuse(no_hosts(home.members.as_ref()));
         return;
     }
     if !may_create(draft, wanted, home) {
@@ -329,9 +329,15 @@ fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abil
 }
 
 /// There is nobody to balance over.
-pub(super) fn no_hosts() -> Refusal {
-    Refusal::new("none of the hosts matched the list of VMs retrieved from CS API")
-        .with_remedy("a virtual machine has the name of its node, and the API keys may see it in the project")
+pub(super) fn no_hosts(members: Option<&Members>) -> Refusal {
+    let text = "none of the hosts matched the list of VMs retrieved from CS API";
+    match members.filter(|members| !members.unconnected.is_empty()) {
+        Some(members) => Refusal::new(format!("{text}: {}", members.missing().unwrap_or_default()))
+            .with_remedy("give the virtual machines a NIC in the network of the cluster"),
+        None => Refusal::new(text).with_remedy(
+            "a virtual machine has the name of its node, and the API keys may see it in the project",
+        ),
+    }
 }
 
 /// What is wrong with the members: missing ones come before surplus ones go.

@@ -53,6 +53,23 @@ async fn it_costs_four_calls_long_after_a_look_and_where_nodes_name_no_machine()
 }
 
 #[tokio::test(start_paused = true)]
+async fn it_costs_four_calls_with_a_node_that_has_no_machine_too() {
+    let world = World::new().await;
+    world.add_node("ghost", None);
+    let ports: Vec<(&str, u16, u16)> = (0..5).map(|port| ("TCP", 8000 + port, 31000 + port)).collect();
+    world.add(WEB, crate::world::UID, &ports);
+    world.run(WEB).await.settled();
+    let (run, calls) = world.calls_of(world.run(WEB)).await;
+    run.settled();
+    assert!(calls.len() <= 4, "{calls:?}");
+    // Its machine comes to light after a while.
+    world.sim.add_vm(bowline_cloudstack_sim::VmSpec::new("ghost"));
+    tokio::time::sleep(Duration::from_secs(61)).await;
+    world.run(WEB).await.settled();
+    assert_eq!(world.members("tcp-8000").len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
 async fn members_are_read_anew_after_a_start_and_after_a_while() {
     let mut world = World::new().await;
     let ports: Vec<(&str, u16, u16)> = (0..5).map(|port| ("TCP", 8000 + port, 31000 + port)).collect();
