@@ -165,13 +165,9 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// These networks, in this order; the same text twice counts once.
+    /// These networks, in this order and as often as they are named.
     pub(crate) fn new(texts: impl IntoIterator<Item = String>) -> Self {
-        let mut seen = BTreeSet::new();
-        let texts: Vec<String> = texts
-            .into_iter()
-            .filter(|text| seen.insert(text.clone()))
-            .collect();
+        let texts: Vec<String> = texts.into_iter().collect();
         Self {
             cidrs: texts.iter().collect(),
             texts,

@@ -1,6 +1,7 @@
 //! Reads a Service, and says everything that is wrong with it in one text.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{IpMode, ServerVersion, Service, ServiceFacts, facts};
@@ -228,12 +229,23 @@ fn source_ranges(service: &Service, problems: &mut Vec<String>) -> Sources {
 fn cidrs<'a>(items: impl Iterator<Item = &'a str>, place: &str, problems: &mut Vec<String>) -> Sources {
     let mut texts = Vec::new();
     for item in items.map(str::trim) {
-        match item.parse::<IpNet>() {
-            Ok(_) => texts.push(item.to_owned()),
+        match check_cidr(item) {
+            Ok(()) => texts.push(item.to_owned()),
             Err(error) => problems.push(format!("invalid CIDR {item} in {place}: {error}")),
         }
     }
     Sources::new(texts)
+}
+
+/// Whether the cloud takes a network as it is written.
+fn check_cidr(text: &str) -> Result<(), String> {
+    text.parse::<IpNet>().map_err(|error| error.to_string())?;
+    let (address, _) = text.split_once('/').unwrap_or((text, ""));
+    // Octets with leading zeros are decimal to some and octal to others, so the parser of the standard library takes none.
+    match address.parse::<IpAddr>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{error}; leading zeros are not allowed")),
+    }
 }
 
 /// What has no effect, or not the one that was meant.

@@ -81,6 +81,42 @@ async fn source_ranges_narrow_the_firewall_and_not_the_rules() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn source_ranges_change_where_a_port_has_one_firewall_rule_only() {
+    let world = settled().await;
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.firewall_ports_conflict = true);
+    for ranges in [
+        vec!["192.0.2.0/24", "198.51.100.0/24"],
+        vec!["192.0.2.0/24"],
+        vec!["192.0.2.7/32"],
+        vec!["0.0.0.0/0"],
+    ] {
+        world.spec(WEB, |spec| spec["loadBalancerSourceRanges"] = json!(ranges));
+        world.run(WEB).await.settled();
+        let list = ranges.join(",");
+        assert_eq!(
+            world.openings(),
+            [format!("tcp 443 {list}"), format!("udp 4500 {list}")]
+        );
+        assert!(world.run(WEB).await.settled().waves.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn source_cidrs_are_sent_as_they_are_written_and_compared_by_what_they_mean() {
+    let world = World::new().await;
+    world.add_web();
+    let list = "10.1.2.3/8,192.0.2.0/24,10.1.2.3/8";
+    world.annotate(WEB, "source-cidrs", Some(&list.replace(',', " , ")));
+    world.run(WEB).await.settled();
+    assert_eq!(world.rule("tcp-443").cidrs.clone(), Some(list.replace(',', " ")));
+    assert!(world.run(WEB).await.settled().waves.is_empty());
+    world.annotate(WEB, "source-cidrs", Some("192.0.2.0/24,10.0.0.0/8"));
+    assert!(world.run(WEB).await.settled().waves.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn source_ranges_narrow_an_acl_list_and_open_it_again() {
     let world = World::vpc("tier-acl").await;
     world.add_web();

@@ -95,7 +95,22 @@ async fn the_host_name_takes_the_place_of_the_address_in_the_status() {
 #[tokio::test(start_paused = true)]
 async fn what_is_wrong_is_told_before_anything_is_made() {
     type Change = fn(&World);
-    let cases: [(&str, Change); 5] = [
+    let cases: [(&str, Change); 8] = [
+        ("invalid CIDR 010.0.0.0/8 in annotation", |world| {
+            world.annotate(WEB, "source-cidrs", Some("192.0.2.0/24, 010.0.0.0/8"))
+        }),
+        ("invalid CIDR 192.0.02.0/24 in spec", |world| {
+            world.spec(WEB, |spec| {
+                spec["loadBalancerSourceRanges"] = json!(["192.0.02.0/24"])
+            });
+        }),
+        ("has no NIC with a network on nodes: bare", |world| {
+            for name in MACHINES {
+                world.remove_node(name);
+            }
+            let bare = world.sim.add_vm(VmSpec::new("bare").without_nics());
+            world.add_node("bare", Some(&bare));
+        }),
         ("invalid CIDR 10.9.0.0/33", |world| {
             world.annotate(WEB, "source-cidrs", Some("10.9.0.0/33"))
         }),
@@ -127,6 +142,29 @@ async fn what_is_wrong_is_told_before_anything_is_made() {
             (Vec::new(), None),
             "{text}"
         );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_without_a_nic_keeps_nobody_else_out() {
+    for is_new in [false, true] {
+        let world = World::with_service().await;
+        let bare = world.sim.add_vm(VmSpec::new("bare").without_nics());
+        if !is_new {
+            world.run(WEB).await.settled();
+        }
+        world.add_node("bare", Some(&bare));
+        let run = world.run(WEB).await.settled();
+        assert!(run.has_note("NodesLeftOut"), "{:#?}", run.notes);
+        assert_eq!(world.members("tcp-443"), MACHINES);
+        world.remove_node("pool-a-8");
+        world.run(WEB).await.settled();
+        assert_eq!(world.members("tcp-443"), ["cp-a", "pool-a-7"]);
+        // There is nothing better than the members that it has.
+        world.remove_node("cp-a");
+        world.remove_node("pool-a-7");
+        world.run(WEB).await.settled();
+        assert_eq!(world.members("tcp-443"), ["cp-a", "pool-a-7"]);
     }
 }
 
