@@ -4,6 +4,7 @@
 //! [`DynStep`] that shows its view and goes back in to be applied.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use k8s_openapi::api::core::v1::Service;
 
 use crate::load_balancer::{BackgroundFacts, BackgroundWork, LoadBalancer, Reconciler};
 use crate::{
-    CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, NodeSet, ServiceFacts,
+    CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Node, NodeSet, ServiceFacts,
 };
 
 /// A plan with erased steps.
@@ -87,6 +88,8 @@ pub trait DynLoadBalancer: Send + Sync {
     fn node_set(&self) -> NodeSet;
     /// See [`LoadBalancer::follows_nodes`].
     fn follows_nodes(&self) -> bool;
+    /// See [`LoadBalancer::node_annotations`].
+    fn node_annotations(&self, node: &Node) -> BTreeMap<String, String>;
     /// See [`LoadBalancer::load_balancer_name`].
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
     /// See [`LoadBalancer::selects_nodes_by_label`].
@@ -177,6 +180,10 @@ impl<L: LoadBalancer> DynLoadBalancer for Erased<L> {
 
     fn follows_nodes(&self) -> bool {
         self.0.follows_nodes()
+    }
+
+    fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
+        self.0.node_annotations(node)
     }
 
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {

@@ -1,5 +1,6 @@
 //! Load balancers, and everything else that is brought to a wished state by plans.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use bowline_plan::{Impact, Lane, Plan, Refusal, Step, StepView};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
 
-use crate::{CloudError, ClusterFacts, Measurement, NodeName, ServiceFacts};
+use crate::{CloudError, ClusterFacts, Measurement, Node, NodeName, ServiceFacts};
 use std::sync::Arc;
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -117,6 +118,13 @@ pub trait LoadBalancer: Reconciler<Facts = ServiceFacts> {
     /// is said to have been made.
     fn follows_nodes(&self) -> bool {
         true
+    }
+
+    /// What is noted on a Node that is balanced over: annotations that it lacks, or has with another value, are written
+    /// whenever Nodes are handed to a sync or an update of a Service. None is ever removed. Pure.
+    fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
+        let _ = node;
+        BTreeMap::new()
     }
 
     /// The name of a Service's balancer, for people.

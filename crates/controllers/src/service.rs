@@ -15,12 +15,14 @@
 //! status.rs       whether a status is already published                                (pure)
 //! tracking.rs     what is remembered between two syncs of one Service
 //! background.rs   a provider's work that belongs to no single Service
+//! node_annotations.rs   what a provider notes on Nodes
 //! ```
 
 mod background;
 mod changes;
 mod drive;
 mod lanes;
+mod node_annotations;
 mod node_changes;
 mod reconcile;
 mod removal;
@@ -44,6 +46,7 @@ use tokio::time::Instant;
 use crate::metrics::ControllerMetrics;
 use crate::queue::WorkQueue;
 use lanes::Lanes;
+use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
 use reconcile::{Failure, Outcome};
 use tracking::{BalancedNodes, Causes, Progress, Tracked};
@@ -129,6 +132,8 @@ pub enum Key {
     Service(ServiceKey),
     /// A provider's background work, by its place in the list.
     Background(usize),
+    /// What the provider notes on Nodes.
+    Nodes,
 }
 
 /// A pass over all Services, because the set of Nodes has changed.
@@ -152,6 +157,7 @@ pub struct ServiceController {
     lanes: Lanes,
     node_changes: NodeChanges,
     balanced: Mutex<Option<BalancedNodes>>,
+    annotated_from: Mutex<WrittenFrom>,
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
     /// What the last run of each background work had to say.
     background_notes: Mutex<BTreeMap<usize, BTreeSet<Note>>>,
@@ -193,6 +199,7 @@ impl ServiceController {
             node_changes: NodeChanges::new(settings.node_quiet, settings.node_patience),
             settings,
             balanced: Mutex::default(),
+            annotated_from: Mutex::default(),
             tracked: Mutex::default(),
             background_notes: Mutex::default(),
             is_stopping: AtomicBool::new(false),
@@ -251,6 +258,10 @@ impl ServiceController {
                             Key::Service(key) => Some(this.sync(key).await),
                             Key::Background(index) => {
                                 this.run_background(*index).await;
+                                None
+                            }
+                            Key::Nodes => {
+                                this.annotate_nodes().await;
                                 None
                             }
                         };

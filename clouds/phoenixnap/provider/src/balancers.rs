@@ -1,17 +1,22 @@
 //! IP blocks as the service loop wants them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{CloudError, LoadBalancer, LoadBalancerPlan, Reconciler, ServiceFacts};
+use bowline_cloud_provider::{
+    CloudError, LoadBalancer, LoadBalancerPlan, Node, Reconciler, Selector, ServiceFacts,
+};
 use bowline_phoenixnap_client::Client;
 use bowline_plan::Refusal;
 
+use crate::annotations::SERVER_ID;
 use crate::apply::{Learned, Writer};
 use crate::intent::{self, Context, Intent};
 use crate::learn;
 use crate::observe::Observed;
 use crate::observe::reads::Reads;
 use crate::planning;
+use crate::provider_id;
 use crate::step::CloudStep;
 
 /// The blocks of Services on one public network.
@@ -21,6 +26,8 @@ pub(crate) struct Balancers {
     pub(crate) network: String,
     pub(crate) location: Option<String>,
     pub(crate) location_annotation: String,
+    /// Nodes that get the annotation with their server's ID.
+    pub(crate) annotated: Selector,
 }
 
 impl Reconciler for Balancers {
@@ -89,5 +96,17 @@ impl LoadBalancer for Balancers {
     /// kube-vip chooses the node: which ones there are changes nothing in the cloud.
     fn follows_nodes(&self) -> bool {
         false
+    }
+
+    fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
+        let server = node
+            .provider_id
+            .as_deref()
+            .and_then(|id| provider_id::parse(id).ok());
+        server
+            .filter(|_| self.annotated.matches(&node.labels))
+            .map(|server| (SERVER_ID.key.to_owned(), server.to_owned()))
+            .into_iter()
+            .collect()
     }
 }

@@ -52,6 +52,7 @@ impl PhoenixNap {
                 network: network.clone(),
                 location: options.location.clone(),
                 location_annotation: options.location_annotation.clone(),
+                annotated: options.nodes.clone(),
             })),
             sweeper: erased_background(Arc::new(Sweeper::new(&client, &reads, network))),
         });

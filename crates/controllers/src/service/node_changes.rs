@@ -176,6 +176,7 @@ impl ServiceController {
             is_news && facts::wants_load_balancer(service) && !facts::needs_cleanup(service)
         });
         let Some(service) = service else { return };
+        self.annotate_nodes_soon();
         self.metrics.loadbalancer_sync_total.inc();
         self.metrics.update_loadbalancer_host_latency_seconds.observe(0.0);
         self.metrics.synced("update", "settled");

@@ -161,6 +161,7 @@ impl ServiceController {
                         return Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress);
                     }
                 };
+                self.annotate_nodes_soon();
                 if !facts::has_finalizer(&service) {
                     // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind.
                     let with_finalizer = match self.kube.set_service_finalizer(&service, true).await {

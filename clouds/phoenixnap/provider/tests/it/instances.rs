@@ -1,14 +1,15 @@
 //! Servers as machines.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    CloudProvider, InstanceAnswer, InstanceQuery, InstanceResult, Node, PowerState, Purpose,
+    CloudProvider, InstanceAnswer, InstanceQuery, InstanceResult, Labels, Node, PowerState, Purpose, Selector,
 };
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::{ServerSpec, ServerStatus};
 
-use crate::world::World;
+use crate::world::{self, World};
 
 async fn ask(world: &World, name: &str, id: Option<&str>, purpose: Purpose) -> InstanceResult {
     let node = Arc::new(Node {
@@ -186,4 +187,29 @@ async fn five_hundred_servers_and_fifty_nodes_are_one_list() {
             .all(|answer| matches!(answer, Ok(InstanceAnswer::Present(_))))
     );
     assert_eq!(calls, ["servers.list"]);
+}
+
+#[test]
+fn a_node_that_is_balanced_over_carries_the_id_of_its_server_if_it_is_selected() {
+    let mut options = world::options(world::USUAL);
+    options.nodes = Selector::parse("pool=edge").unwrap();
+    let cloud = world::provider(&World::new().sim, &options);
+    let balancers = cloud.load_balancer().unwrap();
+    let noted = |id: Option<&str>, pool: &str| {
+        let node = Node {
+            provider_id: id.map(Into::into),
+            labels: Labels::from_iter([("pool", pool)]),
+            ..Node::named("worker")
+        };
+        balancers.node_annotations(&node)
+    };
+    let expected = BTreeMap::from([("phoenixnap.com/server-id".to_owned(), "64f0".to_owned())]);
+    assert_eq!(noted(Some("phoenixnap://64f0"), "edge"), expected);
+    for (id, pool) in [
+        (Some("phoenixnap://64f0"), "core"),
+        (Some("cloudscale://64f0"), "edge"),
+        (None, "edge"),
+    ] {
+        assert_eq!(noted(id, pool), BTreeMap::new(), "{id:?} {pool}");
+    }
 }

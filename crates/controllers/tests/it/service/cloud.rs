@@ -9,12 +9,15 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, Step};
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, Reconciler, ServiceFacts, facts,
+    LoadBalancerStatus, LoadBalancerStep, Node, Reconciler, ServiceFacts, facts,
 };
 use tokio::time::Instant;
 
 /// Set by the cloud on each Service whose balancer it has made.
 pub(super) const MARK: &str = "cloud.example/made";
+
+/// Set by the cloud on each Node, if it is told to.
+pub(super) const MACHINE: &str = "cloud.example/machine";
 
 #[derive(Default)]
 pub(super) struct State {
@@ -38,6 +41,8 @@ pub(super) struct State {
     pub(super) note: Option<Note>,
     /// Balancers do not change with the Nodes.
     pub(super) ignores_nodes: bool,
+    /// Notes on each Node which machine it is, under [`MACHINE`].
+    pub(super) annotates_nodes: bool,
     /// Clears `spec.loadBalancerIP` before a balancer goes.
     pub(super) clears_address: bool,
     /// Runs of the background work.
@@ -269,6 +274,15 @@ impl Reconciler for Cloud {
 impl LoadBalancer for Cloud {
     fn follows_nodes(&self) -> bool {
         !self.state.lock().unwrap().ignores_nodes
+    }
+
+    fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
+        let is_wanted = self.state.lock().unwrap().annotates_nodes;
+        let machine = node.provider_id.as_ref().filter(|_| is_wanted);
+        machine
+            .map(|machine| (MACHINE.to_owned(), machine.to_string()))
+            .into_iter()
+            .collect()
     }
 
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
+use bowline_kube_api::Status;
 use serde_json::json;
 
+use super::cloud::MACHINE;
 use super::seconds;
 use super::world::World;
 
@@ -194,7 +196,7 @@ async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change(
     world.pass(seconds(60)).await;
     let updated = ("UpdatedLoadBalancer", "Updated load balancer with new hosts");
     let updated = (updated.0.to_owned(), updated.1.to_owned());
-    assert_eq!(world.events("web")[said..], [updated.clone()], "S-18");
+    assert_eq!(world.events("web")[said..], [updated], "S-18");
     assert_eq!(world.metrics.loadbalancer_sync_total.get(), 1);
     world.api.delete("Node", "", "a");
     world.pass(seconds(60)).await;
@@ -262,4 +264,79 @@ async fn a_service_on_its_way_out_is_told_of_no_nodes() {
     world.pass(seconds(2)).await;
     let reasons = world.reasons("web");
     assert_eq!(reasons.last().unwrap(), "DeletingLoadBalancer", "{reasons:?}");
+}
+
+/// What the cloud has noted on a Node.
+fn machine(world: &World, node: &str) -> Option<String> {
+    let node = world.api.object("Node", "", node)?;
+    node["metadata"]["annotations"][MACHINE]
+        .as_str()
+        .map(str::to_owned)
+}
+
+/// Writes sent to Nodes so far, as the versions of these Nodes show them.
+fn versions(world: &World, nodes: &[&str]) -> Vec<String> {
+    let version =
+        |name: &&str| world.api.object("Node", "", name).unwrap()["metadata"]["resourceVersion"].to_string();
+    nodes.iter().map(version).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_of_a_sync_or_an_update_carry_what_the_cloud_notes_on_them() {
+    for ignores_nodes in [false, true] {
+        let world = World::new_with(&["a"], |cloud| {
+            cloud.ignores_nodes = ignores_nodes;
+            cloud.annotates_nodes = true;
+        });
+        world.pass(seconds(10)).await;
+        assert_eq!(machine(&world, "a"), None, "handed to nobody yet");
+        world.add_service("web");
+        world.add_service("web-2");
+        world.settled("web").await;
+        assert_eq!(machine(&world, "a").as_deref(), Some("fake://a"));
+        world.add_node("b");
+        world.pass(seconds(10)).await;
+        assert_eq!(machine(&world, "b").as_deref(), Some("fake://b"));
+        let mut node = world.api.object("Node", "", "a").unwrap();
+        node["metadata"]["annotations"][MACHINE] = json!("zzz");
+        world.apply(node);
+        world.pass(seconds(10)).await;
+        assert_eq!(
+            machine(&world, "a").as_deref(),
+            Some("zzz"),
+            "nobody was handed it"
+        );
+        world.annotate("web", "example.com/changed", "yes");
+        world.pass(seconds(10)).await;
+        assert_eq!(machine(&world, "a").as_deref(), Some("fake://a"));
+        let before = versions(&world, &["a", "b"]);
+        world.annotate("web", "example.com/changed", "again");
+        world.pass(seconds(10)).await;
+        assert_eq!(
+            versions(&world, &["a", "b"]),
+            before,
+            "written only where it differs"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_on_a_node_that_cannot_be_written_fails_nothing_and_is_tried_at_the_next_sync() {
+    let world = World::new_with(&["a"], |cloud| cloud.annotates_nodes = true);
+    world
+        .api
+        .faults()
+        .fail_next(1, "patch", "nodes", Status::new(403, "Forbidden", "no"));
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.pass(seconds(60)).await;
+    assert_eq!(machine(&world, "a"), None);
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"]);
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    );
+    world.annotate("web", "example.com/changed", "yes");
+    world.pass(seconds(10)).await;
+    assert_eq!(machine(&world, "a").as_deref(), Some("fake://a"));
 }
