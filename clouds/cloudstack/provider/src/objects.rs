@@ -108,6 +108,11 @@ impl Address {
         }
     }
 
+    /// Whether it is on its way to somebody and does not tell to whom.
+    pub(crate) fn is_underway_anywhere(&self) -> bool {
+        self.state == AddressState::Allocating && self.network.is_none() && self.vpc.is_none()
+    }
+
     /// Whether it leads to another network or VPC.
     pub(crate) fn is_elsewhere(&self, network: &Network) -> bool {
         (self.network.is_some() || self.vpc.is_some()) && !self.is_of(network)

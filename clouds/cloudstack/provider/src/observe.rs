@@ -115,6 +115,13 @@ pub(crate) struct Made {
 /// The time between two looks at something that the cloud does by itself.
 pub(crate) const LOOK: Duration = Duration::from_secs(2);
 
+/// How long an address may be on its way before people are told, and before it is given back if nothing needs it any more.
+pub(crate) const SLOW: Duration = Duration::from_secs(30);
+
+/// How long an address may be on its way before a balancer goes on without it. Its job is not known any more: it may have been
+/// lost with the server's process, or the server may work on it only when it is asked after.
+pub(crate) const STUCK: Duration = Duration::from_secs(60);
+
 /// How long a job, or anything else that the cloud does by itself, may take.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -125,6 +132,11 @@ impl Observed {
     /// Whether something is being written there.
     pub(crate) fn is_pending(&self, target: &str) -> bool {
         self.pending.iter().any(|pending| pending.step.target() == target)
+    }
+
+    /// Whether something that the cloud does by itself was looked at for so long.
+    pub(crate) fn has_waited(&self, time: Duration) -> bool {
+        LOOK * self.looks >= time
     }
 
     /// How long to wait before the next look at the jobs: 0.2 s at first, five seconds in the end.

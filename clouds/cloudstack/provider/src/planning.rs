@@ -16,8 +16,8 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 use crate::annotations::SOURCE_CIDRS;
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
-use crate::objects::{Abilities, Address, Barrier, DEFAULT_DENY, Rule};
-use crate::observe::{LOOK, Need, Observed};
+use crate::objects::{Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, Rule};
+use crate::observe::{LOOK, Need, Observed, SLOW, STUCK};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -31,7 +31,7 @@ mod removal;
 #[cfg(test)]
 mod tests;
 
-use crate::events::DEFAULT_DENY as DEFAULT_DENY_EVENT;
+use crate::events::{ADDRESS_PENDING, DEFAULT_DENY as DEFAULT_DENY_EVENT};
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
@@ -189,6 +189,20 @@ impl<'a> Draft<'a> {
         self.waiting.get_or_insert(reason);
     }
 
+    /// Waits for an address that is being acquired or given back.
+    fn wait_for_address(&mut self, address: &AddressRef) {
+        let reason = format!("public IP {} is being acquired or given back", address.ip);
+        if self.observed.has_waited(SLOW) {
+            self.notes.push(ADDRESS_PENDING.note(pending(address)));
+        }
+        self.wait(reason);
+    }
+
+    /// Whether an address is on its way and waited for no longer. Its job is not known.
+    fn is_stuck(&self, address: &Address) -> bool {
+        address.state == AddressState::Allocating && self.observed.has_waited(STUCK)
+    }
+
     fn refuse(&mut self, refusal: Refusal) {
         self.refusal.get_or_insert(refusal);
     }
@@ -266,6 +280,14 @@ impl<'a> Draft<'a> {
         };
         Plan::new(answer).with_notes(self.notes)
     }
+}
+
+/// What is said of an address that is on its way for long.
+fn pending(address: &AddressRef) -> String {
+    format!(
+        "public IP {} ({}) is being acquired or given back, and the cloud does not come to an end with it",
+        address.ip, address.id
+    )
 }
 
 /// Whether an address belongs to the Service by what is written on it; where nothing is written, by the rule of earlier

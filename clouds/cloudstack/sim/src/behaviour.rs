@@ -37,6 +37,8 @@ pub struct Behaviour {
     pub clock_skew_s: i64,
     /// Whether ordinary users see virtual machines that are destroyed and not yet expunged, as root admins do.
     pub users_see_destroyed: bool,
+    /// Whether public addresses that nobody has are listed.
+    pub lists_free_addresses: bool,
     /// Whether a second rule on a port of a public address is refused whatever its protocol.
     pub protocols_conflict: bool,
     /// Whether a second firewall rule for a port of a public address is refused whatever its sources, and not only if both
@@ -67,6 +69,7 @@ impl Default for Behaviour {
             max_expiry: None,
             clock_skew_s: 0,
             users_see_destroyed: false,
+            lists_free_addresses: true,
             protocols_conflict: true,
             firewall_ports_conflict: false,
             rate_limit: None,

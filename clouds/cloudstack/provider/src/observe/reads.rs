@@ -127,7 +127,7 @@ impl Reads {
         }
         match &seen.failure {
             Some(failure) => Err(failure.error.clone()),
-            None if LOOK * seen.looks > PATIENCE => Err(CloudError::transient(format!(
+            None if seen.has_waited(PATIENCE + LOOK) => Err(CloudError::transient(format!(
                 "{}: a public IP is still being acquired or given back",
                 jobs::TIMEOUT
             ))),
@@ -319,12 +319,13 @@ impl Reads {
         Ok(open)
     }
 
-    /// The addresses that lead to a network, or to the VPC of which it is a tier.
+    /// The addresses that lead to a network, or to the VPC of which it is a tier, and those that are on their way and do not tell
+    /// where to.
     async fn recovered(&self, observed: &Observed, network: &str) -> Result<Vec<Address>, CloudError> {
         let found = self.addresses(&PublicIpQuery::default()).await;
         let mut found = found.map_err(context("error retrieving IP address"))?;
         if let Some(Some(network)) = observed.networks.get(network) {
-            found.retain(|address| address.is_of(network));
+            found.retain(|address| address.is_of(network) || address.is_underway_anywhere());
         }
         Ok(found)
     }

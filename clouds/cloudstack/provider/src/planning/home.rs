@@ -1,14 +1,15 @@
 //! The address at which the balancer is, or will be: the one that is asked for, the one that its rules have, or one that
 //! is acquired for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_plan::Refusal;
 
 use super::removal::Removal;
-use super::{Draft, is_held, ports};
-use crate::events::{ADDRESS_KEPT, NODES_LEFT_OUT};
+use super::{Draft, is_held, pending, ports};
+use crate::claim::Claimed;
+use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, NODES_LEFT_OUT};
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{AddressRef, AddressState, Barrier, Network, Rule, RuleState};
@@ -17,7 +18,7 @@ use crate::step::CloudStep;
 
 mod address;
 
-use address::{automatic_address, claimed, is_usable, requested_address};
+use address::{automatic_address, is_fit, requested_address};
 
 /// Where the balancer is.
 pub(super) struct Home {
@@ -227,6 +228,7 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
 pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
     let claim = &wanted.identity.claim;
     let mut is_dropped = claim.any_but().is_some();
+    let mut is_kept = BTreeSet::new();
     for id in claim.ids().filter(|id| *id != home.address.id) {
         let Some(address) = draft.address(id) else {
             return;
@@ -237,18 +239,20 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         };
         match address.state {
             AddressState::Free => is_dropped = true,
-            AddressState::Allocating | AddressState::Releasing => {
-                draft.wait(format!(
-                    "public IP {} is being acquired or given back",
-                    address.address.ip
-                ));
+            // The balancer went on without it. First of all the Service gets its status.
+            AddressState::Allocating if wanted.identity.published.is_empty() => {
+                draft.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
+                is_kept.insert(id);
+            }
+            AddressState::Allocating | AddressState::Releasing if !draft.is_stuck(address) => {
+                draft.wait_for_address(&address.address);
                 return;
             }
-            AddressState::Allocated => {
+            _ => {
                 let Some(strangers) = draft.strangers(id) else {
                     return;
                 };
-                let is_ours = is_usable(address, &home.network) && !wanted.identity.is_claimed_by_others(id);
+                let is_ours = is_fit(address, &home.network) && !wanted.identity.is_claimed_by_others(id);
                 if is_ours && strangers.is_empty() && !wanted.identity.keeps_ip {
                     draft.cloud(CloudStep::Release {
                         address: address.address.clone(),
@@ -261,6 +265,9 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         }
     }
     if is_dropped {
-        draft.annotate(claim.keeping(|kept| *kept == claimed(&home.address.id)));
+        draft.annotate(claim.keeping(|kept| match kept {
+            Claimed::Address(id) => *id == home.address.id || is_kept.contains(id.as_str()),
+            Claimed::AnyBut(_) => false,
+        }));
     }
 }

@@ -10,7 +10,7 @@ use crate::claim::Claimed;
 use crate::events::ADDRESS_KEPT;
 use crate::intent::{Identity, Sources};
 use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, Rule};
-use crate::observe::Need;
+use crate::observe::{Need, SLOW};
 use crate::replaced::OpenPort;
 use crate::step::CloudStep;
 
@@ -37,17 +37,20 @@ impl Removal<'_> {
         let Some(facts) = draft.address(&address.id) else {
             return;
         };
+        // Nothing needs it any more, so it is not waited for as long as by a balancer.
+        let is_stuck = facts
+            .is_some_and(|facts| facts.state == AddressState::Allocating && draft.observed.has_waited(SLOW));
         if let Some(facts) = facts
             && matches!(facts.state, AddressState::Allocating | AddressState::Releasing)
+            && !is_stuck
         {
-            draft.wait(format!(
-                "public IP {} is being acquired or given back",
-                address.ip
-            ));
+            draft.wait_for_address(address);
             return;
         }
         let can_be_released = facts.is_some_and(|facts| {
-            facts.state == AddressState::Allocated && !facts.is_source_nat && !facts.is_static_nat
+            (facts.state == AddressState::Allocated || is_stuck)
+                && !facts.is_source_nat
+                && !facts.is_static_nat
         });
         // Without a rule on it, only the claim tells whose it is.
         let is_others = rules.is_empty() && self.identity.is_claimed_by_others(&address.id);

@@ -14,6 +14,7 @@ mod release;
 mod replace;
 mod site;
 mod start;
+mod stuck;
 mod takeover;
 mod wishes;
 mod world;

@@ -210,6 +210,11 @@ impl World {
         self.run_with(key, Interruption::BeforeStep(limit)).await
     }
 
+    /// The same; the process is killed after step `limit`, with its job under way.
+    pub(crate) async fn run_killed(&self, key: &str, limit: usize) -> Run {
+        self.run_with(key, Interruption::AfterStep(limit)).await
+    }
+
     /// The same; the process stands still for so long before step `limit + 1`.
     pub(crate) async fn run_paused(&self, key: &str, limit: usize, time: Duration) -> Run {
         self.run_with(key, Interruption::Pause(limit, time)).await

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use bowline_plan::Refusal;
 
-use super::super::Draft;
+use super::super::{Draft, pending};
 use crate::claim::{Claim, Claimed};
-use crate::events::ADDRESSES_UNCLEAR;
+use crate::events::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
 use crate::intent::Wanted;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, Network};
 use crate::observe::Need;
@@ -22,7 +22,7 @@ fn associate(network: &Network, address: Option<AddressRef>) -> CloudStep {
     }
 }
 
-pub(super) fn claimed(id: &str) -> Claimed {
+fn claimed(id: &str) -> Claimed {
     Claimed::Address(id.to_owned())
 }
 
@@ -64,7 +64,7 @@ pub(super) fn requested_address(
     let claim = &wanted.identity.claim;
     match address.state {
         AddressState::Allocating | AddressState::Releasing => {
-            draft.wait(format!("public IP {ip} is being acquired or given back"));
+            draft.wait_for_address(&address.address);
             None
         }
         AddressState::Free => {
@@ -146,14 +146,21 @@ pub(super) fn automatic_address(
         draft.observed.refused.contains(id) || candidates.into_iter().any(|address| address.id == id)
     };
     let claimed_ids: Vec<&str> = claim.ids().filter(|id| !is_free(id)).collect();
+    // They stay claimed, so that they are released later.
+    let mut stuck = Vec::new();
     for id in claimed_ids {
         let address = draft.address(id)?;
         // One that nobody has is among the free ones, or is gone.
         let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
             continue;
         };
+        if draft.is_stuck(address) {
+            draft.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
+            stuck.push(claimed(id));
+            continue;
+        }
         if address.state == AddressState::Allocating {
-            draft.wait(format!("public IP {} is being acquired", address.address.ip));
+            draft.wait_for_address(&address.address);
             return None;
         }
         if is_usable(address, network) && draft.strangers(id)?.is_empty() && !is_claimed_first(wanted, id) {
@@ -171,23 +178,33 @@ pub(super) fn automatic_address(
         .iter()
         .find(|address| !draft.observed.refused.contains(&address.id))
     {
-        Some(address) if claim.ids().eq([address.id.as_str()]) => {
+        Some(address) if is_claimed(claim, &address.id, &stuck) => {
             draft.cloud(associate(network, Some(address.clone())));
         }
         Some(address) => {
             // In one write with taking back what turned out not to be ours.
-            draft.annotate(Claim::default().with([claimed(&address.id)]));
+            stuck.push(claimed(&address.id));
+            draft.annotate(Claim::default().with(stuck));
         }
         // Free ones cannot be listed, or there are none. What is there already is not what will be chosen.
         None => match &draft.observed.recovered {
             None => draft.need(Need::Recovered(network.id.clone())),
             Some(found) => {
                 let known = found.iter().map(|address| address.address.id.clone());
-                draft.annotate(Claim::default().with([Claimed::AnyBut(known.collect())]));
+                stuck.push(Claimed::AnyBut(known.collect()));
+                draft.annotate(Claim::default().with(stuck));
             }
         },
     }
     None
+}
+
+/// Whether an address is claimed, and but for it those alone that are `stuck`.
+fn is_claimed(claim: &Claim, id: &str, stuck: &[Claimed]) -> bool {
+    claim.names(id)
+        && claim
+            .ids()
+            .all(|other| other == id || stuck.contains(&claimed(other)))
 }
 
 /// The address that the cloud chose, if it did so already; `known` were there before.
@@ -203,8 +220,21 @@ fn whichever_address(
     };
     let is_new = |address: &&Address| {
         let id = &address.address.id;
-        !known.contains(id) && is_usable(address, network) && !wanted.identity.is_claimed_by_others(id)
+        // It may still be on its way: then it is claimed and waited for.
+        let is_somebodys = matches!(address.state, AddressState::Allocating | AddressState::Allocated);
+        let may_be_ours = is_somebodys && (is_fit(address, network) || address.is_underway_anywhere());
+        !known.contains(id) && may_be_ours && !wanted.identity.is_claimed_by_others(id)
     };
+    if let Some(unclear) = found
+        .iter()
+        .filter(is_new)
+        .find(|address| address.is_underway_anywhere())
+        && !draft.is_stuck(unclear)
+    {
+        draft.wait_for_address(&unclear.address);
+        return None;
+    }
+    let is_new = |address: &&Address| is_new(address) && !address.is_underway_anywhere();
     let mut is_read = true;
     let mut candidates: Vec<&AddressRef> = Vec::new();
     for Address { address, .. } in found.iter().filter(is_new) {
@@ -237,11 +267,13 @@ fn whichever_address(
 }
 
 /// Whether an address can be the balancer's own.
-pub(super) fn is_usable(address: &Address, network: &Network) -> bool {
-    address.state == AddressState::Allocated
-        && address.is_of(network)
-        && !address.is_source_nat
-        && !address.is_static_nat
+fn is_usable(address: &Address, network: &Network) -> bool {
+    address.state == AddressState::Allocated && is_fit(address, network)
+}
+
+/// The same when it is acquired.
+pub(super) fn is_fit(address: &Address, network: &Network) -> bool {
+    address.is_of(network) && !address.is_source_nat && !address.is_static_nat
 }
 
 /// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's

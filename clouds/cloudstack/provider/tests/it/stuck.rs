@@ -1,0 +1,129 @@
+//! Addresses whose association is not heard of again, because the process was killed when it was accepted.
+
+use std::time::Duration;
+
+use bowline_cloudstack_sim::JobFault;
+use bowline_cloudstack_sim::model::{AddressState, PublicAddress};
+
+use crate::site::Site;
+use crate::world::{WEB, World};
+
+/// A world in which the job of the first address never ends, and the process that began it is gone.
+async fn killed(is_vpc: bool, lists_free: bool) -> (World, PublicAddress) {
+    let mut world = World::of(Site::new(), is_vpc).await;
+    world.add_web();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.lists_free_addresses = lists_free);
+    world.sim.fail_jobs(JobFault::of("associateIpAddress").stuck());
+    world.run_killed(WEB, 2).await;
+    let begun = one(&world, |address| address.state == AddressState::Allocating);
+    world.restart().await;
+    (world, begun)
+}
+
+/// The address that fits; those that a VPC goes out by are nobody's matter.
+fn one(world: &World, fits: impl Fn(&PublicAddress) -> bool) -> PublicAddress {
+    let mut found = held(world);
+    found.retain(fits);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.remove(0)
+}
+
+fn held(world: &World) -> Vec<PublicAddress> {
+    let mut all = world.sim.addresses();
+    all.retain(|address| !address.is_source_nat);
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_on_its_way_is_taken_up_and_waited_for() {
+    for is_vpc in [false, true] {
+        for lists_free in [false, true] {
+            for tells_where in [false, true] {
+                let what = format!("VPC {is_vpc}, lists free ones {lists_free}, tells where {tells_where}");
+                let (world, begun) = killed(is_vpc, lists_free).await;
+                if !tells_where {
+                    world.sim.edit_address(&begun.id, |address| {
+                        (address.network, address.vpc) = (None, None);
+                    });
+                }
+                let arrive = async {
+                    tokio::time::sleep(Duration::from_secs(9)).await;
+                    world.sim.edit_address(&begun.id, |address| {
+                        (address.network, address.vpc) = (begun.network.clone(), begun.vpc.clone());
+                        address.state = AddressState::Allocated;
+                    });
+                };
+                let (run, ()) = tokio::join!(world.run(WEB), arrive);
+                let run = run.settled();
+                assert_eq!(run.published(), [begun.address.to_string()], "{what}");
+                assert!(!run.has_note("PublicIPPending"), "{what}");
+                assert_eq!(one(&world, |_| true).id, begun.id, "{what}");
+                assert_eq!(world.annotation(WEB, "ip-ids"), Some(begun.id), "{what}");
+                world.delete(WEB);
+                world.run(WEB).await.settled();
+                world.check_nothing_left(&what);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_never_comes_is_told_and_given_back_once_another_one_serves() {
+    for is_vpc in [false, true] {
+        for lists_free in [false, true] {
+            for comes_at_last in [false, true] {
+                let what = format!("VPC {is_vpc}, lists free ones {lists_free}, comes {comes_at_last}");
+                let (world, begun) = killed(is_vpc, lists_free).await;
+                let run = world.run(WEB).await.settled();
+                assert!(
+                    (60..90).contains(&run.waited.as_secs()),
+                    "{what}: {:?}",
+                    run.waited
+                );
+                assert!(run.has_note("PublicIPPending"), "{what}");
+                let other = one(&world, |address| address.id != begun.id);
+                assert_eq!(run.published(), [other.address.to_string()], "{what}");
+                let claim = format!("{},{}", begun.id, other.id);
+                assert_eq!(world.annotation(WEB, "ip-ids"), Some(claim), "{what}");
+                world.publish(WEB);
+                if comes_at_last {
+                    world
+                        .sim
+                        .edit_address(&begun.id, |address| address.state = AddressState::Allocated);
+                }
+                let run = world.run(WEB).await.settled();
+                assert_eq!(run.published(), [other.address.to_string()], "{what}");
+                assert_eq!(run.waited < Duration::from_secs(30), comes_at_last, "{what}");
+                assert_eq!(one(&world, |_| true).id, other.id, "{what}");
+                assert_eq!(world.annotation(WEB, "ip-ids"), Some(other.id), "{what}");
+                assert!(world.run(WEB).await.settled().waves.is_empty(), "{what}");
+                world.delete(WEB);
+                world.run(WEB).await.settled();
+                world.check_nothing_left(&what);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_goes_leaves_no_address_on_its_way_behind() {
+    for is_vpc in [false, true] {
+        for is_served in [false, true] {
+            let what = format!("VPC {is_vpc}, served {is_served}");
+            let (world, _) = killed(is_vpc, true).await;
+            if is_served {
+                world.run(WEB).await.settled();
+            }
+            world.delete(WEB);
+            let run = world.run(WEB).await.settled();
+            assert!(
+                (30..60).contains(&run.waited.as_secs()),
+                "{what}: {:?}",
+                run.waited
+            );
+            world.check_nothing_left(&what);
+        }
+    }
+}
