@@ -49,7 +49,7 @@ pub(crate) struct Identity {
     pub(crate) keeps_ip: bool,
     /// Which addresses it holds.
     pub(crate) claim: Claim,
-    /// Rules that are deleted, or about to be, and made anew.
+    /// Rules that are deleted, or about to be, while their ports stay open.
     pub(crate) replaced: ReplacedRules,
     /// The Services of the cluster.
     pub(crate) services: Arc<dyn ServicesView>,

@@ -136,11 +136,28 @@ pub(crate) fn predict(observed: &mut Observed, step: &CloudStep) {
         },
         ..Made::default()
     };
-    done(observed, step, made);
+    effect(observed, step, made);
 }
 
-/// A write has its effect.
+/// A write has had its effect.
 pub(crate) fn done(observed: &mut Observed, step: &CloudStep, made: Made) {
+    let is_removal = matches!(
+        step,
+        CloudStep::Release { .. }
+            | CloudStep::Rule {
+                change: RuleChange::Delete { .. },
+                ..
+            }
+    );
+    if is_removal {
+        // Others may have gone at the same time. Whoever looks after its own rule is gone cannot miss that it was the last.
+        observed.neighbours.clear();
+    }
+    effect(observed, step, made);
+}
+
+/// Changes the observation as a write changes the cloud.
+fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
     match step {
         CloudStep::Associate { address, to } => {
             let acquired = Address {

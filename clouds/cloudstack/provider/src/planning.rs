@@ -143,7 +143,7 @@ struct Draft<'a> {
     annotations: BTreeMap<String, Option<String>>,
     /// What is to be claimed before the plan can go on; all of it in one write.
     claims: BTreeSet<Claimed>,
-    /// Rules that are to be deleted and made anew.
+    /// Rules that are to be deleted while their ports stay open.
     replaced: ReplacedRules,
     notes: Vec<Note>,
     waiting: Option<String>,
@@ -167,9 +167,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Plans a write, unless one to the same thing is under way.
+    /// Plans a write, unless one to the same thing is under way or it is planned already.
     fn cloud(&mut self, step: CloudStep) {
-        if !self.observed.is_pending(&step.target()) {
+        let is_planned = self
+            .steps
+            .iter()
+            .any(|planned| matches!(planned, LoadBalancerStep::Cloud(planned) if *planned == step));
+        if !is_planned && !self.observed.is_pending(&step.target()) {
             self.steps.push(LoadBalancerStep::Cloud(step));
         }
     }

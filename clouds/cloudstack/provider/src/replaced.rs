@@ -4,6 +4,9 @@
 //! A rule that is made anew is the exception: closing its port in between would only make the gap longer. And should its
 //! successor be refused, the port would be left with nothing. So such a rule is written on the Service before it is deleted,
 //! with all that it takes to make it again: whatever stops the process in between, the next look finds what was there.
+//!
+//! The other exception is a rule that goes for good and leaves an item of an ACL list behind, because others rely on it. It is
+//! written down too, so that the item is looked at once more when the rule is gone.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ annotations! {
     ACL_SOURCES = "acl-sources", Text, "", Written, None,
         "In a tier of a VPC, while `spec.loadBalancerSourceRanges` restricts who may connect: the source networks for which items of the ACL list were made. Lists are separated by semicolons. Only such items, and those for everybody, are removed again.";
     REPLACED_RULES = "replaced-rules", Json, "", Written, None,
-        "Rules that are deleted to be made anew, as JSON: as each of them was. Should the new one be refused, the old one is made again; should the Service not want the port any more, nothing else tells that it has to be closed.";
+        "Rules that are deleted to be made anew, as JSON: as each of them was. Should the new one be refused, the old one is made again; should the Service not want the port any more, nothing else tells that it has to be closed. Also rules that go for good, and leave an item of an ACL list behind that others need: it is looked at again when the rule is gone.";
 }
 
 /// The prefix of the keys above.

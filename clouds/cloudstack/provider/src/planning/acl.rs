@@ -57,7 +57,18 @@ fn is_own(item: &AclItem, claim: &Claim) -> bool {
     item.sources.is_everything() || claim.has_opened(&item.sources)
 }
 
-/// Plans that the port of a removed rule is not let in any more. Whether that is so.
+/// How far the closing of a port is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shut {
+    /// Nothing is let in for the Service any more.
+    Done,
+    /// What was opened for the Service is left: others rely on it.
+    Left,
+    /// More has to be read, or done.
+    NotYet,
+}
+
+/// Plans that the port of a removed rule is not let in any more.
 ///
 /// Only what was made for the Service goes: items for its sources, or for everybody as earlier managers made them.
 pub(super) fn shut(
@@ -67,25 +78,25 @@ pub(super) fn shut(
     opening: Opening,
     sources: &Sources,
     claim: &Claim,
-) -> bool {
+) -> Shut {
     let Some(items) = items(draft, list, opening) else {
-        return false;
+        return Shut::NotYet;
     };
     let own: Vec<&AclItem> = items
         .into_iter()
         .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, claim))
         .collect();
     if own.is_empty() {
-        return true;
+        return Shut::Done;
     }
     match is_needed_by_others(draft, network, opening) {
-        None => false,
-        Some(true) => true,
+        None => Shut::NotYet,
+        Some(true) => Shut::Left,
         Some(false) => {
             for item in own {
                 draft.cloud(close(list, item, false));
             }
-            false
+            Shut::NotYet
         }
     }
 }

@@ -1,17 +1,22 @@
 //! Takes away what is not wanted any more: first the opening of a port, then its rule. So whatever is left after a crash
 //! still tells which port it belongs to.
+//!
+//! An item of an ACL list that others rely on is left. They may be going as well, and each may see the others' rules until
+//! they are gone. So who leaves an item writes its rule on the Service, and looks again when the rule is gone: of all that
+//! go, the last one to lose its rule sees none of the others.
 
 use std::collections::BTreeSet;
 
 use bowline_plan::Impact;
 
-use super::{Draft, acl, firewall, ports};
+use super::acl::{self, Shut};
+use super::{Draft, firewall, ports};
 use crate::claim::Claimed;
 use crate::events::ADDRESS_KEPT;
 use crate::intent::{Identity, Sources};
 use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, Rule};
 use crate::observe::{Need, SLOW};
-use crate::replaced::OpenPort;
+use crate::replaced::{OpenPort, Replaced};
 use crate::step::CloudStep;
 
 /// A removal, and what it must spare.
@@ -76,7 +81,7 @@ impl Removal<'_> {
         }
         // The items first: with the address its rules go, and nothing tells any more which ports they had.
         let shut = |rule: &&Rule| match OpenPort::of(rule, &self.identity.name) {
-            Some(port) => self.shut_acl(draft, &port),
+            Some(port) => self.has_shut_acl(draft, rule, &port),
             None => true,
         };
         let closed: Vec<bool> = rules.iter().map(shut).collect();
@@ -112,8 +117,13 @@ impl Removal<'_> {
     /// Closes what is open without a rule and is not wanted any more.
     pub(super) fn open_ports(&self, draft: &mut Draft<'_>) {
         for port in self.identity.replaced.ports() {
-            let is_of_rule =
-                |rule: &Rule| OpenPort::of(rule, &self.identity.name).is_some_and(|other| other == *port);
+            let is_of_rule = |rule: &Rule| {
+                OpenPort::of(rule, &self.identity.name).is_some_and(|other| {
+                    other.address == port.address
+                        && other.opening == port.opening
+                        && (other.network.is_empty() || other.network == port.network)
+                })
+            };
             if !draft.observed.rules.iter().any(is_of_rule) {
                 self.shut_firewall(draft, port);
                 self.shut_acl(draft, port);
@@ -126,7 +136,7 @@ impl Removal<'_> {
         match OpenPort::of(rule, &self.identity.name) {
             // Unreadable, or on its way out: the rule goes by its ID.
             None => true,
-            Some(port) => self.shut_firewall(draft, &port) && self.shut_acl(draft, &port),
+            Some(port) => self.shut_firewall(draft, &port) && self.has_shut_acl(draft, rule, &port),
         }
     }
 
@@ -177,21 +187,43 @@ impl Removal<'_> {
         Some(facts.map(|facts| facts.address.clone()))
     }
 
-    /// Whether the ACL list lets nothing in at a port any more.
-    fn shut_acl(&self, draft: &mut Draft<'_>, port: &OpenPort) -> bool {
+    /// Whether a rule may go, as far as the ACL list is concerned: nothing is let in for it any more, or what is left is
+    /// looked at again when the rule is gone.
+    fn has_shut_acl(&self, draft: &mut Draft<'_>, rule: &Rule, port: &OpenPort) -> bool {
+        match self.shut_acl(draft, port) {
+            Shut::Done => true,
+            Shut::NotYet => false,
+            Shut::Left => {
+                let Some(mut left) = Replaced::of(rule, &self.identity.name) else {
+                    return true; // of a rule that is strange to us
+                };
+                if let Some(Some(network)) = self.network(draft, port) {
+                    left.rule.network.clone_from(&network.id); // its address may be gone by then
+                }
+                let is_written = self.identity.replaced.get(&left.open_port()).is_some();
+                if !is_written {
+                    draft.replaced.insert(left);
+                }
+                is_written
+            }
+        }
+    }
+
+    /// Plans that the ACL list lets nothing in at a port any more.
+    fn shut_acl(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Shut {
         if self.wanted.contains(&port.opening) {
-            return true;
+            return Shut::Done;
         }
         match self.network(draft, port) {
-            None => false,
+            None => Shut::NotYet,
             Some(Some(network)) => match network.barrier() {
                 Barrier::Acl(list) => {
                     let claim = &self.identity.claim;
                     acl::shut(draft, list, &network.id, port.opening, self.sources, claim)
                 }
-                _ => true,
+                _ => Shut::Done,
             },
-            Some(None) => true,
+            Some(None) => Shut::Done,
         }
     }
 

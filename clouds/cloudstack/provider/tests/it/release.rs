@@ -7,7 +7,7 @@ use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, JobFault, RuleSpec};
 use serde_json::{Value, json};
 
-use crate::world::{NAME, WEB, World};
+use crate::world::{NAME, Outcome, WEB, World};
 
 const OTHER: &str = "shop/other";
 const OTHER_UID: &str = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
@@ -246,6 +246,80 @@ async fn a_port_that_another_service_comes_to_need_meanwhile_stays_open() {
     world.delete(OTHER);
     world.run(OTHER).await.settled();
     world.check_nothing_left("both deleted");
+}
+
+const LAST_UID: &str = "9c9e6679-7425-40de-944b-e07fc1f90ae7";
+const ALL: [&str; 3] = [WEB, OTHER, "shop/last"];
+
+/// Three Services with the same port in one tier.
+async fn three_on_one_port() -> World {
+    let world = World::vpc("tier-acl").await;
+    for (key, uid) in ALL.into_iter().zip([crate::world::UID, OTHER_UID, LAST_UID]) {
+        world.add(key, uid, &[("TCP", 443, 31443)]);
+        world.run(key).await.settled();
+    }
+    assert_eq!(world.acl_items(), ["tier-acl tcp 443 0.0.0.0/0"]);
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_that_go_at_the_same_time_leave_no_acl_item() {
+    let world = three_on_one_port().await;
+    for key in ALL {
+        world.delete(key);
+    }
+    let runs = ALL.map(|key| world.run(key));
+    for run in futures::future::join_all(runs).await {
+        run.settled();
+    }
+    world.check_nothing_left("deleted at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_that_go_at_the_same_time_leave_no_acl_item_whenever_the_process_stops() {
+    for (first, second, third) in [0, 1, 2, 3]
+        .into_iter()
+        .flat_map(|a| [0, 1, 2, 3].map(move |b| (a, b)))
+        .flat_map(|(a, b)| [0, 2].map(move |c| (a, b, c)))
+    {
+        let mut world = three_on_one_port().await;
+        for key in ALL {
+            world.delete(key);
+        }
+        let runs = ALL
+            .into_iter()
+            .zip([first, second, third])
+            .map(|(key, stop)| world.run_steps(key, stop));
+        let stopped = futures::future::join_all(runs).await;
+        world.restart().await;
+        // What was settled is gone, and nobody looks after it any more.
+        let left = ALL
+            .into_iter()
+            .zip(stopped)
+            .filter(|(_, run)| run.outcome == Outcome::Stopped);
+        for run in futures::future::join_all(left.map(|(key, _)| world.run(key))).await {
+            run.settled();
+        }
+        world.check_nothing_left(&format!("stopped at {first}, {second}, {third}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ports_that_go_at_the_same_time_leave_no_acl_item() {
+    let world = three_on_one_port().await;
+    for key in ALL {
+        world.spec(key, |spec| {
+            spec["ports"] = json!([{ "port": 80, "nodePort": 31080, "protocol": "TCP" }]);
+        });
+    }
+    for run in futures::future::join_all(ALL.map(|key| world.run(key))).await {
+        run.settled();
+    }
+    assert_eq!(world.acl_items(), ["tier-acl tcp 80 0.0.0.0/0"]);
+    for key in ALL {
+        assert_eq!(world.annotation(key, "replaced-rules"), None);
+        assert!(world.run(key).await.settled().waves.is_empty());
+    }
 }
 
 #[tokio::test(start_paused = true)]
