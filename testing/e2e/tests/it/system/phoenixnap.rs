@@ -507,17 +507,24 @@ mod services {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a41_a_new_node_costs_services_no_call() {
+    async fn a41_a_new_node_is_told_to_services_and_costs_them_no_call() {
         let world = World::with_nodes(2).await;
         for (name, port) in ["a", "b", "c"].into_iter().zip(30080..) {
             world.apply(service(name, &[("", 80, port)]));
             world.settled(name).await;
         }
+        let id = world.sim.add_server(ServerSpec::new("late"));
         let begun = world.since();
         let mut node = tainted_node("late");
-        node["spec"]["taints"] = json!([]);
+        node["spec"] = json!({ "taints": [], "providerID": format!("phoenixnap://{id}") });
         world.apply(node);
-        world.pass(SECOND * 200).await;
+        world.pass(SECOND * 10).await;
+        for name in ["a", "b", "c"] {
+            assert!(last_event(&world, name).contains("Updated load balancer with new hosts"));
+        }
+        let late = world.node("late").unwrap();
+        assert_eq!(late["metadata"]["annotations"]["phoenixnap.com/server-id"], id);
+        world.pass(SECOND * 190).await;
         let of_blocks = calls(&world, begun);
         assert!(
             !of_blocks.iter().any(|call| !call.starts_with("servers.")),
