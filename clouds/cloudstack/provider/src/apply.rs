@@ -152,6 +152,13 @@ impl Writer<'_> {
                 }
                 None => failed(step, error),
             },
+            // Several Services may close what they shared.
+            (ErrorKind::Invalid | ErrorKind::NotFound, CloudStep::CloseAcl { list, item, .. }) => {
+                match acl_items(self.client, &list.id).await {
+                    Ok(items) if items.iter().all(|known| known.id != *item) => Learned::Gone,
+                    _ => failed(step, error),
+                }
+            }
             _ => failed(step, error),
         }
     }

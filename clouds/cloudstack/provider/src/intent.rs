@@ -8,7 +8,7 @@ use bowline_plan::{Note, Refusal};
 
 use crate::cidrs::Cidrs;
 use crate::claim::Claim;
-use crate::names::Protocol;
+use crate::names::{self, Protocol};
 use crate::objects::Opening;
 use crate::replaced::ReplacedRules;
 
@@ -73,6 +73,17 @@ impl Identity {
             .iter()
             .filter(|service| service.metadata.uid.as_deref() != Some(&self.uid));
         others.any(|service| requested(service) == Some(ip))
+    }
+
+    /// Whether a rule is of a Service of the cluster that is being deleted, and so needs nothing to be open any more.
+    pub(crate) fn is_of_leaving(&self, rule: &str) -> bool {
+        let services = self.services.services();
+        services
+            .iter()
+            .map(|service| &service.metadata)
+            .filter(|metadata| metadata.deletion_timestamp.is_some())
+            .filter_map(|metadata| metadata.uid.as_deref())
+            .any(|uid| names::parse_rule(&names::balancer(uid), rule).is_some())
     }
 
     /// Whether another Service of the cluster claims an address.

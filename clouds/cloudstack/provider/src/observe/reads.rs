@@ -356,6 +356,14 @@ impl Reads {
             .collect())
     }
 
+    /// All rules of others but those of Services that are being deleted too: if each waited for the others, nobody would close
+    /// what they share.
+    async fn staying(&self, identity: &Identity) -> Result<Vec<Rule>, CloudError> {
+        let mut rules = self.others(identity, &RuleQuery::default()).await?;
+        rules.retain(|rule| !identity.is_of_leaving(&rule.name));
+        Ok(rules)
+    }
+
     /// The rules of others that rely on a port being open in an ACL list, in all networks behind it.
     pub(crate) async fn users_of(
         &self,
@@ -364,7 +372,7 @@ impl Reads {
         opening: Opening,
     ) -> Result<Vec<Rule>, CloudError> {
         let mut users = Vec::new();
-        for rule in self.others(identity, &RuleQuery::default()).await? {
+        for rule in self.staying(identity).await? {
             if rule.opening("") == Some(opening)
                 && !rule.network.is_empty()
                 && let Some(network) = self.network(&rule.network).await?
@@ -398,7 +406,7 @@ impl Reads {
             ports.extend(wanted.openings());
         }
         let mut neighbours = Vec::new();
-        for rule in self.others(identity, &RuleQuery::default()).await? {
+        for rule in self.staying(identity).await? {
             if !rule.opening("").is_some_and(|opening| ports.contains(&opening)) {
                 continue;
             }

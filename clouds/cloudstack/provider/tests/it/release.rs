@@ -379,3 +379,33 @@ async fn an_address_that_was_claimed_and_never_used_is_given_back() {
         world.check_nothing_left("claimed only");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn services_that_go_together_leave_nothing_open_that_they_shared() {
+    const KEYS: [&str; 3] = ["shop/one", "shop/two", "shop/three"];
+    for restarts in [false, true] {
+        let mut world = World::vpc("tier-acl").await;
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(2));
+        for (number, key) in KEYS.into_iter().enumerate() {
+            let uid = format!("0000000{number}-0000-4000-8000-000000000000");
+            world.add(key, &uid, &[("TCP", 443, 31443)]);
+            world.run(key).await.settled();
+        }
+        assert_eq!(world.acl_items(), ["tier-acl tcp 443 0.0.0.0/0"]);
+        // One that stays needs it.
+        world.delete(KEYS[0]);
+        world.run(KEYS[0]).await.settled();
+        assert_eq!(world.acl_items(), ["tier-acl tcp 443 0.0.0.0/0"]);
+        world.delete(KEYS[1]);
+        world.delete(KEYS[2]);
+        if restarts {
+            world.restart().await;
+        }
+        for run in futures::future::join_all(KEYS[1..].iter().map(|key| world.run(key))).await {
+            run.settled();
+        }
+        world.check_nothing_left("deleted");
+    }
+}
