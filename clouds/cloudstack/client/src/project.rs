@@ -41,7 +41,7 @@ impl Scope {
             Some(Project::Name(name)) => name,
         };
         let caller = caller.clone();
-        let resolve = SharedRead::new(INTERVAL, move || resolve(caller.clone(), name.clone()).boxed());
+        let resolve = SharedRead::single(INTERVAL, move || resolve(caller.clone(), name.clone()).boxed());
         Self {
             known,
             resolve: Some(resolve),
