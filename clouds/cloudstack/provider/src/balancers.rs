@@ -63,8 +63,14 @@ impl Reconciler for Balancers {
                 sources,
                 ..
             } => writer.open_acl(step, list, (*opening, sources)).await,
-            CloudStep::CloseAcl { list, opening, .. } => {
-                match self.reads.users_of(intent.identity(), list, *opening).await {
+            CloudStep::CloseAcl {
+                list,
+                opening,
+                sources,
+                ..
+            } => {
+                let identity = intent.identity();
+                match self.reads.users_of(identity, list, *opening, sources).await {
                     Ok(users) if users.is_empty() => writer.apply(step).await,
                     Ok(users) => Ok(Learned::Needed(users)),
                     Err(error) => Ok(Learned::Failed(Failure {

@@ -9,13 +9,13 @@ use bowline_plan::{Note, Refusal};
 use crate::cidrs::Cidrs;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::Opening;
+use crate::objects::{Opening, Rule};
 use crate::replaced::ReplacedRules;
 
 mod read;
 
 pub(crate) use read::read;
-use read::requested;
+use read::{requested, source_ranges};
 
 /// What is asked for.
 pub(crate) enum Intent {
@@ -90,6 +90,23 @@ impl Identity {
     pub(crate) fn is_claimed_by_others(&self, address: &str) -> bool {
         let others = self.claims_of_others();
         others.iter().any(|(_, claim)| claim.names(address))
+    }
+
+    /// Whether somebody else's rule relies on an ACL item for these sources at its port. That of a Service of the cluster does
+    /// not if the Service is open for others; of any other rule nobody knows. An item for everybody is taken by all: who has
+    /// no use for it takes it away by itself.
+    pub(crate) fn is_relied_on(&self, sources: &Cidrs, rule: &Rule) -> bool {
+        let services = self.services.services();
+        let owner = services.iter().find(|service| {
+            let uid = service.metadata.uid.as_deref().unwrap_or_default();
+            !uid.is_empty() && names::parse_rule(&names::balancer(uid), &rule.name).is_some()
+        });
+        let Some(owner) = owner.filter(|_| !sources.is_everything()) else {
+            return true;
+        };
+        let mut problems = Vec::new();
+        let open = source_ranges(owner, &mut problems);
+        !problems.is_empty() || open.cidrs.is_same(sources) || Claim::of(owner).has_opened(sources)
     }
 }
 

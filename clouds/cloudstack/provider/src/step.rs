@@ -2,6 +2,7 @@
 
 use bowline_plan::{Impact, Lane, Step};
 
+use crate::cidrs::Cidrs;
 use crate::intent::Algorithm;
 use crate::names::Protocol;
 use crate::objects::{AclRef, AddressRef, Opening};
@@ -71,6 +72,8 @@ pub(crate) enum CloudStep {
         opening: Opening,
         /// The item.
         item: String,
+        /// For whom it is.
+        sources: Cidrs,
         /// Whether the port stays open by another item, or nothing is behind it.
         is_replaced: bool,
     },

@@ -211,7 +211,8 @@ fn source_cidrs(service: &Service, problems: &mut Vec<String>, notes: &mut Vec<N
     cidrs(text.split(','), &place, problems)
 }
 
-fn source_ranges(service: &Service, problems: &mut Vec<String>) -> Sources {
+/// Whom the firewall or the network ACL lets in.
+pub(super) fn source_ranges(service: &Service, problems: &mut Vec<String>) -> Sources {
     let spec = service.spec.as_ref();
     let ranges = spec
         .and_then(|spec| spec.load_balancer_source_ranges.as_deref())

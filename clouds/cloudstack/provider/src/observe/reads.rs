@@ -12,6 +12,7 @@ use futures::future::try_join_all;
 
 use super::trust::Trust;
 use super::{LOOK, Need, Observed, PATIENCE, jobs, wire};
+use crate::cidrs::Cidrs;
 use crate::error::cloud_error;
 use crate::intent::{Identity, Intent};
 use crate::machines::Machines;
@@ -364,17 +365,19 @@ impl Reads {
         Ok(rules)
     }
 
-    /// The rules of others that rely on a port being open in an ACL list, in all networks behind it.
+    /// The rules of others that rely on a port being open for these sources in an ACL list, in all networks behind it.
     pub(crate) async fn users_of(
         &self,
         identity: &Identity,
         list: &AclRef,
         opening: Opening,
+        sources: &Cidrs,
     ) -> Result<Vec<Rule>, CloudError> {
         let mut users = Vec::new();
         for rule in self.staying(identity).await? {
             if rule.opening("") == Some(opening)
                 && !rule.network.is_empty()
+                && identity.is_relied_on(sources, &rule)
                 && let Some(network) = self.network(&rule.network).await?
                 && network.acl.as_ref().is_some_and(|acl| acl.id == list.id)
             {

@@ -2,8 +2,8 @@
 
 use super::Draft;
 use crate::claim::Claim;
-use crate::intent::Sources;
-use crate::objects::{AclItem, AclRef, Opening};
+use crate::intent::{Identity, Sources};
+use crate::objects::{AclItem, AclRef, Opening, Rule};
 use crate::observe::Need;
 use crate::step::CloudStep;
 
@@ -17,8 +17,9 @@ pub(super) fn open(
     network: &str,
     opening: Opening,
     sources: &Sources,
-    claim: &Claim,
+    identity: &Identity,
 ) {
+    let claim = &identity.claim;
     let Some(items) = items(draft, list, opening) else {
         return;
     };
@@ -26,12 +27,7 @@ pub(super) fn open(
     let (right, others): (Vec<&AclItem>, Vec<&AclItem>) =
         items.into_iter().partition(|item| item.sources.is_same(wanted));
     let obsolete: Vec<&AclItem> = others.into_iter().filter(|item| is_own(item, claim)).collect();
-    let is_needed = if obsolete.is_empty() {
-        Some(true)
-    } else {
-        is_needed_by_others(draft, network, opening)
-    };
-    let Some(is_needed) = is_needed else {
+    let Some(obsolete) = without_those_of_others(draft, network, obsolete, identity) else {
         return;
     };
     if right.is_empty() {
@@ -45,10 +41,10 @@ pub(super) fn open(
             opening,
             sources: sources.texts().to_vec(),
         });
-    } else if !is_needed {
-        for item in obsolete {
-            draft.cloud(close(list, item, true));
-        }
+        return;
+    }
+    for item in obsolete {
+        draft.cloud(close(list, item, true));
     }
 }
 
@@ -77,28 +73,28 @@ pub(super) fn shut(
     network: &str,
     opening: Opening,
     sources: &Sources,
-    claim: &Claim,
+    identity: &Identity,
 ) -> Shut {
     let Some(items) = items(draft, list, opening) else {
         return Shut::NotYet;
     };
     let own: Vec<&AclItem> = items
         .into_iter()
-        .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, claim))
+        .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, &identity.claim))
         .collect();
     if own.is_empty() {
         return Shut::Done;
     }
-    match is_needed_by_others(draft, network, opening) {
-        None => Shut::NotYet,
-        Some(true) => Shut::Left,
-        Some(false) => {
-            for item in own {
-                draft.cloud(close(list, item, false));
-            }
-            Shut::NotYet
-        }
+    let Some(unneeded) = without_those_of_others(draft, network, own, identity) else {
+        return Shut::NotYet;
+    };
+    if unneeded.is_empty() {
+        return Shut::Left;
     }
+    for item in unneeded {
+        draft.cloud(close(list, item, false));
+    }
+    Shut::NotYet
 }
 
 fn items<'a>(draft: &mut Draft<'a>, list: &AclRef, opening: Opening) -> Option<Vec<&'a AclItem>> {
@@ -109,13 +105,27 @@ fn items<'a>(draft: &mut Draft<'a>, list: &AclRef, opening: Opening) -> Option<V
     Some(all.iter().filter(|item| item.opening == opening).collect())
 }
 
-/// Whether a rule of somebody else behind the same list has the port; none if that has to be read first.
-fn is_needed_by_others(draft: &mut Draft<'_>, network: &str, opening: Opening) -> Option<bool> {
+/// The items that no rule of somebody else behind the same list relies on; none if that has to be read first.
+fn without_those_of_others<'a>(
+    draft: &mut Draft<'_>,
+    network: &str,
+    mut items: Vec<&'a AclItem>,
+    identity: &Identity,
+) -> Option<Vec<&'a AclItem>> {
+    if items.is_empty() {
+        return Some(items);
+    }
     let Some(neighbours) = draft.observed.neighbours.get(network) else {
         draft.need(Need::Neighbours(network.to_owned()));
         return None;
     };
-    Some(neighbours.iter().any(|rule| rule.opening("") == Some(opening)))
+    items.retain(|item| {
+        let relies = |rule: &Rule| {
+            rule.opening("") == Some(item.opening) && identity.is_relied_on(&item.sources, rule)
+        };
+        !neighbours.iter().any(relies)
+    });
+    Some(items)
 }
 
 fn close(list: &AclRef, item: &AclItem, is_replaced: bool) -> CloudStep {
@@ -123,6 +133,7 @@ fn close(list: &AclRef, item: &AclItem, is_replaced: bool) -> CloudStep {
         list: list.clone(),
         opening: item.opening,
         item: item.id.clone(),
+        sources: item.sources.clone(),
         is_replaced,
     }
 }

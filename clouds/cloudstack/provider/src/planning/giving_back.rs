@@ -39,6 +39,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
                 },
                 opening: item.opening,
                 item: id.clone(),
+                sources: item.sources.clone(),
                 is_replaced: true,
             })
         });

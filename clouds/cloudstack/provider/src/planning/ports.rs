@@ -134,8 +134,7 @@ fn open(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port) {
     match home.network.barrier() {
         Barrier::Firewall => firewall::open(draft, &home.address, opening, sources),
         Barrier::Acl(list) => {
-            let claim = &wanted.identity.claim;
-            acl::open(draft, list, &home.network.id, opening, sources, claim);
+            acl::open(draft, list, &home.network.id, opening, sources, &wanted.identity);
         }
         Barrier::DefaultAcl(_) | Barrier::None => {}
     }

@@ -217,10 +217,14 @@ impl Removal<'_> {
         match self.network(draft, port) {
             None => Shut::NotYet,
             Some(Some(network)) => match network.barrier() {
-                Barrier::Acl(list) => {
-                    let claim = &self.identity.claim;
-                    acl::shut(draft, list, &network.id, port.opening, self.sources, claim)
-                }
+                Barrier::Acl(list) => acl::shut(
+                    draft,
+                    list,
+                    &network.id,
+                    port.opening,
+                    self.sources,
+                    self.identity,
+                ),
                 _ => Shut::Done,
             },
             Some(None) => Shut::Done,

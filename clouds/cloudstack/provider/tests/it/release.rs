@@ -323,6 +323,54 @@ async fn ports_that_go_at_the_same_time_leave_no_acl_item() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_acl_item_for_ranges_goes_with_the_only_service_that_is_open_for_them() {
+    const RANGED: &str = "tier-acl tcp 443 192.0.2.0/24";
+    const ALL_SOURCES: &str = "tier-acl tcp 443 0.0.0.0/0";
+    let world = three_on_one_port().await;
+    for key in [WEB, OTHER] {
+        world.spec(key, |spec| {
+            spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
+        });
+        world.run(key).await.settled();
+    }
+    let items = || {
+        let mut items = world.acl_items();
+        items.sort();
+        items
+    };
+    assert_eq!(items(), [ALL_SOURCES, RANGED]);
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(items(), [ALL_SOURCES, RANGED]);
+    world.delete(OTHER);
+    world.run(OTHER).await.settled();
+    assert_eq!(items(), [ALL_SOURCES]);
+    world.delete(ALL[2]);
+    world.run(ALL[2]).await.settled();
+    world.check_nothing_left("all deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_with_different_ranges_that_go_at_the_same_time_leave_no_acl_item() {
+    for narrow in [1, 2, 3] {
+        let world = three_on_one_port().await;
+        for key in &ALL[..narrow] {
+            world.spec(key, |spec| {
+                spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
+            });
+            world.run(key).await.settled();
+        }
+        for key in ALL {
+            world.delete(key);
+        }
+        for run in futures::future::join_all(ALL.map(|key| world.run(key))).await {
+            run.settled();
+        }
+        world.check_nothing_left(&format!("{narrow} with ranges"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn acl_items_of_people_stay() {
     let world = World::vpc("tier-acl").await;
     world.add_web();
