@@ -48,6 +48,7 @@ pub(crate) struct Running {
     child: Child,
     log: Arc<Mutex<Vec<String>>>,
     reader: tokio::task::JoinHandle<()>,
+    patience: Duration,
 }
 
 impl Running {
@@ -72,7 +73,12 @@ impl Running {
                 sink.lock().unwrap().push(line);
             }
         });
-        Self { child, log, reader }
+        Self {
+            child,
+            log,
+            reader,
+            patience: DEADLINE,
+        }
     }
 
     /// Its log so far.
@@ -96,12 +102,17 @@ impl Running {
         (status, begun.elapsed())
     }
 
+    /// From now on, what is waited for may take longer than usual.
+    pub(crate) fn patiently(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
     /// Waits for a condition; if it never holds, shows the log.
     pub(crate) async fn until(&self, what: &str, mut condition: impl AsyncFnMut() -> bool) {
         let begun = Instant::now();
         while !condition().await {
             assert!(
-                begun.elapsed() < DEADLINE,
+                begun.elapsed() < self.patience,
                 "never: {what}; log:\n{}",
                 self.log().join("\n")
             );

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use super::life::Life;
 use super::site::{Site, ended};
-use crate::process::program::Running;
+use crate::process::program::{DEADLINE, Running};
 
 /// What is under way when the process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,11 @@ pub(crate) trait Mortal: Life {
 
     /// Takes away what lingers, where its going is not the point.
     fn hasten(&self) {}
+
+    /// How long the next process may need for what the dead one left.
+    fn patience(&self) -> Duration {
+        DEADLINE
+    }
 }
 
 impl<C: Mortal> Site<C> {
@@ -141,7 +146,7 @@ impl<C: Mortal> Site<C> {
         })
         .await;
 
-        let mut next = self.mortal();
+        let mut next = self.mortal().patiently(self.cloud.patience());
         self.finished(&next, doing, &name, &shown, waits).await;
         if doing != Doing::Removal {
             self.ask(Doing::Removal, &name).await;

@@ -173,6 +173,11 @@ impl Mortal for PhoenixnapSim {
         }
     }
 
+    /// A process that dies between its claim and the purchase leaves the question open for two minutes.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(180)
+    }
+
     /// A block that is marked is swept away within a minute.
     fn hasten(&self) {
         for block in self.blocks() {
