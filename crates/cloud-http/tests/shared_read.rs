@@ -1,5 +1,6 @@
 //! Who shares a read, and when reads start.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,22 +12,30 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 const MILLIS: fn(u64) -> Duration = Duration::from_millis;
 
-/// A read that takes a while; its answer is its number, from 1. Failures are answers like others.
-fn counted(takes: Duration) -> (SharedRead<Result<u32, Arc<str>>>, Arc<AtomicU32>) {
+type Answer = Result<u32, Arc<str>>;
+type Reading = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+/// A read that takes a while; its answer is its number, from 1, and the second one fails. Failures are answers like others.
+fn numbered(takes: Duration) -> (impl Fn() -> Reading + Send + Sync + 'static, Arc<AtomicU32>) {
     let started = Arc::new(AtomicU32::new(0));
     let count = started.clone();
-    let shared = SharedRead::new(MILLIS(500), move || {
+    let read = move || -> Reading {
         let number = count.fetch_add(1, Ordering::Relaxed) + 1;
-        async move {
+        Box::pin(async move {
             sleep(takes).await;
             if number == 2 {
                 Err(Arc::from("read 2 failed"))
             } else {
                 Ok(number)
             }
-        }
-    });
-    (shared, started)
+        })
+    };
+    (read, started)
+}
+
+fn counted(takes: Duration) -> (SharedRead<Answer>, Arc<AtomicU32>) {
+    let (read, started) = numbered(takes);
+    (SharedRead::new(MILLIS(500), read), started)
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,22 +96,10 @@ async fn a_question_asked_after_a_read_began_waits_for_the_next_one() {
     assert!((2500..2510).contains(&second.1), "{}", second.1);
 }
 
-/// A read of which there is one at a time; its answer is its number, from 1, and the second one fails.
-fn counted_single(takes: Duration) -> (SharedRead<Result<u32, Arc<str>>>, Arc<AtomicU32>) {
-    let started = Arc::new(AtomicU32::new(0));
-    let count = started.clone();
-    let shared = SharedRead::single(MILLIS(500), move || {
-        let number = count.fetch_add(1, Ordering::Relaxed) + 1;
-        async move {
-            sleep(takes).await;
-            if number == 2 {
-                Err(Arc::from("read 2 failed"))
-            } else {
-                Ok(number)
-            }
-        }
-    });
-    (shared, started)
+/// The same, of which there is one at a time.
+fn counted_single(takes: Duration) -> (SharedRead<Answer>, Arc<AtomicU32>) {
+    let (read, started) = numbered(takes);
+    (SharedRead::single(MILLIS(500), read), started)
 }
 
 #[tokio::test(start_paused = true)]
