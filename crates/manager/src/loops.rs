@@ -114,6 +114,12 @@ impl LoopSelection {
         }
     }
 
+    /// Whether a loop is asked for by its name, in any entry.
+    #[must_use]
+    pub fn names(&self, wanted: Loop) -> bool {
+        self.entries.contains(&(wanted, true))
+    }
+
     /// Whether a loop is to run.
     #[must_use]
     pub fn includes(&self, wanted: Loop) -> bool {
@@ -162,6 +168,20 @@ mod tests {
             ["cloud-node", "cloud-node-lifecycle", "route", "nodeipam"]
         );
         assert_eq!(running(&[]), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_loop_is_named_by_an_entry_of_its_own_only() {
+        for (list, is_named) in [
+            (&["route"][..], true),
+            (&["*", "node-route-controller"], true),
+            (&["-route", "route"], true),
+            (&["*", "-route"], false),
+            (&["*"], false),
+        ] {
+            let selection = LoopSelection::parse(list.iter().copied()).unwrap();
+            assert_eq!(selection.names(Loop::Route), is_named, "{list:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use bowline_manager::config::{
     Config, DeletionSettings, ElectionConfig, LoopSettings, RangeFlags, Ranges, RouteConfig, RouteTiming,
     ServingConfig,
 };
-use bowline_manager::loops::LoopSelection;
+use bowline_manager::loops::{Loop, LoopSelection};
 
 use super::configz;
 use super::features;
@@ -229,14 +229,24 @@ fn election(flags: &Flags, checks: &mut Checks<'_>) -> Option<ElectionConfig> {
     Some(config)
 }
 
+/// The provider whose manager does not know the route loop: to ask for it is a fault, to switch it off is none.
+const WITHOUT_ROUTES: &str = "phoenixnap";
+
 fn loops(flags: &Flags, checks: &mut Checks<'_>) -> LoopSelection {
     let list = flags.list("controllers");
-    LoopSelection::parse(list.iter().map(String::as_str)).unwrap_or_else(|faults| {
+    let selection = LoopSelection::parse(list.iter().map(String::as_str)).unwrap_or_else(|faults| {
         for fault in faults {
             checks.fault(fault);
         }
         LoopSelection::all()
-    })
+    });
+    if selection.names(Loop::Route) && flags.text("cloud-provider").eq_ignore_ascii_case(WITHOUT_ROUTES) {
+        let name = Loop::Route.alias();
+        checks.fault(format!(
+            "{name:?} is not in the list of known controllers: {WITHOUT_ROUTES} has no routes"
+        ));
+    }
+    selection
 }
 
 fn settings(flags: &Flags, checks: &mut Checks<'_>) -> LoopSettings {

@@ -242,6 +242,39 @@ fn all_faults_are_shown_together_and_name_their_flags() {
 }
 
 #[test]
+fn the_route_loop_is_no_known_one_where_the_go_manager_does_not_know_it() {
+    let unknown = "\"route\" is not in the list of known controllers: phoenixnap has no routes";
+    for list in [
+        "route",
+        "*,route",
+        "cloud-node,node-route-controller",
+        "-route,route",
+    ] {
+        let flag = format!("--controllers={list}");
+        for provider in ["--cloud-provider=phoenixnap", "--cloud-provider=PhoenixNAP"] {
+            assert_eq!(wrong(&[provider, &flag]), [unknown], "{list}");
+        }
+        let called = read(&line(&["/usr/bin/cloud-provider-phoenixnap", &flag]));
+        assert!(
+            matches!(called, Invocation::Wrong { errors, .. } if errors == [unknown]),
+            "{list}"
+        );
+        assert!(matches!(
+            read(&line(&["x", "--cloud-provider=cloudscale", &flag])),
+            Invocation::Run(_)
+        ));
+    }
+    for list in ["*", "-route", "*,-route", "cloud-node,service"] {
+        let words = [
+            "x",
+            "--cloud-provider=phoenixnap",
+            &format!("--controllers={list}"),
+        ];
+        assert!(matches!(read(&line(&words)), Invocation::Run(_)), "{list}");
+    }
+}
+
+#[test]
 fn one_port_cannot_serve_two_things() {
     assert_eq!(
         wrong(&["--secure-port=10260"]),
