@@ -419,8 +419,8 @@ mod tests {
         site.base_url = Some("sim.test".to_owned());
         assert_eq!(
             error(&options("phoenixnap", false), &site).await,
-            "could not init cloud provider \"phoenixnap\": `base-url` is not an absolute URL of http or https: \
-             relative URL without a base"
+            "could not init cloud provider \"phoenixnap\": --base-url is not an absolute URL of http or https: \
+             it does not begin with http:// or https://"
         );
     }
 

@@ -16,6 +16,7 @@
 //! [`SharedRead`] lives here too, because every cloud needs it: calls that ask for the same list together share one read;
 //! and so does [`words!`], the form of all words that clouds put on the wire.
 
+mod base_url;
 mod budget;
 mod client;
 mod config;
@@ -34,6 +35,7 @@ mod shared_read;
 mod transport;
 mod words;
 
+pub use base_url::{BaseUrlError, base_url, is_url_text};
 pub use client::CloudHttp;
 pub use config::{CloudHttpConfig, Rate, RetryPolicy};
 pub use credentials::{CredentialsError, CredentialsFile, Malformed};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloud_http::{CloudHttpConfig, Secret, Url};
+use bowline_cloud_http::{BaseUrlError, CloudHttpConfig, Secret, Url, base_url};
 
 /// The API of cloudscale.ch.
 const DEFAULT_URL: &str = "https://api.cloudscale.ch/";
@@ -37,7 +37,7 @@ pub enum SettingsError {
     NoToken,
     /// The base URL is none.
     #[error("bad CLOUDSCALE_API_URL: {0}")]
-    Url(String),
+    Url(#[from] BaseUrlError),
 }
 
 impl Settings {
@@ -54,13 +54,7 @@ impl Settings {
         let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
         let token = set("CLOUDSCALE_ACCESS_TOKEN").ok_or(SettingsError::NoToken)?;
         let text = set("CLOUDSCALE_API_URL").unwrap_or_else(|| DEFAULT_URL.to_owned());
-        let url = Url::parse(&text).map_err(|error| SettingsError::Url(error.to_string()))?;
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(SettingsError::Url(format!(
-                "the scheme is `{}`, not http or https",
-                url.scheme()
-            )));
-        }
+        let url = base_url(&text)?;
         let timeout = set("CLOUDSCALE_API_TIMEOUT")
             .and_then(|text| text.parse::<i64>().ok())
             .and_then(|seconds| u64::try_from(seconds).ok())
@@ -68,7 +62,7 @@ impl Settings {
             .map(Duration::from_secs);
         Ok(Self {
             token: Secret::new(token),
-            shown_url: without_credentials(&url).map_or(text, String::from),
+            shown_url: if text.contains('@') { url.to_string() } else { text },
             url,
             read_timeout: timeout.unwrap_or(DEFAULT_TIMEOUT),
             write_timeout: timeout.unwrap_or(DEFAULT_WRITE_TIMEOUT),
@@ -90,18 +84,6 @@ impl Settings {
             "cloudscale API client"
         );
     }
-}
-
-/// The URL without user name and password, or `None` if it has neither.
-fn without_credentials(url: &Url) -> Option<Url> {
-    if url.username().is_empty() && url.password().is_none() {
-        return None;
-    }
-    let mut url = url.clone();
-    // Both fail only for a URL without a host, which cannot hold credentials.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    Some(url)
 }
 
 #[cfg(test)]
@@ -142,7 +124,7 @@ mod tests {
         let error = settings(&[TOKEN, ("CLOUDSCALE_API_URL", "api.example")]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "bad CLOUDSCALE_API_URL: relative URL without a base"
+            "bad CLOUDSCALE_API_URL: not an absolute URL of http or https: it does not begin with http:// or https://"
         );
         assert!(settings(&[TOKEN, ("CLOUDSCALE_API_URL", "ftp://api.example")]).is_err());
     }

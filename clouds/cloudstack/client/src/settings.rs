@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_http::{CloudHttpConfig, Secret, Url};
+use bowline_cloud_http::{BaseUrlError, CloudHttpConfig, Secret, Url, base_url};
 use jiff::Timestamp;
 
 use crate::wire::ProjectId;
@@ -66,8 +66,8 @@ fn is_uuid(text: &str) -> bool {
 
 /// The URL cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`api-url` is not an absolute URL of http or https: {0}")]
-pub struct SettingsError(String);
+#[error("`api-url` is {0}")]
+pub struct SettingsError(#[from] BaseUrlError);
 
 impl Settings {
     /// Settings from texts. Whether anything answers there is not asked.
@@ -76,14 +76,8 @@ impl Settings {
     ///
     /// The URL is not an absolute one of http or https. The text itself is not repeated: it may hold a password.
     pub fn new(url: &str, keys: Keys, project: Option<Project>) -> Result<Self, SettingsError> {
-        let mut url = Url::parse(url.trim()).map_err(|error| SettingsError(error.to_string()))?;
-        // Nothing is opened by them here, and they would show in messages. Both fail only for a URL without a host.
-        let _ = url.set_username("");
-        let _ = url.set_password(None);
+        let mut url = base_url(url)?;
         url.set_fragment(None);
-        if !matches!(url.scheme(), "http" | "https") {
-            return Err(SettingsError(format!("its scheme is `{}`", url.scheme())));
-        }
         Ok(Self { url, keys, project })
     }
 

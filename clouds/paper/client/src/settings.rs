@@ -1,6 +1,6 @@
 //! How the API is reached, from the environment and the file of `--cloud-config`.
 
-use bowline_cloud_http::{Secret, Url};
+use bowline_cloud_http::{BaseUrlError, Secret, Url, base_url};
 use serde::Deserialize;
 
 // guide: settings
@@ -26,8 +26,8 @@ pub enum SettingsError {
     #[error("{0} is not set")]
     Missing(&'static str),
     /// The base URL is none.
-    #[error("PAPER_API_URL is not a URL of http or https")]
-    Url,
+    #[error("PAPER_API_URL is {0}")]
+    Url(#[from] BaseUrlError),
 }
 
 /// A file that anybody can write wrongly: unknown keys are errors, so that a typing mistake is not a silent default.
@@ -61,12 +61,10 @@ impl Settings {
         let url = set("PAPER_API_URL")
             .or(file.api_url)
             .ok_or(SettingsError::Missing("PAPER_API_URL"))?;
-        let url = Url::parse(&url)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https"));
+        let url = base_url(&url)?;
         let token = set("PAPER_TOKEN").map(Secret::new).or(file.token);
         Ok(Self {
-            url: url.ok_or(SettingsError::Url)?,
+            url,
             token: token.ok_or(SettingsError::Missing("PAPER_TOKEN"))?,
             routes_by_address: file.routes_by_address,
         })
@@ -107,7 +105,7 @@ mod tests {
             ),
             (
                 read(&[token, ("PAPER_API_URL", "s3cr3t")], None),
-                "PAPER_API_URL is not a URL of http or https",
+                "PAPER_API_URL is not an absolute URL of http or https: it does not begin with http:// or https://",
             ),
             (
                 read(&[], Some("apiUrl: http://a\ns3cr3t: yes")),

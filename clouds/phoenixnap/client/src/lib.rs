@@ -20,5 +20,5 @@ pub mod wire;
 
 pub use client::{Client, Deleted};
 pub use error::{ApiError, ErrorKind};
-pub use settings::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings, SettingsError};
+pub use settings::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings};
 pub use wire::*;

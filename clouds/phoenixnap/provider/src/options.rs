@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use bowline_cloud_http::{CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret};
+use bowline_cloud_http::{
+    BaseUrlError, CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, base_url,
+};
 use bowline_cloud_provider::{CloudConfig, Environment, Selector};
-use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings, SettingsError};
+use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings};
 
 use crate::annotations::LOCATION;
 use file::File;
@@ -75,9 +77,14 @@ pub enum OptionsError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A URL cannot be used.
-    #[error(transparent)]
-    Url(#[from] SettingsError),
+    /// A URL cannot be used. It is not repeated: it may hold a password.
+    #[error("{origin} is {reason}")]
+    Url {
+        /// The flag, the variable or the key that holds it.
+        origin: String,
+        /// What is wrong with it.
+        reason: BaseUrlError,
+    },
 }
 
 /// The options by name.
@@ -273,13 +280,20 @@ impl Options {
         let (port, origin) = text(Setting::ApiServerPort, "0");
         check_port(&port, origin)?;
 
-        let base = text(Setting::BaseUrl, DEFAULT_BASE_URL).0;
-        let token = text(Setting::TokenUrl, DEFAULT_TOKEN_URL).0;
+        let mut url = |setting, default| {
+            let (text, origin) = text(setting, default);
+            base_url(&text).map_err(|reason| OptionsError::Url {
+                origin: Sources::name(setting, origin),
+                reason,
+            })
+        };
+        let base = url(Setting::BaseUrl, DEFAULT_BASE_URL)?;
+        let token = url(Setting::TokenUrl, DEFAULT_TOKEN_URL)?;
         let credentials = Credentials {
             client_id,
             client_secret: Secret::new(client_secret),
         };
-        let settings = Settings::new(credentials, &base, &token)?;
+        let settings = Settings::new(credentials, base, token);
 
         let (selector, origin) = text(Setting::ServiceNodeSelector, "");
         let nodes = Selector::parse(&selector).map_err(|error| OptionsError::Value {

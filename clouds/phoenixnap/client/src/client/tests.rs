@@ -2,7 +2,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_http::{CloudHttpConfig, Secret, Transport};
+use bowline_cloud_http::{CloudHttpConfig, Secret, Transport, base_url};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body_util::Full;
@@ -40,7 +40,11 @@ fn client_through(transport: Transport) -> Client {
         client_id: "id".to_owned(),
         client_secret: Secret::new("s3cret"),
     };
-    let settings = Settings::new(credentials, "https://api.test", DEFAULT_TOKEN_URL).unwrap();
+    let settings = Settings::new(
+        credentials,
+        base_url("https://api.test").unwrap(),
+        base_url(DEFAULT_TOKEN_URL).unwrap(),
+    );
     let http = CloudHttp::new(CloudHttpConfig::new("phoenixnap", "test"), transport);
     Client::new(http, &settings, None)
 }

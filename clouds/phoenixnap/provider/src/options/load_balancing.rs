@@ -1,5 +1,6 @@
 //! The load balancer setting, in the form of a URL: `kube-vip://<public network ID>`.
 
+use bowline_cloud_http::is_url_text;
 use percent_encoding::percent_decode_str;
 
 /// Whether Services get blocks.
@@ -28,20 +29,21 @@ impl LoadBalancing {
         if text.is_empty() {
             return Ok(Self::Off);
         }
+        let no_url = || "not a URL, the form is kube-vip://<public network ID>".to_owned();
         let no_network =
             || "the public network ID is missing, the form is kube-vip://<public network ID>".to_owned();
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(if text.eq_ignore_ascii_case("kube-vip") {
                 no_network()
             } else {
-                "not a URL, the form is kube-vip://<public network ID>".to_owned()
+                no_url()
             });
         };
         let mut letters = scheme.chars();
         let is_scheme = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
             && letters.all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
-        if !is_scheme || rest.contains(|letter: char| letter.is_whitespace() || letter.is_control()) {
-            return Err("not a URL, the form is kube-vip://<public network ID>".to_owned());
+        if !is_scheme || !is_url_text(rest) {
+            return Err(no_url());
         }
         if !scheme.eq_ignore_ascii_case("kube-vip") {
             return Ok(Self::UnknownType(scheme.to_owned()));
@@ -63,6 +65,10 @@ impl LoadBalancing {
             .map_err(|_| "the public network ID is not readable".to_owned())?;
         if network.is_empty() {
             return Err(no_network());
+        }
+        // It becomes a segment of paths, where these two stand for something else.
+        if matches!(&*network, "." | "..") {
+            return Err("no public network has such an ID".to_owned());
         }
         Ok(Self::KubeVip {
             network: network.into_owned(),
@@ -94,6 +100,7 @@ mod tests {
             ("kube-vip:///N", network("N")),
             ("kube-vip:///N/more", network("N")),
             ("kube-vip://u@N", network("N")),
+            ("kube-vip://a%2Fb", network("a/b")),
             ("kube-vip://u:p@N", network("N")),
             ("metallb://N", unknown("metallb")),
             ("metallb:///", unknown("metallb")),
@@ -119,12 +126,19 @@ mod tests {
             "disabled",
             "60f0c2a9be11d37a5c90e1b4",
             "kube-vip://a b",
+            "kube-vip://a%zz",
+            "kube-vip://a%2",
+            "kube-vip://N/a%zz",
+            "kube-vip://<network>",
+            "kube-vip://a\\b",
+            "metallb://a b",
             "://x",
             "1x://y",
         ] {
             let error = LoadBalancing::parse(text).unwrap_err();
             assert!(error.starts_with("not a URL"), "{text}: {error}");
         }
+        assert!(LoadBalancing::parse("kube-vip://..").is_err());
         assert!(
             LoadBalancing::parse("kube-vip://N:99")
                 .unwrap_err()

@@ -116,6 +116,59 @@ fn urls_annotation_and_selector_of_the_file_count() {
 }
 
 #[test]
+fn a_value_that_cannot_be_used_is_named_by_where_it_stands() {
+    let file = |key: &str, value: &str| {
+        config(&format!(
+            r#"{{"clientID":"a","clientSecret":"b","{key}":"{value}"}}"#
+        ))
+    };
+    for wrong in [
+        "nonsense",
+        "https:x",
+        "http:///x",
+        "http://a%zz/",
+        "ftp://h",
+        "http://:80",
+    ] {
+        for (variable, key) in [("PNAP_BASE_URL", "base-url"), ("PNAP_TOKEN_URL", "token-url")] {
+            let error = read(&[BOTH[0], BOTH[1], (variable, wrong)], &CloudConfig::Absent).unwrap_err();
+            let expected = format!("{variable} is not an absolute URL of http or https: ");
+            assert!(error.to_string().starts_with(&expected), "{wrong}: {error}");
+            let error = read(&[], &file(key, wrong)).unwrap_err();
+            let expected = format!("{key} is not an absolute URL of http or https: ");
+            assert!(error.to_string().starts_with(&expected), "{wrong}: {error}");
+        }
+        let given = Given {
+            base_url: Some(wrong.to_owned()),
+        };
+        let error = Options::read(&given, &BOTH.into_iter().collect(), &CloudConfig::Absent).unwrap_err();
+        assert!(
+            error.to_string().starts_with("--base-url is not an absolute URL"),
+            "{error}"
+        );
+    }
+    let wrong = "kube-vip://a%zz";
+    let error = read(
+        &[BOTH[0], BOTH[1], ("PNAP_LOAD_BALANCER", wrong)],
+        &CloudConfig::Absent,
+    )
+    .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("PNAP_LOAD_BALANCER `kube-vip://a%zz`: not a URL"),
+        "{error}"
+    );
+    let error = read(&[], &file("loadbalancer", wrong)).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("loadbalancer `kube-vip://a%zz`: not a URL"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_flag_for_the_base_wins_over_everything() {
     let environment: Environment = BOTH
         .into_iter()
