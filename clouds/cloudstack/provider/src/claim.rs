@@ -32,19 +32,39 @@ pub(crate) struct Claim {
 pub(crate) enum Claimed {
     /// The one with this ID.
     Address(String),
-    /// Whichever the cloud chose, as free ones could not be listed: none of these, which were there before.
-    AnyBut(BTreeSet<String>),
+    /// Whichever the cloud chose, as free ones could not be listed.
+    Any(Whichever),
 }
 
-/// Written before the addresses that a claim for whichever one does not mean; each has a blank before it.
-const ANY: &str = "any-but";
+/// An address that only the cloud knows: it came to a network when others were there already.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Whichever {
+    /// The ID of the network.
+    pub(crate) network: String,
+    /// The IDs of the others.
+    pub(crate) known: BTreeSet<String>,
+}
+
+/// Whichever address is written as `any-of NETWORK but ADDRESS ADDRESS`.
+const ANY: &str = "any-of ";
+const BUT: &str = "but";
+
+impl Whichever {
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace().map(str::to_owned);
+        Some(Self {
+            network: words.next()?,
+            known: words.filter(|word| word != BUT).collect(),
+        })
+    }
+}
 
 impl fmt::Display for Claimed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(id) => f.write_str(id),
-            Self::AnyBut(known) => {
-                f.write_str(ANY)?;
+            Self::Any(Whichever { network, known }) => {
+                write!(f, "{ANY}{network} {BUT}")?;
                 known.iter().try_for_each(|id| write!(f, " {id}"))
             }
         }
@@ -57,9 +77,9 @@ impl Claim {
         let held = facts::annotation(service, IP_IDS.key).map(|text| {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
             items
-                .map(|item| match item.strip_prefix(ANY) {
-                    Some(known) => Claimed::AnyBut(known.split_whitespace().map(str::to_owned).collect()),
-                    None => Claimed::Address(item.to_owned()),
+                .filter_map(|item| match item.strip_prefix(ANY) {
+                    Some(whichever) => Whichever::parse(whichever).map(Claimed::Any),
+                    None => Some(Claimed::Address(item.to_owned())),
                 })
                 .collect()
         });
@@ -79,7 +99,7 @@ impl Claim {
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.held.iter().flatten().filter_map(|claimed| match claimed {
             Claimed::Address(id) => Some(id.as_str()),
-            Claimed::AnyBut(_) => None,
+            Claimed::Any(_) => None,
         })
     }
 
@@ -88,11 +108,11 @@ impl Claim {
         self.ids().any(|claimed| claimed == id)
     }
 
-    /// Which addresses were there already when whichever was claimed.
-    pub(crate) fn any_but(&self) -> Option<&BTreeSet<String>> {
+    /// The address that is claimed without an ID.
+    pub(crate) fn whichever(&self) -> Option<&Whichever> {
         self.held.iter().flatten().find_map(|claimed| match claimed {
             Claimed::Address(_) => None,
-            Claimed::AnyBut(known) => Some(known),
+            Claimed::Any(whichever) => Some(whichever),
         })
     }
 
@@ -202,18 +222,19 @@ mod tests {
         assert_eq!(nothing.held, None);
         let one = read(&nothing.with([Claimed::Address("one".into())]), &mut service);
         assert!(one.names("one") && !one.names("two"));
-        let known = ["three".to_owned(), "four".to_owned()].into();
-        let any = read(
-            &one.with([Claimed::AnyBut(BTreeSet::clone(&known))]),
-            &mut service,
-        );
-        assert_eq!(any.any_but(), Some(&known));
-        let nothing = read(&one.with([Claimed::AnyBut(BTreeSet::new())]), &mut service);
-        assert_eq!(nothing.any_but(), Some(&BTreeSet::new()));
+        for known in [&["three", "four"][..], &[]] {
+            let whichever = Whichever {
+                network: "n1".to_owned(),
+                known: known.iter().map(|id| (*id).to_owned()).collect(),
+            };
+            let any = read(&one.with([Claimed::Any(whichever.clone())]), &mut service);
+            assert_eq!(any.whichever(), Some(&whichever));
+        }
+        let any = Claim::of(&service);
         // What the cloud chose takes the place of "whichever".
         let two = read(&any.with([Claimed::Address("two".into())]), &mut service);
         assert_eq!(two.ids().collect::<Vec<_>>(), ["one", "two"]);
-        assert_eq!(two.any_but(), None);
+        assert_eq!(two.whichever(), None);
         let none = read(&two.keeping(|_| false), &mut service);
         assert_eq!(none.held, Some(Vec::new()));
         let marked = read(&Claim::mark(), &mut service);

@@ -115,6 +115,8 @@ pub(crate) struct Absent {
     pub(crate) identity: Identity,
     /// The sources that its ports were open for.
     pub(crate) sources: Sources,
+    /// What its ports are to a firewall, as far as they can be read.
+    pub(crate) openings: BTreeSet<Opening>,
     /// Whether the Service stays, as one of another type.
     pub(crate) service_stays: bool,
 }

@@ -108,6 +108,11 @@ impl Address {
         }
     }
 
+    /// Whether it can be a balancer's own for members in the network.
+    pub(crate) fn is_fit(&self, network: &Network) -> bool {
+        self.is_of(network) && !self.is_source_nat && !self.is_static_nat
+    }
+
     /// Whether it is on its way to somebody and does not tell to whom.
     pub(crate) fn is_underway_anywhere(&self) -> bool {
         self.state == AddressState::Allocating && self.network.is_none() && self.vpc.is_none()

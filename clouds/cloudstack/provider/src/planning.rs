@@ -16,7 +16,9 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 use crate::annotations::SOURCE_CIDRS;
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
-use crate::objects::{Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, Rule};
+use crate::objects::{
+    Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network, Rule,
+};
 use crate::observe::{LOOK, Need, Observed, SLOW, STUCK};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
@@ -30,6 +32,7 @@ mod ports;
 mod removal;
 #[cfg(test)]
 mod tests;
+mod whichever;
 
 use crate::events::{ADDRESS_PENDING, DEFAULT_DENY as DEFAULT_DENY_EVENT};
 
@@ -237,6 +240,24 @@ impl<'a> Draft<'a> {
         let known = self.observed.strangers.get(id).map(Vec::as_slice);
         if known.is_none() {
             self.need(Need::Strangers(id.to_owned()));
+        }
+        known
+    }
+
+    /// A network by its ID. The outer none: it has to be read first.
+    fn network(&mut self, id: &str) -> Option<Option<&'a Network>> {
+        let known = self.observed.networks.get(id).map(Option::as_deref);
+        if known.is_none() {
+            self.need(Need::Network(id.to_owned()));
+        }
+        known
+    }
+
+    /// The firewall of an address; none if it has to be read first.
+    fn firewall(&mut self, id: &str) -> Option<&'a [FirewallRule]> {
+        let known = self.observed.firewalls.get(id).map(Vec::as_slice);
+        if known.is_none() {
+            self.need(Need::Firewall(id.to_owned()));
         }
         known
     }

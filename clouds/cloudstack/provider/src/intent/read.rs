@@ -28,16 +28,18 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
     let identity = identity(facts)?;
     let mut problems = Vec::new();
     let sources = source_ranges(service, &mut problems);
+    let empty = ServiceSpec::default();
+    let spec = service.spec.as_ref().unwrap_or(&empty);
     if !facts.is_wanted {
+        let ports = ports(service, spec, &identity.name, &mut problems);
         // A typo must not keep anything from going.
         return Ok(Intent::Absent(Box::new(Absent {
             identity,
             sources,
+            openings: ports.iter().map(Port::opening).collect(),
             service_stays: service.metadata.deletion_timestamp.is_none(),
         })));
     }
-    let empty = ServiceSpec::default();
-    let spec = service.spec.as_ref().unwrap_or(&empty);
     let mut notes = notes(service, spec);
     let ports = ports(service, spec, &identity.name, &mut problems);
     let cidrs = source_cidrs(service, &mut problems, &mut notes);

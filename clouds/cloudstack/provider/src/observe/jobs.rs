@@ -33,7 +33,7 @@ pub(crate) async fn poll(client: &Client, balancer: &str, seen: &Observed) -> Ob
                     observed: &observed,
                 };
                 let learned = writer.refused(&pending.step, &error).await;
-                end_badly(client, &mut observed, &pending.step, learned).await;
+                end_badly(client, &mut observed, pending, learned).await;
             }
             Ok(Job::Pending) => go_on(&mut observed, pending),
             // What the job does is not known. Whatever it is, it ends.
@@ -73,18 +73,30 @@ fn fail(observed: &mut Observed, step: &CloudStep, told: CloudError) {
     learn::learn(observed, step, Learned::Failed(failure));
 }
 
-async fn end_badly(client: &Client, observed: &mut Observed, step: &CloudStep, learned: Learned) {
-    learn::learn(observed, step, learned);
+async fn end_badly(client: &Client, observed: &mut Observed, pending: &Pending, learned: Learned) {
+    learn::learn(observed, &pending.step, learned);
+    let CloudStep::Associate { address, .. } = &pending.step else {
+        return;
+    };
     // A job that failed may have got half-way.
-    if let CloudStep::Associate {
-        address: Some(address),
-        ..
-    } = step
-        && let Ok(now) = client.public_ip_address(&address.id.as_str().into()).await
-    {
+    let id = address
+        .as_ref()
+        .map(|address| &address.id)
+        .or(pending.id.as_ref());
+    let now = match id {
+        Some(id) => client.public_ip_address(&id.as_str().into()).await.ok(),
+        None => None,
+    };
+    let is_nobodys = now
+        .as_ref()
+        .is_some_and(|now| now.as_ref().is_none_or(|now| now.is_free()));
+    if address.is_none() && !is_nobodys {
+        observed.made.is_refused = false; // it may be there all the same
+    }
+    if let (Some(id), Some(now)) = (id, now) {
         observed
             .addresses
-            .insert(address.id.clone(), now.as_ref().map(wire::address));
+            .insert(id.clone(), now.as_ref().map(wire::address));
     }
 }
 

@@ -6,10 +6,11 @@ use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_plan::Impact;
 
 use super::removal::Removal;
-use super::{Draft, is_held, ports};
+use super::{Draft, is_held, ports, whichever};
+use crate::events::ADDRESS_KEPT;
 use crate::intent::Absent;
-use crate::objects::{AddressRef, Rule};
-use crate::observe::Need;
+use crate::objects::{Address, AddressRef, AddressState, Rule};
+use crate::observe::{Need, SLOW};
 use crate::replaced::ReplacedRules;
 
 /// Decides how the removal goes on.
@@ -18,6 +19,9 @@ use crate::replaced::ReplacedRules;
 /// already, and what cannot be read, blocks nothing.
 pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) {
     let identity = &absent.identity;
+    if !identity.keeps_ip && !whichever::adopt(draft, identity, SLOW) {
+        return;
+    }
     let mut addresses: BTreeMap<AddressRef, Vec<&Rule>> = BTreeMap::new();
     for rule in &draft.observed.rules {
         if rule.address.id.is_empty() {
@@ -57,7 +61,9 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     let identity = &absent.identity;
     let mut held = Vec::new();
     for id in identity.claim.ids() {
-        if let Some(Some(address)) = draft.address(id) {
+        if let Some(Some(address)) = draft.address(id)
+            && is_ours(draft, absent, address)
+        {
             held.push(address.address.clone());
         }
     }
@@ -74,4 +80,31 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     held.sort();
     held.dedup();
     held
+}
+
+/// Whether an address that is claimed is the Service's, as far as can be told. It was free when it was claimed; if it never
+/// came to serve, somebody else may have been faster.
+fn is_ours(draft: &mut Draft<'_>, absent: &Absent, address: &Address) -> bool {
+    let AddressRef { id, ip } = &address.address;
+    let has_rule = draft.observed.rules.iter().any(|rule| rule.address.id == *id);
+    let may_be_anothers = address.state == AddressState::Allocated
+        && address.vpc.is_none()
+        && !has_rule
+        && !absent.identity.published.contains(ip);
+    if !may_be_anothers {
+        return true;
+    }
+    let Some(firewall) = draft.firewall(id) else {
+        return false;
+    };
+    let theirs = firewall
+        .iter()
+        .find(|rule| !absent.openings.contains(&rule.opening));
+    if let Some(rule) = theirs {
+        draft.notes.push(ADDRESS_KEPT.note(format!(
+            "public IP {ip} is not released: others use it, such as firewall rule {} for {}",
+            rule.id, rule.opening
+        )));
+    }
+    theirs.is_none()
 }

@@ -17,7 +17,6 @@
 use super::Draft;
 use crate::intent::Sources;
 use crate::objects::{AddressRef, FirewallRule, Opening};
-use crate::observe::Need;
 use crate::step::CloudStep;
 
 /// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
@@ -71,10 +70,7 @@ pub(super) fn shut(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
 }
 
 fn rules<'a>(draft: &mut Draft<'a>, address: &AddressRef, opening: Opening) -> Option<Vec<&'a FirewallRule>> {
-    let Some(all) = draft.observed.firewalls.get(&address.id) else {
-        draft.need(Need::Firewall(address.id.clone()));
-        return None;
-    };
+    let all = draft.firewall(&address.id)?;
     Some(all.iter().filter(|rule| rule.opening == opening).collect())
 }
 

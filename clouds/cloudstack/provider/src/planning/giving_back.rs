@@ -58,7 +58,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     // What is known to be nobody's is not held.
     let is_nobodys = |claimed: &Claimed| match claimed {
         Claimed::Address(id) => matches!(observed.addresses.get(id), Some(None)),
-        Claimed::AnyBut(_) => observed.made.is_refused,
+        Claimed::Any(_) => observed.made.is_refused,
     };
     if claim.held.iter().flatten().any(is_nobodys) {
         draft.annotate(claim.keeping(|claimed| !is_nobodys(claimed)));

@@ -7,18 +7,18 @@ use std::sync::Arc;
 use bowline_plan::Refusal;
 
 use super::removal::Removal;
-use super::{Draft, is_held, pending, ports};
+use super::{Draft, is_held, pending, ports, whichever};
 use crate::claim::Claimed;
 use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, NODES_LEFT_OUT};
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{AddressRef, AddressState, Barrier, Network, Rule, RuleState};
-use crate::observe::Need;
+use crate::observe::{Need, STUCK};
 use crate::step::CloudStep;
 
 mod address;
 
-use address::{automatic_address, is_fit, requested_address};
+use address::{automatic_address, requested_address};
 
 /// Where the balancer is.
 pub(super) struct Home {
@@ -52,6 +52,8 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Home> {
     foresee(draft, wanted, &network, settled.as_ref());
     let address = match (settled, requested) {
         (Some(address), _) => address,
+        // What an earlier try acquired is given back later.
+        (None, Some(_)) if !whichever::adopt(draft, &wanted.identity, STUCK) => return None,
         (None, Some(ip)) => requested_address(draft, wanted, &network, ip)?,
         (None, None) => automatic_address(draft, wanted, &network)?,
     };
@@ -227,7 +229,10 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
 /// Gives back what the Service claims and does not use, and takes it off the claim.
 pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
     let claim = &wanted.identity.claim;
-    let mut is_dropped = claim.any_but().is_some();
+    if !whichever::adopt(draft, &wanted.identity, STUCK) {
+        return;
+    }
+    let mut is_dropped = claim.whichever().is_some();
     let mut is_kept = BTreeSet::new();
     for id in claim.ids().filter(|id| *id != home.address.id) {
         let Some(address) = draft.address(id) else {
@@ -252,7 +257,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
                 let Some(strangers) = draft.strangers(id) else {
                     return;
                 };
-                let is_ours = is_fit(address, &home.network) && !wanted.identity.is_claimed_by_others(id);
+                let is_ours = address.is_fit(&home.network) && !wanted.identity.is_claimed_by_others(id);
                 if is_ours && strangers.is_empty() && !wanted.identity.keeps_ip {
                     draft.cloud(CloudStep::Release {
                         address: address.address.clone(),
@@ -267,7 +272,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
     if is_dropped {
         draft.annotate(claim.keeping(|kept| match kept {
             Claimed::Address(id) => *id == home.address.id || is_kept.contains(id.as_str()),
-            Claimed::AnyBut(_) => false,
+            Claimed::Any(_) => false,
         }));
     }
 }

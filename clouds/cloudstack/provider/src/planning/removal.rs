@@ -15,7 +15,7 @@ use crate::claim::Claimed;
 use crate::events::ADDRESS_KEPT;
 use crate::intent::{Identity, Sources};
 use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, Rule};
-use crate::observe::{Need, SLOW};
+use crate::observe::SLOW;
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::CloudStep;
 
@@ -243,10 +243,6 @@ impl Removal<'_> {
         let Some(id) = id else {
             return Some(None);
         };
-        let Some(network) = draft.observed.networks.get(&id) else {
-            draft.need(Need::Network(id));
-            return None;
-        };
-        Some(network.as_deref())
+        draft.network(&id)
     }
 }

@@ -333,7 +333,7 @@ async fn an_account_that_sees_no_free_address_gets_one_all_the_same() {
     let stopped = world.run_steps(WEB, 2).await;
     assert_eq!(stopped.outcome, Outcome::Stopped);
     assert!(
-        world.annotation(WEB, "ip-ids").unwrap().starts_with("any-but"),
+        world.annotation(WEB, "ip-ids").unwrap().starts_with("any-of"),
         "{stopped:#?}"
     );
     world.restart().await;

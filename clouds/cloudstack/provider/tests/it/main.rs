@@ -16,5 +16,6 @@ mod site;
 mod start;
 mod stuck;
 mod takeover;
+mod unheard;
 mod wishes;
 mod world;

@@ -110,20 +110,22 @@ async fn an_address_that_never_comes_is_told_and_given_back_once_another_one_ser
 #[tokio::test(start_paused = true)]
 async fn a_service_that_goes_leaves_no_address_on_its_way_behind() {
     for is_vpc in [false, true] {
-        for is_served in [false, true] {
-            let what = format!("VPC {is_vpc}, served {is_served}");
-            let (world, _) = killed(is_vpc, true).await;
-            if is_served {
-                world.run(WEB).await.settled();
+        for lists_free in [false, true] {
+            for is_served in [false, true] {
+                let what = format!("VPC {is_vpc}, lists free ones {lists_free}, served {is_served}");
+                let (world, _) = killed(is_vpc, lists_free).await;
+                if is_served {
+                    world.run(WEB).await.settled();
+                }
+                world.delete(WEB);
+                let run = world.run(WEB).await.settled();
+                assert!(
+                    (30..60).contains(&run.waited.as_secs()),
+                    "{what}: {:?}",
+                    run.waited
+                );
+                world.check_nothing_left(&what);
             }
-            world.delete(WEB);
-            let run = world.run(WEB).await.settled();
-            assert!(
-                (30..60).contains(&run.waited.as_secs()),
-                "{what}: {:?}",
-                run.waited
-            );
-            world.check_nothing_left(&what);
         }
     }
 }

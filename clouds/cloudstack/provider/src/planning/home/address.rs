@@ -1,15 +1,13 @@
 //! The address of a balancer that has none yet, or that shall have another one.
 
-use std::collections::BTreeSet;
-
 use bowline_plan::Refusal;
 
-use super::super::{Draft, pending};
-use crate::claim::{Claim, Claimed};
-use crate::events::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
+use super::super::{Draft, pending, whichever};
+use crate::claim::{Claim, Claimed, Whichever};
+use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, Network};
-use crate::observe::Need;
+use crate::observe::{Need, STUCK};
 use crate::step::{self, CloudStep};
 
 fn associate(network: &Network, address: Option<AddressRef>) -> CloudStep {
@@ -167,8 +165,15 @@ pub(super) fn automatic_address(
             return Some(address.address.clone());
         }
     }
-    if let Some(known) = claim.any_but() {
-        return whichever_address(draft, wanted, network, known);
+    if let Some(claimed) = claim.whichever() {
+        if whichever::adopt(draft, identity, STUCK) {
+            if claimed.network == network.id {
+                draft.cloud(associate(network, None));
+            } else {
+                draft.annotate(claim.keeping(|kept| matches!(kept, Claimed::Address(_))));
+            }
+        }
+        return None;
     }
     let Some(candidates) = &draft.observed.candidates else {
         draft.need(Need::Candidates(network.id.clone()));
@@ -191,7 +196,10 @@ pub(super) fn automatic_address(
             None => draft.need(Need::Recovered(network.id.clone())),
             Some(found) => {
                 let known = found.iter().map(|address| address.address.id.clone());
-                stuck.push(Claimed::AnyBut(known.collect()));
+                stuck.push(Claimed::Any(Whichever {
+                    network: network.id.clone(),
+                    known: known.collect(),
+                }));
                 draft.annotate(Claim::default().with(stuck));
             }
         },
@@ -207,73 +215,9 @@ fn is_claimed(claim: &Claim, id: &str, stuck: &[Claimed]) -> bool {
             .all(|other| other == id || stuck.contains(&claimed(other)))
 }
 
-/// The address that the cloud chose, if it did so already; `known` were there before.
-fn whichever_address(
-    draft: &mut Draft<'_>,
-    wanted: &Wanted,
-    network: &Network,
-    known: &BTreeSet<String>,
-) -> Option<AddressRef> {
-    let Some(found) = &draft.observed.recovered else {
-        draft.need(Need::Recovered(network.id.clone()));
-        return None;
-    };
-    let is_new = |address: &&Address| {
-        let id = &address.address.id;
-        // It may still be on its way: then it is claimed and waited for.
-        let is_somebodys = matches!(address.state, AddressState::Allocating | AddressState::Allocated);
-        let may_be_ours = is_somebodys && (is_fit(address, network) || address.is_underway_anywhere());
-        !known.contains(id) && may_be_ours && !wanted.identity.is_claimed_by_others(id)
-    };
-    if let Some(unclear) = found
-        .iter()
-        .filter(is_new)
-        .find(|address| address.is_underway_anywhere())
-        && !draft.is_stuck(unclear)
-    {
-        draft.wait_for_address(&unclear.address);
-        return None;
-    }
-    let is_new = |address: &&Address| is_new(address) && !address.is_underway_anywhere();
-    let mut is_read = true;
-    let mut candidates: Vec<&AddressRef> = Vec::new();
-    for Address { address, .. } in found.iter().filter(is_new) {
-        match draft.strangers(&address.id) {
-            None => is_read = false,
-            Some([]) => candidates.push(address),
-            Some(_) => {}
-        }
-    }
-    if !is_read {
-        return None;
-    }
-    match candidates.as_slice() {
-        [] => draft.cloud(associate(network, None)),
-        [only] => {
-            draft.claims.insert(claimed(&only.id));
-        }
-        several => {
-            let list: Vec<&str> = several.iter().map(|address| address.ip.as_str()).collect();
-            draft.notes.push(ADDRESSES_UNCLEAR.note(format!(
-                "one of these public IPs was acquired for the service, and nobody can tell which: {}",
-                list.join(", ")
-            )));
-            let mut known = known.clone();
-            known.extend(several.iter().map(|address| address.id.clone()));
-            draft.claims.insert(Claimed::AnyBut(known));
-        }
-    }
-    None
-}
-
 /// Whether an address can be the balancer's own.
 fn is_usable(address: &Address, network: &Network) -> bool {
-    address.state == AddressState::Allocated && is_fit(address, network)
-}
-
-/// The same when it is acquired.
-pub(super) fn is_fit(address: &Address, network: &Network) -> bool {
-    address.is_of(network) && !address.is_source_nat && !address.is_static_nat
+    address.state == AddressState::Allocated && address.is_fit(network)
 }
 
 /// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's
