@@ -223,7 +223,7 @@ impl ServiceController {
         self.services.synced().await;
         self.nodes.synced().await;
         for (index, work) in self.background.iter().enumerate() {
-            self.queue.add_after(Key::Background(index), work.period());
+            self.queue.add_after(Key::Background(index), work.first());
         }
         let mut under_way = FuturesUnordered::new();
         let mut verify_at = self.next_verify();

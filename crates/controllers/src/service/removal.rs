@@ -20,20 +20,23 @@ impl ServiceController {
     ///
     /// Always asks the cloud, also where nothing seems to be left: what a broken create left behind is found by its mark.
     pub(super) async fn remove(&self, key: &ServiceKey, service: Arc<Service>, causes: Causes) -> Outcome {
-        let (progress, status) = match self.drive_removal(key, &service, causes).await {
+        // Each write is based on what the one before it left.
+        let (progress, status, mut service) = match self.drive_removal(key, &service, causes).await {
             Ok(driven) => driven,
             Err(outcome) => return *outcome,
         };
         // The API server clears the status itself when the type changes, and a Service on its way out has no readers.
-        if service.metadata.deletion_timestamp.is_none()
-            && !is_published(&service, &status)
-            && let Err(error) = self.kube.patch_service_status(&service, &status).await
-            && !matches!(error, KubeError::NotFound(_))
-        {
-            return quietly(&error, progress).unwrap_or_else(|| {
-                let prefix = "failed to update load balancer status";
-                Outcome::Failed(Failure::kube(prefix, error.to_string(), &error), progress)
-            });
+        if service.metadata.deletion_timestamp.is_none() && !is_published(&service, &status) {
+            match self.kube.patch_service_status(&service, &status).await {
+                Ok(published) => service = Arc::new(published),
+                Err(KubeError::NotFound(_)) => {}
+                Err(error) => {
+                    return quietly(&error, progress).unwrap_or_else(|| {
+                        let prefix = "failed to update load balancer status";
+                        Outcome::Failed(Failure::kube(prefix, error.to_string(), &error), progress)
+                    });
+                }
+            }
         }
         if facts::has_finalizer(&service) {
             self.tracked(key, |tracked| tracked.synced = None); // its disappearance is our own doing
@@ -77,12 +80,13 @@ impl ServiceController {
         }
     }
 
+    /// Gives what is to be published, and the Service as the writes of the drive left it.
     async fn drive_removal(
         &self,
         key: &ServiceKey,
         service: &Arc<Service>,
         causes: Causes,
-    ) -> Result<(Progress, LoadBalancerStatus), Box<Outcome>> {
+    ) -> Result<(Progress, LoadBalancerStatus, Arc<Service>), Box<Outcome>> {
         let parked = self.tracked(key, |tracked| {
             tracked.unfinished = None; // what was wanted before is over
             tracked.parked.take()
@@ -113,6 +117,7 @@ impl ServiceController {
             }
         };
         let hooks = SyncHooks::new(self, key, session.facts(), progress);
+        let before = hooks.latest();
         let mut is_unverified = progress.is_unverified;
         let driven = drive(&mut *session, &self.lanes, &hooks, &mut is_unverified).await;
         progress = Progress {
@@ -124,7 +129,13 @@ impl ServiceController {
                 if progress.has_written {
                     self.wake_background();
                 }
-                return Ok((progress, status));
+                let latest = hooks.latest();
+                let has_written = !Arc::ptr_eq(&before, &latest);
+                return Ok((
+                    progress,
+                    status,
+                    if has_written { latest } else { Arc::clone(service) },
+                ));
             }
             Ok(Driven::Wait { after, .. }) => Outcome::Parked(Parked { session, progress }, after),
             Ok(Driven::Refused(refusal)) => Outcome::Failed(Failure::refused(DELETE, &refusal), progress),

@@ -218,6 +218,10 @@ impl Tracked {
 
     /// Whether this change is more than our own writing.
     pub(crate) fn is_changed(&self, old: &Service, new: &Service) -> bool {
+        // What was wanted before may still be remembered; its removal was asked for when that ended.
+        if !facts::wants_load_balancer(old) && !facts::wants_load_balancer(new) {
+            return false;
+        }
         let is_echo = |expected: &Arc<Service>| !needs_update(expected, new);
         needs_update(self.synced.as_deref().unwrap_or(old), new)
             && !self.expected.as_ref().is_some_and(is_echo)

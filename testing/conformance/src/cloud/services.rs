@@ -160,8 +160,11 @@ pub(super) async fn s11_a_service_goes_and_its_balancer_with_it<C: CloudUnderTes
     world.apply(service);
     world.settled("web").await;
     assert_ne!(world.sim.state(), before);
+    let begun = world.since();
     world.delete_service("web");
     world.gone("web").await;
+    // Each write is based on what the one before it left.
+    assert_eq!(world.refused_writes(begun), Vec::<String>::new());
     assert_eq!(world.sim.state(), before, "something is left");
     let reasons = world.reasons("web");
     assert!(
@@ -213,6 +216,7 @@ pub(super) async fn s14_without_an_answer_nothing_is_deleted<C: CloudUnderTest>(
 
 pub(super) async fn s15_s16_a_service_may_change_its_mind<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
+    let begun = world.since();
     world.edit_service("web", |web| {
         web["spec"]["type"] = json!("ClusterIP");
         for port in web["spec"]["ports"].as_array_mut().unwrap() {
@@ -225,6 +229,7 @@ pub(super) async fn s15_s16_a_service_may_change_its_mind<C: CloudUnderTest>() {
         .await;
     world.rest().await;
     assert!(world.service("web").is_some() && world.addresses("web").is_empty());
+    assert_eq!(world.refused_writes(begun), Vec::<String>::new());
     world.assert_served();
     // And back.
     world.edit_service("web", |it| it["spec"]["type"] = json!("LoadBalancer"));

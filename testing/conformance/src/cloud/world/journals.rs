@@ -101,7 +101,18 @@ impl<C: CloudUnderTest> World<C> {
             .collect()
     }
 
-    /// The same without events.
+    /// What was to be written to Kubernetes and was refused: the server's answer behind what it was.
+    #[must_use]
+    pub fn refused_writes(&self, since: Since) -> Vec<String> {
+        let refused = self.kube_requests(since);
+        refused
+            .iter()
+            .filter(|request| request.is_write() && request.status >= 400)
+            .map(|request| format!("{} {} {}", request.verb, request.path, request.status))
+            .collect()
+    }
+
+    /// What was written to Kubernetes besides events.
     #[must_use]
     pub fn object_writes(&self, since: Since) -> Vec<String> {
         let mut writes = self.kube_writes(since);
