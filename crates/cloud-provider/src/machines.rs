@@ -50,9 +50,20 @@ pub trait MachineDirectory: Send + Sync {
         listing: &Self::Listing,
     ) -> impl Future<Output = InstanceResult> + Send;
 
+    /// Whether machines whose ID is known are asked for one by one after the listing failed in this way: there is hope that
+    /// such a question is answered, and each costs a call. Whoever is found by name only is found by a listing only.
+    fn outlives_listing(&self, error: &CloudError) -> bool {
+        let _ = error;
+        false
+    }
+
     /// Adds to the failure of a listing for which Node it was made.
     fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError;
 }
+
+/// How many machines are asked for one by one to see whether the credentials see anything at all. One is enough, and not
+/// every one has to be there.
+const WITNESSES: usize = 3;
 
 /// Answers every query, in the order asked: one machine is asked for alone, more cost one listing, and what needs no call
 /// costs none.
@@ -73,15 +84,35 @@ pub async fn answer_all<M: MachineDirectory>(machines: &M, queries: &[InstanceQu
     } else {
         None
     };
-    let answers = queries.iter().zip(sought).map(async |(query, sought)| {
-        match (sought, &listing) {
-            (Err(answer), _) => answer,
-            (Ok(sought), Some(Ok(listing))) => machines.look_up(query, &sought, listing).await,
-            (Ok(_), Some(Err(error))) => Err(machines.unlisted(query, error.clone())),
-            // Cannot be: whatever is sought is listed.
-            (Ok(_), None) => Err(CloudError::other("the machines were not listed")),
-        }
-    });
+    let is_outlived = matches!(&listing, Some(Err(error)) if machines.outlives_listing(error));
+    let mut sightings = if is_outlived { WITNESSES } else { 0 };
+    let is_asked: Vec<bool> = queries
+        .iter()
+        .zip(&sought)
+        .map(|(query, sought)| match (query.purpose, sought) {
+            (_, Err(_) | Ok(Sought::Name)) => false,
+            (Purpose::Sighting, Ok(Sought::Id(_))) => {
+                let is_witness = sightings > 0;
+                sightings -= usize::from(is_witness);
+                is_witness
+            }
+            (_, Ok(Sought::Id(_))) => is_outlived,
+        })
+        .collect();
+    let answers = queries
+        .iter()
+        .zip(sought)
+        .zip(is_asked)
+        .map(async |((query, sought), is_asked)| {
+            match (sought, &listing) {
+                (Err(answer), _) => answer,
+                (Ok(Sought::Id(id)), _) if is_asked => machines.ask(query, &id).await,
+                (Ok(sought), Some(Ok(listing))) => machines.look_up(query, &sought, listing).await,
+                (Ok(_), Some(Err(error))) => Err(machines.unlisted(query, error.clone())),
+                // Cannot be: whatever is sought is listed.
+                (Ok(_), None) => Err(CloudError::other("the machines were not listed")),
+            }
+        });
     join_all(answers).await
 }
 
@@ -99,6 +130,7 @@ mod tests {
     struct Cloud {
         calls: Mutex<Vec<String>>,
         has_no_list: bool,
+        outlives: bool,
     }
 
     impl MachineDirectory for Cloud {
@@ -134,6 +166,10 @@ mod tests {
         ) -> InstanceResult {
             let is_listed = listing.contains(&query.node.name.as_str());
             Err(CloudError::other(format!("{sought:?} {is_listed}")))
+        }
+
+        fn outlives_listing(&self, _: &CloudError) -> bool {
+            self.outlives
         }
 
         fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
@@ -198,5 +234,21 @@ mod tests {
         let (calls, texts) = answers(&cloud, &["a=1", "x=foreign", "b"], Purpose::Existence);
         assert_eq!(calls, "list");
         assert_eq!(texts, "a: bad gateway, Foreign, b: bad gateway");
+    }
+
+    #[test]
+    fn after_a_failed_listing_machines_with_an_id_may_be_asked_for_one_by_one() {
+        let cloud = Cloud {
+            has_no_list: true,
+            outlives: true,
+            ..Cloud::default()
+        };
+        let (calls, texts) = answers(&cloud, &["a=1", "x=foreign", "b", "c=3"], Purpose::Existence);
+        assert_eq!(calls, "list, ask 1, ask 3");
+        assert_eq!(texts, "asked 1, Foreign, b: bad gateway, asked 3");
+        // Whether anything is seen is asked of a few.
+        let (calls, texts) = answers(&cloud, &["a=1", "b", "c=3", "d=4", "e=5"], Purpose::Sighting);
+        assert_eq!(calls, "list, ask 1, ask 3, ask 4");
+        assert_eq!(texts, "asked 1, b: bad gateway, asked 3, asked 4, e: bad gateway");
     }
 }

@@ -14,6 +14,8 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// Translates a failure.
 pub(crate) fn cloud_error(error: &ApiError) -> CloudError {
     let kind = match error.kind {
+        // The API itself failed at this very call; others may be fine.
+        ApiErrorKind::Server { retry_after: None } if error.status() == Some(500) => ErrorKind::Other,
         ApiErrorKind::NotFound => ErrorKind::NotFound,
         ApiErrorKind::Unauthorized | ApiErrorKind::Forbidden => ErrorKind::Denied,
         ApiErrorKind::Invalid => ErrorKind::Invalid,

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
-    AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress, PowerState, Purpose, Selector, Sought,
-    answer_all,
+    AbsenceProof, AddressType, CloudError, ErrorKind, Instance, InstanceAnswer, InstanceMetadata,
+    InstanceQuery, InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress, PowerState, Purpose,
+    Selector, Sought, answer_all,
 };
 use bowline_phoenixnap_client::{Server, ServerStatus};
 use futures::FutureExt;
@@ -153,6 +153,12 @@ impl MachineDirectory for Servers {
                 .context(of(node))),
             },
         }
+    }
+
+    /// The API answered that it failed at the list, which is of the whole account. What does not answer at all, refuses the
+    /// credentials or asks for patience does so to every call.
+    fn outlives_listing(&self, error: &CloudError) -> bool {
+        error.kind() == ErrorKind::Other
     }
 
     fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError {

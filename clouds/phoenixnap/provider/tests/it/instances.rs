@@ -189,6 +189,79 @@ async fn five_hundred_servers_and_fifty_nodes_are_one_list() {
     assert_eq!(calls, ["servers.list"]);
 }
 
+/// Asks about several machines at once.
+async fn ask_all(world: &World, ids: &[String], purpose: Purpose) -> Vec<InstanceResult> {
+    let queries: Vec<InstanceQuery> = ids
+        .iter()
+        .map(|id| InstanceQuery {
+            node: Arc::new(Node {
+                provider_id: Some(format!("phoenixnap://{id}").into()),
+                ..Node::named(id)
+            }),
+            purpose,
+        })
+        .collect();
+    world.cloud.instances().unwrap().instances(&queries).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_leaves_no_machine_unknown_that_can_be_asked_for_by_its_id() {
+    let faults: [fn() -> Fault; 3] = [
+        || Fault::operation("servers.list").always().status(500),
+        || Fault::operation("servers.list").always().html(200),
+        || Fault::operation("servers.list").always().html(500),
+    ];
+    for fault in faults {
+        let world = World::new();
+        let mut ids = world.sim.add_servers("n", 2);
+        ids.push("64f0c2a9be11d37a5c90e1b4".to_owned());
+        world.sim.set_behaviour(|it| it.missing_status = 404);
+        let what = format!("{:?}", fault());
+        world.sim.faults().add(fault());
+        let answers = ask_all(&world, &ids, Purpose::Existence).await;
+        assert!(
+            matches!(
+                answers.as_slice(),
+                [
+                    Ok(InstanceAnswer::Present(_)),
+                    Ok(InstanceAnswer::Present(_)),
+                    Ok(InstanceAnswer::Absent(_))
+                ]
+            ),
+            "{what}: {answers:?}"
+        );
+        let (answers, calls) = world.calls_of(ask_all(&world, &ids, Purpose::Sighting)).await;
+        assert!(
+            matches!(answers[0], Ok(InstanceAnswer::Present(_))),
+            "{what}: {answers:?}"
+        );
+        assert_eq!(calls.len(), 4, "{calls:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_for_everybody_s_reason_costs_no_call_for_each_machine() {
+    let faults: [fn() -> Fault; 5] = [
+        || Fault::operation("servers.list").always().status(403),
+        || Fault::operation("servers.list").always().status(429),
+        || Fault::operation("servers.list").always().html(502),
+        || Fault::operation("servers.list").always().status(503),
+        || Fault::operation("servers.list").always().drop_before(),
+    ];
+    for fault in faults {
+        let world = World::new();
+        let ids = world.sim.add_servers("n", 3);
+        let what = format!("{:?}", fault());
+        world.sim.faults().add(fault());
+        let (answers, calls) = world.calls_of(ask_all(&world, &ids, Purpose::Existence)).await;
+        assert!(answers.iter().all(Result::is_err), "{what}: {answers:?}");
+        assert!(
+            calls.iter().all(|call| call == "servers.list"),
+            "{what}: {calls:?}"
+        );
+    }
+}
+
 #[test]
 fn a_node_that_is_balanced_over_carries_the_id_of_its_server_if_it_is_selected() {
     let mut options = world::options(world::USUAL);
