@@ -108,6 +108,8 @@ pub trait DynBackgroundWork: Send + Sync {
     fn name(&self) -> &'static str;
     /// See [`BackgroundWork::period`].
     fn period(&self) -> Duration;
+    /// See [`BackgroundWork::first`].
+    fn first(&self) -> Duration;
 }
 
 /// One reconcile under way: holds the intent and the last observation.
@@ -206,6 +208,10 @@ impl<B: BackgroundWork> DynBackgroundWork for Erased<B> {
 
     fn period(&self) -> Duration {
         self.0.period()
+    }
+
+    fn first(&self) -> Duration {
+        self.0.first()
     }
 }
 

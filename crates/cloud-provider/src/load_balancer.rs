@@ -144,9 +144,14 @@ pub trait BackgroundWork: Reconciler<Facts = BackgroundFacts> {
     /// A name for the queue, for logs and metrics.
     fn name(&self) -> &'static str;
 
-    /// Time from the end of one run to the start of the next, and from the start of the loop to the first one. A run also
-    /// begins whenever the balancer of a Service was removed.
+    /// Time from the end of one run to the start of the next. A run also begins whenever the balancer of a Service was
+    /// removed.
     fn period(&self) -> Duration;
+
+    /// Time from the start of the loop to the first run.
+    fn first(&self) -> Duration {
+        self.period()
+    }
 
     /// What a run counts of what it has read anyway, for `/metrics`. Pure.
     ///

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
 use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, NewIpBlock};
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout};
 
 use crate::blocks::{self, Attachment};
 use crate::claim::{self, VALIDITY};
@@ -19,6 +19,9 @@ const FRESH: Duration = Duration::from_secs(5);
 
 /// How long the creation of a tag's name waits for that of another one.
 const TURN: Duration = Duration::from_secs(2);
+
+/// How long an attachment that was refused waits to find out whether the network is full: the other Services wait with it.
+const ASIDE: Duration = Duration::from_secs(1);
 
 /// How many IPv4 blocks a public network takes (Networks API, "Public Networks").
 const MOST_BLOCKS: usize = 10;
@@ -167,8 +170,8 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
             Err(error) => tracing::debug!(block, err = %error, "the block cannot be looked at"),
         }
     }
-    match client.public_network(network).await {
-        Ok(facts) if facts.ip_blocks.len() >= MOST_BLOCKS => {
+    match timeout(ASIDE, client.public_network(network)).await {
+        Ok(Ok(facts)) if facts.ip_blocks.len() >= MOST_BLOCKS => {
             Ok(Learned::NotAttached(Unattached::Full(format!(
                 "public network {network} has {} IP blocks and takes no more, so no more services either: {error}",
                 facts.ip_blocks.len()

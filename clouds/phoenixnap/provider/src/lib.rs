@@ -39,6 +39,7 @@ mod status;
 mod step;
 mod sweeper;
 mod tags;
+mod watch;
 
 pub use annotations::annotation_table;
 pub use events::{event_table, sweeper_table};

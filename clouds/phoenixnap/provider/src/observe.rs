@@ -6,6 +6,7 @@ use std::time::Duration;
 use bowline_phoenixnap_client::{IpBlock, PublicNetwork};
 use tokio::time::Instant;
 
+pub(crate) mod network;
 pub(crate) mod reads;
 
 /// One observation.

@@ -10,10 +10,12 @@ use bowline_phoenixnap_client::{Client, Credentials};
 
 use crate::balancers::Balancers;
 use crate::instances::Servers;
+use crate::observe::network::Network;
 use crate::observe::reads::Reads;
 use crate::options::{LoadBalancing, Options};
 use crate::provider_id::PROVIDER_NAME;
 use crate::sweeper::Sweeper;
+use crate::watch::NetworkWatch;
 
 /// The ServiceAccount that writes to Services are made with, where each loop has one of its own. The vendor's manager has a
 /// client of this name, and rights may have been given to it.
@@ -27,7 +29,7 @@ pub struct PhoenixNap {
 
 struct Balancing {
     balancers: Arc<dyn DynLoadBalancer>,
-    sweeper: Arc<dyn DynBackgroundWork>,
+    background: Vec<Arc<dyn DynBackgroundWork>>,
 }
 
 impl PhoenixNap {
@@ -43,9 +45,12 @@ impl PhoenixNap {
             LoadBalancing::KubeVip { network } => Some(network.clone()),
             LoadBalancing::Off | LoadBalancing::UnknownType(_) => None,
         };
-        let reads = Arc::new(Reads::new(&client, network.clone(), options.location.clone()));
+        let known = network
+            .clone()
+            .map(|id| Arc::new(Network::new(&client, id, options.location.clone())));
+        let reads = Arc::new(Reads::new(&client, known.clone()));
         let annotated = network.is_some().then(|| options.nodes.clone());
-        let balancing = network.map(|network| Balancing {
+        let balancing = network.zip(known).map(|(network, known)| Balancing {
             balancers: erase(Arc::new(Balancers {
                 client: client.clone(),
                 reads: Arc::clone(&reads),
@@ -54,7 +59,10 @@ impl PhoenixNap {
                 location_annotation: options.location_annotation.clone(),
                 annotated: options.nodes.clone(),
             })),
-            sweeper: erased_background(Arc::new(Sweeper::new(&client, &reads, network))),
+            background: vec![
+                erased_background(Arc::new(Sweeper::new(&client, &reads, &known, network))),
+                erased_background(Arc::new(NetworkWatch { network: known })),
+            ],
         });
         Self {
             servers: Arc::new(Servers::new(reads, annotated)),
@@ -95,7 +103,7 @@ impl CloudProvider for PhoenixNap {
     fn background_work(&self) -> Vec<Arc<dyn DynBackgroundWork>> {
         self.balancing
             .iter()
-            .map(|balancing| Arc::clone(&balancing.sweeper))
+            .flat_map(|balancing| balancing.background.clone())
             .collect()
     }
 }

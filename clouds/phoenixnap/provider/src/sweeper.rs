@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::apply::{Learned, attach};
 use crate::error::cloud_error;
+use crate::observe::network::Network;
 use crate::observe::reads::Reads;
 use crate::step::CloudStep;
 use crate::tags::{self, ClusterTags};
@@ -35,6 +36,7 @@ const DOUBT: Duration = Duration::from_secs(20);
 pub(crate) struct Sweeper {
     client: Client,
     reads: Arc<Reads>,
+    known: Arc<Network>,
     network: String,
     /// The blocks that have looked like orphans without a break, and since when.
     suspects: Mutex<BTreeMap<String, Instant>>,
@@ -53,7 +55,7 @@ pub(crate) struct Observed {
     failed: BTreeMap<String, String>,
     /// The blocks that nobody's Service has, beyond doubt.
     orphans: BTreeSet<String>,
-    /// Addresses that servers use in the public network, where it could be read.
+    /// Addresses that servers use in the public network, as far as it is known.
     used: Vec<String>,
 }
 
@@ -80,12 +82,13 @@ impl Reconciler for Sweeper {
 
     async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
-        let network = self.reads.network().await;
         Ok(Observed {
             orphans: self.orphans(intent, &blocks),
             blocks,
             failed: seen.map(|seen| seen.failed.clone()).unwrap_or_default(),
-            used: network
+            used: self
+                .known
+                .known()
                 .iter()
                 .flat_map(|network| &network.memberships)
                 .flat_map(|member| member.ips.iter().cloned())
@@ -154,10 +157,12 @@ impl Reconciler for Sweeper {
 }
 
 impl Sweeper {
-    pub(crate) fn new(client: &Client, reads: &Arc<Reads>, network: String) -> Self {
+    /// A sweeper of the blocks on this network, of which `known` tells.
+    pub(crate) fn new(client: &Client, reads: &Arc<Reads>, known: &Arc<Network>, network: String) -> Self {
         Self {
             client: client.clone(),
             reads: Arc::clone(reads),
+            known: Arc::clone(known),
             network,
             suspects: Mutex::default(),
         }

@@ -1,15 +1,16 @@
 //! The reads. What several ask for at the same time is read once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{CloudError, ServiceKey};
-use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, PublicNetwork, Server, TagFilter};
+use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, Server, TagFilter};
 use tokio::time::{Instant, timeout};
 
+use super::network::Network;
 use super::{MarkName, Observed, Purchase};
 use crate::blocks;
 use crate::claim::AFTERMATH;
@@ -31,7 +32,8 @@ pub(crate) struct Reads {
     names: TagNames,
     /// Each held while a tag's name is made known, in the order of [`tags::NAMES`].
     naming: [tokio::sync::Mutex<()>; tags::NAMES.len()],
-    network: NetworkFacts,
+    /// None while load balancing is off.
+    network: Option<Arc<Network>>,
     /// How many reconciles have begun.
     reconciles: AtomicU64,
     /// The reconciles under whose claims something may have been bought, and when the API answered that it had failed.
@@ -61,19 +63,9 @@ pub(crate) enum Known {
 #[derive(Clone, Default)]
 struct TagNames(Arc<Mutex<BTreeSet<&'static str>>>);
 
-/// The public network, read once.
-struct NetworkFacts {
-    id: Option<String>,
-    /// Where blocks are bought, if that is the same for all Services.
-    location: Option<String>,
-    read: tokio::sync::OnceCell<Arc<PublicNetwork>>,
-    is_failure_told: AtomicBool,
-}
-
 impl Reads {
-    /// `network` is the public network; none while load balancing is off. `location` is where blocks are bought, if that is
-    /// the same for all Services.
-    pub(crate) fn new(client: &Client, network: Option<String>, location: Option<String>) -> Self {
+    /// `network` is the public network; none while load balancing is off.
+    pub(crate) fn new(client: &Client, network: Option<Arc<Network>>) -> Self {
         let for_servers = client.clone();
         let for_blocks = client.clone();
         let asking = Arc::new(Mutex::new(BTreeSet::new()));
@@ -109,12 +101,7 @@ impl Reads {
             reconciles: AtomicU64::default(),
             buyers: Mutex::default(),
             bought: Mutex::default(),
-            network: NetworkFacts {
-                id: network,
-                location,
-                read: tokio::sync::OnceCell::new(),
-                is_failure_told: AtomicBool::new(false),
-            },
+            network,
         }
     }
 
@@ -259,52 +246,29 @@ impl Reads {
             self.names.forget();
             observed.purchase = Purchase::Untried;
         }
-        observed.missing_names = Some(if self.names.are_all_known() {
-            Vec::new()
-        } else {
-            observed.are_names_read = true;
-            let known = self.client.tags().await.map_err(|error| cloud_error(&error))?;
-            for tag in known {
-                self.names.learn(&tag.name);
+        let network = async {
+            match &self.network {
+                Some(network) => network.in_a_moment().await,
+                None => None,
             }
-            self.names.missing()
-        });
-        observed.network = self.network().await;
+        };
+        let (names, network) = tokio::join!(self.missing_names(&mut observed.are_names_read), network);
+        observed.missing_names = Some(names?);
+        observed.network = network;
         Ok(())
     }
 
-    /// The public network. Whether it can be read decides nothing: it only makes a refusal come before a purchase. Read
-    /// once; a failure is told once and tried again.
-    pub(crate) async fn network(&self) -> Option<Arc<PublicNetwork>> {
-        let id = self.network.id.as_deref()?;
-        let read = || async {
-            let network = self.client.public_network(id).await?;
-            tracing::info!(
-                network = network.id,
-                name = network.name,
-                location = network.location.as_deref().unwrap_or_default(),
-                vlan = network.vlan_id,
-                "Public network of Services"
-            );
-            if let (Some(wanted), Some(location)) = (&self.network.location, &network.location)
-                && !wanted.eq_ignore_ascii_case(location)
-            {
-                tracing::warn!(
-                    network = network.id,
-                    "The public network is in {location}, and IP blocks are to be bought in {wanted}: none of them could be attached"
-                );
-            }
-            Ok::<_, ApiError>(Arc::new(network))
-        };
-        match self.network.read.get_or_try_init(read).await {
-            Ok(network) => Some(Arc::clone(network)),
-            Err(error) => {
-                if !self.network.is_failure_told.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(network = id, err = %error, "The public network of Services cannot be read");
-                }
-                None
-            }
+    /// The names of tags that have to be made known; they are read only if it is not known that all of them are.
+    async fn missing_names(&self, are_read: &mut bool) -> Result<Vec<&'static str>, CloudError> {
+        if self.names.are_all_known() {
+            return Ok(Vec::new());
         }
+        *are_read = true;
+        let known = self.client.tags().await.map_err(|error| cloud_error(&error))?;
+        for tag in known {
+            self.names.learn(&tag.name);
+        }
+        Ok(self.names.missing())
     }
 
     /// Remembers that the account knows a tag's name.

@@ -340,3 +340,59 @@ async fn a_list_that_is_behind_makes_no_second_purchase() {
         assert_eq!(purchases(&world), 1, "{lists_behind} lists behind");
     }
 }
+
+/// Five Services, each at another point of its creation when the process is killed, come back at once.
+#[tokio::test(start_paused = true)]
+async fn five_services_that_come_back_at_once_after_a_death_get_one_block_each() {
+    for (lists_behind, latency) in [(0, 0), (0, 300), (1, 0), (3, 20)] {
+        let mut world = World::new();
+        // So that the account knows the names of the tags.
+        world.add("shop/warm");
+        world.run("shop/warm").await.settled();
+        let keys = ["shop/s0", "shop/s1", "shop/s2", "shop/s3", "shop/s4"];
+        for (steps, key) in keys.iter().enumerate() {
+            world.add(key);
+            // Nothing; claimed; bought; attached.
+            if steps < 4 {
+                let run = world.run_steps(key, steps).await;
+                assert_eq!(run.outcome, Outcome::Stopped, "{run:#?}");
+            }
+        }
+        // And one whose purchase is under way.
+        world.sim.faults().add(
+            Fault::operation("ip-blocks.create")
+                .nth(1)
+                .delay(Duration::from_secs(3_600)),
+        );
+        let purchase = tokio::time::timeout(Duration::from_secs(1), world.run(keys[4]));
+        assert!(purchase.await.is_err(), "it is under way");
+        let claimed = keys.map(|key| world.claim(key).is_some());
+        assert_eq!(claimed, [false, true, true, true, true]);
+
+        world.restart();
+        world.sim.service().set_latency(Duration::from_millis(latency));
+        if lists_behind > 0 {
+            behind(&world, lists_behind);
+        }
+        let comes_true = async {
+            tokio::time::sleep(Duration::from_secs(40)).await;
+            let spec = bowline_phoenixnap_sim::BlockSpec::of_service(crate::world::CLUSTER, "shop", "s4");
+            world.sim.add_block(spec);
+        };
+        let all = futures::future::join_all(keys.map(|key| world.run(key)));
+        let (runs, ()) = tokio::join!(all, comes_true);
+        let what = format!("{lists_behind} lists behind, {latency} ms");
+        for (key, run) in keys.iter().zip(runs) {
+            run.settled();
+            let (_, name) = key.split_once('/').unwrap();
+            let blocks = world.sim.blocks();
+            let own = blocks
+                .iter()
+                .filter(|block| block.has_tag("serviceName", Some(name)));
+            assert_eq!(own.count(), 1, "{key}, {what}");
+            assert_eq!(world.claim(key), None, "{key}, {what}");
+        }
+        assert_eq!(world.sim.blocks().len(), 6, "{what}");
+        world.check(&what);
+    }
+}

@@ -7,6 +7,7 @@ mod create;
 mod faults;
 mod histories;
 mod instances;
+mod network;
 mod release;
 mod strange;
 mod tokens;

@@ -237,8 +237,18 @@ impl World {
         measured.into_iter().map(shown).collect()
     }
 
+    /// One look at the public network.
+    pub(crate) async fn watch(&self) {
+        self.run_background("phoenixnap-network").await.unwrap();
+    }
+
     async fn run_sweeper(&self) -> Result<(Vec<Note>, Vec<Measurement>), CloudError> {
-        let work = self.cloud.background_work().remove(0);
+        self.run_background("phoenixnap-sweeper").await
+    }
+
+    async fn run_background(&self, name: &str) -> Result<(Vec<Note>, Vec<Measurement>), CloudError> {
+        let all = self.cloud.background_work();
+        let work = all.into_iter().find(|work| work.name() == name).unwrap();
         let mut session = work
             .begin(BackgroundFacts {
                 services: Arc::new(self.services.clone()),
@@ -264,7 +274,7 @@ impl World {
                 Answer::Refused(refusal) => panic!("{refusal}"),
             }
         }
-        panic!("the sweeper never ends");
+        panic!("{name} never ends");
     }
 
     /// The names of the calls while `work` ran, without tokens and the reading of the network.

@@ -1,0 +1,130 @@
+//! The public network of Services, as far as it is known. Nothing depends on it: what it says makes a refusal come before a
+//! purchase, and tells people what does not fit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_http::SharedRead;
+use bowline_phoenixnap_client::{Client, PublicNetwork};
+use tokio::time::{Instant, timeout};
+
+/// How long a purchase waits for what might forbid it. The read goes on without it: the [watch](crate::watch) waits too.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How old what is known becomes: servers come into the network and take addresses.
+pub(crate) const AGE: Duration = Duration::from_secs(3600);
+
+/// The public network.
+pub(crate) struct Network {
+    facts: Arc<Facts>,
+    /// One read at a time: whoever asks meanwhile waits for that one.
+    read: SharedRead<Option<Arc<PublicNetwork>>>,
+}
+
+struct Facts {
+    client: Client,
+    id: String,
+    /// Where blocks are bought, if that is the same for all Services.
+    location: Option<String>,
+    known: Mutex<Option<Known>>,
+    is_failure_told: AtomicBool,
+}
+
+#[derive(Clone)]
+struct Known {
+    network: Arc<PublicNetwork>,
+    read: Instant,
+}
+
+impl Network {
+    pub(crate) fn new(client: &Client, id: String, location: Option<String>) -> Self {
+        let facts = Arc::new(Facts {
+            client: client.clone(),
+            id,
+            location,
+            known: Mutex::default(),
+            is_failure_told: AtomicBool::new(false),
+        });
+        let shared = Arc::clone(&facts);
+        let read = SharedRead::single(SharedRead::<()>::INTERVAL, move || {
+            let facts = Arc::clone(&shared);
+            async move { facts.read().await }
+        });
+        Self { facts, read }
+    }
+
+    /// What is known, without a call.
+    pub(crate) fn known(&self) -> Option<Arc<PublicNetwork>> {
+        self.facts.known().map(|known| known.network)
+    }
+
+    /// What is known; if that is nothing, what a read tells within a moment.
+    pub(crate) async fn in_a_moment(&self) -> Option<Arc<PublicNetwork>> {
+        match self.known() {
+            Some(network) => Some(network),
+            None => timeout(PATIENCE, self.read.ask()).await.ok().flatten(),
+        }
+    }
+
+    /// Reads it, however long that takes, unless what is known is new enough.
+    pub(crate) async fn refresh(&self) {
+        let is_fresh = |known: Known| known.read.elapsed() < AGE;
+        if !self.facts.known().is_some_and(is_fresh) {
+            self.read.ask().await;
+        }
+    }
+}
+
+impl Facts {
+    fn known(&self) -> Option<Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// One read. A failure is told once, until there is a success.
+    async fn read(&self) -> Option<Arc<PublicNetwork>> {
+        match self.client.public_network(&self.id).await {
+            Ok(network) => {
+                self.is_failure_told.store(false, Ordering::Relaxed);
+                let network = Arc::new(network);
+                let known = Known {
+                    network: Arc::clone(&network),
+                    read: Instant::now(),
+                };
+                let before = self
+                    .known
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .replace(known);
+                if before.is_none_or(|before| before.network.location != network.location) {
+                    self.tell(&network);
+                }
+                Some(network)
+            }
+            Err(error) => {
+                if !self.is_failure_told.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(network = self.id, err = %error, "The public network of Services cannot be read");
+                }
+                None
+            }
+        }
+    }
+
+    fn tell(&self, network: &PublicNetwork) {
+        tracing::info!(
+            network = network.id,
+            name = network.name,
+            location = network.location.as_deref().unwrap_or_default(),
+            vlan = network.vlan_id,
+            "Public network of Services"
+        );
+        if let (Some(wanted), Some(location)) = (&self.location, &network.location)
+            && !wanted.eq_ignore_ascii_case(location)
+        {
+            tracing::warn!(
+                network = network.id,
+                "The public network is in {location}, and IP blocks are to be bought in {wanted}: none of them could be attached"
+            );
+        }
+    }
+}

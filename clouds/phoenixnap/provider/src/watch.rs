@@ -1,0 +1,68 @@
+//! Looks at the public network of Services when the loops start, and now and then after that. Nobody waits for it: the API
+//! may take its time, and nothing depends on the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bowline_cloud_provider::{
+    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, LoadBalancerStatus, Reconciler,
+};
+use bowline_plan::{Answer, Plan, Refusal};
+
+use crate::observe::network::{AGE, Network};
+use crate::step::CloudStep;
+
+/// Time between two tries to read what is not known.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// Keeps what is known of the public network current.
+pub(crate) struct NetworkWatch {
+    pub(crate) network: Arc<Network>,
+}
+
+impl Reconciler for NetworkWatch {
+    type Facts = BackgroundFacts;
+    type Intent = ();
+    type Observed = ();
+    type Step = CloudStep;
+    type Learned = ();
+
+    fn intent(&self, _facts: &BackgroundFacts) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// A failure is told by the read itself, and is none of this work.
+    async fn observe(&self, _intent: &(), _seen: Option<&()>) -> Result<(), CloudError> {
+        self.network.refresh().await;
+        Ok(())
+    }
+
+    fn plan(&self, _intent: &(), _observed: &()) -> LoadBalancerPlan<CloudStep> {
+        Plan::new(Answer::Settled(LoadBalancerStatus::empty()))
+    }
+
+    async fn apply(&self, _intent: &(), _observed: &(), step: &CloudStep) -> Result<(), CloudError> {
+        Err(CloudError::other(format!("nothing is written here: {step:?}")))
+    }
+
+    fn learn(&self, _observed: &mut (), _step: &CloudStep, _learned: ()) {}
+
+    fn predict(&self, _observed: &mut (), _step: &CloudStep) {}
+}
+
+impl BackgroundWork for NetworkWatch {
+    fn name(&self) -> &'static str {
+        "phoenixnap-network"
+    }
+
+    fn period(&self) -> Duration {
+        match self.network.known() {
+            Some(_) => AGE,
+            None => AGAIN,
+        }
+    }
+
+    fn first(&self) -> Duration {
+        Duration::ZERO
+    }
+}
