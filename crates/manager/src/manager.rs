@@ -324,9 +324,11 @@ impl Process {
         End::Failed { task: name, panicked }
     }
 
-    /// The facts about the cluster; or why the loops cannot run without them.
+    /// The facts about the cluster, once it is healthy; or why the loops cannot run.
     async fn cluster(&self) -> Result<Arc<ClusterFacts>, String> {
-        let version = tokio::time::timeout(VERSION_TIMEOUT, self.manager.kube.server_version()).await;
+        let kube = self.identities.process();
+        cluster::until_healthy(&kube).await?;
+        let version = tokio::time::timeout(VERSION_TIMEOUT, kube.server_version()).await;
         let server_version = match version {
             Ok(Ok(version)) => Some(version),
             Ok(Err(error)) => {
@@ -338,7 +340,7 @@ impl Process {
                 None
             }
         };
-        let kube = self.identities.process().with_timeout(VERSION_TIMEOUT);
+        let kube = kube.with_timeout(VERSION_TIMEOUT);
         let uid = cluster::uid(&kube, &*self.manager.provider).await?;
         Ok(Arc::new(ClusterFacts {
             name: self.manager.config.cluster_name.clone(),

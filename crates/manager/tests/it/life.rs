@@ -1,6 +1,6 @@
 //! What runs when, and what the secure port says about it.
 
-use bowline_kube_api::{Permit, User};
+use bowline_kube_api::{Effect, Fault, Permit, Status, User};
 use bowline_manager::End;
 use bowline_manager::config::Config;
 use bowline_manager::health::Endpoint;
@@ -8,6 +8,7 @@ use bowline_manager::loops::LoopSelection;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::time::Instant;
 
 use crate::clouds::Machines;
 use crate::process::{Process, SECOND, api_server, until};
@@ -16,6 +17,13 @@ fn machines() -> Machines {
     Machines {
         has_machines: true,
         ..Machines::default()
+    }
+}
+
+fn without_election() -> Config {
+    Config {
+        election: None,
+        ..Config::default()
     }
 }
 
@@ -78,11 +86,7 @@ async fn only_selected_loops_are_shown() {
 #[tokio::test(start_paused = true)]
 async fn without_an_election_the_loops_start_at_once_and_there_is_no_lease() {
     let api = api_server();
-    let config = Config {
-        election: None,
-        ..Config::default()
-    };
-    let mut process = Process::with(&api, "a", config, machines());
+    let mut process = Process::with(&api, "a", without_election(), machines());
     until("the loops run", || {
         process.healthz().contains("cloud-node-controller")
     })
@@ -184,9 +188,7 @@ async fn each_loop_works_under_an_account_of_its_own_if_asked_to() {
             "serviceaccounts" => continue, // on behalf of the loop
             _ => "cloud-controller-manager",
         };
-        if exchange.path != "/version" {
-            assert_eq!(exchange.user_agent, format!("test/{part}"), "{exchange:?}");
-        }
+        assert_eq!(exchange.user_agent, format!("test/{part}"), "{exchange:?}");
     }
 }
 
@@ -325,4 +327,56 @@ async fn unknown_paths_and_checks_are_not_found_for_those_who_may_look() {
         (code, body.as_str()),
         (200, "[+]leaderElection excluded: ok\nhealthz check passed\n")
     );
+}
+
+fn unhealthy(status: u16) -> Fault {
+    Fault::new(Effect::Answer(Status::new(
+        status,
+        "InternalError",
+        "etcd failed",
+    )))
+    .verb("get")
+    .resource("")
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unhealthy_api_server_is_waited_for() {
+    let api = api_server();
+    api.faults().inject(unhealthy(500).times(3));
+    let begun = Instant::now();
+    let process = Process::with(&api, "a", without_election(), machines());
+    until("the loops run", || {
+        process.healthz().contains("cloud-node-controller")
+    })
+    .await;
+    assert_eq!(begun.elapsed().as_secs(), 3, "it is asked every second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_healthy_api_server_it_ends_after_ten_seconds() {
+    let api = api_server();
+    api.faults().inject(unhealthy(500));
+    let begun = Instant::now();
+    let mut process = Process::with(&api, "a", without_election(), machines());
+    let End::CannotStart { reason } = process.end().await else {
+        panic!("it started");
+    };
+    assert!(
+        reason.starts_with("failed to wait for apiserver being healthy: not within 10 s: ")
+            && reason.contains("etcd failed"),
+        "{reason}"
+    );
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    assert_eq!(process.cloud_calls(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_see_the_api_servers_health_works_without() {
+    let api = api_server();
+    api.faults().inject(unhealthy(403));
+    let process = Process::with(&api, "a", without_election(), machines());
+    until("the loops run", || {
+        process.healthz().contains("cloud-node-controller")
+    })
+    .await;
 }
