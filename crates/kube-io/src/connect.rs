@@ -98,7 +98,7 @@ impl Kube {
         let (config, proxy) = configuration(target).await?;
         let metrics = options.metrics.clone();
         let kube = sockets::connect(&config, proxy.as_ref(), target.speaks_for_others, options)?;
-        metrics.connected();
+        metrics.connected(config.auth_info.exec.is_some());
         Ok(kube)
     }
 }

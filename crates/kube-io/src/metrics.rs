@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -25,6 +26,21 @@ const BYTES: [f64; 11] = [
     1_048_576.0,
     4_194_304.0,
     16_777_216.0,
+];
+
+/// Ages of a plugin's client certificate when it is replaced, in seconds.
+const AGES: [f64; 11] = [
+    600.0,
+    1800.0,
+    3600.0,
+    14_400.0,
+    86_400.0,
+    604_800.0,
+    2_592_000.0,
+    7_776_000.0,
+    15_552_000.0,
+    31_104_000.0,
+    124_416_000.0,
 ];
 
 /// The `code` of a request that got no answer.
@@ -51,6 +67,8 @@ struct ResultLabels {
 /// No client is shared, so that none is found made already.
 const MISS: ResultLabels = ResultLabels { result: "miss" };
 
+/// For a family that has one series or none.
+type NoLabels = [(&'static str, &'static str); 0];
 type Histograms = Family<VerbLabels, Histogram, fn() -> Histogram>;
 
 /// The series `rest_client_*`. Clones share them.
@@ -63,6 +81,9 @@ pub struct KubeMetrics {
     received: Histograms,
     transports: Gauge,
     transports_made: Family<ResultLabels, Counter>,
+    /// Without a value while a kubeconfig names a plugin: the client library runs it without telling.
+    plugin_ttl: Family<NoLabels, Gauge<f64, AtomicU64>>,
+    plugin_ages: Family<NoLabels, Histogram, fn() -> Histogram>,
 }
 
 impl Default for KubeMetrics {
@@ -77,6 +98,8 @@ impl Default for KubeMetrics {
             received: Family::new_with_constructor(bytes),
             transports: Gauge::default(),
             transports_made: Family::default(),
+            plugin_ttl: Family::default(),
+            plugin_ages: Family::new_with_constructor(|| Histogram::new(AGES)),
         }
     }
 }
@@ -124,13 +147,35 @@ impl KubeMetrics {
             "[ALPHA] Clients of API servers that were made; none is shared, so each is a miss",
             metrics.transports_made.clone(),
         );
+        registry.register(
+            "rest_client_transport_cert_rotation_gc_calls",
+            "[ALPHA] Watches of client certificates that were given up with their clients; clients live as long as the process",
+            Counter::<u64>::default(),
+        );
+        registry.register(
+            "rest_client_exec_plugin_ttl_seconds",
+            "[ALPHA] Time that the client certificate of a credential plugin is still valid; +Inf without a plugin",
+            metrics.plugin_ttl.clone(),
+        );
+        registry.register(
+            "rest_client_exec_plugin_certificate_rotation_age",
+            "[ALPHA] Age of the client certificates of a credential plugin when they were replaced; shown without a plugin only",
+            metrics.plugin_ages.clone(),
+        );
         // Seen from the start on, as a step from 0.
         metrics.transports_made.get_or_create(&MISS).inc_by(0);
         metrics
     }
 
-    /// Counts a client with connections of its own.
-    pub(crate) fn connected(&self) {
+    /// Counts a client with connections of its own, and whether a plugin makes its credentials.
+    pub(crate) fn connected(&self, has_plugin: bool) {
+        if has_plugin {
+            self.plugin_ttl.clear();
+            self.plugin_ages.clear();
+        } else if self.transports.get() == 0 {
+            self.plugin_ttl.get_or_create(&[]).set(f64::INFINITY);
+            drop(self.plugin_ages.get_or_create(&[]));
+        }
         self.transports.inc();
         self.transports_made.get_or_create(&MISS).inc();
     }
@@ -216,7 +261,7 @@ mod tests {
         measured.received(2000);
         drop(measured);
         drop(metrics.begin("GET", &host, 0, Duration::ZERO));
-        metrics.connected();
+        metrics.connected(false);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for line in [
@@ -226,6 +271,9 @@ mod tests {
             r#"rest_client_rate_limiter_duration_seconds_count{verb="GET",host="10.0.0.1:443"} 1"#,
             r#"rest_client_request_size_bytes_bucket{le="256.0",verb="PATCH",host="10.0.0.1:443"} 1"#,
             r#"rest_client_transport_cache_entries 1"#,
+            r#"rest_client_transport_cert_rotation_gc_calls_total 0"#,
+            r#"rest_client_exec_plugin_ttl_seconds{} inf"#,
+            r#"rest_client_exec_plugin_certificate_rotation_age_count{} 0"#,
             r#"rest_client_transport_create_calls_total{result="miss"} 1"#,
             r#"rest_client_response_size_bytes_bucket{le="1024.0",verb="PATCH",host="10.0.0.1:443"} 0"#,
         ] {
@@ -234,5 +282,10 @@ mod tests {
                 "{line} is missing in\n{text}"
             );
         }
+        // What a plugin does is not told, and nothing is said instead.
+        metrics.connected(true);
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(!text.contains("exec_plugin"), "{text}");
     }
 }

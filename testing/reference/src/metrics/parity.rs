@@ -15,6 +15,7 @@ const REVIEW: &str = "0.25 0.5 0.7 1 1.5 3 5 10";
 const LIFETIME: &str =
     "0 1800 3600 7200 21600 43200 86400 172800 345600 604800 2.592e+06 7.776e+06 1.5552e+07 3.1104e+07";
 const SIZE: &str = "64 256 512 1024 4096 16384 65536 262144 1.048576e+06 4.194304e+06 1.6777216e+07";
+const AGE: &str = "600 1800 3600 14400 86400 604800 2.592e+06 7.776e+06 1.5552e+07 3.1104e+07 1.24416e+08";
 
 /// Level, name, type, labels, bounds. A level is empty for series that the Go managers state none for.
 #[rustfmt::skip]
@@ -59,6 +60,13 @@ const THEIRS: &[(&str, &str, &str, &str, &str)] = &[
     ("ALPHA", "rest_client_response_size_bytes", "histogram", "host verb", SIZE),
     ("ALPHA", "rest_client_transport_cache_entries", "gauge", "", ""),
     ("ALPHA", "rest_client_transport_create_calls_total", "counter", "result", ""),
+    ("ALPHA", "rest_client_transport_cert_rotation_gc_calls_total", "counter", "", ""),
+    ("ALPHA", "rest_client_exec_plugin_ttl_seconds", "gauge", "", ""),
+    ("ALPHA", "rest_client_exec_plugin_certificate_rotation_age", "histogram", "", AGE),
+    ("BETA", "registered_metrics_total", "counter", "deprecated_version stability_level", ""),
+    ("BETA", "hidden_metrics_total", "counter", "", ""),
+    ("BETA", "disabled_metrics_total", "counter", "", ""),
+    ("ALPHA", "cardinality_enforcement_unexpected_categorizations_total", "counter", "", ""),
     ("ALPHA", "authenticated_user_requests", "counter", "username", ""),
     ("ALPHA", "authentication_attempts", "counter", "result", ""),
     ("ALPHA", "authentication_duration_seconds", "histogram", "result", DECISION),
