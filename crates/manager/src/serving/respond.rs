@@ -52,16 +52,13 @@ impl Site {
             }
             Err(denial) => denied(path, method, &denial),
         };
-        if endpoint(path).is_none() {
-            // Probes are too many to be worth a line.
-            tracing::debug!(
-                target: crate::HTTP_LOG,
-                verb = %method,
-                path,
-                code = response.status().as_u16(),
-                "HTTP"
-            );
-        }
+        tracing::debug!(
+            target: crate::HTTP_LOG,
+            verb = %method,
+            path,
+            code = response.status().as_u16(),
+            "HTTP"
+        );
         if *method == Method::HEAD {
             without_body(response)
         } else {
