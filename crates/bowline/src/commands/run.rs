@@ -172,6 +172,12 @@ async fn start(
     let of_kube = KubeMetrics::register(&mut registry);
     let metrics = Arc::new(Metrics::new(registry, &build_info(&options.version)));
 
+    // Before the cloud: who has not said where the cluster is, need not be told what else is missing.
+    let kube = connect::api_server(&options, &surroundings, Arc::clone(&gate) as Arc<_>, of_kube)
+        .await
+        .map_err(|error| error.to_string())
+        .map_err(fatal(exit::FAILURE))?;
+
     // Reads and waits for the cloud go on while the loops drain, and end with the process.
     let site = providers::Site {
         environment: surroundings.environment.clone(),
@@ -195,11 +201,6 @@ async fn start(
         .check(&*provider)
         .map_err(|error| error.to_string())
         .map_err(fatal(exit::FATAL))?;
-
-    let kube = connect::api_server(&options, &surroundings, Arc::clone(&gate) as Arc<_>, of_kube)
-        .await
-        .map_err(|error| error.to_string())
-        .map_err(fatal(exit::FAILURE))?;
 
     let health = Arc::new(Health::default());
     let server = serve(&options, &surroundings, &kube, &health, &metrics, verbosity)
@@ -267,7 +268,7 @@ async fn serve(
     .await
     .map_err(|error| error.to_string())?;
     if !tokens.is_named && config.access.lookup != Lookup::Skipped {
-        tracing::info!(
+        tracing::warn!(
             "Who vouches for client certificates is not looked up: there is no --authentication-kubeconfig, and \
              this is no pod"
         );

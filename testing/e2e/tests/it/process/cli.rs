@@ -139,6 +139,36 @@ fn without_any_hint_where_the_api_server_is_it_says_how_to_give_one() {
 }
 
 #[test]
+fn where_the_cluster_is_comes_before_the_cloud() {
+    let flags = [
+        "--cloud-provider=external-cloudstack",
+        "--cloud-config=/nowhere/cloud-config",
+        "--kubeconfig=/nowhere/kubeconfig",
+    ];
+    let told = told(&run_as(NAME, &flags, &[]));
+    assert!(told.contains("/nowhere/kubeconfig"), "{told}");
+    assert!(!told.contains("/nowhere/cloud-config`"), "{told}");
+}
+
+#[test]
+fn the_kubeconfig_that_is_missing_is_named_by_its_own_flag() {
+    for flag in ["--authentication-kubeconfig", "--authorization-kubeconfig"] {
+        let named = format!("{flag}=/nowhere/kubeconfig");
+        let flags = [
+            "--cloud-provider=cloudscale",
+            "--allow-untagged-cloud",
+            "--master=http://127.0.0.1:9",
+            &named,
+        ];
+        let told = told(&run_as(NAME, &flags, &[("CLOUDSCALE_ACCESS_TOKEN", "secret")]));
+        assert!(
+            told.contains(&format!("{flag} `/nowhere/kubeconfig`: ")),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn a16_an_unknown_provider_is_refused() {
     let flags = ["--cloud-provider=unknown", "--master=http://127.0.0.1:9"];
     snapshot!("unknown_provider", run_as(NAME, &flags, &[]));

@@ -231,12 +231,19 @@ async fn a04_a_certificate_that_nobody_signed_ends_the_start_unless_the_check_is
     server.abort();
 }
 
+/// Where the cluster is has to be said before anything else is looked at.
+const MASTER: &str = "--master=http://127.0.0.1:9";
+
 #[test]
 fn a02_a05_what_is_wrong_with_flags_and_file_ends_the_start_before_anything_is_asked() {
     let directory = tempfile::tempdir().unwrap();
     let run = |provider: &str, text: &str| {
-        let arguments = [&format!("--cloud-provider={provider}"), &file(&directory, text)];
-        complaint(&run_as(NAME, &arguments.map(String::as_str), &[]))
+        let arguments = [
+            MASTER,
+            &format!("--cloud-provider={provider}"),
+            &file(&directory, text),
+        ];
+        complaint(&run_as(NAME, &arguments, &[]))
     };
     let good = config(1, "");
     for (provider, text, expected) in [
@@ -271,9 +278,14 @@ fn a02_a05_what_is_wrong_with_flags_and_file_ends_the_start_before_anything_is_a
         let text = run(provider, text);
         assert!(text.contains(expected), "{text}");
     }
-    let without = complaint(&run_as(NAME, &["--cloud-provider=external-cloudstack"], &[]));
+    let without = complaint(&run_as(
+        NAME,
+        &[MASTER, "--cloud-provider=external-cloudstack"],
+        &[],
+    ));
     assert!(without.contains("no cloud provider config given"), "{without}");
     let missing = [
+        MASTER,
         "--cloud-provider=external-cloudstack",
         "--cloud-config=/nonexistent/cloud-config",
     ];

@@ -4,17 +4,19 @@ use super::program::run_as;
 
 const SECRET: &str = "hunter2-Vq81";
 
+/// The cluster is looked for before the provider, the clients of the secure port after it.
+const CLUSTER: [&str; 2] = [
+    "--master=http://127.0.0.1:9",
+    "--authentication-kubeconfig=/nonexistent/kubeconfig",
+];
+
 /// Runs the program with a file; its exit status and everything that it printed.
 fn start(file: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cloud-sa.json");
     std::fs::write(&path, file).unwrap();
     let config = format!("--cloud-config={}", path.display());
-    let flags = [
-        "--cloud-provider=PhoenixNAP",
-        &config,
-        "--kubeconfig=/nonexistent/kubeconfig",
-    ];
+    let flags = [CLUSTER[0], CLUSTER[1], "--cloud-provider=PhoenixNAP", &config];
     let output = run_as("cloud-provider-phoenixnap", &flags, variables);
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8(text).unwrap();
@@ -76,9 +78,9 @@ fn what_cannot_be_used_ends_the_start_and_is_named_without_the_secret() {
     }
 }
 
-// A9, A36, A37: what can be used comes as far as the cluster, which is not there.
+// A9, A36, A37: what can be used comes as far as the secure port, whose clients nobody vouches for.
 #[test]
-fn what_can_be_used_comes_as_far_as_the_cluster() {
+fn what_can_be_used_comes_as_far_as_the_secure_port() {
     for more in [
         ",\n",
         ",\"loadbalancer\": \"kube-vip:///6598f7c2d2a94b6e0f1c1234\"",
@@ -93,10 +95,7 @@ fn what_can_be_used_comes_as_far_as_the_cluster() {
 
 #[test]
 fn without_a_file_both_credentials_must_be_in_the_environment() {
-    let flags = [
-        "--cloud-provider=phoenixnap",
-        "--kubeconfig=/nonexistent/kubeconfig",
-    ];
+    let flags = [CLUSTER[0], CLUSTER[1], "--cloud-provider=phoenixnap"];
     let told = |variables: &[(&str, &str)]| {
         let output = run_as("cloud-provider-phoenixnap", &flags, variables);
         assert!(!output.status.success());
