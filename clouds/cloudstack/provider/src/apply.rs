@@ -155,7 +155,7 @@ impl Writer<'_> {
             // Several Services may close what they shared.
             (ErrorKind::Invalid | ErrorKind::NotFound, CloudStep::CloseAcl { list, item, .. }) => {
                 match acl_items(self.client, &list.id).await {
-                    Ok(items) if items.iter().all(|known| known.id != *item) => Learned::Gone,
+                    Ok(items) if items.iter().all(|known| known.id != item.id) => Learned::Gone,
                     _ => failed(step, error),
                 }
             }
@@ -210,6 +210,20 @@ impl Writer<'_> {
         match acl_items(self.client, &list.id).await {
             Ok(items) if items.iter().any(is_same) => Ok(Learned::Acl(items)),
             Ok(_) => self.apply(step).await,
+            Err(error) => Ok(failed(step, &error)),
+        }
+    }
+
+    /// Deletes an item of an ACL list of which there is another one like it, unless that is gone meanwhile.
+    pub(crate) async fn close_surplus_acl(
+        &self,
+        step: &CloudStep,
+        list: &AclRef,
+        twin: &str,
+    ) -> Result<Learned, CloudError> {
+        match acl_items(self.client, &list.id).await {
+            Ok(items) if items.iter().any(|item| item.id == twin) => self.apply(step).await,
+            Ok(items) => Ok(Learned::Acl(items)),
             Err(error) => Ok(failed(step, &error)),
         }
     }
@@ -273,7 +287,7 @@ impl Writer<'_> {
                 client.create_network_acl(&new).await?.into()
             }
             CloudStep::CloseAcl { item, .. } => {
-                client.delete_network_acl(&item.as_str().into()).await?.into()
+                client.delete_network_acl(&item.id.as_str().into()).await?.into()
             }
         })
     }

@@ -65,12 +65,12 @@ impl Reconciler for Balancers {
             } => writer.open_acl(step, list, (*opening, sources)).await,
             CloudStep::CloseAcl {
                 list,
-                opening,
-                sources,
+                twin: Some(twin),
                 ..
-            } => {
-                let identity = intent.identity();
-                match self.reads.users_of(identity, list, *opening, sources).await {
+            } => writer.close_surplus_acl(step, list, twin).await,
+            CloudStep::CloseAcl { list, item, .. } => {
+                let items = observed.acls.get(&list.id).map_or(&[][..], Vec::as_slice);
+                match self.reads.users_of(intent.identity(), list, item, items).await {
                     Ok(users) if users.is_empty() => writer.apply(step).await,
                     Ok(users) => Ok(Learned::Needed(users)),
                     Err(error) => Ok(Learned::Failed(Failure {

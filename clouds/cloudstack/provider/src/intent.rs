@@ -9,7 +9,7 @@ use bowline_plan::{Note, Refusal};
 use crate::cidrs::Cidrs;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::{Opening, Rule};
+use crate::objects::{AclItem, Opening, Rule};
 use crate::replaced::ReplacedRules;
 
 mod read;
@@ -75,38 +75,33 @@ impl Identity {
         others.any(|service| requested(service) == Some(ip))
     }
 
-    /// Whether a rule is of a Service of the cluster that is being deleted, and so needs nothing to be open any more.
-    pub(crate) fn is_of_leaving(&self, rule: &str) -> bool {
-        let services = self.services.services();
-        services
-            .iter()
-            .map(|service| &service.metadata)
-            .filter(|metadata| metadata.deletion_timestamp.is_some())
-            .filter_map(|metadata| metadata.uid.as_deref())
-            .any(|uid| names::parse_rule(&names::balancer(uid), rule).is_some())
-    }
-
     /// Whether another Service of the cluster claims an address.
     pub(crate) fn is_claimed_by_others(&self, address: &str) -> bool {
         let others = self.claims_of_others();
         others.iter().any(|(_, claim)| claim.names(address))
     }
 
-    /// Whether somebody else's rule relies on an ACL item for these sources at its port. That of a Service of the cluster does
-    /// not if the Service is open for others; of any other rule nobody knows. An item for everybody is taken by all: who has
-    /// no use for it takes it away by itself.
-    pub(crate) fn is_relied_on(&self, sources: &Cidrs, rule: &Rule) -> bool {
+    /// Whether somebody else's rule relies on an item of an ACL list, which holds `items`. That of a Service of the cluster
+    /// relies on an item for the sources that the Service is open for; of any other rule nobody knows.
+    pub(crate) fn is_relied_on(&self, item: &AclItem, items: &[AclItem], rule: &Rule) -> bool {
+        if rule.opening("") != Some(item.opening) {
+            return false;
+        }
         let services = self.services.services();
-        let owner = services.iter().find(|service| {
+        let Some(owner) = services.iter().find(|service| {
             let uid = service.metadata.uid.as_deref().unwrap_or_default();
             !uid.is_empty() && names::parse_rule(&names::balancer(uid), &rule.name).is_some()
-        });
-        let Some(owner) = owner.filter(|_| !sources.is_everything()) else {
+        }) else {
             return true;
         };
         let mut problems = Vec::new();
-        let open = source_ranges(owner, &mut problems);
-        !problems.is_empty() || open.cidrs.is_same(sources) || Claim::of(owner).has_opened(sources)
+        let open = source_ranges(owner, &mut problems).cidrs;
+        if !problems.is_empty() || open.is_same(&item.sources) || Claim::of(owner).has_opened(&item.sources) {
+            return true;
+        }
+        // Until it has an item of its own it may live on the one for everybody: as after its sources were restricted.
+        let has_own = |other: &AclItem| other.opening == item.opening && other.sources.is_same(&open);
+        item.sources.is_everything() && !items.iter().any(has_own)
     }
 }
 

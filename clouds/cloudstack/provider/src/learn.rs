@@ -7,7 +7,7 @@ use bowline_cloud_provider::ErrorKind;
 use crate::apply::Learned;
 use crate::cidrs::Cidrs;
 use crate::objects::{AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Rule, RuleState};
-use crate::observe::{Failure, Observed};
+use crate::observe::{Failure, Observed, Opened};
 use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
 
 /// Adds what an answer told.
@@ -44,20 +44,20 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
             }
         }
         Learned::Acl(items) => {
-            if let CloudStep::OpenAcl { list, .. } = step {
-                observed.acls.insert(list.id.clone(), items);
+            if let CloudStep::OpenAcl { list, .. } | CloudStep::CloseAcl { list, .. } = step {
+                observed.see_acl(&list.id, items);
             }
         }
         Learned::Rules(rules) => observed.rules = rules,
         Learned::Firewall(rules) => {
             if let CloudStep::OpenFirewall { address, .. } = step {
-                observed.firewalls.insert(address.id.clone(), rules);
+                observed.see_firewall(&address.id, rules);
             }
         }
         Learned::OneFirewallRule => observed.takes_one_firewall_rule = true,
         Learned::Needed(users) => {
             if let CloudStep::CloseAcl { list, item, .. } = step {
-                needed(observed, list, item, &users);
+                needed(observed, list, &item.id, &users);
             }
         }
         Learned::Failed(failure) => failed(observed, step, failure),
@@ -182,17 +182,18 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
             opening,
             sources,
             ..
-        } => observed
-            .firewalls
-            .entry(address.id.clone())
-            .or_default()
-            .push(FirewallRule {
+        } => {
+            let rule = FirewallRule {
                 id: made.id.unwrap_or_default(),
                 opening: *opening,
                 sources: sources.iter().collect(),
-            }),
+            };
+            let rules = observed.firewalls.entry(address.id.clone()).or_default();
+            rules.push(rule.clone());
+            observed.open(Opened::Firewall(address.id.clone(), rule));
+        }
         CloudStep::CloseFirewall { address, rule, .. } => {
-            observed.gone.insert(rule.clone());
+            observed.close(rule);
             if let Some(rules) = observed.firewalls.get_mut(&address.id) {
                 rules.retain(|known| known.id != *rule);
             }
@@ -203,18 +204,21 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
             sources,
             ..
         } => {
-            let id = made.id.unwrap_or_default();
-            observed.made.acl_items.push((list.id.clone(), id.clone()));
-            observed.acls.entry(list.id.clone()).or_default().push(AclItem {
-                id,
+            let item = AclItem {
+                id: made.id.unwrap_or_default(),
                 opening: *opening,
                 sources: sources.iter().collect(),
-            });
+            };
+            observed.made.acl_items.push((list.id.clone(), item.id.clone()));
+            let items = observed.acls.entry(list.id.clone()).or_default();
+            items.push(item.clone());
+            observed.open(Opened::Acl(list.id.clone(), item));
         }
         CloudStep::CloseAcl { list, item, .. } => {
-            observed.made.acl_items.retain(|(_, known)| known != item);
+            observed.close(&item.id);
+            observed.made.acl_items.retain(|(_, known)| *known != item.id);
             if let Some(items) = observed.acls.get_mut(&list.id) {
-                items.retain(|known| known.id != *item);
+                items.retain(|known| known.id != item.id);
             }
         }
     }
@@ -247,6 +251,9 @@ fn released(observed: &mut Observed, address: &AddressRef) {
     observed.gone.extend(gone.map(|rule| rule.id.clone()));
     observed.rules.retain(|rule| !is_on(rule));
     observed.firewalls.remove(&address.id);
+    observed
+        .opened
+        .retain(|opened| !matches!(opened, Opened::Firewall(at, _) if *at == address.id));
     observed.strangers.remove(&address.id);
     if let Some(mut free) = known {
         free.state = AddressState::Free;

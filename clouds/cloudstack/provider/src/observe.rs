@@ -73,6 +73,8 @@ pub(crate) struct Observed {
     pub(crate) written: BTreeMap<String, Rule>,
     /// The IDs of what this reconcile deleted: a list that still has it is behind.
     pub(crate) gone: BTreeSet<String>,
+    /// What this reconcile opened: a list that does not have it yet is behind.
+    pub(crate) opened: Vec<Opened>,
     /// Numbers for made-up IDs.
     pub(crate) made_up: u32,
 }
@@ -97,6 +99,24 @@ pub(crate) struct Failure {
     pub(crate) error: CloudError,
     /// Whether the API itself said so. If not, the write may have had its effect.
     pub(crate) is_definite: bool,
+}
+
+/// A port that was opened.
+#[derive(Debug, Clone)]
+pub(crate) enum Opened {
+    /// By a rule of the firewall of the address with this ID.
+    Firewall(String, FirewallRule),
+    /// By an item of the ACL list with this ID.
+    Acl(String, AclItem),
+}
+
+impl Opened {
+    fn id(&self) -> &str {
+        match self {
+            Self::Firewall(_, rule) => &rule.id,
+            Self::Acl(_, item) => &item.id,
+        }
+    }
 }
 
 /// What is taken back after a failure.
@@ -184,6 +204,50 @@ impl Observed {
             }
         }
         Ok(())
+    }
+
+    /// The firewall of an address was listed.
+    pub(crate) fn see_firewall(&mut self, address: &str, mut rules: Vec<FirewallRule>) {
+        let unseen = self.opened.iter().filter_map(|opened| match opened {
+            Opened::Firewall(at, rule) if at == address => Some(rule),
+            _ => None,
+        });
+        for rule in unseen {
+            if rules.iter().all(|known| known.id != rule.id) {
+                rules.push(rule.clone());
+            }
+        }
+        rules.retain(|rule| !self.gone.contains(&rule.id));
+        self.firewalls.insert(address.to_owned(), rules);
+    }
+
+    /// An ACL list was listed.
+    pub(crate) fn see_acl(&mut self, list: &str, mut items: Vec<AclItem>) {
+        let unseen = self.opened.iter().filter_map(|opened| match opened {
+            Opened::Acl(of, item) if of == list => Some(item),
+            _ => None,
+        });
+        for item in unseen {
+            if items.iter().all(|known| known.id != item.id) {
+                items.push(item.clone());
+            }
+        }
+        items.retain(|item| !self.gone.contains(&item.id));
+        self.acls.insert(list.to_owned(), items);
+    }
+
+    /// This reconcile opened a port.
+    pub(crate) fn open(&mut self, opened: Opened) {
+        // Without an ID nobody could tell it from what a list shows.
+        if !opened.id().is_empty() {
+            self.opened.push(opened);
+        }
+    }
+
+    /// What was opened is closed.
+    pub(crate) fn close(&mut self, id: &str) {
+        self.opened.retain(|opened| opened.id() != id);
+        self.gone.insert(id.to_owned());
     }
 
     /// A rule by its ID.

@@ -2,10 +2,9 @@
 
 use bowline_plan::{Impact, Lane, Step};
 
-use crate::cidrs::Cidrs;
 use crate::intent::Algorithm;
 use crate::names::Protocol;
-use crate::objects::{AclRef, AddressRef, Opening};
+use crate::objects::{AclItem, AclRef, AddressRef, Opening};
 
 /// One write to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,12 +67,10 @@ pub(crate) enum CloudStep {
     CloseAcl {
         /// The list.
         list: AclRef,
-        /// The port.
-        opening: Opening,
         /// The item.
-        item: String,
-        /// For whom it is.
-        sources: Cidrs,
+        item: AclItem,
+        /// The ID of another item that says the same and stays, so that nobody misses this one.
+        twin: Option<String>,
         /// Whether the port stays open by another item, or nothing is behind it.
         is_replaced: bool,
     },
@@ -189,9 +186,8 @@ impl CloudStep {
             Self::OpenFirewall { address, opening, .. } | Self::CloseFirewall { address, opening, .. } => {
                 format!("address/{}/firewall/{opening}", address.id)
             }
-            Self::OpenAcl { list, opening, .. } | Self::CloseAcl { list, opening, .. } => {
-                format!("acl/{}/{opening}", list.id)
-            }
+            Self::OpenAcl { list, opening, .. } => format!("acl/{}/{opening}", list.id),
+            Self::CloseAcl { list, item, .. } => format!("acl/{}/{}", list.id, item.opening),
         }
     }
 
@@ -228,7 +224,7 @@ impl CloudStep {
                 "error creating Network ACL for port: {}, due to",
                 opening.port
             )),
-            Self::CloseAcl { item, .. } => Some(format!("error deleting Network ACL item {item}")),
+            Self::CloseAcl { item, .. } => Some(format!("error deleting Network ACL item {}", item.id)),
         }
     }
 }
@@ -290,9 +286,9 @@ impl Step for CloudStep {
                 sources,
                 ..
             } => format!("open-acl({} {opening} from {})", list.name, sources.join(",")),
-            Self::CloseAcl {
-                list, opening, item, ..
-            } => format!("close-acl({} {opening}, {item})", list.name),
+            Self::CloseAcl { list, item, .. } => {
+                format!("close-acl({} {}, {})", list.name, item.opening, item.id)
+            }
         }
     }
 

@@ -12,7 +12,6 @@ use futures::future::try_join_all;
 
 use super::trust::Trust;
 use super::{LOOK, Need, Observed, PATIENCE, jobs, wire};
-use crate::cidrs::Cidrs;
 use crate::error::cloud_error;
 use crate::intent::{Identity, Intent};
 use crate::machines::Machines;
@@ -110,6 +109,7 @@ impl Reads {
         let mut observed = self.beginning(intent).await?;
         observed.check_written(seen)?;
         observed.gone.clone_from(&seen.gone);
+        observed.opened.clone_from(&seen.opened);
         self.complete(intent, &mut observed).await?;
         Ok(observed)
     }
@@ -357,27 +357,18 @@ impl Reads {
             .collect())
     }
 
-    /// All rules of others but those of Services that are being deleted too: if each waited for the others, nobody would close
-    /// what they share.
-    async fn staying(&self, identity: &Identity) -> Result<Vec<Rule>, CloudError> {
-        let mut rules = self.others(identity, &RuleQuery::default()).await?;
-        rules.retain(|rule| !identity.is_of_leaving(&rule.name));
-        Ok(rules)
-    }
-
-    /// The rules of others that rely on a port being open for these sources in an ACL list, in all networks behind it.
+    /// The rules of others that rely on an item of an ACL list, in all networks behind it. `items` are all that the list holds.
     pub(crate) async fn users_of(
         &self,
         identity: &Identity,
         list: &AclRef,
-        opening: Opening,
-        sources: &Cidrs,
+        item: &AclItem,
+        items: &[AclItem],
     ) -> Result<Vec<Rule>, CloudError> {
         let mut users = Vec::new();
-        for rule in self.staying(identity).await? {
-            if rule.opening("") == Some(opening)
-                && !rule.network.is_empty()
-                && identity.is_relied_on(sources, &rule)
+        for rule in self.others(identity, &RuleQuery::default()).await? {
+            if !rule.network.is_empty()
+                && identity.is_relied_on(item, items, &rule)
                 && let Some(network) = self.network(&rule.network).await?
                 && network.acl.as_ref().is_some_and(|acl| acl.id == list.id)
             {
@@ -409,7 +400,7 @@ impl Reads {
             ports.extend(wanted.openings());
         }
         let mut neighbours = Vec::new();
-        for rule in self.staying(identity).await? {
+        for rule in self.others(identity, &RuleQuery::default()).await? {
             if !rule.opening("").is_some_and(|opening| ports.contains(&opening)) {
                 continue;
             }
@@ -493,13 +484,8 @@ fn add(observed: &mut Observed, fact: Fact) {
         Fact::Neighbours(id, rules) => {
             observed.neighbours.insert(id, rules);
         }
-        Fact::Firewall(id, mut rules) => {
-            rules.retain(|rule| !observed.gone.contains(&rule.id));
-            observed.firewalls.insert(id, rules);
-        }
-        Fact::Acl(id, items) => {
-            observed.acls.insert(id, items);
-        }
+        Fact::Firewall(id, rules) => observed.see_firewall(&id, rules),
+        Fact::Acl(id, items) => observed.see_acl(&id, items),
         Fact::Members(id, members) => {
             observed.members.insert(id, members);
         }

@@ -3,14 +3,15 @@
 use super::Draft;
 use crate::claim::Claim;
 use crate::intent::{Identity, Sources};
-use crate::objects::{AclItem, AclRef, Opening, Rule};
+use crate::objects::{AclItem, AclRef, Opening};
 use crate::observe::Need;
 use crate::step::CloudStep;
 
 /// Plans that a port is let in from exactly these sources. An item that says so is taken as it is, whoever made it.
 ///
 /// Items for other sources that were made for the Service go, and those for everybody if not everybody may connect: earlier
-/// managers made them, and they would make the restriction void.
+/// managers made them, and they would make the restriction void. So do those of the Service that say the same once more, as
+/// when a list did not show yet what was made.
 pub(super) fn open(
     draft: &mut Draft<'_>,
     list: &AclRef,
@@ -27,10 +28,10 @@ pub(super) fn open(
     let (right, others): (Vec<&AclItem>, Vec<&AclItem>) =
         items.into_iter().partition(|item| item.sources.is_same(wanted));
     let obsolete: Vec<&AclItem> = others.into_iter().filter(|item| is_own(item, claim)).collect();
-    let Some(obsolete) = without_those_of_others(draft, network, obsolete, identity) else {
+    let Some(obsolete) = without_those_of_others(draft, list, network, obsolete, identity) else {
         return;
     };
-    if right.is_empty() {
+    let Some((kept, surplus)) = right.split_first() else {
         if !wanted.is_everything() && !claim.has_opened(wanted) {
             draft.annotate(claim.opening(sources));
             return;
@@ -42,9 +43,12 @@ pub(super) fn open(
             sources: sources.texts().to_vec(),
         });
         return;
+    };
+    for item in surplus.iter().filter(|item| is_own(item, claim)) {
+        draft.cloud(close(list, item, Some(kept), true));
     }
     for item in obsolete {
-        draft.cloud(close(list, item, true));
+        draft.cloud(close(list, item, None, true));
     }
 }
 
@@ -85,14 +89,14 @@ pub(super) fn shut(
     if own.is_empty() {
         return Shut::Done;
     }
-    let Some(unneeded) = without_those_of_others(draft, network, own, identity) else {
+    let Some(unneeded) = without_those_of_others(draft, list, network, own, identity) else {
         return Shut::NotYet;
     };
     if unneeded.is_empty() {
         return Shut::Left;
     }
     for item in unneeded {
-        draft.cloud(close(list, item, false));
+        draft.cloud(close(list, item, None, false));
     }
     Shut::NotYet
 }
@@ -108,6 +112,7 @@ fn items<'a>(draft: &mut Draft<'a>, list: &AclRef, opening: Opening) -> Option<V
 /// The items that no rule of somebody else behind the same list relies on; none if that has to be read first.
 fn without_those_of_others<'a>(
     draft: &mut Draft<'_>,
+    list: &AclRef,
     network: &str,
     mut items: Vec<&'a AclItem>,
     identity: &Identity,
@@ -119,21 +124,20 @@ fn without_those_of_others<'a>(
         draft.need(Need::Neighbours(network.to_owned()));
         return None;
     };
+    let all = draft.observed.acls.get(&list.id).map_or(&[][..], Vec::as_slice);
     items.retain(|item| {
-        let relies = |rule: &Rule| {
-            rule.opening("") == Some(item.opening) && identity.is_relied_on(&item.sources, rule)
-        };
-        !neighbours.iter().any(relies)
+        !neighbours
+            .iter()
+            .any(|rule| identity.is_relied_on(item, all, rule))
     });
     Some(items)
 }
 
-fn close(list: &AclRef, item: &AclItem, is_replaced: bool) -> CloudStep {
+fn close(list: &AclRef, item: &AclItem, twin: Option<&AclItem>, is_replaced: bool) -> CloudStep {
     CloudStep::CloseAcl {
         list: list.clone(),
-        opening: item.opening,
-        item: item.id.clone(),
-        sources: item.sources.clone(),
+        item: item.clone(),
+        twin: twin.map(|twin| twin.id.clone()),
         is_replaced,
     }
 }

@@ -37,9 +37,8 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
                     id: list.clone(),
                     name: list.clone(),
                 },
-                opening: item.opening,
-                item: id.clone(),
-                sources: item.sources.clone(),
+                item: item.clone(),
+                twin: None,
                 is_replaced: true,
             })
         });

@@ -277,12 +277,18 @@ async fn services_that_go_at_the_same_time_leave_no_acl_item() {
 
 #[tokio::test(start_paused = true)]
 async fn services_that_go_at_the_same_time_leave_no_acl_item_whenever_the_process_stops() {
-    for (first, second, third) in [0, 1, 2, 3]
+    for (first, second, (third, narrow)) in [0, 1, 2, 3]
         .into_iter()
         .flat_map(|a| [0, 1, 2, 3].map(move |b| (a, b)))
-        .flat_map(|(a, b)| [0, 2].map(move |c| (a, b, c)))
+        .flat_map(|(a, b)| [(0, 0), (2, 0), (0, 1)].map(move |c| (a, b, c)))
     {
         let mut world = three_on_one_port().await;
+        for key in &ALL[..narrow] {
+            world.spec(key, |spec| {
+                spec["loadBalancerSourceRanges"] = json!(["192.0.2.0/24"])
+            });
+            world.run(key).await.settled();
+        }
         for key in ALL {
             world.delete(key);
         }
@@ -300,7 +306,9 @@ async fn services_that_go_at_the_same_time_leave_no_acl_item_whenever_the_proces
         for run in futures::future::join_all(left.map(|(key, _)| world.run(key))).await {
             run.settled();
         }
-        world.check_nothing_left(&format!("stopped at {first}, {second}, {third}"));
+        world.check_nothing_left(&format!(
+            "stopped at {first}, {second}, {third}, {narrow} with ranges"
+        ));
     }
 }
 
