@@ -10,6 +10,9 @@
 //! - [`service`]: keeps the load balancer of each Service as its plan says.
 //! - [`route`]: gives each pod network its route.
 //! - [`node_ipam`]: gives each Node its pod networks.
+//! - [`context`]: what all of them work with.
+//! - [`workers`]: how all of them work: they take what is due and do it side by side.
+//! - [`conflict`]: how a write that conflicts is tried again.
 //! - [`cluster_cidr`]: reads lists of networks.
 //! - [`node_set`]: which Nodes are balanced over, and when a change of a Node concerns the balancers.
 //! - [`queue`]: the ordered work queue all of them take their keys from.
@@ -17,6 +20,8 @@
 //! - [`metrics`]: the series of the loops.
 
 pub mod cluster_cidr;
+mod conflict;
+pub mod context;
 pub mod events;
 pub mod metrics;
 pub mod node;
@@ -26,3 +31,4 @@ pub mod node_set;
 pub mod queue;
 pub mod route;
 pub mod service;
+mod workers;

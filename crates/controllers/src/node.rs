@@ -21,32 +21,27 @@ pub mod labels;
 mod refresh;
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
     Instance, InstanceAnswer, InstanceQuery, InstancesV2, Node, NodeName, Purpose, keys,
 };
-use bowline_kube_io::{Change, Kube, KubeError, NodeCache, ObjectRef, Recorder};
+use bowline_kube_io::{Change, KubeError};
 use bowline_plan::NoteKind;
-use futures::StreamExt as _;
-use futures::future::{self, BoxFuture, FutureExt as _};
-use futures::stream::{self, FuturesUnordered};
-use tokio::time::{Instant, sleep_until};
+use futures::future;
+use futures::stream::{self, StreamExt as _};
 
+use crate::context::LoopContext;
 use crate::events;
-use crate::metrics::ControllerMetrics;
-use crate::queue::{Backoff, Heartbeat, Jitter, Pulse, QueueMetrics, WorkQueue};
+use crate::queue::{Backoff, Heartbeat, Jitter, WorkQueue};
+use crate::workers::{self, Work};
 use initialize::{Failure, Initialized};
 
 /// The canonical name, which is also the one under which its events appear.
 pub const NAME: &str = "cloud-node-controller";
 /// The name of its queue in the series of work queues.
 const QUEUE: &str = "Nodes";
-/// Age of a piece of work at which the loop counts as stuck. A batch of a cloud without listings that is asked at a
-/// low rate takes minutes.
-const STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
 /// Nodes that are initialised at once. As many as there can be requests to the API server under way; more would only
 /// stand in memory, with the bodies of their writes, and wait.
 const AT_ONCE: usize = 32;
@@ -72,33 +67,10 @@ impl Default for NodeSettings {
     }
 }
 
-/// Everything the loop works with.
-pub struct NodeContext {
-    /// The API server.
-    pub kube: Kube,
-    /// All Nodes.
-    pub nodes: Arc<NodeCache>,
-    /// The cloud's machines.
-    pub instances: Arc<dyn InstancesV2>,
-    /// Where events go; its component should be [`NAME`].
-    pub recorder: Recorder,
-    /// The loop's series.
-    pub metrics: ControllerMetrics,
-    /// The series of the work queues.
-    pub queue_metrics: QueueMetrics,
-    /// What an operator can set.
-    pub settings: NodeSettings,
-    /// The seed of the back-off's jitter.
-    pub seed: u64,
-}
-
 /// The cloud-node loop.
 pub struct NodeController {
-    kube: Kube,
-    nodes: Arc<NodeCache>,
+    ctx: LoopContext,
     instances: Arc<dyn InstancesV2>,
-    recorder: Recorder,
-    metrics: ControllerMetrics,
     settings: NodeSettings,
     queue: Arc<WorkQueue<NodeName>>,
     jitter: Jitter,
@@ -120,27 +92,54 @@ struct Told {
     written: Option<u64>,
 }
 
+impl Work for NodeController {
+    /// Keys that are due together.
+    type Piece = Vec<NodeName>;
+
+    async fn take(&self) -> Vec<NodeName> {
+        self.queue.next_batch(usize::MAX).await
+    }
+
+    /// Nodes that wait for their cloud share one question.
+    async fn work(&self, keys: Vec<NodeName>) {
+        let mut queries = Vec::with_capacity(keys.len());
+        let mut disagreeing = Vec::new();
+        for key in keys {
+            match self.ctx.nodes.get(&key) {
+                // It was initialised a moment ago: the watch has not brought it yet.
+                Some(node) if self.is_behind(&node) => self.queue.finish(&key),
+                Some(node) if node.is_uninitialized() => queries.push(InstanceQuery {
+                    node,
+                    purpose: Purpose::Metadata,
+                }),
+                Some(node) => disagreeing.push(node),
+                None => self.queue.finish(&key),
+            }
+        }
+        future::join(
+            self.initialize_all(queries),
+            future::join_all(disagreeing.iter().map(|node| self.agree(node))),
+        )
+        .await;
+    }
+}
+
 impl NodeController {
     /// Builds the loop and subscribes it to the Nodes. Nothing is asked or written before [`run`](Self::run).
     #[must_use]
-    pub fn new(context: NodeContext) -> Arc<Self> {
-        let jitter = Jitter::seeded(context.seed);
-        let queue = WorkQueue::new(QUEUE, Backoff::node(jitter.clone()), &context.queue_metrics);
-        let heartbeat = Heartbeat::new(NAME, STUCK_AFTER);
-        heartbeat.watch(Arc::clone(&queue) as Arc<dyn Pulse>);
+    pub fn new(ctx: LoopContext, instances: Arc<dyn InstancesV2>, settings: NodeSettings) -> Arc<Self> {
+        let (jitter, heartbeat) = (ctx.jitter(), ctx.heartbeat(NAME));
         let controller = Arc::new(Self {
-            kube: context.kube,
-            nodes: context.nodes,
-            instances: context.instances,
-            recorder: context.recorder,
-            metrics: context.metrics,
-            settings: context.settings,
-            queue,
+            instances,
+            settings,
+            queue: ctx.queue(QUEUE, Backoff::node(jitter.clone()), &heartbeat),
             jitter,
             heartbeat,
             told: Mutex::default(),
+            ctx,
         });
-        controller.nodes.subscribe_weakly(&controller, Self::on_node);
+        let nodes = &controller.ctx.nodes;
+        nodes.subscribe_weakly(&controller, Self::on_node);
         controller
     }
 
@@ -157,23 +156,10 @@ impl NodeController {
     /// Dropped at any await. Between the two writes of an initialisation the Node has its addresses and still its
     /// taint: the next process asks again and finishes. Everything else is one write.
     pub async fn run(self: Arc<Self>) {
-        self.nodes.synced().await;
-        let mut batches: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
-        let mut pass: Option<BoxFuture<'_, ()>> = None;
-        let mut next_pass = Instant::now();
-        loop {
-            tokio::select! {
-                biased;
-                // New Nodes first: nothing runs on them yet.
-                keys = self.queue.next_batch(usize::MAX) => batches.push(self.work(keys).boxed()),
-                Some(()) = batches.next(), if !batches.is_empty() => {}
-                () = running(&mut pass) => {
-                    pass = None;
-                    next_pass = Instant::now() + self.settings.node_status_update_frequency;
-                }
-                () = sleep_until(next_pass), if pass.is_none() => pass = Some(self.refresh_all().boxed()),
-            }
-        }
+        self.ctx.nodes.synced().await;
+        // New Nodes first: nothing runs on them yet.
+        let batches = workers::run(&*self, usize::MAX, future::pending());
+        future::join(batches, self.refresh_periodically()).await;
     }
 
     /// A Node changed. Of what waits for its cloud, only a change that can alter the outcome is worth a try before the
@@ -196,29 +182,6 @@ impl NodeController {
         }
     }
 
-    /// Works on a batch of keys: Nodes that wait for their cloud share one question.
-    async fn work(&self, keys: Vec<NodeName>) {
-        let mut queries = Vec::with_capacity(keys.len());
-        let mut disagreeing = Vec::new();
-        for key in keys {
-            match self.nodes.get(&key) {
-                // It was initialised a moment ago: the watch has not brought it yet.
-                Some(node) if self.is_behind(&node) => self.finish(&key),
-                Some(node) if node.is_uninitialized() => queries.push(InstanceQuery {
-                    node,
-                    purpose: Purpose::Metadata,
-                }),
-                Some(node) => disagreeing.push(node),
-                None => self.finish(&key),
-            }
-        }
-        future::join(
-            self.initialize_all(queries),
-            future::join_all(disagreeing.iter().map(|node| self.agree(node))),
-        )
-        .await;
-    }
-
     /// Asks for the machines of new Nodes, then initialises each whose machine is there.
     async fn initialize_all(&self, queries: Vec<InstanceQuery>) {
         if queries.is_empty() {
@@ -232,7 +195,7 @@ impl NodeController {
                 Some(Ok(InstanceAnswer::Present(instance))) => present.push((node, instance)),
                 Some(Ok(InstanceAnswer::Foreign)) => {
                     tracing::debug!(controller = NAME, node = %node.name, "node of another cloud left alone");
-                    self.finish(&node.name);
+                    self.queue.finish(&node.name);
                 }
                 Some(Ok(InstanceAnswer::Absent(proof))) => failed.push((node, Failure::Absent(proof))),
                 Some(Err(error)) => failed.push((node, Failure::Cloud(error))),
@@ -262,15 +225,12 @@ impl NodeController {
                 Ok(Initialized::NotNeeded) => {}
                 Err(failure) => {
                     self.tell_failure(node, &failure);
-                    match failure.retry_after() {
-                        Some(after) => self.queue.add_after(node.name.clone(), after),
-                        None => self.queue.retry(node.name.clone()),
-                    }
+                    self.queue.retry_after(node.name.clone(), failure.retry_after());
                     self.queue.done(&node.name);
                     return;
                 }
             }
-            self.finish(&node.name);
+            self.queue.finish(&node.name);
         };
         stream::iter(present)
             .for_each_concurrent(AT_ONCE, initialize)
@@ -284,7 +244,7 @@ impl NodeController {
             ..intent::NodeUpdate::default()
         };
         if update.has_patch()
-            && let Err(error) = self.kube.patch_node(node, &update.into_patch()).await
+            && let Err(error) = self.ctx.kube.patch_node(node, &update.into_patch()).await
             && !matches!(error, KubeError::NotFound(_) | KubeError::Conflict(_))
         {
             tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to bring the labels of a node together");
@@ -292,12 +252,7 @@ impl NodeController {
             self.queue.done(&node.name);
             return;
         }
-        self.finish(&node.name);
-    }
-
-    fn finish(&self, key: &NodeName) {
-        self.queue.forget(key);
-        self.queue.done(key);
+        self.queue.finish(&node.name);
     }
 
     /// Records why an initialisation failed, if that is news.
@@ -313,12 +268,8 @@ impl NodeController {
         };
         if is_news {
             tracing::warn!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node; it will be tried again");
-            self.recorder.record(
-                &ObjectRef::from(node),
-                NoteKind::Warning,
-                events::NODE_INIT_FAILED,
-                text,
-            );
+            let reason = events::NODE_INIT_FAILED;
+            self.ctx.event(node, NoteKind::Warning, reason, text);
         } else {
             tracing::debug!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node again");
         }
@@ -344,19 +295,15 @@ impl NodeController {
         };
         if let (true, Some(id), Some(shown)) = (is_news, other, &node.provider_id) {
             let text = format!("The cloud knows this machine as {id}, the Node says {shown}");
-            self.recorder.record(
-                &ObjectRef::from(node),
-                NoteKind::Warning,
-                events::PROVIDER_ID_MISMATCH,
-                text,
-            );
+            let reason = events::PROVIDER_ID_MISMATCH;
+            self.ctx.event(node, NoteKind::Warning, reason, text);
         }
     }
 
     /// Remembers the version that was written, so that an older one from the cache is not taken for a new Node.
     fn remember_written(&self, written: &Node) {
         let version = version(written);
-        let cached = self.nodes.get(&written.name);
+        let cached = self.ctx.nodes.get(&written.name);
         let is_behind = cached.is_some_and(|node| node.uid == written.uid && version_before(&node, version));
         let mut told = self.told();
         if is_behind {
@@ -392,22 +339,8 @@ impl NodeController {
         }
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, BTreeMap<NodeName, Told>> {
+    fn told(&self) -> MutexGuard<'_, BTreeMap<NodeName, Told>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for NodeController {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeController").finish_non_exhaustive()
-    }
-}
-
-/// The future, if there is one; else for ever.
-async fn running(future: &mut Option<BoxFuture<'_, ()>>) {
-    match future {
-        Some(future) => future.await,
-        None => future::pending().await,
     }
 }
 

@@ -15,23 +15,21 @@ mod cidr_set;
 pub mod ranges;
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
-use bowline_kube_io::{Change, Kube, KubeError, NodeCache, ObjectRef, Recorder};
+use bowline_kube_io::{Change, KubeError};
 use bowline_plan::NoteKind;
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
 use ipnet::IpNet;
-use tokio::sync::Notify;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
+use crate::context::LoopContext;
 use crate::events;
-use crate::metrics::{ControllerMetrics, IpamLabels};
-use crate::queue::{Backoff, Heartbeat, Jitter, Pulse, QueueMetrics, WorkQueue};
+use crate::metrics::IpamLabels;
+use crate::queue::{Backoff, Heartbeat, WorkQueue};
+use crate::workers::{self, Work};
 use allocator::{Allocator, Grant};
 use ranges::Ranges;
 
@@ -48,38 +46,14 @@ const TRIES: usize = 3;
 /// The pause between two tries to list the Nodes at the start, and how many there are: ten minutes.
 const LIST_PAUSE: Duration = Duration::from_secs(10);
 const LIST_TRIES: usize = 60;
-/// Age of a piece of work at which the loop counts as stuck.
-const STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
-
-/// Everything the loop works with.
-pub struct NodeIpamContext {
-    /// The API server.
-    pub kube: Kube,
-    /// All Nodes.
-    pub nodes: Arc<NodeCache>,
-    /// From which networks Nodes get theirs.
-    pub ranges: Ranges,
-    /// Where events go; its component should be [`COMPONENT`].
-    pub recorder: Recorder,
-    /// The loop's series.
-    pub metrics: ControllerMetrics,
-    /// The series of the work queues.
-    pub queue_metrics: QueueMetrics,
-    /// The seed of the back-off's jitter.
-    pub seed: u64,
-}
 
 /// The node IPAM loop.
 pub struct NodeIpamController {
-    kube: Kube,
-    nodes: Arc<NodeCache>,
-    recorder: Recorder,
-    metrics: ControllerMetrics,
+    ctx: LoopContext,
     queue: Arc<WorkQueue<NodeName>>,
     heartbeat: Arc<Heartbeat>,
     books: Mutex<Books>,
-    is_stopping: AtomicBool,
-    stop: Notify,
+    stop: CancellationToken,
 }
 
 /// What the loop knows.
@@ -93,31 +67,49 @@ struct Books {
     shown: Vec<(u64, u64)>,
 }
 
+impl Work for NodeIpamController {
+    type Piece = NodeName;
+
+    async fn take(&self) -> NodeName {
+        self.queue.next().await
+    }
+
+    async fn work(&self, key: NodeName) {
+        if let Some(node) = self.ctx.nodes.get(&key) {
+            if !node.pod_cidrs.is_empty() {
+                self.note(&node);
+            } else if !node.deleting
+                && let Some(networks) = self.grant(&node)
+                && !self.write(&node, &networks).await
+            {
+                self.queue.retry(key.clone());
+                self.queue.done(&key);
+                return;
+            }
+        }
+        self.queue.finish(&key);
+    }
+}
+
 impl NodeIpamController {
     /// Builds the loop and subscribes it to the Nodes. Nothing is written before [`run`](Self::run).
     #[must_use]
-    pub fn new(context: NodeIpamContext) -> Arc<Self> {
-        let backoff = Backoff::node(Jitter::seeded(context.seed));
-        let queue = WorkQueue::new(QUEUE, backoff, &context.queue_metrics);
-        let heartbeat = Heartbeat::new(NAME, STUCK_AFTER);
-        heartbeat.watch(Arc::clone(&queue) as Arc<dyn Pulse>);
+    pub fn new(ctx: LoopContext, ranges: &Ranges) -> Arc<Self> {
+        let heartbeat = ctx.heartbeat(NAME);
         let controller = Arc::new(Self {
-            kube: context.kube,
-            nodes: context.nodes,
-            recorder: context.recorder,
-            metrics: context.metrics,
-            queue,
+            queue: ctx.queue(QUEUE, Backoff::node(ctx.jitter()), &heartbeat),
             heartbeat,
             books: Mutex::new(Books {
-                allocator: Allocator::new(&context.ranges),
+                allocator: Allocator::new(ranges),
                 starving: BTreeSet::new(),
                 gone: Some(BTreeSet::new()),
-                shown: vec![(0, 0); context.ranges.cluster.len()],
+                shown: vec![(0, 0); ranges.cluster.len()],
             }),
-            is_stopping: AtomicBool::new(false),
-            stop: Notify::new(),
+            stop: CancellationToken::new(),
+            ctx,
         });
-        controller.nodes.subscribe_weakly(&controller, Self::on_node);
+        let nodes = &controller.ctx.nodes;
+        nodes.subscribe_weakly(&controller, Self::on_node);
         controller
     }
 
@@ -138,32 +130,13 @@ impl NodeIpamController {
         if !self.take_stock().await {
             return;
         }
-        self.nodes.synced().await;
-        let mut under_way = FuturesUnordered::new();
-        while !(self.is_stopping() && under_way.is_empty()) {
-            tokio::select! {
-                biased;
-                Some(key) = under_way.next(), if !under_way.is_empty() => self.queue.done(&key),
-                () = self.stop.notified(), if !self.is_stopping() => {}
-                key = self.queue.next(), if !self.is_stopping() && under_way.len() < WORKERS => {
-                    let this = &*self;
-                    under_way.push(async move {
-                        this.work(&key).await;
-                        key
-                    });
-                }
-            }
-        }
+        self.ctx.nodes.synced().await;
+        workers::run(&*self, WORKERS, self.stop.cancelled()).await;
     }
 
     /// Lets no write begin any more; see [`run`](Self::run).
     pub fn stop(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
-        self.stop.notify_one();
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::SeqCst)
+        self.stop.cancel();
     }
 
     /// Marks what the Nodes show as taken. They are listed for that: the cache of a new leader may lack what its
@@ -171,16 +144,13 @@ impl NodeIpamController {
     async fn take_stock(&self) -> bool {
         let mut tries = 1;
         let nodes = loop {
-            match self.kube.list_nodes().await {
+            match self.ctx.kube.list_nodes().await {
                 Ok(nodes) => break nodes,
-                Err(error) if tries < LIST_TRIES && !self.is_stopping() => {
+                Err(_) if self.stop.is_cancelled() => return false,
+                Err(error) if tries < LIST_TRIES => {
                     tracing::warn!(controller = NAME, err = %error, "failed to list nodes, no pod network is given before they can be");
                     tries += 1;
-                    tokio::select! {
-                        biased;
-                        () = self.stop.notified() => return false,
-                        () = sleep(LIST_PAUSE) => {}
-                    }
+                    self.stop.run_until_cancelled(sleep(LIST_PAUSE)).await;
                 }
                 Err(error) => {
                     tracing::error!(controller = NAME, err = %error, "nodes cannot be listed, no pod network can be given");
@@ -228,21 +198,6 @@ impl NodeIpamController {
         }
     }
 
-    async fn work(&self, key: &NodeName) {
-        let Some(node) = self.nodes.get(key) else {
-            self.queue.forget(key);
-            return;
-        };
-        if !node.pod_cidrs.is_empty() {
-            self.note(&node);
-        } else if !node.deleting
-            && let Some(networks) = self.grant(&node)
-        {
-            return self.write(&node, &networks).await;
-        }
-        self.queue.forget(key);
-    }
-
     /// Takes note of the networks that a Node shows.
     fn note(&self, node: &Node) {
         let mut books = self.books();
@@ -259,7 +214,8 @@ impl NodeIpamController {
         let (grant, passed) = books.allocator.grant(node);
         for (account, passed) in books.allocator.accounts().iter().zip(passed) {
             let labels = IpamLabels::of(account.network());
-            self.metrics
+            self.ctx
+                .metrics
                 .ipam
                 .tries
                 .get_or_create(&labels)
@@ -284,18 +240,20 @@ impl NodeIpamController {
         }
     }
 
-    async fn write(&self, node: &Node, networks: &[IpNet]) {
+    /// Writes networks on a Node. Answers whether they are there, or need to be there no longer.
+    async fn write(&self, node: &Node, networks: &[IpNet]) -> bool {
         let texts: Vec<String> = networks.iter().map(ToString::to_string).collect();
         let mut tries = 1;
         let error = loop {
-            match self.kube.set_pod_networks(node, &texts).await {
+            match self.ctx.kube.set_pod_networks(node, &texts).await {
                 Ok(_) => {
                     self.books().allocator.written(node);
                     tracing::info!(controller = NAME, node = %node.name, networks = texts.join(","), "pod networks given");
-                    self.queue.forget(&node.name);
-                    return;
+                    return true;
                 }
-                Err(error) if tries < TRIES && is_worth_a_try(&error) && !self.is_stopping() => tries += 1,
+                Err(error) if tries < TRIES && is_worth_a_try(&error) && !self.stop.is_cancelled() => {
+                    tries += 1
+                }
                 Err(error) => break error,
             }
         };
@@ -309,14 +267,14 @@ impl NodeIpamController {
         }
         match error {
             // It is gone, or another Node has its name by now: the watch brings the news.
-            KubeError::NotFound(_) | KubeError::Conflict(_) => self.queue.forget(&node.name),
-            KubeError::GateClosed => self.queue.retry(node.name.clone()),
+            KubeError::NotFound(_) | KubeError::Conflict(_) => true,
+            KubeError::GateClosed => false,
             error => {
                 tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to give a node its pod networks; it will be tried again");
                 if self.queue.failures(&node.name) == 0 {
                     self.record(node, events::CIDR_ASSIGNMENT_FAILED);
                 }
-                self.queue.retry(node.name.clone());
+                false
             }
         }
     }
@@ -329,12 +287,8 @@ impl NodeIpamController {
     }
 
     fn record(&self, node: &Node, reason: &'static str) {
-        self.recorder.record(
-            &ObjectRef::from(node),
-            NoteKind::Normal,
-            reason,
-            format!("Node {} status is now: {reason}", node.name),
-        );
+        let text = format!("Node {} status is now: {reason}", node.name);
+        self.ctx.event(node, NoteKind::Normal, reason, text);
     }
 
     /// Brings the series up to date.
@@ -342,7 +296,7 @@ impl NodeIpamController {
         let Books { allocator, shown, .. } = books;
         for (account, (allocations, releases)) in allocator.accounts().iter().zip(shown) {
             let labels = IpamLabels::of(account.network());
-            let ipam = &self.metrics.ipam;
+            let ipam = &self.ctx.metrics.ipam;
             ipam.allocations
                 .get_or_create(&labels)
                 .inc_by(account.allocations - *allocations);
@@ -358,12 +312,6 @@ impl NodeIpamController {
 
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for NodeIpamController {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeIpamController").finish_non_exhaustive()
     }
 }
 

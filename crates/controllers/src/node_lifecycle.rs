@@ -18,7 +18,6 @@ mod sighting;
 mod taint;
 mod throttle;
 
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,24 +25,22 @@ use bowline_cloud_provider::{
     InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node, NodeName, PowerState, Purpose,
     Readiness,
 };
-use bowline_kube_io::{Change, Kube, KubeError, NodeCache, ObjectRef, Recorder};
+use bowline_kube_io::{Change, KubeError};
 use bowline_plan::NoteKind;
-use futures::StreamExt as _;
-use futures::future::{self, BoxFuture, FutureExt as _};
-use futures::stream::FuturesUnordered;
+use futures::future;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::context::LoopContext;
 use crate::events;
-use crate::metrics::{ControllerMetrics, Guard};
+use crate::metrics::Guard;
 use crate::queue::{Heartbeat, Jitter};
+use crate::workers::{self, Work};
 use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
 use sighting::Sighting;
 
 /// The canonical name, which is also the one under which its events appear.
 pub const NAME: &str = "cloud-node-lifecycle-controller";
-/// Age of a round of questions at which the loop counts as stuck.
-const STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
 
 /// What an operator can set.
 #[derive(Debug, Clone)]
@@ -82,31 +79,10 @@ impl Default for NodeLifecycleSettings {
     }
 }
 
-/// Everything the loop works with.
-pub struct NodeLifecycleContext {
-    /// The API server.
-    pub kube: Kube,
-    /// All Nodes.
-    pub nodes: Arc<NodeCache>,
-    /// The cloud's machines.
-    pub instances: Arc<dyn InstancesV2>,
-    /// Where events go; its component should be [`NAME`].
-    pub recorder: Recorder,
-    /// The loop's series.
-    pub metrics: ControllerMetrics,
-    /// What an operator can set.
-    pub settings: NodeLifecycleSettings,
-    /// The seed of the pauses between conflicting writes.
-    pub seed: u64,
-}
-
 /// The cloud-node-lifecycle loop.
 pub struct NodeLifecycleController {
-    kube: Kube,
-    nodes: Arc<NodeCache>,
+    ctx: LoopContext,
     instances: Arc<dyn InstancesV2>,
-    recorder: Recorder,
-    metrics: ControllerMetrics,
     window: Duration,
     jitter: Jitter,
     heartbeat: Arc<Heartbeat>,
@@ -115,23 +91,63 @@ pub struct NodeLifecycleController {
     changed: Notify,
 }
 
+impl Work for NodeLifecycleController {
+    /// Nodes that are due together.
+    type Piece = Vec<NodeName>;
+
+    async fn take(&self) -> Vec<NodeName> {
+        loop {
+            let (due, next) = {
+                let mut ledger = self.ledger();
+                (ledger.take_due(Instant::now()), ledger.next_due())
+            };
+            if !due.is_empty() {
+                return due;
+            }
+            tokio::select! {
+                biased;
+                () = self.changed.notified() => {}
+                () = until(next) => {}
+            }
+        }
+    }
+
+    /// One round: every Node that is due now, in one question.
+    async fn work(&self, due: Vec<NodeName>) {
+        let _working = self.heartbeat.begin();
+        let (back, suspects): (Vec<_>, Vec<_>) = due
+            .iter()
+            .filter_map(|name| self.ctx.nodes.get(name))
+            .partition(|node| node.readiness == Readiness::Ready);
+        let back = back.iter().map(|node| async move {
+            // The kubelet reports, so the machine runs: no question.
+            self.set_shutdown_taint(node, false).await;
+            self.ledger().rest(node, Instant::now());
+        });
+        future::join(future::join_all(back), self.ask(suspects)).await;
+        self.show_held();
+    }
+}
+
 impl NodeLifecycleController {
     /// Builds the loop and subscribes it to the Nodes. Nothing is asked or written before [`run`](Self::run).
     #[must_use]
-    pub fn new(context: NodeLifecycleContext) -> Arc<Self> {
+    pub fn new(
+        ctx: LoopContext,
+        instances: Arc<dyn InstancesV2>,
+        settings: &NodeLifecycleSettings,
+    ) -> Arc<Self> {
         let controller = Arc::new(Self {
-            kube: context.kube,
-            nodes: context.nodes,
-            instances: context.instances,
-            recorder: context.recorder,
-            metrics: context.metrics,
-            window: context.settings.node_deletion_window,
-            jitter: Jitter::seeded(context.seed),
-            heartbeat: Heartbeat::new(NAME, STUCK_AFTER),
-            ledger: Mutex::new(Ledger::new(&context.settings, Instant::now())),
+            instances,
+            window: settings.node_deletion_window,
+            jitter: ctx.jitter(),
+            heartbeat: ctx.heartbeat(NAME),
+            ledger: Mutex::new(Ledger::new(settings, Instant::now())),
             changed: Notify::new(),
+            ctx,
         });
-        controller.nodes.subscribe_weakly(&controller, Self::on_node);
+        let nodes = &controller.ctx.nodes;
+        nodes.subscribe_weakly(&controller, Self::on_node);
         controller
     }
 
@@ -148,23 +164,8 @@ impl NodeLifecycleController {
     /// Dropped at any await. Every write stands by itself. Proofs are kept in memory only: the next leader begins with
     /// none, so a stop makes a deletion later, never earlier.
     pub async fn run(self: Arc<Self>) {
-        self.nodes.synced().await;
-        let mut rounds: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
-        loop {
-            let (due, next) = {
-                let mut ledger = self.ledger();
-                (ledger.take_due(Instant::now()), ledger.next_due())
-            };
-            if !due.is_empty() {
-                rounds.push(self.round(due).boxed());
-            }
-            tokio::select! {
-                biased;
-                () = self.changed.notified() => {}
-                Some(()) = rounds.next(), if !rounds.is_empty() => {}
-                () = until(next) => {}
-            }
-        }
+        self.ctx.nodes.synced().await;
+        workers::run(&*self, usize::MAX, future::pending()).await;
     }
 
     fn on_node(&self, change: &Change<Node>) {
@@ -182,22 +183,6 @@ impl NodeLifecycleController {
         if is_due {
             self.changed.notify_one();
         }
-    }
-
-    /// One round: every Node that is due now, in one question.
-    async fn round(&self, due: Vec<NodeName>) {
-        let _working = self.heartbeat.begin();
-        let (back, suspects): (Vec<_>, Vec<_>) = due
-            .iter()
-            .filter_map(|name| self.nodes.get(name))
-            .partition(|node| node.readiness == Readiness::Ready);
-        let back = back.iter().map(|node| async move {
-            // The kubelet reports, so the machine runs: no question.
-            self.set_shutdown_taint(node, false).await;
-            self.ledger().rest(node, Instant::now());
-        });
-        future::join(future::join_all(back), self.ask(suspects)).await;
-        self.show_held();
     }
 
     /// Asks for suspects and does what follows from the answers.
@@ -293,7 +278,7 @@ impl NodeLifecycleController {
 
     /// The Nodes whose machines certainly run: ready, and of a cloud, which may be this one.
     fn witnesses(&self) -> Vec<Arc<Node>> {
-        let mut nodes = self.nodes.all();
+        let mut nodes = self.ctx.nodes.all();
         nodes.retain(|node| node.readiness == Readiness::Ready && node.provider_id.is_some());
         nodes
     }
@@ -304,7 +289,7 @@ impl NodeLifecycleController {
             .filter_map(|node| self.still_suspect(node))
             .collect();
         let rulings = {
-            let all = self.nodes.all();
+            let all = self.ctx.nodes.all();
             self.ledger().rule(&doomed, sighting, &all, Instant::now())
         };
         let deletions = rulings.into_iter().map(|(node, ruling)| async move {
@@ -312,7 +297,7 @@ impl NodeLifecycleController {
                 Ruling::Delete { is_news } => self.delete(&node, is_news).await,
                 Ruling::Frozen { ready, is_news } => {
                     if is_news {
-                        self.metrics.guard_tripped(Guard::NodeDeletionFrozen);
+                        self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
                         self.warn(&node, events::NODE_DELETION_FROZEN, format!(
                             "Not deleting node {}: the cloud shows the machine of none of the {ready} ready nodes either, so the credentials or the project may be wrong",
                             node.name
@@ -321,7 +306,7 @@ impl NodeLifecycleController {
                 }
                 Ruling::Throttled { recent, is_news } => {
                     if is_news {
-                        self.metrics.guard_tripped(Guard::NodeDeletionThrottled);
+                        self.ctx.metrics.guard_tripped(Guard::NodeDeletionThrottled);
                         self.warn(&node, events::NODE_DELETION_THROTTLED, format!(
                             "Not deleting node {} yet: {recent} nodes were deleted within {:?}, which is the limit for now",
                             node.name, self.window
@@ -336,17 +321,12 @@ impl NodeLifecycleController {
 
     async fn delete(&self, node: &Node, is_news: bool) {
         if is_news {
-            self.recorder.record(
-                &ObjectRef::from(node),
-                NoteKind::Normal,
-                events::DELETING_NODE,
-                format!(
-                    "Deleting node {} because it does not exist in the cloud provider",
-                    node.name
-                ),
-            );
+            let name = &node.name;
+            let text = format!("Deleting node {name} because it does not exist in the cloud provider");
+            self.ctx
+                .event(node, NoteKind::Normal, events::DELETING_NODE, text);
         }
-        let result = self.kube.delete_node(node).await;
+        let result = self.ctx.kube.delete_node(node).await;
         let mut ledger = self.ledger();
         match result {
             Ok(()) => {
@@ -371,14 +351,14 @@ impl NodeLifecycleController {
 
     fn warn(&self, node: &Node, reason: &'static str, text: String) {
         tracing::warn!(controller = NAME, node = %node.name, reason, "{text}");
-        self.recorder
-            .record(&ObjectRef::from(node), NoteKind::Warning, reason, text);
+        self.ctx.event(node, NoteKind::Warning, reason, text);
     }
 
     /// The Node as it is now, if it is still the one that was asked for and still not ready. The ledger knows that too,
     /// but hears of a change a moment after the cache has it: a deletion is worth both looks.
     fn still_suspect(&self, asked: &Node) -> Option<Arc<Node>> {
-        self.nodes
+        self.ctx
+            .nodes
             .get(&asked.name)
             .filter(|node| node.uid == asked.uid && node.readiness != Readiness::Ready && !node.deleting)
     }
@@ -386,25 +366,22 @@ impl NodeLifecycleController {
     fn show_held(&self) {
         let held = self.ledger().held();
         let gauge = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        self.metrics.node_deletions_frozen.set(gauge(held.frozen));
-        self.metrics.node_deletions_throttled.set(gauge(held.throttled));
+        self.ctx.metrics.node_deletions_frozen.set(gauge(held.frozen));
+        self.ctx
+            .metrics
+            .node_deletions_throttled
+            .set(gauge(held.throttled));
     }
 
     fn now(&self) -> Moment {
         Moment {
             instant: Instant::now(),
-            wall: self.kube.clock().now(),
+            wall: self.ctx.kube.clock().now(),
         }
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for NodeLifecycleController {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NodeLifecycleController").finish_non_exhaustive()
     }
 }
 

@@ -99,6 +99,14 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         }
     }
 
+    /// Asks for a key after the delay that somebody stated, which leaves the back-off as it is; else after its back-off.
+    pub fn retry_after(&self, key: K, stated: Option<Duration>) {
+        match stated {
+            Some(delay) => self.add_after(key, delay),
+            None => self.retry(key),
+        }
+    }
+
     fn retry_with(&self, key: K, share: f64) {
         let delay = {
             let mut state = self.lock();
@@ -186,6 +194,12 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         } else {
             state.drop_if_idle(key);
         }
+    }
+
+    /// Ends the work on a key that came to a good end: its back-off begins anew.
+    pub fn finish(&self, key: &K) {
+        self.forget(key);
+        self.done(key);
     }
 
     /// Whether a key is being worked on.

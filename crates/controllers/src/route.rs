@@ -18,19 +18,17 @@ mod pass;
 pub mod plan;
 mod verdict;
 
-use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, Routes};
-use bowline_kube_io::{Change, Kube, NodeCache, Recorder};
+use bowline_kube_io::Change;
 use ipnet::IpNet;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
-use crate::metrics::ControllerMetrics;
-use crate::queue::{Backoff, Heartbeat, Jitter, QueueMetrics, WorkQueue};
+use crate::context::LoopContext;
+use crate::queue::{Backoff, Heartbeat, Jitter, WorkQueue};
 use attempts::Attempts;
 
 /// The canonical name.
@@ -39,8 +37,6 @@ pub const NAME: &str = "node-route-controller";
 pub const COMPONENT: &str = "route_controller";
 /// The name of its queue in the series of work queues.
 const QUEUE: &str = "Routes";
-/// Age of a single call at which the loop counts as stuck. Some clouds take minutes to make a route.
-const STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
 /// The first delay before something that failed is tried again.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// The longest one, so that what works again is seen to work within a minute.
@@ -105,64 +101,38 @@ pub struct RouteSettings {
     pub timing: RouteTiming,
 }
 
-/// Everything the loop works with.
-pub struct RouteContext {
-    /// The API server.
-    pub kube: Kube,
-    /// All Nodes.
-    pub nodes: Arc<NodeCache>,
-    /// The cloud's routes.
-    pub routes: Arc<dyn Routes>,
-    /// Where events go; its component should be [`COMPONENT`].
-    pub recorder: Recorder,
-    /// The loop's series.
-    pub metrics: ControllerMetrics,
-    /// The series of the work queues.
-    pub queue_metrics: QueueMetrics,
-    /// What an operator can set.
-    pub settings: RouteSettings,
-    /// The seed of the jitter.
-    pub seed: u64,
-}
-
 /// The route loop.
 pub struct RouteController {
-    kube: Kube,
-    nodes: Arc<NodeCache>,
+    ctx: LoopContext,
     routes: Arc<dyn Routes>,
-    recorder: Recorder,
-    metrics: ControllerMetrics,
     settings: RouteSettings,
     /// One key: a pass that is called for.
     queue: Arc<WorkQueue<()>>,
     jitter: Jitter,
     heartbeat: Arc<Heartbeat>,
     attempts: Mutex<Attempts>,
-    is_stopping: AtomicBool,
-    stop: Notify,
+    stop: CancellationToken,
 }
 
 impl RouteController {
     /// Builds the loop and subscribes it to the Nodes. Nothing is called before [`run`](Self::run).
     #[must_use]
-    pub fn new(context: RouteContext) -> Arc<Self> {
-        let jitter = Jitter::seeded(context.seed);
-        let backoff = context.settings.timing.backoff(jitter.clone());
+    pub fn new(ctx: LoopContext, routes: Arc<dyn Routes>, settings: RouteSettings) -> Arc<Self> {
+        let jitter = ctx.jitter();
+        let backoff = settings.timing.backoff(jitter.clone());
         let controller = Arc::new(Self {
-            kube: context.kube,
-            nodes: context.nodes,
-            routes: context.routes,
-            recorder: context.recorder,
-            metrics: context.metrics,
-            settings: context.settings,
-            queue: WorkQueue::new(QUEUE, backoff.clone(), &context.queue_metrics),
+            routes,
+            settings,
+            // A call for a pass may have to wait for its turn, so the queue's age says nothing about health.
+            queue: WorkQueue::new(QUEUE, backoff.clone(), &ctx.queue_metrics),
             jitter,
-            heartbeat: Heartbeat::new(NAME, STUCK_AFTER),
+            heartbeat: ctx.heartbeat(NAME),
             attempts: Mutex::new(Attempts::new(backoff)),
-            is_stopping: AtomicBool::new(false),
-            stop: Notify::new(),
+            stop: CancellationToken::new(),
+            ctx,
         });
-        controller.nodes.subscribe_weakly(&controller, Self::on_node);
+        let nodes = &controller.ctx.nodes;
+        nodes.subscribe_weakly(&controller, Self::on_node);
         controller
     }
 
@@ -179,43 +149,41 @@ impl RouteController {
     ///
     /// Dropping it abandons what is under way; the next process reads all routes and finishes.
     pub async fn run(self: Arc<Self>) {
-        self.nodes.synced().await;
-        let timing = self.settings.timing;
-        let mut safety_pass = Instant::now();
-        while !self.is_stopping() {
-            let is_safety_pass = tokio::select! {
-                biased;
-                () = self.stop.notified() => continue,
-                () = self.queue.next() => safety_pass <= Instant::now(),
-                () = sleep_until(safety_pass) => true,
-            };
+        self.ctx.nodes.synced().await;
+        let mut last_begun = None;
+        while let Some(is_safety_pass) = self.next_pass(last_begun).await {
+            last_begun = Some(Instant::now());
             // Whatever called for a pass before now is answered by this one.
             self.queue.remove(&());
-            let begun = Instant::now();
             self.pass(is_safety_pass).await;
             self.queue.done(&());
-            // Two passes never begin sooner than this after each other, whatever calls for them.
-            let next = begun + timing.distance();
-            tokio::select! {
-                biased;
-                () = self.stop.notified() => continue,
-                () = sleep_until(next) => {}
-            }
-            safety_pass = begun + timing.rest(&self.jitter).max(timing.distance());
-            if let Some(due) = self.attempts().next_due() {
-                self.call_for_pass(due.saturating_duration_since(Instant::now()));
-            }
         }
     }
 
     /// Lets no call begin any more; see [`run`](Self::run).
     pub fn stop(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
-        self.stop.notify_one();
+        self.stop.cancel();
     }
 
-    fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::SeqCst)
+    /// Waits until a pass is to begin, the last of which began then. Answers whether it is a safety pass; none: the loop
+    /// is stopping.
+    async fn next_pass(&self, last_begun: Option<Instant>) -> Option<bool> {
+        let timing = self.settings.timing;
+        let mut safety_pass = Instant::now();
+        if let Some(last_begun) = last_begun {
+            let earliest = sleep_until(last_begun + timing.distance());
+            self.stop.run_until_cancelled(earliest).await?;
+            safety_pass = last_begun + timing.rest(&self.jitter).max(timing.distance());
+            if let Some(due) = self.attempts().next_due() {
+                self.call_for_pass(due.saturating_duration_since(Instant::now()));
+            }
+        }
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => None,
+            () = self.queue.next() => Some(safety_pass <= Instant::now()),
+            () = sleep_until(safety_pass) => Some(true),
+        }
     }
 
     fn on_node(&self, change: &Change<Node>) {
@@ -234,12 +202,6 @@ impl RouteController {
 
     fn attempts(&self) -> MutexGuard<'_, Attempts> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl fmt::Debug for RouteController {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RouteController").finish_non_exhaustive()
     }
 }
 

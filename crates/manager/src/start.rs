@@ -3,28 +3,23 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline_cloud_provider::{CloudProvider, ClusterFacts};
-use bowline_controllers::node::{self, NodeContext, NodeController, NodeSettings};
-use bowline_controllers::node_ipam::{self, NodeIpamContext, NodeIpamController};
-use bowline_controllers::node_lifecycle::{
-    self, NodeLifecycleContext, NodeLifecycleController, NodeLifecycleSettings,
-};
-use bowline_controllers::queue::{Backoff, Heartbeat, Pulse, WorkQueue};
-use bowline_controllers::route::{self, RouteContext, RouteController, RouteSettings};
-use bowline_controllers::service::{self, ServiceContext, ServiceController, ServiceSettings};
+use bowline_controllers::context::LoopContext;
+use bowline_controllers::node::{self, NodeController, NodeSettings};
+use bowline_controllers::node_ipam::{self, NodeIpamController};
+use bowline_controllers::node_lifecycle::{self, NodeLifecycleController, NodeLifecycleSettings};
+use bowline_controllers::queue::Heartbeat;
+use bowline_controllers::route::{self, RouteController, RouteSettings};
+use bowline_controllers::service::{self, ServiceController, ServiceProvider, ServiceSettings};
 use bowline_kube_io::rbac::Account;
-use bowline_kube_io::{EventSink, NodeCache, ServiceCache, Writes};
+use bowline_kube_io::{EventSink, Kube, NodeCache, ServiceCache, Writes};
 
 use crate::config::{Config, LoopSettings};
 use crate::identities::Identities;
 use crate::loops::Loop;
 use crate::metrics::Metrics;
 use crate::migration::Assignment;
-
-/// Age of the oldest work at which the service loop counts as stuck. Waiting for a cloud that is busy is no work.
-const SERVICE_STUCK_AFTER: Duration = Duration::from_secs(8 * 60);
 
 /// One of the two leases that loops can wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +135,26 @@ fn build(shared: &Shared<'_>, which: Loop) -> Option<Started> {
     }
 }
 
+/// What a loop works with: the API server under the name of an account, and events under the name of a component. Each
+/// loop draws from a sequence of its own, all of them from one seed.
+fn context(shared: &Shared<'_>, which: Loop, kube: Kube, component: &'static str) -> LoopContext {
+    let sequence = match which {
+        Loop::Node => 0,
+        Loop::NodeLifecycle => 1,
+        Loop::Route => 2,
+        Loop::NodeIpam => 3,
+        Loop::Service => 4,
+    };
+    LoopContext {
+        recorder: shared.identities.recorder(shared.events, component, &kube),
+        kube,
+        nodes: Arc::clone(shared.nodes),
+        metrics: shared.metrics.controllers().clone(),
+        queue_metrics: shared.metrics.queues().clone(),
+        seed: shared.seed.wrapping_add(sequence),
+    }
+}
+
 fn node_loop(shared: &Shared<'_>) -> Option<Started> {
     let LoopSettings {
         node_workers,
@@ -148,21 +163,16 @@ fn node_loop(shared: &Shared<'_>) -> Option<Started> {
         ..
     } = shared.config.settings;
     let writes = Writes::default();
-    let kube = shared.identities.of(Account::Node);
-    let controller = NodeController::new(NodeContext {
-        kube: kube.with_writes(&writes),
-        nodes: Arc::clone(shared.nodes),
-        instances: shared.provider.instances()?,
-        recorder: shared.identities.recorder(shared.events, node::NAME, &kube),
-        metrics: shared.metrics.controllers().clone(),
-        queue_metrics: shared.metrics.queues().clone(),
-        settings: NodeSettings {
+    let kube = shared.identities.of(Account::Node).with_writes(&writes);
+    let controller = NodeController::new(
+        context(shared, Loop::Node, kube, node::NAME),
+        shared.provider.instances()?,
+        NodeSettings {
             concurrent_node_syncs: bounded(node_workers),
             concurrent_node_status_updates: bounded(address_workers),
             node_status_update_frequency: address_period,
         },
-        seed: shared.seed,
-    });
+    );
     let heartbeat = Arc::clone(controller.heartbeat());
     let run = controller.run();
     Some(Started::until_drained(Loop::Node, &heartbeat, run, writes))
@@ -175,24 +185,17 @@ fn node_lifecycle_loop(shared: &Shared<'_>) -> Option<Started> {
         ..
     } = shared.config.settings;
     let writes = Writes::default();
-    let kube = shared.identities.of(Account::Node);
-    let controller = NodeLifecycleController::new(NodeLifecycleContext {
-        kube: kube.with_writes(&writes),
-        nodes: Arc::clone(shared.nodes),
-        instances: shared.provider.instances()?,
-        recorder: shared
-            .identities
-            .recorder(shared.events, node_lifecycle::NAME, &kube),
-        metrics: shared.metrics.controllers().clone(),
-        settings: NodeLifecycleSettings {
+    let kube = shared.identities.of(Account::Node).with_writes(&writes);
+    let controller = NodeLifecycleController::new(
+        context(shared, Loop::NodeLifecycle, kube, node_lifecycle::NAME),
+        shared.provider.instances()?,
+        &NodeLifecycleSettings {
             node_monitor_period: monitor_period,
             node_deletion_confirmation: deletion.confirmation,
             node_deletion_share: deletion.share,
             node_deletion_window: deletion.window,
         },
-        // Another sequence than the node loop's, from the same seed.
-        seed: shared.seed.wrapping_add(1),
-    });
+    );
     let heartbeat = Arc::clone(controller.heartbeat());
     let run = controller.run();
     Some(Started::until_drained(
@@ -204,31 +207,23 @@ fn node_lifecycle_loop(shared: &Shared<'_>) -> Option<Started> {
 }
 
 fn service_loop(shared: &Shared<'_>) -> Option<Started> {
-    let load_balancer = shared.provider.load_balancer()?;
-    let queue = WorkQueue::new("service", Backoff::service(), shared.metrics.queues());
-    let heartbeat = Heartbeat::new(service::NAME, SERVICE_STUCK_AFTER);
-    heartbeat.watch(Arc::clone(&queue) as Arc<dyn Pulse>);
-    let kube = shared.identities.of(Account::Service);
-    let controller = ServiceController::new(ServiceContext {
-        kube: kube.clone(),
-        provider_kube: shared.identities.of(Account::Provider),
-        services: Arc::clone(shared.services),
-        nodes: Arc::clone(shared.nodes),
-        load_balancer,
+    let provider = ServiceProvider {
+        load_balancer: shared.provider.load_balancer()?,
         background: shared.provider.background_work(),
-        cluster: Arc::clone(shared.cluster),
-        recorder: shared
-            .identities
-            .recorder(shared.events, service::COMPONENT, &kube),
-        metrics: shared.metrics.controllers().clone(),
-        queue,
-        node_queue: WorkQueue::new("node", Backoff::service(), shared.metrics.queues()),
-        settings: ServiceSettings::default(),
-    });
+        kube: shared.identities.of(Account::Provider),
+    };
+    let kube = shared.identities.of(Account::Service);
+    let controller = ServiceController::new(
+        context(shared, Loop::Service, kube, service::COMPONENT),
+        Arc::clone(shared.services),
+        provider,
+        Arc::clone(shared.cluster),
+        ServiceSettings::default(),
+    );
     let stopped = Arc::clone(&controller);
     Some(Started {
         which: Loop::Service,
-        heartbeat,
+        heartbeat: Arc::clone(controller.heartbeat()),
         run: Box::pin(controller.run()),
         stop: Box::new(move || stopped.stop()),
     })
@@ -246,20 +241,15 @@ fn route_loop(shared: &Shared<'_>) -> Option<Started> {
         }
     };
     let kube = shared.identities.of(Account::Route);
-    let controller = RouteController::new(RouteContext {
-        kube: kube.clone(),
-        nodes: Arc::clone(shared.nodes),
+    let controller = RouteController::new(
+        context(shared, Loop::Route, kube, route::COMPONENT),
         routes,
-        recorder: shared.identities.recorder(shared.events, route::COMPONENT, &kube),
-        metrics: shared.metrics.controllers().clone(),
-        queue_metrics: shared.metrics.queues().clone(),
-        settings: RouteSettings {
+        RouteSettings {
             cluster_name: shared.config.cluster_name.clone(),
             cluster_cidrs,
             timing: config.timing,
         },
-        seed: shared.seed.wrapping_add(2),
-    });
+    );
     let stopped = Arc::clone(&controller);
     Some(Started {
         which: Loop::Route,
@@ -270,19 +260,10 @@ fn route_loop(shared: &Shared<'_>) -> Option<Started> {
 }
 
 fn node_ipam_loop(shared: &Shared<'_>) -> Option<Started> {
-    let ranges = shared.config.settings.node_networks.clone()?;
+    let ranges = shared.config.settings.node_networks.as_ref()?;
     let kube = shared.identities.of(Account::Node);
-    let controller = NodeIpamController::new(NodeIpamContext {
-        kube: kube.clone(),
-        nodes: Arc::clone(shared.nodes),
-        ranges,
-        recorder: shared
-            .identities
-            .recorder(shared.events, node_ipam::COMPONENT, &kube),
-        metrics: shared.metrics.controllers().clone(),
-        queue_metrics: shared.metrics.queues().clone(),
-        seed: shared.seed.wrapping_add(3),
-    });
+    let ctx = context(shared, Loop::NodeIpam, kube, node_ipam::COMPONENT);
+    let controller = NodeIpamController::new(ctx, ranges);
     let stopped = Arc::clone(&controller);
     Some(Started {
         which: Loop::NodeIpam,

@@ -5,17 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{AbsenceProof, CloudError, InstanceMetadata, Node};
-use bowline_kube_io::{KubeError, ObjectRef};
+use bowline_kube_io::KubeError;
 use bowline_plan::NoteKind;
 
 use super::intent::{self, IntentError};
 use super::{NAME, NodeController};
-use crate::events;
-
-/// Tries before a Node that changes under every one of them is put back into the queue.
-const MAX_TRIES: u32 = 5;
-/// Pause before a conflicting write is tried again, so that two writers do not keep in step.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(200));
+use crate::{conflict, events};
 
 /// What came of an initialisation.
 #[derive(Debug)]
@@ -91,7 +86,7 @@ impl NodeController {
         metadata: &InstanceMetadata,
     ) -> Result<Initialized, Failure> {
         // The cache may have moved on while the cloud was asked.
-        let Some(mut node) = self.nodes.get(&asked.name) else {
+        let Some(mut node) = self.ctx.nodes.get(&asked.name) else {
             return Ok(Initialized::NotNeeded);
         };
         let mut is_sent = false;
@@ -111,10 +106,10 @@ impl NodeController {
                     break;
                 }
                 Err(Failure::Write(_, KubeError::NotFound(_))) => return Ok(Initialized::NotNeeded),
-                Err(Failure::Write(_, error)) if attempt < MAX_TRIES && is_worth_a_look(&error) => {
+                Err(Failure::Write(_, error)) if attempt < conflict::TRIES && is_worth_a_look(&error) => {
                     is_sent |= !matches!(error, KubeError::Conflict(_));
-                    tokio::time::sleep(self.jitter.between(PAUSE.0, PAUSE.1)).await;
-                    node = match self.kube.node(&asked.name).await {
+                    conflict::pause(&self.jitter).await;
+                    node = match self.ctx.kube.node(&asked.name).await {
                         Ok(node) => Arc::new(node),
                         Err(KubeError::NotFound(_)) => return Ok(Initialized::NotNeeded),
                         Err(error) => return Err(Failure::Write("the taints", error)),
@@ -123,13 +118,10 @@ impl NodeController {
                 Err(failure) => return Err(failure),
             }
         }
-        self.recorder.record(
-            &ObjectRef::from(asked),
-            NoteKind::Normal,
-            events::SYNCED,
-            "Node synced successfully",
-        );
-        self.metrics
+        let text = "Node synced successfully";
+        self.ctx.event(asked, NoteKind::Normal, events::SYNCED, text);
+        self.ctx
+            .metrics
             .initial_node_sync_delay_seconds
             .observe(self.age_seconds(asked));
         Ok(Initialized::Done)
@@ -141,6 +133,7 @@ impl NodeController {
         let mut with_addresses = None;
         if let Some(addresses) = update.addresses.take() {
             let written = self
+                .ctx
                 .kube
                 .patch_node_addresses(node, &addresses)
                 .await
@@ -154,11 +147,13 @@ impl NodeController {
             tracing::warn!(controller = NAME, node = %node.name, "{label}; left out");
         }
         let written = self
+            .ctx
             .kube
             .patch_node(node, &update.into_patch())
             .await
             .map_err(Failure::write("the taints"))?;
-        self.metrics
+        self.ctx
+            .metrics
             .taint_removal_delay_seconds
             .observe(self.age_seconds(node));
         tracing::info!(
@@ -172,7 +167,7 @@ impl NodeController {
 
     /// Seconds since a Node was created, by the wall clock of this machine.
     fn age_seconds(&self, node: &Node) -> f64 {
-        let age = self.kube.clock().now().duration_since(node.created);
+        let age = self.ctx.kube.clock().now().duration_since(node.created);
         age.as_secs_f64().max(0.0)
     }
 }

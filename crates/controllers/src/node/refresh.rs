@@ -9,13 +9,22 @@ use futures::future;
 use super::{NAME, NodeController, intent};
 
 impl NodeController {
+    /// One pass at once, then one for ever after a rest. It never returns.
+    pub(super) async fn refresh_periodically(&self) {
+        loop {
+            self.refresh_all().await;
+            tokio::time::sleep(self.settings.node_status_update_frequency).await;
+        }
+    }
+
     /// Looks at every initialised Node once. Those that still wait for their cloud are the queue's.
     ///
     /// # Cancellation
     ///
     /// Dropped at any await: every write stands by itself.
-    pub(super) async fn refresh_all(&self) {
+    async fn refresh_all(&self) {
         let initialized = self
+            .ctx
             .nodes
             .all()
             .into_iter()
@@ -60,7 +69,7 @@ impl NodeController {
 
     async fn refresh(&self, asked: &Arc<Node>, metadata: &InstanceMetadata) {
         // The cache may have moved on while the cloud was asked.
-        let Some(node) = self.nodes.get(&asked.name) else {
+        let Some(node) = self.ctx.nodes.get(&asked.name) else {
             return;
         };
         if node.uid != asked.uid || node.is_uninitialized() {
@@ -70,13 +79,13 @@ impl NodeController {
         let (mut update, problem) = intent::refresh(&node, metadata);
         self.log_problem(&node, problem.map(|problem| problem.to_string()));
         if let Some(addresses) = update.addresses.take() {
-            match self.kube.patch_node_addresses(&node, &addresses).await {
+            match self.ctx.kube.patch_node_addresses(&node, &addresses).await {
                 Ok(_) => tracing::info!(controller = NAME, node = %node.name, "addresses of a node changed"),
                 Err(error) => return warn_unless_gone(&node, &error),
             }
         }
         if update.has_patch() {
-            match self.kube.patch_node(&node, &update.into_patch()).await {
+            match self.ctx.kube.patch_node(&node, &update.into_patch()).await {
                 Ok(_) => tracing::info!(controller = NAME, node = %node.name, "labels of a node changed"),
                 Err(error) => warn_unless_gone(&node, &error),
             }

@@ -1,17 +1,12 @@
 //! The taint of a Node whose machine is powered off.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline_cloud_provider::{Node, Readiness, Taint};
 use bowline_kube_io::{KubeError, NodePatch};
 
 use super::{NAME, NodeLifecycleController};
-
-/// Tries before a Node that changes under every one of them is left to the next round.
-const MAX_TRIES: u32 = 5;
-/// Pause before a conflicting write is tried again.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(200));
+use crate::conflict;
 
 impl NodeLifecycleController {
     /// Brings the shutdown taint of a Node to what it should be. A failure is left to the next round.
@@ -29,7 +24,7 @@ impl NodeLifecycleController {
                 taints: Some(taints),
                 ..NodePatch::default()
             };
-            let error = match self.kube.patch_node(&node, &patch).await {
+            let error = match self.ctx.kube.patch_node(&node, &patch).await {
                 Ok(_) if present => {
                     tracing::info!(controller = NAME, node = %node.name, "node tainted: its machine is powered off");
                     return;
@@ -38,9 +33,9 @@ impl NodeLifecycleController {
                     tracing::info!(controller = NAME, node = %node.name, "taint removed from a node: its machine runs");
                     return;
                 }
-                Err(KubeError::Conflict(_)) if attempt < MAX_TRIES => {
-                    tokio::time::sleep(self.jitter.between(PAUSE.0, PAUSE.1)).await;
-                    match self.kube.node(&asked.name).await {
+                Err(KubeError::Conflict(_)) if attempt < conflict::TRIES => {
+                    conflict::pause(&self.jitter).await;
+                    match self.ctx.kube.node(&asked.name).await {
                         Ok(read) => {
                             node = Arc::new(read);
                             continue;

@@ -1,10 +1,9 @@
 //! One pass: read all routes, create and delete what the plan says, publish on each Node what came of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Node, Route};
-use bowline_kube_io::{KubeError, ObjectRef};
+use bowline_kube_io::KubeError;
 use bowline_plan::NoteKind;
 use futures::StreamExt as _;
 use futures::future::{self, BoxFuture, FutureExt as _, Shared};
@@ -17,11 +16,7 @@ use super::attempts::Wish;
 use super::plan::{Action, NodeTable, Plan};
 use super::verdict::{self, Verdict};
 use super::{NAME, RouteController};
-use crate::events;
-
-/// Tries of a write that conflicts, and the pause between two of them: those of Kubernetes' cloud-provider library.
-const TRIES: usize = 5;
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(200));
+use crate::{conflict, events};
 
 /// What the parts of a pass share.
 struct Pass {
@@ -52,12 +47,12 @@ impl RouteController {
         if !self.is_due(&pass, &Wish::List) {
             return;
         }
-        self.metrics.route_sync_total.inc();
+        self.ctx.metrics.route_sync_total.inc();
         let Some(listed) = self.list(&pass).await else {
             return;
         };
         // Read after the routes, so that a route is not taken for one of a Node that is not known yet.
-        let nodes = self.nodes.all();
+        let nodes = self.ctx.nodes.all();
         let plan = Plan::new(&nodes, &listed, &self.settings.cluster_cidrs);
         self.forget_unwished(&plan);
         self.apply(&pass, &plan).await;
@@ -132,7 +127,7 @@ impl RouteController {
         let Ok(_turn) = pass.calls.acquire().await else {
             return;
         };
-        if self.is_stopping() {
+        if self.stop.is_cancelled() {
             return;
         }
         let _working = self.heartbeat.begin();
@@ -183,7 +178,7 @@ impl RouteController {
         let Ok(_turn) = pass.calls.acquire().await else {
             return false;
         };
-        if self.is_stopping() {
+        if self.stop.is_cancelled() {
             return false;
         }
         let route = Route {
@@ -209,12 +204,8 @@ impl RouteController {
                         .failed(wish, &error.to_string(), error.retry_after(), pass.share, text);
                 if let Some(text) = say {
                     tracing::warn!(controller = NAME, node = %node.name, %destination, err = %error, "failed to create a route; it will be tried again");
-                    self.recorder.record(
-                        &ObjectRef::from(node),
-                        NoteKind::Warning,
-                        events::FAILED_TO_CREATE_ROUTE,
-                        text,
-                    );
+                    self.ctx
+                        .event(node, NoteKind::Warning, events::FAILED_TO_CREATE_ROUTE, text);
                 }
                 false
             }
@@ -224,10 +215,10 @@ impl RouteController {
     async fn try_to_create(&self, node: &Node, route: &Route) -> Result<(), CloudError> {
         let _working = self.heartbeat.begin();
         let cluster = &self.settings.cluster_name;
-        for _ in 1..TRIES {
+        for _ in 1..conflict::TRIES {
             match self.routes.create_route(cluster, &node.uid, route).await {
-                Err(error) if error.kind() == ErrorKind::Conflict && !self.is_stopping() => {
-                    self.pause().await;
+                Err(error) if error.kind() == ErrorKind::Conflict && !self.stop.is_cancelled() => {
+                    conflict::pause(&self.jitter).await;
                 }
                 done => return done,
             }
@@ -238,16 +229,22 @@ impl RouteController {
     /// Sets the condition of a Node, unless it shows it already or is another Node by now.
     async fn publish(&self, pass: &Pass, asked: &Node, verdict: Verdict) {
         let wish = Wish::Condition(asked.name.clone());
-        let still = || self.nodes.get(&asked.name).filter(|node| node.uid == asked.uid);
-        for attempt in 1..=TRIES {
+        let still = || {
+            self.ctx
+                .nodes
+                .get(&asked.name)
+                .filter(|node| node.uid == asked.uid)
+        };
+        for attempt in 1..=conflict::TRIES {
             let Some(node) = still().filter(|node| !verdict.is_shown_by(node)) else {
                 break;
             };
-            if self.is_stopping() || !self.is_due(pass, &wish) {
+            if self.stop.is_cancelled() || !self.is_due(pass, &wish) {
                 return;
             }
             let _working = self.heartbeat.begin();
             let written = self
+                .ctx
                 .kube
                 .set_network_unavailable(
                     &node,
@@ -261,7 +258,9 @@ impl RouteController {
                     tracing::info!(controller = NAME, node = %node.name, reason = verdict.reason(), "condition NetworkUnavailable set");
                     break;
                 }
-                Err(KubeError::Conflict(_)) if attempt < TRIES => self.pause().await,
+                Err(KubeError::Conflict(_)) if attempt < conflict::TRIES => {
+                    conflict::pause(&self.jitter).await
+                }
                 // It is gone, or another Node has its name: the watch brings the news.
                 Err(KubeError::NotFound(_) | KubeError::Conflict(_)) => break,
                 Err(error) => {
@@ -291,9 +290,5 @@ impl RouteController {
 
     fn is_due(&self, pass: &Pass, wish: &Wish) -> bool {
         self.attempts().is_due(wish, pass.begun, pass.is_safety_pass)
-    }
-
-    async fn pause(&self) {
-        tokio::time::sleep(self.jitter.between(PAUSE.0, PAUSE.1)).await;
     }
 }

@@ -13,27 +13,34 @@ use super::{Key, ServiceController};
 use crate::metrics::ControllerMetrics;
 
 impl ServiceController {
+    /// Lets each background work run for the first time.
+    pub(super) fn schedule_background(&self) {
+        for (index, work) in self.provider.background.iter().enumerate() {
+            self.queue.add_after(Key::Background(index), work.first());
+        }
+    }
+
     /// Lets all background work run soon: a balancer was removed, and that may have left something to do.
     pub(super) fn wake_background(&self) {
-        for index in 0..self.background.len() {
+        for index in 0..self.provider.background.len() {
             self.queue.add(Key::Background(index));
         }
     }
 
     /// One run; comes back by itself after its period, or when the cloud said that it is worth looking again.
     pub(super) async fn run_background(&self, index: usize) {
-        let work = &self.background[index];
+        let work = &self.provider.background[index];
         let again = |after| self.queue.add_after(Key::Background(index), after);
         let facts = BackgroundFacts {
             services: Arc::clone(&self.services) as Arc<dyn ServicesView>,
             cluster: Arc::clone(&self.cluster),
-            now: self.kube.clock().now(),
+            now: self.ctx.kube.clock().now(),
         };
         let mut session = match work.begin(facts.clone()) {
             Ok(session) => session,
             Err(refusal) => {
                 tracing::warn!(work = work.name(), err = %refusal, "background work refused");
-                self.metrics.measurements.hide(work.name());
+                self.ctx.metrics.measurements.hide(work.name());
                 return again(work.period());
             }
         };
@@ -49,13 +56,14 @@ impl ServiceController {
         lock(&self.background_notes).insert(index, std::mem::take(&mut *lock(&hooks.said)));
         match &driven {
             Ok(Driven::Settled(_) | Driven::Wait { .. }) => {
-                self.metrics
+                self.ctx
+                    .metrics
                     .measurements
                     .show(work.name(), session.measurements());
             }
             // Nobody knows how much of the last numbers still holds.
             Ok(Driven::Refused(_) | Driven::Superseded) | Err(_) => {
-                self.metrics.measurements.hide(work.name());
+                self.ctx.metrics.measurements.hide(work.name());
             }
         }
         match driven {
@@ -84,7 +92,7 @@ struct BackgroundHooks<'a> {
 
 impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
     fn metrics(&self) -> &ControllerMetrics {
-        &self.controller.metrics
+        &self.controller.ctx.metrics
     }
 
     fn noted(&self, notes: &[Note]) {
@@ -104,7 +112,7 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
     fn writing(&self, _has_cloud_steps: bool) {}
 
     fn is_superseded(&self) -> bool {
-        self.controller.is_stopping()
+        self.controller.stop.is_cancelled()
     }
 
     fn write<'b>(&'b self, write: &'b KubeWrite) -> BoxFuture<'b, Result<(), KubeError>> {
@@ -112,7 +120,8 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
             match write {
                 KubeWrite::AnnotateNode { node, annotations } => self
                     .controller
-                    .provider_kube
+                    .provider
+                    .kube
                     .annotate_node(node, annotations)
                     .await
                     .map(drop),

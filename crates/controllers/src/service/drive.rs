@@ -19,7 +19,7 @@ const MAX_WAVES: usize = 100;
 
 /// How a drive ended.
 #[derive(Debug)]
-pub(crate) enum Driven {
+pub(super) enum Driven {
     /// Nothing is left to do.
     Settled(LoadBalancerStatus),
     /// The cloud is busy; go on with the same session after this time.
@@ -32,7 +32,7 @@ pub(crate) enum Driven {
 
 /// Why a drive ended early.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DriveError {
+pub(super) enum DriveError {
     /// A read failed.
     #[error("{0}")]
     Observe(CloudError),
@@ -45,7 +45,7 @@ pub(crate) enum DriveError {
 }
 
 /// What happens around a drive.
-pub(crate) trait Hooks<F>: Sync {
+pub(super) trait Hooks<F>: Sync {
     /// Where plans are counted.
     fn metrics(&self) -> &ControllerMetrics;
 
@@ -74,7 +74,7 @@ pub(crate) trait Hooks<F>: Sync {
 /// # Cancellation
 ///
 /// Dropping it abandons the writes that are under way; the next reconcile observes what came of them.
-pub(crate) async fn drive<F>(
+pub(super) async fn drive<F>(
     session: &mut dyn Reconcile<F>,
     lanes: &Lanes,
     hooks: &dyn Hooks<F>,

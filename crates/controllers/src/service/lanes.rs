@@ -8,12 +8,12 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// All lanes that are in use. A lane lets one holder in at a time, in the order of asking.
 #[derive(Default)]
-pub(crate) struct Lanes {
+pub(super) struct Lanes {
     open: std::sync::Mutex<BTreeMap<Lane, Arc<Mutex<()>>>>,
 }
 
 /// Lanes held for one step; dropping it lets the next one in.
-pub(crate) struct HeldLanes {
+pub(super) struct HeldLanes {
     _guards: Vec<OwnedMutexGuard<()>>,
 }
 
@@ -25,7 +25,7 @@ impl Lanes {
     /// # Cancellation
     ///
     /// Dropping the future gives back what was taken.
-    pub(crate) async fn hold(&self, lanes: &[Lane]) -> HeldLanes {
+    pub(super) async fn hold(&self, lanes: &[Lane]) -> HeldLanes {
         let mut wanted: Vec<&Lane> = lanes.iter().collect();
         wanted.sort();
         wanted.dedup();

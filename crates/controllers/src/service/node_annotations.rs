@@ -39,11 +39,12 @@ impl ServiceController {
         let balanced = self.balanced_nodes().nodes;
         let mut written = self.annotated_from.lock().unwrap_or_else(PoisonError::into_inner);
         written.retain(|name, version| {
-            let node = self.nodes.get(name);
+            let node = self.ctx.nodes.get(name);
             node.is_some_and(|node| node.resource_version == *version)
         });
         let lacking = balanced.iter().filter_map(|node| {
             let annotations: BTreeMap<String, Option<String>> = self
+                .provider
                 .load_balancer
                 .node_annotations(node)
                 .into_iter()
@@ -61,7 +62,7 @@ impl ServiceController {
     }
 
     async fn annotate_node(&self, node: &Node, patch: &NodePatch) {
-        match self.provider_kube.patch_node(node, patch).await {
+        match self.provider.kube.patch_node(node, patch).await {
             Ok(_) => {
                 tracing::debug!(controller = NAME, node = %node.name, "node annotated");
                 let mut written = self.annotated_from.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::LoadBalancerIngress;
 ///
 /// The API server stores `ipMode: VIP` for an address that comes without a mode (Kubernetes 1.29 and later), so both
 /// sides are compared as they would be stored.
-pub(crate) fn is_published(service: &Service, status: &LoadBalancerStatus) -> bool {
+pub(super) fn is_published(service: &Service, status: &LoadBalancerStatus) -> bool {
     let present = service
         .status
         .as_ref()

@@ -5,15 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_controllers::context::LoopContext;
 use bowline_controllers::metrics::ControllerMetrics;
-use bowline_controllers::node::{self, NodeContext, NodeController, NodeSettings};
+use bowline_controllers::node::{self, NodeController, NodeSettings};
 use bowline_controllers::node_ipam::ranges::Ranges;
-use bowline_controllers::node_ipam::{self, NodeIpamContext, NodeIpamController};
-use bowline_controllers::node_lifecycle::{
-    self, NodeLifecycleContext, NodeLifecycleController, NodeLifecycleSettings,
-};
+use bowline_controllers::node_ipam::{self, NodeIpamController};
+use bowline_controllers::node_lifecycle::{self, NodeLifecycleController, NodeLifecycleSettings};
 use bowline_controllers::queue::{Heartbeat, QueueMetrics};
-use bowline_controllers::route::{self, RouteContext, RouteController, RouteSettings};
+use bowline_controllers::route::{self, RouteController, RouteSettings};
 use bowline_kube_api::{Exchange, KubeApi};
 use bowline_kube_io::{EventSink, Kube, KubeOptions, NodeCache, TokioClock, watch_nodes};
 use jiff::Timestamp;
@@ -75,18 +74,21 @@ impl Cluster {
         }
     }
 
-    /// Starts the cloud-node loop.
-    pub(crate) fn with_node_loop(mut self, settings: NodeSettings) -> Self {
-        let controller = NodeController::new(NodeContext {
+    fn context(&self, component: &'static str) -> LoopContext {
+        LoopContext {
             kube: self.kube.clone(),
             nodes: Arc::clone(&self.nodes),
-            instances: Arc::new(self.machines.clone()),
-            recorder: self.events.recorder(node::NAME),
+            recorder: self.events.recorder(component),
             metrics: self.metrics.clone(),
             queue_metrics: QueueMetrics::default(),
-            settings,
             seed: 1,
-        });
+        }
+    }
+
+    /// Starts the cloud-node loop.
+    pub(crate) fn with_node_loop(mut self, settings: NodeSettings) -> Self {
+        let machines = Arc::new(self.machines.clone());
+        let controller = NodeController::new(self.context(node::NAME), machines, settings);
         self.heartbeats.push(Arc::clone(controller.heartbeat()));
         self.tasks.spawn(controller.run());
         self
@@ -94,15 +96,9 @@ impl Cluster {
 
     /// Starts the cloud-node-lifecycle loop.
     pub(crate) fn with_lifecycle_loop(mut self, settings: NodeLifecycleSettings) -> Self {
-        let controller = NodeLifecycleController::new(NodeLifecycleContext {
-            kube: self.kube.clone(),
-            nodes: Arc::clone(&self.nodes),
-            instances: Arc::new(self.machines.clone()),
-            recorder: self.events.recorder(node_lifecycle::NAME),
-            metrics: self.metrics.clone(),
-            settings,
-            seed: 1,
-        });
+        let machines = Arc::new(self.machines.clone());
+        let ctx = self.context(node_lifecycle::NAME);
+        let controller = NodeLifecycleController::new(ctx, machines, &settings);
         self.heartbeats.push(Arc::clone(controller.heartbeat()));
         self.tasks.spawn(controller.run());
         self
@@ -114,32 +110,16 @@ impl Cluster {
         routes: &RouteTable,
         settings: RouteSettings,
     ) -> Arc<RouteController> {
-        let controller = RouteController::new(RouteContext {
-            kube: self.kube.clone(),
-            nodes: Arc::clone(&self.nodes),
-            routes: Arc::new(routes.clone()),
-            recorder: self.events.recorder(route::COMPONENT),
-            metrics: self.metrics.clone(),
-            queue_metrics: QueueMetrics::default(),
-            settings,
-            seed: 1,
-        });
+        let routes = Arc::new(routes.clone());
+        let controller = RouteController::new(self.context(route::COMPONENT), routes, settings);
         self.heartbeats.push(Arc::clone(controller.heartbeat()));
         self.tasks.spawn(Arc::clone(&controller).run());
         controller
     }
 
     /// Starts node IPAM; gives what stops it.
-    pub(crate) fn start_node_ipam(&mut self, ranges: Ranges) -> Arc<NodeIpamController> {
-        let controller = NodeIpamController::new(NodeIpamContext {
-            kube: self.kube.clone(),
-            nodes: Arc::clone(&self.nodes),
-            ranges,
-            recorder: self.events.recorder(node_ipam::COMPONENT),
-            metrics: self.metrics.clone(),
-            queue_metrics: QueueMetrics::default(),
-            seed: 1,
-        });
+    pub(crate) fn start_node_ipam(&mut self, ranges: &Ranges) -> Arc<NodeIpamController> {
+        let controller = NodeIpamController::new(self.context(node_ipam::COMPONENT), ranges);
         self.heartbeats.push(Arc::clone(controller.heartbeat()));
         self.tasks.spawn(Arc::clone(&controller).run());
         controller

@@ -23,7 +23,7 @@ fn ranges(cluster_cidr: &str, mask_ipv4: i64) -> Ranges {
 
 fn start(cluster_cidr: &str, mask_ipv4: i64) -> Cluster {
     let mut cluster = Cluster::new();
-    cluster.start_node_ipam(ranges(cluster_cidr, mask_ipv4));
+    cluster.start_node_ipam(&ranges(cluster_cidr, mask_ipv4));
     cluster
 }
 
@@ -142,7 +142,7 @@ async fn after_a_restart_no_network_is_given_twice() {
     let mut cluster = cluster.after_a_crash();
     cluster.put(node("n2"));
     cluster.put(node("n3"));
-    cluster.start_node_ipam(ranges("10.201.0.0/22", 0));
+    cluster.start_node_ipam(&ranges("10.201.0.0/22", 0));
     all_have_networks(&cluster, &["n2", "n3"]).await;
     let names = ["old", "n1", "n2", "n3"];
     let given: BTreeSet<IpNet> = names
@@ -231,7 +231,7 @@ async fn nothing_is_given_before_the_nodes_could_be_listed() {
     cluster.pass(SECOND).await;
     let not_yet = Status::new(403, "Forbidden", "not yet");
     cluster.api.faults().fail_next(3, "list", "nodes", not_yet);
-    cluster.start_node_ipam(ranges("10.201.0.0/22", 0));
+    cluster.start_node_ipam(&ranges("10.201.0.0/22", 0));
     cluster.pass(SECOND * 29).await;
     assert!(cluster.node_writes().is_empty());
     cluster
@@ -244,7 +244,7 @@ async fn a_node_with_a_network_of_another_cluster_stops_the_start() {
     let mut cluster = Cluster::new();
     cluster.put(node_with("old", "192.168.0.0/24"));
     cluster.put(node("n1"));
-    cluster.start_node_ipam(ranges("10.201.0.0/22", 0));
+    cluster.start_node_ipam(&ranges("10.201.0.0/22", 0));
     cluster.end_of_a_loop().await;
     assert!(cluster.node_writes().is_empty());
 }
@@ -277,7 +277,7 @@ async fn the_series_show_what_is_used() {
 #[tokio::test(start_paused = true)]
 async fn after_a_stop_nothing_is_given() {
     let mut cluster = Cluster::new();
-    let controller = cluster.start_node_ipam(ranges("10.201.0.0/22", 0));
+    let controller = cluster.start_node_ipam(&ranges("10.201.0.0/22", 0));
     cluster.put(node("n1"));
     all_have_networks(&cluster, &["n1"]).await;
     controller.stop();

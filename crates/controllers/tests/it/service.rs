@@ -3,8 +3,8 @@
 
 mod background;
 mod cloud;
-mod nodes;
-mod removal;
+mod delete;
+mod node_sync;
 mod world;
 
 use std::time::Duration;

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{ClusterFacts, erase, erased_background};
+use bowline_controllers::context::LoopContext;
 use bowline_controllers::metrics::ControllerMetrics;
-use bowline_controllers::queue::{Backoff, QueueMetrics, WorkQueue};
-use bowline_controllers::service::{COMPONENT, ServiceContext, ServiceController, ServiceSettings};
+use bowline_controllers::queue::QueueMetrics;
+use bowline_controllers::service::{COMPONENT, ServiceController, ServiceProvider, ServiceSettings};
 use bowline_kube_api::KubeApi;
 use bowline_kube_io::{
     Body, EventSink, Kube, KubeOptions, NodeCache, ServiceCache, TokioClock, watch_nodes, watch_services,
@@ -93,25 +94,27 @@ impl World {
         );
         let (services, nodes) = (Arc::new(ServiceCache::new()), Arc::new(NodeCache::new()));
         let (events, writer) = EventSink::channel(kube.clone(), "test");
-        let controller = ServiceController::new(ServiceContext {
+        let ctx = LoopContext {
             kube: kube.clone(),
-            provider_kube: kube.clone(),
-            services: Arc::clone(&services),
             nodes: Arc::clone(&nodes),
-            load_balancer: erase(Arc::clone(&self.cloud)),
-            background: vec![erased_background(Arc::new(Sweep(Arc::clone(&self.cloud))))],
-            cluster: Arc::new(ClusterFacts {
-                name: "kubernetes".into(),
-                uid: None,
-                server_version: None,
-                holder: "test".into(),
-            }),
             recorder: events.recorder(COMPONENT),
             metrics: self.metrics.clone(),
-            queue: WorkQueue::new("service", Backoff::service(), &QueueMetrics::default()),
-            node_queue: WorkQueue::new("node", Backoff::service(), &QueueMetrics::default()),
-            settings: ServiceSettings::default(),
+            queue_metrics: QueueMetrics::default(),
+            seed: 1,
+        };
+        let provider = ServiceProvider {
+            load_balancer: erase(Arc::clone(&self.cloud)),
+            background: vec![erased_background(Arc::new(Sweep(Arc::clone(&self.cloud))))],
+            kube: kube.clone(),
+        };
+        let cluster = Arc::new(ClusterFacts {
+            name: "kubernetes".into(),
+            uid: None,
+            server_version: None,
+            holder: "test".into(),
         });
+        let settings = ServiceSettings::default();
+        let controller = ServiceController::new(ctx, Arc::clone(&services), provider, cluster, settings);
         self.tasks.spawn(watch_services(kube.clone(), services));
         self.tasks.spawn(watch_nodes(kube, nodes));
         self.tasks.spawn(writer.run());

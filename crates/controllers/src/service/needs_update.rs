@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 ///
 /// `old` is the Service as it was last handed to a sync, with the annotations that this program has written since then:
 /// so a change that is only our own writing is none.
-pub(crate) fn needs_update(old: &Service, new: &Service) -> bool {
+pub(super) fn needs_update(old: &Service, new: &Service) -> bool {
     match (facts::wants_load_balancer(old), facts::wants_load_balancer(new)) {
         (false, false) => return false,
         (true, true) => {}

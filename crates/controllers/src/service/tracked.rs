@@ -6,33 +6,63 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::Note;
-use bowline_cloud_provider::{KubeWrite, Node, NodeName, Reconcile, Service, ServiceFacts, facts};
-use prometheus_client::metrics::histogram::Histogram;
+use bowline_cloud_provider::{KubeWrite, Reconcile, Service, ServiceFacts, facts};
 use tokio::time::Instant;
 
-use super::changes::needs_update;
+use super::needs_update::needs_update;
+use super::node_sync::{NodeIdentities, NodeSyncTimer};
+use crate::events;
+
+/// The events of syncs that failed. What they say holds until a sync has settled.
+pub(super) const FAILURES: &[&str] = &[
+    events::SYNC_LOAD_BALANCER_FAILED,
+    events::UPDATE_LOAD_BALANCER_FAILED,
+    events::DELETE_LOAD_BALANCER_FAILED,
+];
 
 /// Why a Service is to be looked at. Causes add up until the next sync takes them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Causes {
+pub(super) struct Causes {
     /// A person (or a program on their behalf) changed the Service: the sync is announced by events.
-    pub(crate) changed: bool,
+    pub(super) changed: bool,
     /// The set of Nodes changed.
-    pub(crate) nodes: bool,
+    pub(super) nodes: bool,
     /// It is time to look whether all is still as it should be; also the first look after a start.
-    pub(crate) verify: bool,
+    pub(super) verify: bool,
     /// An earlier sync failed.
-    pub(crate) retry: bool,
+    pub(super) retry: bool,
 }
 
 impl Causes {
+    const NONE: Self = Self {
+        changed: false,
+        nodes: false,
+        verify: false,
+        retry: false,
+    };
+    /// The Service changed.
+    pub(super) const CHANGED: Self = Self {
+        changed: true,
+        ..Self::NONE
+    };
+    /// The Nodes changed.
+    pub(super) const NODES: Self = Self {
+        nodes: true,
+        ..Self::NONE
+    };
+    /// It is time to look.
+    pub(super) const VERIFY: Self = Self {
+        verify: true,
+        ..Self::NONE
+    };
+
     /// Whether there is no cause: then a sync only goes on with what is parked.
-    pub(crate) fn is_empty(self) -> bool {
-        self == Self::default()
+    pub(super) fn is_empty(self) -> bool {
+        self == Self::NONE
     }
 
     /// Both.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         Self {
             changed: self.changed || other.changed,
             nodes: self.nodes || other.nodes,
@@ -42,142 +72,89 @@ impl Causes {
     }
 
     /// Whether nothing is known to have changed.
-    pub(crate) fn is_verify_only(self) -> bool {
-        self == Self {
-            verify: true,
-            ..Self::default()
-        }
+    pub(super) fn is_verify_only(self) -> bool {
+        self == Self::VERIFY
     }
 
     /// Whether this is about Nodes and nothing else: upstream's "update" in contrast to its "ensure".
-    pub(crate) fn is_nodes_only(self) -> bool {
-        self.nodes && !self.changed && !self.retry && !self.verify
+    pub(super) fn is_nodes_only(self) -> bool {
+        self == Self::NODES
     }
-}
-
-/// Which Nodes a balancer was brought up to date with: names and provider IDs, in name order.
-pub(crate) type NodeIdentities = Arc<[(NodeName, Option<Arc<str>>)]>;
-
-/// The Nodes to balance over, and who they are.
-#[derive(Clone)]
-pub(crate) struct BalancedNodes {
-    pub(crate) nodes: Arc<[Arc<Node>]>,
-    pub(crate) identities: NodeIdentities,
-}
-
-impl BalancedNodes {
-    pub(crate) fn new(nodes: Vec<Arc<Node>>) -> Self {
-        Self {
-            identities: identities(&nodes),
-            nodes: nodes.into(),
-        }
-    }
-}
-
-/// Who these Nodes are.
-pub(crate) fn identities(nodes: &[Arc<Node>]) -> NodeIdentities {
-    nodes
-        .iter()
-        .map(|node| (node.name.clone(), node.provider_id.clone()))
-        .collect()
 }
 
 /// How far a sync has come; survives being parked.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Progress {
+pub(super) struct Progress {
     /// All causes that the sync serves.
-    pub(crate) causes: Causes,
+    pub(super) causes: Causes,
     /// Its beginning was said in an event.
-    pub(crate) is_announced: bool,
+    pub(super) is_announced: bool,
     /// It wrote to the cloud.
-    pub(crate) has_written: bool,
+    pub(super) has_written: bool,
     /// It wrote to the cloud since the last full read.
-    pub(crate) is_unverified: bool,
+    pub(super) is_unverified: bool,
 }
 
 /// A reconcile that waits for the cloud.
-pub(crate) struct Parked {
-    pub(crate) session: Box<dyn Reconcile<ServiceFacts>>,
-    pub(crate) progress: Progress,
-}
-
-/// A pass over the Services after the set of Nodes changed. Held by each Service that it concerns; measured when the last
-/// of them has been brought up to date, or could not be.
-pub(crate) struct NodePass {
-    begun: Instant,
-    latency: Histogram,
-}
-
-impl NodePass {
-    /// Begins now.
-    pub(crate) fn begin(latency: &Histogram) -> Arc<Self> {
-        Arc::new(Self {
-            begun: Instant::now(),
-            latency: latency.clone(),
-        })
-    }
-}
-
-impl Drop for NodePass {
-    fn drop(&mut self) {
-        self.latency.observe(self.begun.elapsed().as_secs_f64());
-    }
+pub(super) struct Parked {
+    pub(super) session: Box<dyn Reconcile<ServiceFacts>>,
+    pub(super) progress: Progress,
 }
 
 /// One Service.
 #[derive(Default)]
-pub(crate) struct Tracked {
+pub(super) struct Tracked {
     /// Why to look again; taken by the next sync.
-    pub(crate) causes: Causes,
-    /// The passes over changed Nodes that wait for it.
-    node_passes: Vec<Arc<NodePass>>,
+    pub(super) causes: Causes,
+    /// The node syncs that wait for it.
+    node_syncs: Vec<Arc<NodeSyncTimer>>,
     /// When the oldest change was seen that no settled sync has served yet.
     changed_at: Option<Instant>,
     /// The Service as it was last handed to a sync, with our own annotations since then.
-    pub(crate) synced: Option<Arc<Service>>,
+    pub(super) synced: Option<Arc<Service>>,
     /// The same with a write of ours that is under way: the watch may show it before the answer has come.
     expected: Option<Arc<Service>>,
     /// The Nodes of the last sync that succeeded.
-    pub(crate) nodes: Option<NodeIdentities>,
+    pub(super) nodes: Option<NodeIdentities>,
     /// The sync that waits for the cloud.
-    pub(crate) parked: Option<Parked>,
+    pub(super) parked: Option<Parked>,
     /// A plan was made for it since the process started.
-    pub(crate) is_planned: bool,
+    pub(super) is_planned: bool,
     /// What was said, by event reason: the same text is not said again.
-    pub(crate) said: BTreeMap<&'static str, String>,
+    pub(super) said: BTreeMap<&'static str, String>,
     /// What the last sync had come to when it ended early: the next one goes on with its causes, and does not announce it again.
-    pub(crate) unfinished: Option<Progress>,
+    pub(super) unfinished: Option<Progress>,
     /// Services that vanished before their balancers were removed.
-    pub(crate) ghosts: Vec<Arc<Service>>,
+    pub(super) vanished: Vec<Arc<Service>>,
     /// It was seen with a class: its finalizer and balancer belong to another controller.
-    pub(crate) is_foreign: bool,
+    pub(super) is_foreign: bool,
     /// Conflicts in a row; many of them are a failure.
-    pub(crate) conflicts: u32,
+    pub(super) conflicts: u32,
 }
 
 impl Tracked {
     /// Adds causes to look again.
-    pub(crate) fn add_causes(&mut self, causes: Causes) {
+    pub(super) fn add_causes(&mut self, causes: Causes) {
         if causes.changed || causes.nodes {
             self.changed_at.get_or_insert_with(Instant::now);
         }
         self.causes = self.causes.and(causes);
     }
 
-    /// A pass over changed Nodes waits for the next sync.
-    pub(crate) fn join(&mut self, pass: &Arc<NodePass>) {
-        self.node_passes.push(Arc::clone(pass));
+    /// A node sync waits for the next sync of this Service.
+    pub(super) fn join(&mut self, timer: &Arc<NodeSyncTimer>) {
+        self.node_syncs.push(Arc::clone(timer));
     }
 
-    /// A sync has come to an end, good or bad: passes over changed Nodes no longer wait for it, unless they came meanwhile.
-    pub(crate) fn leave_passes(&mut self) {
+    /// A sync has come to an end, good or bad: node syncs no longer wait for it, unless they came meanwhile.
+    pub(super) fn leave_node_syncs(&mut self) {
         if !self.causes.nodes {
-            self.node_passes.clear();
+            self.node_syncs.clear();
         }
     }
 
     /// A sync has served everything up to now: gives when the oldest change was seen, unless there is a new one.
-    pub(crate) fn served(&mut self) -> Option<Instant> {
+    pub(super) fn served(&mut self) -> Option<Instant> {
         if self.causes.changed || self.causes.nodes {
             return None;
         }
@@ -185,7 +162,7 @@ impl Tracked {
     }
 
     /// Whether a note or failure text is new for this Service, and remembers it.
-    pub(crate) fn is_news(&mut self, reason: &'static str, text: &str) -> bool {
+    pub(super) fn is_news(&mut self, reason: &'static str, text: &str) -> bool {
         if self.said.get(reason).is_some_and(|said| said == text) {
             return false;
         }
@@ -194,14 +171,13 @@ impl Tracked {
     }
 
     /// Forgets what was said under reasons that this plan no longer has: if it comes back, it is news.
-    pub(crate) fn keep_said(&mut self, notes: &[Note], failure_reasons: &[&'static str]) {
-        self.said.retain(|reason, _| {
-            failure_reasons.contains(reason) || notes.iter().any(|note| note.reason == *reason)
-        });
+    pub(super) fn keep_said(&mut self, notes: &[Note]) {
+        self.said
+            .retain(|reason, _| FAILURES.contains(reason) || notes.iter().any(|note| note.reason == *reason));
     }
 
     /// Our own write to the Service is about to be sent.
-    pub(crate) fn expect_write(&mut self, write: &KubeWrite) {
+    pub(super) fn expect_write(&mut self, write: &KubeWrite) {
         self.expected = self.synced.clone();
         if let Some(expected) = &mut self.expected {
             write.predict(Arc::make_mut(expected));
@@ -209,7 +185,7 @@ impl Tracked {
     }
 
     /// The write that was expected has been answered. If it was made, it is remembered, so that its echo is no change.
-    pub(crate) fn written(&mut self, write: &KubeWrite, is_made: bool) {
+    pub(super) fn written(&mut self, write: &KubeWrite, is_made: bool) {
         self.expected = None;
         if is_made && let Some(synced) = &mut self.synced {
             write.predict(Arc::make_mut(synced));
@@ -217,7 +193,7 @@ impl Tracked {
     }
 
     /// Whether this change is more than our own writing.
-    pub(crate) fn is_changed(&self, old: &Service, new: &Service) -> bool {
+    pub(super) fn is_changed(&self, old: &Service, new: &Service) -> bool {
         // What was wanted before may still be remembered; its removal was asked for when that ended.
         if !facts::wants_load_balancer(old) && !facts::wants_load_balancer(new) {
             return false;
@@ -227,8 +203,35 @@ impl Tracked {
             && !self.expected.as_ref().is_some_and(is_echo)
     }
 
+    /// A sync has settled: failures from before it are news when they come again.
+    pub(super) fn settled(&mut self) {
+        self.unfinished = None;
+        self.conflicts = 0;
+        self.said.retain(|reason, _| !FAILURES.contains(reason));
+    }
+
+    /// The Service needs us no longer.
+    pub(super) fn released(&mut self) {
+        self.served();
+        self.leave_node_syncs();
+        self.synced = None;
+        self.parked = None;
+        self.unfinished = None;
+        self.said.clear();
+    }
+
+    /// Whether nothing is remembered that the next sync would need.
+    pub(super) fn is_unused(&self) -> bool {
+        self.causes.is_empty()
+            && self.synced.is_none()
+            && self.parked.is_none()
+            && self.unfinished.is_none()
+            && self.vanished.is_empty()
+            && !self.is_foreign
+    }
+
     /// Whether a balancer may exist for a Service that this loop has synced.
-    pub(crate) fn may_have_balancer(&self) -> bool {
+    pub(super) fn may_have_balancer(&self) -> bool {
         self.synced.as_deref().is_some_and(facts::wants_load_balancer)
     }
 }
@@ -242,24 +245,13 @@ mod tests {
         let mut tracked = Tracked::default();
         assert!(tracked.is_news("NoValidNodes", "no node"));
         assert!(!tracked.is_news("NoValidNodes", "no node"));
-        tracked.keep_said(&[], &[]);
+        tracked.keep_said(&[]);
         assert!(tracked.is_news("NoValidNodes", "no node"));
     }
 
     #[test]
     fn a_node_change_beside_another_cause_is_a_full_sync() {
-        let nodes = Causes {
-            nodes: true,
-            ..Causes::default()
-        };
-        assert!(nodes.is_nodes_only());
-        assert!(
-            !nodes
-                .and(Causes {
-                    changed: true,
-                    ..Causes::default()
-                })
-                .is_nodes_only()
-        );
+        assert!(Causes::NODES.is_nodes_only());
+        assert!(!Causes::NODES.and(Causes::CHANGED).is_nodes_only());
     }
 }

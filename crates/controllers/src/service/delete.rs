@@ -6,11 +6,13 @@ use bowline_cloud_provider::{LoadBalancerStatus, Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 use bowline_plan::NoteKind;
 
-use super::drive::{DriveError, Driven, drive};
-use super::reconcile::{Failure, Outcome, SyncHooks, outcome_of_drive_error, quietly};
+use super::ServiceController;
+use super::drive::{DriveError, Driven};
+use super::node_sync::BalancedNodes;
+use super::outcome::{Failure, Outcome};
 use super::status::is_published;
-use super::tracking::{BalancedNodes, Causes, Parked, Progress};
-use super::{ServiceController, reasons};
+use super::tracked::{Causes, Parked, Progress};
+use crate::events;
 
 const PROBE: &str = "failed to check if load balancer exists before cleanup";
 const DELETE: &str = "failed to delete load balancer";
@@ -19,59 +21,55 @@ impl ServiceController {
     /// One sync of a Service whose balancer is to go. The finalizer comes off after the last write to the cloud.
     ///
     /// Always asks the cloud, also where nothing seems to be left: what a broken create left behind is found by its mark.
-    pub(super) async fn remove(&self, key: &ServiceKey, service: Arc<Service>, causes: Causes) -> Outcome {
+    pub(super) async fn delete(&self, key: &ServiceKey, service: Arc<Service>, causes: Causes) -> Outcome {
         // Each write is based on what the one before it left.
-        let (progress, status, mut service) = match self.drive_removal(key, &service, causes).await {
+        let (progress, status, mut service) = match self.drive_deletion(key, &service, causes).await {
             Ok(driven) => driven,
             Err(outcome) => return *outcome,
         };
         // The API server clears the status itself when the type changes, and a Service on its way out has no readers.
         if service.metadata.deletion_timestamp.is_none() && !is_published(&service, &status) {
-            match self.kube.patch_service_status(&service, &status).await {
+            match self.ctx.kube.patch_service_status(&service, &status).await {
                 Ok(published) => service = Arc::new(published),
                 Err(KubeError::NotFound(_)) => {}
                 Err(error) => {
-                    return quietly(&error, progress).unwrap_or_else(|| {
-                        let prefix = "failed to update load balancer status";
-                        Outcome::Failed(Failure::kube(prefix, error.to_string(), &error), progress)
-                    });
+                    let prefix = "failed to update load balancer status";
+                    return Outcome::of_kube_error(prefix, &error, progress);
                 }
             }
         }
         if facts::has_finalizer(&service) {
             self.tracked(key, |tracked| tracked.synced = None); // its disappearance is our own doing
-            match self.kube.set_service_finalizer(&service, false).await {
+            match self.ctx.kube.set_service_finalizer(&service, false).await {
                 Ok(_) | Err(KubeError::NotFound(_)) => {}
                 Err(error) => {
-                    return quietly(&error, progress).unwrap_or_else(|| {
-                        let prefix = "failed to remove load balancer cleanup finalizer";
-                        Outcome::Failed(Failure::kube(prefix, error.to_string(), &error), progress)
-                    });
+                    let prefix = "failed to remove load balancer cleanup finalizer";
+                    return Outcome::of_kube_error(prefix, &error, progress);
                 }
             }
         }
         self.event(
             &service,
             NoteKind::Normal,
-            reasons::DELETED,
+            events::DELETED_LOAD_BALANCER,
             "Deleted load balancer",
         );
         Outcome::Removed
     }
 
     /// One sync of a Service that vanished, finalizer and all, before its balancer was removed.
-    pub(super) async fn remove_ghost(
+    pub(super) async fn delete_vanished(
         &self,
         key: &ServiceKey,
-        ghost: Arc<Service>,
+        vanished: Arc<Service>,
         causes: Causes,
     ) -> Outcome {
-        match self.drive_removal(key, &ghost, causes).await {
+        match self.drive_deletion(key, &vanished, causes).await {
             Ok(_) => {
                 self.event(
-                    &ghost,
+                    &vanished,
                     NoteKind::Normal,
-                    reasons::DELETED,
+                    events::DELETED_LOAD_BALANCER,
                     "Deleted load balancer",
                 );
                 Outcome::Removed
@@ -81,7 +79,7 @@ impl ServiceController {
     }
 
     /// Gives what is to be published, and the Service as the writes of the drive left it.
-    async fn drive_removal(
+    async fn drive_deletion(
         &self,
         key: &ServiceKey,
         service: &Arc<Service>,
@@ -100,12 +98,9 @@ impl ServiceController {
                     .filter(|parked| !parked.session.facts().is_wanted)
                     .map(|parked| parked.progress);
                 let mut progress = said.unwrap_or_default();
-                progress.causes = progress.causes.and(Causes {
-                    changed: true,
-                    ..causes
-                });
+                progress.causes = progress.causes.and(causes.and(Causes::CHANGED));
                 let unwanted = self.facts(Arc::clone(service), false, &BalancedNodes::new(Vec::new()));
-                match self.load_balancer.begin(unwanted) {
+                match self.provider.load_balancer.begin(unwanted) {
                     Ok(session) => (session, progress),
                     Err(refusal) => {
                         return Err(Box::new(Outcome::Failed(
@@ -116,34 +111,24 @@ impl ServiceController {
                 }
             }
         };
-        let hooks = SyncHooks::new(self, key, session.facts(), progress);
-        let before = hooks.latest();
-        let mut is_unverified = progress.is_unverified;
-        let driven = drive(&mut *session, &self.lanes, &hooks, &mut is_unverified).await;
-        progress = Progress {
-            is_unverified,
-            ..hooks.progress()
-        };
-        let outcome = match driven {
+        let before = Arc::clone(&session.facts().service);
+        let outcome = match self.drive(key, &mut *session, &mut progress).await {
             Ok(Driven::Settled(status)) => {
                 if progress.has_written {
                     self.wake_background();
                 }
-                let latest = hooks.latest();
+                let latest = Arc::clone(&session.facts().service);
                 let has_written = !Arc::ptr_eq(&before, &latest);
-                return Ok((
-                    progress,
-                    status,
-                    if has_written { latest } else { Arc::clone(service) },
-                ));
+                let service = if has_written { latest } else { Arc::clone(service) };
+                return Ok((progress, status, service));
             }
             Ok(Driven::Wait { after, .. }) => Outcome::Parked(Parked { session, progress }, after),
             Ok(Driven::Refused(refusal)) => Outcome::Failed(Failure::refused(DELETE, &refusal), progress),
             Ok(Driven::Superseded) => Outcome::Superseded(progress),
             Err(error @ DriveError::Observe(_)) if !progress.has_written => {
-                outcome_of_drive_error(PROBE, &error, progress)
+                Outcome::of_drive_error(PROBE, &error, progress)
             }
-            Err(error) => outcome_of_drive_error(DELETE, &error, progress),
+            Err(error) => Outcome::of_drive_error(DELETE, &error, progress),
         };
         Err(Box::new(outcome))
     }

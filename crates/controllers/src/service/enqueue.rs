@@ -1,0 +1,98 @@
+//! Which Services are looked at, and why. What is done is decided when it is.
+
+use std::sync::PoisonError;
+
+use bowline_cloud_provider::{Service, ServiceKey, facts};
+use bowline_kube_io::Change;
+
+use super::tracked::{Causes, Tracked};
+use super::{Key, ServiceController};
+
+impl ServiceController {
+    /// Asks for a sync of a Service, and notes why.
+    pub(super) fn enqueue(&self, key: &ServiceKey, causes: Causes) {
+        self.tracked(key, |tracked| tracked.add_causes(causes));
+        self.queue.add(Key::Service(key.clone()));
+    }
+
+    /// A Service changed. Decides only whether it is looked at; what is done is decided when it is.
+    pub(super) fn on_service(&self, change: &Change<Service>) {
+        match change {
+            Change::Added(service) => {
+                let key = ServiceKey::of(service);
+                self.tracked(&key, |tracked| {
+                    tracked.is_foreign = facts::class(service).is_some()
+                });
+                if facts::needs_cleanup(service) {
+                    self.enqueue(&key, Causes::CHANGED);
+                } else if facts::wants_load_balancer(service) {
+                    // One that was ensured before, by us or by another manager, is only checked: no news, no events.
+                    let is_new =
+                        !facts::has_finalizer(service) || facts::published_addresses(service).is_empty();
+                    self.enqueue(&key, if is_new { Causes::CHANGED } else { Causes::VERIFY });
+                } else {
+                    self.forget_unused(&key);
+                }
+            }
+            Change::Updated { old, new } => {
+                let key = ServiceKey::of(new);
+                let concerns_us = self.tracked(&key, |tracked| {
+                    tracked.is_foreign |= facts::class(new).is_some();
+                    tracked.is_changed(old, new)
+                });
+                let begins_cleanup = facts::needs_cleanup(new) && !facts::needs_cleanup(old);
+                if concerns_us || begins_cleanup {
+                    self.enqueue(&key, Causes::CHANGED);
+                } else {
+                    self.forget_unused(&key);
+                }
+            }
+            Change::Deleted(service) => {
+                let key = ServiceKey::of(service);
+                let leaves_balancer = self.tracked(&key, |tracked| {
+                    let synced = tracked.synced.take();
+                    let with_balancer = synced.filter(|synced| facts::wants_load_balancer(synced));
+                    let has_balancer = with_balancer.is_some();
+                    tracked.vanished.extend(with_balancer);
+                    tracked.parked = None;
+                    has_balancer
+                });
+                if leaves_balancer {
+                    self.enqueue(&key, Causes::CHANGED);
+                } else {
+                    self.forget_unused(&key);
+                }
+            }
+        }
+    }
+
+    /// Has every balancer checked against the cloud, period by period, for ever if at all.
+    ///
+    /// All are checked together: then the project-wide lists are read once for all of them.
+    pub(super) async fn verify_periodically(&self) {
+        let period = self.settings.verify_period;
+        if period.is_zero() {
+            return;
+        }
+        loop {
+            tokio::time::sleep(period).await;
+            self.verify_all();
+        }
+    }
+
+    fn verify_all(&self) {
+        for service in self.services.all() {
+            if facts::wants_load_balancer(&service) && !facts::needs_cleanup(&service) {
+                self.enqueue(&ServiceKey::of(&service), Causes::VERIFY);
+            }
+        }
+    }
+
+    /// Drops what is remembered of a Service that is none of ours.
+    pub(super) fn forget_unused(&self, key: &ServiceKey) {
+        let mut tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
+        if tracked.get(key).is_some_and(Tracked::is_unused) {
+            tracked.remove(key);
+        }
+    }
+}

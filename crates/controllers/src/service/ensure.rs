@@ -1,0 +1,152 @@
+//! Brings the balancer of a Service to the state that its spec asks for.
+//!
+//! ```text
+//! intent -> finalizer on -> observe -> plan -> apply, until settled -> publish the status
+//! ```
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceKey, facts};
+use bowline_plan::NoteKind;
+
+use super::ServiceController;
+use super::drive::{DriveError, Driven};
+use super::node_sync::{NO_NODES, NodeIdentities, identities};
+use super::outcome::{Failure, Outcome};
+use super::status::is_published;
+use super::tracked::{Causes, Parked, Progress};
+use crate::events;
+
+/// What failed, in upstream's words: its update of a balancer's Nodes has an event of its own, which says it already.
+fn ensuring(progress: Progress) -> &'static str {
+    if progress.causes.is_nodes_only() {
+        ""
+    } else {
+        "failed to ensure load balancer"
+    }
+}
+
+impl ServiceController {
+    /// One sync of a Service that wants a balancer.
+    ///
+    /// # Repeatability
+    ///
+    /// May stop after any await: the next sync observes what was done and goes on. The finalizer is on before the first
+    /// write to the cloud.
+    pub(super) async fn ensure(&self, key: &ServiceKey, service: Arc<Service>, causes: Causes) -> Outcome {
+        let (mut session, mut progress) = match self.resume(key, causes) {
+            Ok(parked) => (parked.session, parked.progress),
+            Err(mut progress) => {
+                let balanced = self.balanced_nodes();
+                progress.causes = progress.causes.and(causes);
+                self.tracked(key, |tracked| tracked.synced = Some(Arc::clone(&service)));
+                if progress.causes.changed && !progress.is_announced {
+                    progress.is_announced = true;
+                    self.event(
+                        &service,
+                        NoteKind::Normal,
+                        events::ENSURING_LOAD_BALANCER,
+                        "Ensuring load balancer",
+                    );
+                    if balanced.nodes.is_empty() {
+                        self.event(
+                            &service,
+                            NoteKind::Warning,
+                            events::UNAVAILABLE_LOAD_BALANCER,
+                            NO_NODES,
+                        );
+                    }
+                }
+                // Parse first: an invalid spec ends the sync before it costs a call to anybody.
+                let wanted = self.facts(Arc::clone(&service), true, &balanced);
+                let mut session = match self.provider.load_balancer.begin(wanted) {
+                    Ok(session) => session,
+                    Err(refusal) => {
+                        return Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress);
+                    }
+                };
+                self.annotate_nodes_soon();
+                if !facts::has_finalizer(&service) {
+                    // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind.
+                    let with_finalizer = match self.ctx.kube.set_service_finalizer(&service, true).await {
+                        Ok(service) => Arc::new(service),
+                        Err(error) => {
+                            let prefix = "failed to add load balancer cleanup finalizer";
+                            return Outcome::of_kube_error(prefix, &error, progress);
+                        }
+                    };
+                    if let Err(refusal) = session.refresh(self.facts(with_finalizer, true, &balanced)) {
+                        return Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress);
+                    }
+                }
+                (session, progress)
+            }
+        };
+        match self.drive(key, &mut *session, &mut progress).await {
+            Ok(Driven::Settled(status)) => {
+                let latest = Arc::clone(&session.facts().service);
+                self.publish(&latest, &status, identities(&session.facts().nodes), progress)
+                    .await
+            }
+            Ok(Driven::Wait { after, reason }) => {
+                tracing::debug!(service = %key, %reason, ?after, "waiting for the cloud");
+                Outcome::Parked(Parked { session, progress }, after)
+            }
+            Ok(Driven::Refused(refusal)) => {
+                Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress)
+            }
+            Ok(Driven::Superseded) => Outcome::Superseded(progress),
+            Err(DriveError::Observe(error) | DriveError::Step { error, .. })
+                if error.kind() == ErrorKind::ImplementedElsewhere =>
+            {
+                Outcome::Settled(identities(&session.facts().nodes)) // another controller's work: silence, no status
+            }
+            Err(error) => Outcome::of_drive_error(ensuring(progress), &error, progress),
+        }
+    }
+
+    /// Writes the status if it differs, and says that the sync is done.
+    async fn publish(
+        &self,
+        service: &Arc<Service>,
+        status: &LoadBalancerStatus,
+        identities: NodeIdentities,
+        progress: Progress,
+    ) -> Outcome {
+        if !is_published(service, status)
+            && let Err(error) = self.ctx.kube.patch_service_status(service, status).await
+        {
+            let prefix = "failed to update load balancer status";
+            return Outcome::of_kube_error(prefix, &error, progress);
+        }
+        // Without Nodes a provider may keep the last members, which writes nothing: people are told all the same.
+        if progress.causes.is_nodes_only() && (progress.has_written || identities.is_empty()) {
+            self.tell_updated(service, &identities);
+        } else if progress.is_announced {
+            self.event(
+                service,
+                NoteKind::Normal,
+                events::ENSURED_LOAD_BALANCER,
+                "Ensured load balancer",
+            );
+        }
+        Outcome::Settled(identities)
+    }
+
+    /// Takes back the parked session if nothing but time has passed; else what the sync before had come to.
+    fn resume(&self, key: &ServiceKey, causes: Causes) -> Result<Parked, Progress> {
+        let (parked, unfinished) =
+            self.tracked(key, |tracked| (tracked.parked.take(), tracked.unfinished.take()));
+        let earlier = match parked {
+            Some(parked) if causes.is_empty() => return Ok(parked),
+            Some(parked) => parked.progress,
+            None => unfinished.unwrap_or_default(),
+        };
+        Err(Progress {
+            // A new change is announced again; what the earlier sync was for is not forgotten.
+            is_announced: earlier.is_announced && !causes.changed,
+            is_unverified: false, // it begins with a full read
+            ..earlier
+        })
+    }
+}

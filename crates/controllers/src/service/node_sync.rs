@@ -1,0 +1,221 @@
+//! Node sync: the balancers follow the set of Nodes.
+
+use std::sync::{Arc, PoisonError};
+
+use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, facts};
+use bowline_kube_io::Change;
+use bowline_plan::NoteKind;
+use prometheus_client::metrics::histogram::Histogram;
+use tokio::time::Instant;
+
+use super::ServiceController;
+use super::tracked::{Causes, Tracked};
+use crate::{events, node_set};
+
+/// At most this many node names stand in one message; upstream's limit.
+const MAX_NAMED_NODES: usize = 20;
+/// What is said where there is no Node to balance over.
+pub(super) const NO_NODES: &str = "There are no available nodes for LoadBalancer";
+
+/// A pass over all Services, because the set of Nodes has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NodeSync;
+
+/// Which Nodes a balancer was brought up to date with: names and provider IDs, in name order.
+pub(super) type NodeIdentities = Arc<[(NodeName, Option<Arc<str>>)]>;
+
+/// The Nodes to balance over, and who they are.
+#[derive(Clone)]
+pub(super) struct BalancedNodes {
+    pub(super) nodes: Arc<[Arc<Node>]>,
+    pub(super) identities: NodeIdentities,
+}
+
+impl BalancedNodes {
+    pub(super) fn new(nodes: Vec<Arc<Node>>) -> Self {
+        Self {
+            identities: identities(&nodes),
+            nodes: nodes.into(),
+        }
+    }
+}
+
+/// Who these Nodes are.
+pub(super) fn identities(nodes: &[Arc<Node>]) -> NodeIdentities {
+    nodes
+        .iter()
+        .map(|node| (node.name.clone(), node.provider_id.clone()))
+        .collect()
+}
+
+/// The time that a node sync takes. Held by each Service that it concerns; measured when the last of them has been brought
+/// up to date, or could not be.
+pub(super) struct NodeSyncTimer {
+    begun: Instant,
+    latency: Histogram,
+}
+
+impl NodeSyncTimer {
+    /// Begins now.
+    pub(super) fn begin(latency: &Histogram) -> Arc<Self> {
+        Arc::new(Self {
+            begun: Instant::now(),
+            latency: latency.clone(),
+        })
+    }
+}
+
+impl Drop for NodeSyncTimer {
+    fn drop(&mut self) {
+        self.latency.observe(self.begun.elapsed().as_secs_f64());
+    }
+}
+
+impl ServiceController {
+    /// A Node changed. What most changes of a Node are about, its heartbeat above all, concerns no balancer.
+    pub(super) fn on_node(&self, change: &Change<Node>) {
+        *self.balanced.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let kind = self.provider.load_balancer.node_set();
+        let (is_trigger, with_labels) = match change {
+            Change::Added(_) | Change::Deleted(_) => (true, true),
+            Change::Updated { old, new } => (
+                node_set::concerns_balancers(old, new, kind),
+                old.labels != new.labels,
+            ),
+        };
+        if is_trigger || (with_labels && self.any_service_selects_by_label()) {
+            self.node_changes.note(with_labels);
+        }
+    }
+
+    fn any_service_selects_by_label(&self) -> bool {
+        if !self.provider.load_balancer.follows_nodes() {
+            return false;
+        }
+        let tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
+        tracked
+            .values()
+            .filter_map(|tracked| tracked.synced.as_deref())
+            .any(|service| self.provider.load_balancer.selects_nodes_by_label(service))
+    }
+
+    /// Has the balancers follow the Nodes, for ever. A pass goes through a queue of its own for the sake of its series, as
+    /// upstream's does.
+    pub(super) async fn follow_nodes(&self) {
+        loop {
+            self.node_changes.settled().await;
+            self.node_queue.add(NodeSync);
+            let pass = self.node_queue.next().await; // at once: nobody else takes from it
+            self.sync_all();
+            self.node_queue.done(&pass);
+        }
+    }
+
+    /// The set of Nodes has settled: every Service that was synced with another set is looked at again, or, if its balancer
+    /// follows no Nodes, is served by that.
+    fn sync_all(&self) {
+        let provider = &self.provider.load_balancer;
+        let follows_nodes = provider.follows_nodes();
+        let timer = NodeSyncTimer::begin(&self.ctx.metrics.nodesync_latency_seconds);
+        let with_labels = self.node_changes.take();
+        let balanced = self.balanced_nodes();
+        let is_concerned = |tracked: &Tracked| {
+            let service = tracked.synced.as_deref();
+            let Some(service) = service.filter(|service| facts::wants_load_balancer(service)) else {
+                return false;
+            };
+            // One that was never brought up to date is under way, or waits for its next try with the Nodes of then.
+            tracked.nodes.as_ref().is_some_and(|nodes| {
+                let may_select = || with_labels && follows_nodes && provider.selects_nodes_by_label(service);
+                *nodes != balanced.identities || may_select()
+            })
+        };
+        let concerned: Vec<ServiceKey> = {
+            let tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
+            let concerned = tracked.iter().filter(|(_, tracked)| is_concerned(tracked));
+            concerned.map(|(key, _)| key.clone()).collect()
+        };
+        for key in concerned {
+            if !follows_nodes {
+                self.update_nothing(&key, &balanced.identities);
+                continue;
+            }
+            self.ctx.metrics.loadbalancer_sync_total.inc();
+            self.tracked(&key, |tracked| tracked.join(&timer));
+            self.enqueue(&key, Causes::NODES);
+        }
+    }
+
+    /// The Nodes changed under a balancer that does not follow them: that is an update as others are, with nothing to do.
+    pub(super) fn update_nothing(&self, key: &ServiceKey, identities: &NodeIdentities) {
+        let is_news = self.tracked(key, |tracked| {
+            tracked.nodes.replace(Arc::clone(identities)).as_ref() != Some(identities)
+        });
+        let service = self.services.get(key).filter(|service| {
+            is_news && facts::wants_load_balancer(service) && !facts::needs_cleanup(service)
+        });
+        let Some(service) = service else { return };
+        self.annotate_nodes_soon();
+        self.ctx.metrics.loadbalancer_sync_total.inc();
+        self.ctx
+            .metrics
+            .update_loadbalancer_host_latency_seconds
+            .observe(0.0);
+        self.ctx.metrics.synced("update", "settled");
+        self.tell_updated(&service, identities);
+    }
+
+    /// Says that a balancer is up to date with these Nodes, after they have changed.
+    pub(super) fn tell_updated(&self, service: &Service, identities: &NodeIdentities) {
+        let (kind, reason, text) = if identities.is_empty() {
+            (NoteKind::Warning, events::UNAVAILABLE_LOAD_BALANCER, NO_NODES)
+        } else {
+            let text = "Updated load balancer with new hosts";
+            (NoteKind::Normal, events::UPDATED_LOAD_BALANCER, text)
+        };
+        self.event(service, kind, reason, text);
+    }
+
+    /// The Nodes to balance over now, in name order; worked out once per change of the Nodes.
+    pub(super) fn balanced_nodes(&self) -> BalancedNodes {
+        let kind = self.provider.load_balancer.node_set();
+        let mut balanced = self.balanced.lock().unwrap_or_else(PoisonError::into_inner);
+        balanced
+            .get_or_insert_with(|| BalancedNodes::new(node_set::balanced(&self.ctx.nodes.all(), kind)))
+            .clone()
+    }
+
+    /// Upstream's words for a failed update, with the Nodes' names limited.
+    pub(super) fn update_failed_text(&self, error: &str) -> String {
+        let nodes = self.balanced_nodes().identities;
+        let names: Vec<&str> = nodes.iter().map(|(name, _)| name.as_str()).collect();
+        format!(
+            "Error updating load balancer with new hosts {} [node names limited, total number of nodes: {}], error: {error}",
+            limited(&names),
+            names.len()
+        )
+    }
+}
+
+fn limited(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(MAX_NAMED_NODES);
+    let shown = names[..names.len() - more].join(" ");
+    if more == 0 {
+        format!("[{shown}]")
+    } else {
+        format!("[{shown} <{more} more>]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_most_twenty_nodes_are_named() {
+        assert_eq!(limited(&["a", "b"]), "[a b]");
+        let names: Vec<String> = (0..25).map(|n| format!("n{n:02}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert!(limited(&names).ends_with("n19 <5 more>]"));
+    }
+}

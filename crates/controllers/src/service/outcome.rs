@@ -1,0 +1,237 @@
+//! How a sync ended: what is said about it, and when the key comes back.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, ErrorKind, ServiceKey};
+use bowline_kube_io::KubeError;
+use bowline_plan::{NoteKind, Refusal};
+
+use super::drive::DriveError;
+use super::node_sync::NodeIdentities;
+use super::tracked::{Causes, Parked, Progress, Tracked};
+use super::{Key, ServiceController};
+use crate::events;
+
+/// Time to the next try after something moved under a sync.
+const SOON: Duration = Duration::from_millis(100);
+/// Conflicts in a row after which a sync counts as failed.
+const MAX_CONFLICTS: u32 = 10;
+
+/// How a sync of one Service ended, and when it comes back.
+pub(super) enum Outcome {
+    /// All is as it should be with these Nodes.
+    Settled(NodeIdentities),
+    /// The balancer is gone and the Service needs us no longer.
+    Removed,
+    /// Nothing had to be done.
+    Nothing,
+    /// The cloud is busy: go on after this time.
+    Parked(Parked, Duration),
+    /// Something moved under the sync: start anew at once.
+    Superseded(Progress),
+    /// An API conflict: start anew soon.
+    Conflict(Progress),
+    /// It failed.
+    Failed(Failure, Progress),
+}
+
+impl Outcome {
+    /// What follows from an error of the API server. Some end the sync without being a failure of it.
+    pub(super) fn of_kube_error(prefix: &str, error: &KubeError, progress: Progress) -> Self {
+        Self::of_kube_text(prefix, error.to_string(), error, progress)
+    }
+
+    /// What follows from an error that ended a drive.
+    pub(super) fn of_drive_error(prefix: &str, error: &DriveError, progress: Progress) -> Self {
+        let text = error.to_string();
+        match error {
+            DriveError::Observe(cause) | DriveError::Step { error: cause, .. } => {
+                Self::Failed(Failure::cloud(prefix, text, cause), progress)
+            }
+            DriveError::Kube { error: cause, .. } => Self::of_kube_text(prefix, text, cause, progress),
+        }
+    }
+
+    fn of_kube_text(prefix: &str, text: String, error: &KubeError, progress: Progress) -> Self {
+        match error {
+            KubeError::Conflict(_) => Self::Conflict(progress),
+            // Gone meanwhile, or no longer leading: the watch or the next leader knows what to do.
+            KubeError::NotFound(_) | KubeError::GateClosed => Self::Superseded(progress),
+            _ => Self::Failed(Failure::kube(prefix, text, error), progress),
+        }
+    }
+}
+
+/// A failed or refused sync.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// The whole text, as it goes into the event.
+    pub(super) text: String,
+    /// The delay that the cloud stated; else the schedule decides.
+    pub(super) after: Option<Duration>,
+    /// The same failure at the next try is no news: the remedy is a person's.
+    pub(super) is_quiet: bool,
+}
+
+impl Failure {
+    pub(super) fn refused(prefix: &str, refusal: &Refusal) -> Self {
+        Self {
+            text: said(prefix, &refusal.to_string()),
+            after: None,
+            is_quiet: true,
+        }
+    }
+
+    fn cloud(prefix: &str, text: String, error: &CloudError) -> Self {
+        Self {
+            text: said(prefix, &text),
+            after: error.retry_after(),
+            is_quiet: matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid),
+        }
+    }
+
+    fn kube(prefix: &str, text: String, error: &KubeError) -> Self {
+        let after = match error {
+            KubeError::Throttled { after, .. } => Some(*after),
+            _ => None,
+        };
+        let is_quiet = matches!(
+            error,
+            KubeError::Forbidden(_) | KubeError::Invalid(_) | KubeError::Unauthorized(_)
+        );
+        Self {
+            text: said(prefix, &text),
+            after,
+            is_quiet,
+        }
+    }
+}
+
+/// A text behind what was being done; an empty prefix is none.
+fn said(prefix: &str, text: &str) -> String {
+    if prefix.is_empty() {
+        text.to_owned()
+    } else {
+        format!("{prefix}: {text}")
+    }
+}
+
+impl ServiceController {
+    /// Counts a sync by what it was to do and how it ended.
+    pub(super) fn count(&self, operation: &'static str, outcome: &Outcome) {
+        let result = match outcome {
+            Outcome::Settled(_) | Outcome::Removed => "settled",
+            Outcome::Parked(..) => "waiting",
+            Outcome::Superseded(_) => "interrupted",
+            Outcome::Conflict(_) => "conflict",
+            Outcome::Failed(..) => "failed",
+            Outcome::Nothing => return,
+        };
+        self.ctx.metrics.synced(operation, result);
+    }
+
+    /// Measures how long the changes took that a settled sync has served.
+    fn observe_settled(&self, key: &ServiceKey) {
+        if let Some(changed_at) = self.tracked(key, Tracked::served) {
+            let seconds = changed_at.elapsed().as_secs_f64();
+            self.ctx.metrics.settle_duration_seconds.observe(seconds);
+        }
+    }
+
+    /// Decides when a key comes back, and says what has to be said.
+    pub(super) fn conclude(&self, key: &ServiceKey, outcome: Outcome) {
+        let queued = Key::Service(key.clone());
+        match outcome {
+            Outcome::Settled(identities) => {
+                self.tracked(key, Tracked::leave_node_syncs);
+                self.observe_settled(key);
+                let current = self.balanced_nodes().identities;
+                // They changed while it was under way.
+                let is_behind = identities != current && !self.node_changes.is_pending();
+                let follows_nodes = self.provider.load_balancer.follows_nodes();
+                self.tracked(key, |tracked| {
+                    if follows_nodes || !is_behind {
+                        tracked.nodes = Some(identities);
+                    }
+                    tracked.settled();
+                });
+                self.queue.forget(&queued);
+                if is_behind && follows_nodes {
+                    self.enqueue(key, Causes::NODES);
+                } else if is_behind {
+                    self.update_nothing(key, &current);
+                }
+            }
+            Outcome::Removed | Outcome::Nothing => {
+                if matches!(outcome, Outcome::Removed) {
+                    self.observe_settled(key);
+                }
+                self.queue.forget(&queued);
+                self.tracked(key, Tracked::released);
+                self.forget_unused(key);
+            }
+            Outcome::Parked(parked, after) => {
+                self.tracked(key, |tracked| tracked.parked = Some(parked));
+                self.queue.add_after(queued, after);
+            }
+            Outcome::Superseded(progress) | Outcome::Conflict(progress) => {
+                let (is_changed, conflicts) = self.tracked(key, |tracked| {
+                    tracked.unfinished = Some(progress);
+                    tracked.conflicts += 1;
+                    (tracked.causes.changed, tracked.conflicts)
+                });
+                // At once only for a change that has come meanwhile: whatever else moved, the watch has to catch up first.
+                if is_changed {
+                    self.queue.add(queued);
+                } else if conflicts > MAX_CONFLICTS {
+                    self.queue.retry(queued);
+                } else {
+                    self.queue.add_after(queued, SOON);
+                }
+            }
+            Outcome::Failed(failure, progress) => self.conclude_failure(key, &failure, progress),
+        }
+    }
+
+    fn conclude_failure(&self, key: &ServiceKey, failure: &Failure, progress: Progress) {
+        let queued = Key::Service(key.clone());
+        let service = self.services.get(key);
+        let vanished = self.tracked(key, |tracked| tracked.vanished.first().cloned());
+        let was_nodes_only = progress.causes.is_nodes_only();
+        let cause = &failure.text;
+        let (reason, text) = if vanished.is_some() {
+            let text = format!("Error deleting load balancer: {cause}");
+            (events::DELETE_LOAD_BALANCER_FAILED, text)
+        } else if was_nodes_only {
+            self.ctx.metrics.nodesync_error_total.inc();
+            (
+                events::UPDATE_LOAD_BALANCER_FAILED,
+                self.update_failed_text(cause),
+            )
+        } else {
+            let text = format!("Error syncing load balancer: {cause}");
+            (events::SYNC_LOAD_BALANCER_FAILED, text)
+        };
+        let retry = Causes {
+            retry: true,
+            ..progress.causes
+        };
+        let is_said = self.tracked(key, |tracked| {
+            tracked.leave_node_syncs();
+            tracked.unfinished = Some(Progress {
+                causes: retry,
+                ..progress
+            });
+            tracked.is_news(reason, &text) || !failure.is_quiet
+        });
+        tracing::warn!(service = %key, err = %failure.text, "load balancer sync failed, will be tried again");
+        if is_said && let Some(service) = vanished.or(service) {
+            self.event(&service, NoteKind::Warning, reason, &text);
+        }
+        if was_nodes_only && failure.after.is_none() {
+            self.queue.add(queued); // a full sync follows at once
+        } else {
+            self.queue.retry_after(queued, failure.after);
+        }
+    }
+}

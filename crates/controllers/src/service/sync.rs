@@ -1,0 +1,84 @@
+//! One sync of one Service: which of the operations it needs.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, ServicesView, facts};
+use tokio::time::Instant;
+
+use super::ServiceController;
+use super::node_sync::BalancedNodes;
+use super::outcome::Outcome;
+use super::tracked::Progress;
+
+impl ServiceController {
+    /// One sync of one Service.
+    pub(super) async fn sync(&self, key: &ServiceKey) -> Outcome {
+        let (causes, vanished, is_foreign, may_have_balancer) = self.tracked(key, |tracked| {
+            let causes = std::mem::take(&mut tracked.causes);
+            (
+                causes,
+                tracked.vanished.first().cloned(),
+                tracked.is_foreign,
+                tracked.may_have_balancer(),
+            )
+        });
+        if let Some(vanished) = vanished {
+            let outcome = self.delete_vanished(key, vanished, causes).await;
+            self.count("delete", &outcome);
+            return match outcome {
+                Outcome::Removed => {
+                    self.tracked(key, |tracked| tracked.vanished.remove(0));
+                    Outcome::Superseded(Progress {
+                        causes,
+                        ..Progress::default()
+                    }) // its successor may be waiting
+                }
+                outcome => outcome,
+            };
+        }
+        let Some(service) = self.services.get(key) else {
+            return Outcome::Removed;
+        };
+        if facts::needs_cleanup(&service) && !is_foreign {
+            let outcome = self.delete(key, service, causes).await;
+            self.count("delete", &outcome);
+            outcome
+        } else if facts::wants_load_balancer(&service) && service.metadata.deletion_timestamp.is_none() {
+            let begun = Instant::now();
+            let outcome = self.ensure(key, service, causes).await;
+            let is_update = causes.is_nodes_only();
+            if is_update {
+                self.ctx
+                    .metrics
+                    .update_loadbalancer_host_latency_seconds
+                    .observe(begun.elapsed().as_secs_f64());
+            }
+            self.count(if is_update { "update" } else { "ensure" }, &outcome);
+            outcome
+        } else if may_have_balancer && !is_foreign {
+            // The finalizer was taken off by hand.
+            let outcome = self.delete(key, service, causes).await;
+            self.count("delete", &outcome);
+            outcome
+        } else {
+            Outcome::Nothing
+        }
+    }
+
+    /// What a provider is handed of a Service.
+    pub(super) fn facts(
+        &self,
+        service: Arc<Service>,
+        is_wanted: bool,
+        balanced: &BalancedNodes,
+    ) -> ServiceFacts {
+        ServiceFacts {
+            service,
+            is_wanted,
+            nodes: Arc::clone(&balanced.nodes),
+            services: Arc::clone(&self.services) as Arc<dyn ServicesView>,
+            cluster: Arc::clone(&self.cluster),
+            now: self.ctx.kube.clock().now(),
+        }
+    }
+}
