@@ -1,6 +1,6 @@
 //! The annotations of a Service: what they are called, what they mean, how they are read.
 
-use bowline_cloud_provider::{AnnotationSpec, Service, facts};
+use bowline_cloud_provider::{AnnotationSpec, Changeability, Service, facts};
 
 mod table;
 
@@ -33,6 +33,14 @@ pub(crate) fn unknown_keys(service: &Service) -> Vec<&str> {
         .map(|(key, _)| key.as_str())
         .filter(|key| key.starts_with(PREFIX) && annotation_table().iter().all(|spec| spec.key != *key))
         .collect()
+}
+
+/// Whether it is not people who write what has this key.
+pub(crate) fn is_written(key: &str) -> bool {
+    let mut written = annotation_table()
+        .iter()
+        .filter(|spec| spec.change == Changeability::Written);
+    written.any(|spec| spec.key == key)
 }
 
 #[cfg(test)]

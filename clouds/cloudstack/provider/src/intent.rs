@@ -126,6 +126,8 @@ pub(crate) struct Wanted {
     /// Whom the firewall or the network ACL lets in.
     pub(crate) sources: Sources,
     pub(crate) nodes: Vec<WantedNode>,
+    /// Tells one state of what people ask for from another.
+    pub(crate) asked: u64,
     /// The host name that the status shows instead of the address.
     pub(crate) hostname: Option<String>,
     /// How Nodes treat the address, if the API server can be told.

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::objects::{Abilities, AclItem, Address, AddressRef, FirewallRule, Machine, Network, Rule};
 use crate::step::{CloudStep, NewRule, PublicPort};
 
+mod declined;
 pub(crate) mod jobs;
 pub(crate) mod reads;
 mod trust;
@@ -67,6 +68,8 @@ pub(crate) struct Observed {
     pub(crate) made: Made,
     /// Rules that the API refused to make, and where.
     pub(crate) unmade: Vec<(PublicPort, NewRule)>,
+    /// Rules that it refused before, and that are not tried now.
+    pub(crate) declined: Option<Declined>,
     /// The API takes no firewall rule beside another one for the same port, whatever the sources of both.
     pub(crate) takes_one_firewall_rule: bool,
     /// Rules as this reconcile wrote them, by ID.
@@ -99,6 +102,15 @@ pub(crate) struct Failure {
     pub(crate) error: CloudError,
     /// Whether the API itself said so. If not, the write may have had its effect.
     pub(crate) is_definite: bool,
+}
+
+/// Rules that the API refused to make in the place of others.
+#[derive(Debug, Clone)]
+pub(crate) struct Declined {
+    /// Where, and which.
+    pub(crate) rules: Vec<(PublicPort, NewRule)>,
+    /// What it said.
+    pub(crate) error: String,
 }
 
 /// A port that was opened.

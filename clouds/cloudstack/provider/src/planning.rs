@@ -151,6 +151,8 @@ struct Draft<'a> {
     notes: Vec<Note>,
     waiting: Option<String>,
     refusal: Option<Refusal>,
+    /// Why not all is as it is wanted when the rest is done.
+    shortfall: Option<Refusal>,
     settled: Option<LoadBalancerStatus>,
 }
 
@@ -166,6 +168,7 @@ impl<'a> Draft<'a> {
             notes: Vec::new(),
             waiting: None,
             refusal: None,
+            shortfall: None,
             settled: None,
         }
     }
@@ -298,7 +301,10 @@ impl<'a> Draft<'a> {
         } else if let Some(reason) = self.waiting {
             wait(LOOK, reason)
         } else if let Some(status) = self.settled {
-            Answer::Settled(status)
+            match self.shortfall {
+                Some(shortfall) => Answer::Refused(shortfall),
+                None => Answer::Settled(status),
+            }
         } else {
             // A failure is told by the next look.
             wait(Duration::ZERO, "a write failed".to_owned())

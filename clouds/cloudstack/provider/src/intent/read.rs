@@ -15,6 +15,7 @@ use crate::claim::Claim;
 use crate::events::{
     IGNORED_FIELDS, KEEP_IP_IGNORED, NO_SOURCE_CIDRS, PROXY_PROTOCOL_IGNORED, UNKNOWN_ANNOTATIONS,
 };
+use crate::fingerprint::fingerprint;
 use crate::names::{self, Protocol};
 use crate::provider_id;
 use crate::replaced::ReplacedRules;
@@ -67,6 +68,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         cidrs,
         sources,
         nodes: nodes(facts),
+        asked: asked(service),
         hostname: Some(hostname.to_owned()).filter(|name| !name.is_empty()),
         ip_mode,
         notes,
@@ -91,6 +93,15 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
         replaced: ReplacedRules::on(service),
         services: Arc::clone(&facts.services),
     })
+}
+
+/// What people wrote on a Service, as a number.
+fn asked(service: &Service) -> u64 {
+    let spec = serde_json::to_string(&service.spec).unwrap_or_default();
+    let annotations = service.metadata.annotations.iter().flatten();
+    let of_people = annotations.filter(|(key, _)| !annotations::is_written(key));
+    let annotations = of_people.flat_map(|(key, value)| [key.as_str(), value]);
+    fingerprint(std::iter::once(spec.as_str()).chain(annotations))
 }
 
 /// The address that a Service asks for: the annotation goes before the field, which Kubernetes deprecates.

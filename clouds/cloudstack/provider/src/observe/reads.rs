@@ -10,6 +10,7 @@ use bowline_cloudstack_client::{
 };
 use futures::future::try_join_all;
 
+use super::declined::DeclinedRules;
 use super::trust::Trust;
 use super::{LOOK, Need, Observed, PATIENCE, jobs, wire};
 use crate::error::cloud_error;
@@ -43,6 +44,7 @@ pub(crate) struct Reads {
     /// Free addresses that Services of this process chose and may not have written down yet: UIDs and IDs.
     reserved: Mutex<BTreeMap<String, String>>,
     trust: Trust,
+    declined: DeclinedRules,
 }
 
 /// Something that was read.
@@ -70,6 +72,7 @@ impl Reads {
             version,
             reserved: Mutex::default(),
             trust: Trust::default(),
+            declined: DeclinedRules::default(),
         }
     }
 
@@ -97,6 +100,7 @@ impl Reads {
         };
         if let Intent::Wanted(wanted) = intent {
             observed.expected = self.trust.expected(wanted);
+            observed.declined = self.declined.of(wanted);
         }
         if matches!(intent, Intent::Absent(_)) || !observed.rules.is_empty() {
             lock(&self.reserved).remove(&identity.uid);
@@ -127,7 +131,12 @@ impl Reads {
             return Ok(observed);
         }
         match &seen.failure {
-            Some(failure) => Err(failure.error.clone()),
+            Some(failure) => {
+                if let Intent::Wanted(wanted) = intent {
+                    self.declined.remember(wanted, seen);
+                }
+                Err(failure.error.clone())
+            }
             None if seen.has_waited(PATIENCE + LOOK) => Err(CloudError::transient(format!(
                 "{}: a public IP is still being acquired or given back",
                 jobs::TIMEOUT

@@ -77,6 +77,14 @@ fn one(
     let is_replaced = wanted.identity.replaced.is_at(&home.address, port.port);
     let begin = draft.steps.len();
     let (is_standing, is_complete) = match present(draft, wanted, home, port) {
+        Present { kept: None, surplus }
+            if !surplus.is_empty() && is_declined(draft, wanted, home, port, abilities) =>
+        {
+            for rule in surplus {
+                hold(draft, wanted, home, rule);
+            }
+            (false, true)
+        }
         Present { kept, surplus } if !surplus.is_empty() => {
             clear(draft, wanted, home, kept, &surplus, removal);
             (kept.is_some(), kept.is_some())
@@ -109,11 +117,7 @@ fn one(
 
 /// Whether a write to a port's rule is under way.
 fn is_pending(draft: &Draft<'_>, home: &Home, port: &Port) -> bool {
-    let place = PublicPort {
-        address: home.address.clone(),
-        port: Some(port.port),
-    };
-    draft.observed.is_pending(&place.target())
+    draft.observed.is_pending(&place(home, port).target())
 }
 
 /// Whether a port is being opened.
@@ -254,6 +258,10 @@ fn keep(
     let balancer = &wanted.identity.name;
     let cidrs_differ = !rule.cidrs.is_same(&wanted.cidrs.cidrs);
     if rule.private_port != Some(port.node_port) || (cidrs_differ && !abilities.changes_cidrs) {
+        if is_declined(draft, wanted, home, port, abilities) {
+            hold(draft, wanted, home, rule);
+            return true;
+        }
         // What takes its place has to be possible.
         if may_create(draft, wanted, home) {
             replace(draft, wanted, home, &[rule], removal);
@@ -305,26 +313,61 @@ fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abil
     if !may_create(draft, wanted, home) {
         return;
     }
+    draft.cloud(CloudStep::Rule {
+        port: place(home, port),
+        change: RuleChange::Create(new_rule(wanted, home, port, abilities)),
+    });
+}
+
+fn place(home: &Home, port: &Port) -> PublicPort {
+    PublicPort {
+        address: home.address.clone(),
+        port: Some(port.port),
+    }
+}
+
+fn new_rule(wanted: &Wanted, home: &Home, port: &Port, abilities: Abilities) -> NewRule {
     // Servers before 4.18 refuse a list. That everybody may connect need not be said, so it is only said where it is
     // certain that it may be.
     let is_sent = abilities
         .takes_cidrs
         .unwrap_or(!wanted.cidrs.cidrs.is_everything());
-    draft.cloud(CloudStep::Rule {
-        port: PublicPort {
-            address: home.address.clone(),
-            port: Some(port.port),
-        },
-        change: RuleChange::Create(NewRule {
-            name: port.name.clone(),
-            algorithm: wanted.algorithm.as_str().to_owned(),
-            protocol: port.protocol,
-            public_port: port.port,
-            private_port: port.node_port,
-            network: home.network.id.clone(),
-            cidrs: is_sent.then(|| wanted.cidrs.texts().to_vec()),
-        }),
-    });
+    NewRule {
+        name: port.name.clone(),
+        algorithm: wanted.algorithm.as_str().to_owned(),
+        protocol: port.protocol,
+        public_port: port.port,
+        private_port: port.node_port,
+        network: home.network.id.clone(),
+        cidrs: is_sent.then(|| wanted.cidrs.texts().to_vec()),
+    }
+}
+
+/// Whether the API refused a port's new rule a moment ago, so that what is there is not taken away for it.
+fn is_declined(draft: &Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilities: Abilities) -> bool {
+    let Some(declined) = &draft.observed.declined else {
+        return false;
+    };
+    let new = (place(home, port), new_rule(wanted, home, port, abilities));
+    declined.rules.contains(&new)
+}
+
+/// Keeps a rule that should have another one in its place. Its members follow the Nodes.
+fn hold(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) {
+    if let Some(declined) = &draft.observed.declined {
+        draft.shortfall.get_or_insert_with(|| {
+            Refusal::new(format!("{}: rule {} stays as it is", declined.error, rule.name))
+                .with_remedy("change what the service asks for; the same is tried again from time to time")
+        });
+    }
+    if rule.state != RuleState::Revoke
+        && let Some(change) = members(draft, wanted, home.members.as_ref(), rule)
+    {
+        draft.cloud(CloudStep::Rule {
+            port: public_port(rule),
+            change,
+        });
+    }
 }
 
 /// There is nobody to balance over.

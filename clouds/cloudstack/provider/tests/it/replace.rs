@@ -252,3 +252,127 @@ async fn two_rules_on_one_port_are_replaced_by_one() {
     assert_eq!(world.rules(), ["udp-443", "udp-4500"]);
     assert!(world.run(WEB).await.settled().waves.is_empty());
 }
+
+/// The API refuses what takes the rule's place; the rule itself it would make again.
+async fn refused(world: &World, case: &Case) {
+    refuse(world);
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(run.complaint().contains("not that one"), "{}", run.complaint());
+    let tries = writes.iter().filter(|call| *call == "createLoadBalancerRule");
+    assert_eq!((tries.count(), world.rules()), (2, vec![case.before.to_owned()]));
+}
+
+/// Nothing is written, and people are told all the same.
+async fn held(world: &World, case: &Case) {
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert_eq!(writes, Vec::<String>::new());
+    let text = format!("error creating load balancer rule {NAME}-{}: ", case.after);
+    assert!(run.complaint().starts_with(&text), "{}", run.complaint());
+    assert!(run.complaint().contains("not that one"), "{}", run.complaint());
+    assert_eq!(world.annotation(WEB, "replaced-rules"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_each_time_is_tried_less_and_less_often() {
+    for case in &CASES {
+        for is_vpc in [false, true] {
+            let world = before(case, is_vpc).await;
+            let expected = look(&world, case.before);
+            (case.change)(&world);
+            refused(&world, case).await;
+            refused(&world, case).await;
+            for pause in [30, 60, 120] {
+                let first = world.run(WEB).await; // takes its note away
+                assert!(first.complaint().contains("not that one"));
+                for _ in 0..2 {
+                    tokio::time::sleep(Duration::from_secs(pause / 3)).await;
+                    held(&world, case).await;
+                    assert_eq!(look(&world, case.before), expected);
+                }
+                tokio::time::sleep(Duration::from_secs(pause / 3 + 1)).await;
+                refused(&world, case).await;
+            }
+            tokio::time::sleep(Duration::from_secs(241)).await;
+            world.run(WEB).await.settled();
+            assert_eq!(world.rules(), [case.after]);
+            assert!(world.run(WEB).await.settled().waves.is_empty());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_is_refused_the_rest_goes_on() {
+    for case in &CASES {
+        let world = before(case, false).await;
+        (case.change)(&world);
+        refused(&world, case).await;
+        refused(&world, case).await;
+        // The Nodes are followed.
+        world.remove_node("pool-a-8");
+        world.run(WEB).await;
+        assert_eq!(world.members(case.before), ["cp-a", "pool-a-7"]);
+        held(&world, case).await;
+        // So is what people change, and what was refused is tried with it.
+        world.spec(WEB, |spec| {
+            spec["ports"].as_array_mut().unwrap().push(json!(
+                { "name": "http", "protocol": "TCP", "port": 80, "nodePort": 31080 }
+            ));
+        });
+        refuse(&world);
+        world.run(WEB).await;
+        world.run(WEB).await.settled();
+        let mut expected = [case.after, "tcp-80"];
+        expected.sort();
+        assert_eq!(world.rules(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_refused_is_tried_at_once_after_any_change_and_by_a_new_process() {
+    type Change = fn(&World);
+    let changes: [Option<Change>; 3] = [
+        None,
+        Some(|world| world.annotate(WEB, "hostname", Some("edge.example.org"))),
+        Some(|world| world.spec(WEB, |spec| spec["externalTrafficPolicy"] = json!("Local"))),
+    ];
+    for change in changes {
+        for case in &CASES {
+            let mut world = before(case, false).await;
+            (case.change)(&world);
+            refused(&world, case).await;
+            refused(&world, case).await;
+            world.run(WEB).await;
+            held(&world, case).await;
+            match change {
+                Some(change) => change(&world),
+                None => world.restart().await,
+            }
+            world.run(WEB).await.settled();
+            assert_eq!(world.rules(), [case.after]);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_port_holds_up_no_other() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000));
+    for _ in 0..2 {
+        refuse(&world);
+        world.run(WEB).await;
+    }
+    // The other one lost its members, and its opening.
+    let rule = world.rule("udp-4500").id;
+    let machine = world.sim.vm_named("cp-a").unwrap().id;
+    world.sim.remove_member(&rule, &machine);
+    let openings = world.sim.firewall_rules();
+    let opening = openings.iter().find(|rule| rule.protocol == "udp").unwrap();
+    world.sim.remove_firewall_rule(&opening.id);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let run = world.run(WEB).await;
+    assert!(run.complaint().contains("not that one"), "{}", run.complaint());
+    assert_eq!(world.members("udp-4500"), MACHINES);
+    assert_eq!(world.openings().len(), 2);
+    assert_eq!(world.rule("tcp-443").private_port, 31443);
+}

@@ -1,0 +1,98 @@
+//! Rules that the API refused to make in the place of others.
+//!
+//! The API takes one rule for a port, so the old one has to go before the server says whether it takes the new one. If it
+//! does not, the old one comes back; but each try leaves the port without a rule for a moment. So the same is tried again once,
+//! and then only after a while, longer and longer. A change of the Service is tried at once. Nothing of it is written down: a
+//! new process tries once more.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Declined, Observed};
+use crate::intent::Wanted;
+
+/// How long the same is not tried after its second refusal. The time doubles with each further one.
+const SHORTEST: Duration = Duration::from_secs(30);
+
+/// The longest time for which the same is not tried.
+const LONGEST: Duration = Duration::from_secs(3_600);
+
+/// What was refused, by the UID of the Service.
+#[derive(Default)]
+pub(super) struct DeclinedRules(Mutex<BTreeMap<String, Entry>>);
+
+struct Entry {
+    /// What the Service asked for.
+    asked: u64,
+    declined: Declined,
+    /// How often it was refused.
+    times: u32,
+    /// Until when it is not tried again.
+    until: Instant,
+}
+
+impl DeclinedRules {
+    /// What is not to be tried now.
+    pub(super) fn of(&self, wanted: &Wanted) -> Option<Declined> {
+        let known = self.lock();
+        let entry = known.get(&wanted.identity.uid)?;
+        let is_held_back = entry.asked == wanted.asked && Instant::now() < entry.until;
+        is_held_back.then(|| entry.declined.clone())
+    }
+
+    /// A reconcile failed.
+    pub(super) fn remember(&self, wanted: &Wanted, observed: &Observed) {
+        let replaced = &wanted.identity.replaced;
+        let takes_a_place = |(place, new): &&(_, _)| {
+            let mut before = replaced.iter().filter(|before| before.place == *place);
+            before.any(|before| before.rule != *new)
+        };
+        let rules: Vec<_> = observed.unmade.iter().filter(takes_a_place).cloned().collect();
+        let Some(failure) = observed.failure.as_ref().filter(|_| !rules.is_empty()) else {
+            return;
+        };
+        let now = Instant::now();
+        let mut known = self.lock();
+        known.retain(|_, entry| now < entry.until + LONGEST);
+        let uid = wanted.identity.uid.clone();
+        let times = known
+            .get(&uid)
+            .filter(|entry| entry.asked == wanted.asked)
+            .map_or(1, |entry| entry.times.saturating_add(1));
+        let entry = Entry {
+            asked: wanted.asked,
+            declined: Declined {
+                rules,
+                error: failure.error.to_string(),
+            },
+            times,
+            until: now + pause(times),
+        };
+        known.insert(uid, entry);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn pause(times: u32) -> Duration {
+    match times {
+        0 | 1 => Duration::ZERO,
+        _ => SHORTEST.saturating_mul(1 << (times - 2).min(16)).min(LONGEST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_is_tried_once_more_and_then_less_and_less_often() {
+        let pauses = [1, 2, 3, 4, 8, 9, 100].map(|times| pause(times).as_secs());
+        assert_eq!(pauses, [0, 30, 60, 120, 1_920, 3_600, 3_600]);
+    }
+}
