@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_phoenixnap_sim::kit::Fault;
-use bowline_phoenixnap_sim::kit::faults::Canned;
+use bowline_phoenixnap_sim::kit::faults::{Canned, FaultBuilder};
 
 use crate::world::{Interruption, Outcome, World};
 
@@ -338,6 +338,76 @@ async fn a_list_that_is_behind_makes_no_second_purchase() {
         world.sim.faults().add(behind.answer(Canned::json(200, "[]")));
         world.run(KEY).await.settled();
         assert_eq!(purchases(&world), 1, "{lists_behind} lists behind");
+    }
+}
+
+/// Whatever became of the purchase, a Service that is deleted then is kept as long as its block could still appear.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_deleted_after_a_failed_purchase_waits_only_if_a_block_could_still_come() {
+    type Fail = fn(FaultBuilder) -> Fault;
+    let refused = 0..1;
+    let (failed, unknown) = (9..12, 110..136);
+    let table: [(Fail, std::ops::Range<u64>); 14] = [
+        (|it| it.status(400), refused.clone()),
+        (|it| it.status(401), refused.clone()),
+        (|it| it.status(403), refused.clone()),
+        (|it| it.status(404), refused.clone()),
+        (|it| it.status(406), refused.clone()),
+        (|it| it.status(409), refused.clone()),
+        (|it| it.status(429), refused),
+        (|it| it.status(500), failed.clone()),
+        (|it| it.html(500), failed.clone()),
+        (|it| it.status(503), failed),
+        (|it| it.html(503), unknown.clone()),
+        (|it| it.status(408), unknown.clone()),
+        (|it| it.html(502), unknown.clone()),
+        (|it| it.html(504), unknown),
+    ];
+    for (fail, expected) in table {
+        let fault = || fail(Fault::operation("ip-blocks.create").always());
+        let what = format!("{:?}", fault());
+        let world = World::with_service();
+        world.sim.faults().add(fault());
+        assert!(!world.run(KEY).await.complaint().is_empty(), "{what}");
+        assert_eq!(world.claim(KEY).is_some(), expected.start > 0, "{what}");
+        // The next try is as soon as the outcome is certain.
+        let asked = purchases(&world);
+        world.sim.faults().clear();
+        let waited = world.run(KEY).await.settled().waited.as_secs();
+        assert!(expected.contains(&waited), "{what}: {waited} s to buy again");
+        assert_eq!(purchases(&world), asked + 1, "{what}");
+        // And so is the end of a Service that is deleted instead.
+        let other = World::with_service();
+        other.sim.faults().add(fault());
+        other.run(KEY).await;
+        other.delete(KEY);
+        let waited = other.run(KEY).await.settled().waited.as_secs();
+        assert!(expected.contains(&waited), "{what}: {waited} s to go");
+        assert!(other.sim.blocks().is_empty(), "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_that_appears_after_a_failed_purchase_goes_with_its_deleted_service() {
+    for (fail, seconds) in [(500, 5), (504, 60)] {
+        let world = World::with_service();
+        world
+            .sim
+            .faults()
+            .add(Fault::operation("ip-blocks.create").nth(1).status(fail));
+        assert!(!world.run(KEY).await.complaint().is_empty());
+        world.delete(KEY);
+        let appears = async {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            world.sim.add_block(bowline_phoenixnap_sim::BlockSpec::of_service(
+                crate::world::CLUSTER,
+                "shop",
+                "checkout",
+            ));
+        };
+        let (run, ()) = tokio::join!(world.run(KEY), appears);
+        assert!(run.settled().has_note("IPBlockPurchasePending"), "{fail}");
+        assert!(world.sim.blocks()[0].has_tag("delete", Some("true")), "{fail}");
     }
 }
 
