@@ -1,5 +1,5 @@
 //! Every annotation of the provider, one entry each. `LOCATION` may have another name by the operator's choice; of `CLAIM`
-//! see [`crate::claim`]; `SERVER_ID` stands on Nodes.
+//! see [`crate::claim`]; of `VIP_ADDRESS` see [`crate::vip`]; `SERVER_ID` stands on Nodes.
 
 use bowline_cloud_provider::{AnnotationSpec, annotations};
 
@@ -9,6 +9,8 @@ annotations! {
         "Where the IP block of a Service is bought, such as `NLD`, if no global location is set. The operator can choose another name for this annotation.";
     CLAIM = "ip-block-claim", Text, "", Written, None,
         "Which process is buying an IP block for the Service, and since when. It goes away when the block is there.";
+    VIP_ADDRESS = "kube-vip-address", Text, "", Written, None,
+        "The value of `kube-vip.io/loadbalancerIPs` that this program wrote, if it is told to keep that annotation. Any other value of it is somebody else's and stays.";
     SERVER_ID = "server-id", Text, "", Written, None,
         "On Nodes, while load balancing is on: the ID of the Node's server.";
 }

@@ -15,6 +15,7 @@ use crate::intent::{self, Context, Intent};
 use crate::learn;
 use crate::observe::Observed;
 use crate::observe::reads::Reads;
+use crate::options::BlockDescription;
 use crate::planning;
 use crate::provider_id;
 use crate::step::CloudStep;
@@ -26,6 +27,8 @@ pub(crate) struct Balancers {
     pub(crate) network: String,
     pub(crate) location: Option<String>,
     pub(crate) location_annotation: String,
+    pub(crate) block_description: Option<BlockDescription>,
+    pub(crate) keeps_kube_vip_annotation: bool,
     /// Nodes that get the annotation with their server's ID.
     pub(crate) annotated: Selector,
 }
@@ -41,6 +44,8 @@ impl Reconciler for Balancers {
         let context = Context {
             location: self.location.as_deref(),
             location_annotation: &self.location_annotation,
+            block_description: self.block_description.as_ref(),
+            keeps_kube_vip_annotation: self.keeps_kube_vip_annotation,
         };
         intent::read(&context, facts)
     }

@@ -23,15 +23,17 @@ pub(crate) struct Servers {
     reads: Arc<Reads>,
     /// Nodes that get the annotation with their server's ID; none while load balancing is off.
     annotated: Option<Selector>,
+    reserved_is_shut_down: bool,
     /// Provider IDs of other clouds that were told of.
     told: Mutex<BTreeSet<String>>,
 }
 
 impl Servers {
-    pub(crate) fn new(reads: Arc<Reads>, annotated: Option<Selector>) -> Self {
+    pub(crate) fn new(reads: Arc<Reads>, annotated: Option<Selector>, reserved_is_shut_down: bool) -> Self {
         Self {
             reads,
             annotated,
+            reserved_is_shut_down,
             told: Mutex::default(),
         }
     }
@@ -43,10 +45,10 @@ impl Servers {
             Err(_) if purpose != Purpose::Metadata => InstanceMetadata::default(),
             Err(error) => return Err(error.context(of(node))),
         };
-        let power = if server.status == ServerStatus::PoweredOff {
-            PowerState::Off
-        } else {
-            PowerState::On
+        let power = match server.status {
+            ServerStatus::PoweredOff => PowerState::Off,
+            ServerStatus::Reserved if self.reserved_is_shut_down => PowerState::Off,
+            _ => PowerState::On,
         };
         Ok(InstanceAnswer::Present(Box::new(Instance { metadata, power })))
     }

@@ -8,7 +8,9 @@ use bowline_plan::Refusal;
 use jiff::Timestamp;
 
 use crate::claim::{self, Claim};
+use crate::options::BlockDescription;
 use crate::tags::ClusterTags;
+use crate::vip::VipAnnotation;
 
 /// What a Service asks for.
 pub(crate) enum Intent {
@@ -30,6 +32,8 @@ pub(crate) struct Identity {
     pub(crate) claim: Option<Claim>,
     /// Whether there is anything in the claim's place, a claim or not.
     pub(crate) has_claim_text: bool,
+    /// kube-vip's annotation on it.
+    pub(crate) vip: VipAnnotation,
     /// Who this process is.
     pub(crate) holder: String,
     /// The wall time at which the facts were gathered.
@@ -45,6 +49,10 @@ pub(crate) struct Wanted {
     pub(crate) location: Option<String>,
     /// The annotation by which it says so.
     pub(crate) location_annotation: String,
+    /// What a block would be described with.
+    pub(crate) block_description: Option<String>,
+    /// Whether kube-vip's annotation is kept equal to the address.
+    pub(crate) keeps_kube_vip_annotation: bool,
     /// Which IP families it asks for.
     pub(crate) families: Families,
 }
@@ -64,6 +72,8 @@ pub(crate) enum Families {
 pub(crate) struct Context<'a> {
     pub(crate) location: Option<&'a str>,
     pub(crate) location_annotation: &'a str,
+    pub(crate) block_description: Option<&'a BlockDescription>,
+    pub(crate) keeps_kube_vip_annotation: bool,
 }
 
 impl Intent {
@@ -115,6 +125,7 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
             .unwrap_or_default(),
         claim: Claim::of(&facts.service),
         has_claim_text: claim::is_written_on(&facts.service),
+        vip: VipAnnotation::of(&facts.service),
         holder: facts.cluster.holder.clone(),
         now: facts.now,
     };
@@ -128,8 +139,13 @@ pub(crate) fn read(context: &Context<'_>, facts: &ServiceFacts) -> Result<Intent
     let annotated = facts::annotation(&facts.service, context.location_annotation)
         .map(str::trim)
         .filter(|text| !text.is_empty());
+    let described = context
+        .block_description
+        .map(|description| description.of(&identity.key, &identity.cluster.uid));
     Ok(Intent::Wanted(Wanted {
         identity,
+        block_description: described,
+        keeps_kube_vip_annotation: context.keeps_kube_vip_annotation,
         location: context.location.or(annotated).map(str::to_owned),
         location_annotation: context.location_annotation.to_owned(),
         families: match (has("IPv4"), has("IPv6")) {

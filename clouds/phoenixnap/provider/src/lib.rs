@@ -39,11 +39,12 @@ mod status;
 mod step;
 mod sweeper;
 mod tags;
+mod vip;
 mod watch;
 
 pub use annotations::annotation_table;
 pub use events::{event_table, sweeper_table};
 pub use gauges::gauge_table;
-pub use options::{DEBUG_VARIABLE, Given, LoadBalancing, Options, OptionsError, Setting};
+pub use options::{BlockDescription, DEBUG_VARIABLE, Given, LoadBalancing, Options, OptionsError, Setting};
 pub use provider::{PhoenixNap, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

@@ -11,9 +11,11 @@ use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL
 use crate::annotations::LOCATION;
 use file::File;
 
+mod description;
 mod file;
 mod load_balancing;
 
+pub use description::BlockDescription;
 pub use load_balancing::LoadBalancing;
 
 /// Everything that the provider is told.
@@ -29,6 +31,12 @@ pub struct Options {
     pub location_annotation: String,
     /// Which Nodes take traffic.
     pub nodes: Selector,
+    /// What bought blocks are described with; none: they get no description, as upstream's.
+    pub block_description: Option<BlockDescription>,
+    /// Whether kube-vip's own annotation is kept equal to the address.
+    pub keeps_kube_vip_annotation: bool,
+    /// Whether a server that is kept under a reservation without being in use counts as shut down.
+    pub reserved_is_shut_down: bool,
     /// Whether every exchange with the APIs goes to the log, see [`DEBUG_VARIABLE`].
     pub shows_exchanges: bool,
     /// Where each of them came from, for the log.
@@ -108,11 +116,17 @@ pub enum Setting {
     TokenUrl,
     /// Which Nodes take traffic.
     ServiceNodeSelector,
+    /// What bought blocks are described with.
+    BlockDescription,
+    /// Whether kube-vip's own annotation is kept.
+    KubeVipAnnotation,
+    /// Whether reserved servers count as shut down.
+    ReservedIsShutDown,
 }
 
 impl Setting {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::ClientId,
         Self::ClientSecret,
         Self::Location,
@@ -122,6 +136,9 @@ impl Setting {
         Self::BaseUrl,
         Self::TokenUrl,
         Self::ServiceNodeSelector,
+        Self::BlockDescription,
+        Self::KubeVipAnnotation,
+        Self::ReservedIsShutDown,
     ];
 
     /// The environment variable; empty if there is none.
@@ -137,6 +154,9 @@ impl Setting {
             Self::BaseUrl => "PNAP_BASE_URL",
             Self::TokenUrl => "PNAP_TOKEN_URL",
             Self::ServiceNodeSelector => "",
+            Self::BlockDescription => "PNAP_BLOCK_DESCRIPTION",
+            Self::KubeVipAnnotation => "PNAP_KUBE_VIP_ANNOTATION",
+            Self::ReservedIsShutDown => "PNAP_RESERVED_IS_SHUT_DOWN",
         }
     }
 
@@ -153,6 +173,9 @@ impl Setting {
             Self::BaseUrl => "base-url",
             Self::TokenUrl => "token-url",
             Self::ServiceNodeSelector => "serviceNodeSelector",
+            Self::BlockDescription => "blockDescription",
+            Self::KubeVipAnnotation => "kubeVipAnnotation",
+            Self::ReservedIsShutDown => "reservedIsShutDown",
         }
     }
 }
@@ -309,12 +332,35 @@ impl Options {
             value: balancing.clone(),
             reason,
         })?;
+        let (description, origin) = text(Setting::BlockDescription, "");
+        let block_description =
+            BlockDescription::parse(&description).map_err(|reason| OptionsError::Value {
+                origin: Sources::name(Setting::BlockDescription, origin),
+                value: description.clone(),
+                reason,
+            })?;
+        let mut switch = |setting| {
+            let (value, origin) = text(setting, "false");
+            value
+                .to_ascii_lowercase()
+                .parse::<bool>()
+                .map_err(|_| OptionsError::Value {
+                    origin: Sources::name(setting, origin),
+                    value: value.clone(),
+                    reason: "neither true nor false".to_owned(),
+                })
+        };
+        let keeps_kube_vip_annotation = switch(Setting::KubeVipAnnotation)?;
+        let reserved_is_shut_down = switch(Setting::ReservedIsShutDown)?;
         Ok(Self {
             settings,
             load_balancing,
             location,
             location_annotation,
             nodes,
+            block_description,
+            keeps_kube_vip_annotation,
+            reserved_is_shut_down,
             shows_exchanges: environment
                 .value(DEBUG_VARIABLE)
                 .is_some_and(|text| text.trim_ascii().eq_ignore_ascii_case("true")),

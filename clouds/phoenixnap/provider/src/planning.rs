@@ -154,6 +154,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
             location: location.clone(),
             cidr_block_size: blocks::SIZE,
             tags: wanted.identity.cluster.of_new_block(&wanted.identity.key),
+            description: wanted.block_description.clone(),
         },
     }]))
 }
@@ -263,22 +264,27 @@ fn with_block(
         Attachment::Done => {}
     }
     let value = field.map_or_else(|| address.to_string(), |_| wanted.identity.field.clone());
-    match address_write(&wanted.identity, value) {
+    let vip = wanted.keeps_kube_vip_annotation.then(|| address.to_string());
+    match address_write(&wanted.identity, value, vip.as_deref()) {
         Some(write) => kube(write),
         None => Answer::Settled(status::status(&wanted.service, address)),
     }
 }
 
-/// The write that brings the field to its value and takes the claim away, whose block is there: one write for both, if
-/// there is anything to write.
-fn address_write(identity: &Identity, ip: String) -> Option<KubeWrite> {
-    match (identity.field == ip, identity.has_claim_text) {
-        (true, false) => None,
-        (true, true) => Some(KubeWrite::AnnotateService(Claim::withdrawn())),
-        (false, has_claim) => Some(KubeWrite::SetLoadBalancerIp {
+/// The write that brings the field to its value and kube-vip's annotation to its own, and takes the claim away, whose block
+/// is there: one write for all of it, if there is anything to write.
+fn address_write(identity: &Identity, ip: String, vip: Option<&str>) -> Option<KubeWrite> {
+    let mut annotations = identity.vip.brought_to(vip);
+    if identity.has_claim_text {
+        annotations.extend(Claim::withdrawn());
+    }
+    match (identity.field == ip, annotations.is_empty()) {
+        (true, true) => None,
+        (true, false) => Some(KubeWrite::AnnotateService(annotations)),
+        (false, _) => Some(KubeWrite::SetLoadBalancerIp {
             seen: identity.field.clone(),
             ip,
-            annotations: has_claim.then(Claim::withdrawn).unwrap_or_default(),
+            annotations,
         }),
     }
 }

@@ -57,6 +57,8 @@ impl PhoenixNap {
                 network: network.clone(),
                 location: options.location.clone(),
                 location_annotation: options.location_annotation.clone(),
+                block_description: options.block_description.clone(),
+                keeps_kube_vip_annotation: options.keeps_kube_vip_annotation,
                 annotated: options.nodes.clone(),
             })),
             background: vec![
@@ -65,7 +67,7 @@ impl PhoenixNap {
             ],
         });
         Self {
-            servers: Arc::new(Servers::new(reads, annotated)),
+            servers: Arc::new(Servers::new(reads, annotated, options.reserved_is_shut_down)),
             balancing,
         }
     }

@@ -120,6 +120,7 @@ async fn a_refused_token_is_fetched_anew_once_for_all_who_hold_it() {
 
 fn block() -> NewIpBlock {
     NewIpBlock {
+        description: None,
         location: "NLD".to_owned(),
         cidr_block_size: "/29",
         tags: Vec::new(),

@@ -136,6 +136,9 @@ pub struct NewIpBlock {
     pub cidr_block_size: &'static str,
     /// Tags that it has from its first moment. Their names must exist.
     pub tags: Vec<BlockTag>,
+    /// For people, 250 characters at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 #[cfg(test)]

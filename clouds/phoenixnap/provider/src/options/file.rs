@@ -54,6 +54,12 @@ impl File {
                 return Err(format!("`{}` is not a text", setting.key()));
             }
         }
+        for setting in SWITCHES {
+            let value = self.value(setting);
+            if value.is_some_and(|value| !value.is_boolean() && !value.is_string()) {
+                return Err(format!("`{}` is neither true nor false", setting.key()));
+            }
+        }
         let port = self.value(Setting::ApiServerPort);
         let is_number = |value: &Value| value.as_i64().is_some_and(|port| i32::try_from(port).is_ok());
         if port.is_some_and(|value| !is_number(value)) {
@@ -65,9 +71,13 @@ impl File {
         Ok(())
     }
 
-    /// The text of a setting.
+    /// The text of a setting; of a switch, the word.
     pub(super) fn text(&self, setting: Setting) -> Option<&str> {
-        self.value(setting)?.as_str()
+        match self.value(setting)? {
+            Value::Bool(true) => Some("true"),
+            Value::Bool(false) => Some("false"),
+            value => value.as_str(),
+        }
     }
 
     /// The port, if there is one.
@@ -76,7 +86,7 @@ impl File {
     }
 }
 
-const TEXTS: [Setting; 8] = [
+const TEXTS: [Setting; 9] = [
     Setting::ClientId,
     Setting::ClientSecret,
     Setting::Location,
@@ -85,7 +95,11 @@ const TEXTS: [Setting; 8] = [
     Setting::BaseUrl,
     Setting::TokenUrl,
     Setting::ServiceNodeSelector,
+    Setting::BlockDescription,
 ];
+
+/// `true` or `false`, also as a text: values of charts often are.
+const SWITCHES: [Setting; 2] = [Setting::KubeVipAnnotation, Setting::ReservedIsShutDown];
 
 /// The contents with a comma that stands before the last brace made a blank, so that positions stay what they are.
 fn without_trailing_comma(contents: &[u8]) -> Vec<u8> {
@@ -143,6 +157,9 @@ mod tests {
             "{\"apiServerPort\": \"6443\"}",
             "{\"apiServerPort\": 4294967297}",
             "{\"apiServerPort\": 1.5}",
+            "{\"location\": true}",
+            "{\"reservedIsShutDown\": 1}",
+            "{\"kubeVipAnnotation\": [\"hunter2\"]}",
         ] {
             let error = File::parse(text.as_bytes()).err().unwrap();
             assert!(!error.contains("hunter2"), "{text}: {error}");

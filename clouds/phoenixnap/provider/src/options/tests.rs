@@ -224,3 +224,41 @@ fn every_option_is_reported_with_its_value_and_where_it_came_from() {
             .contains(&("apiServerPort", "0".to_owned(), Origin::Default))
     );
 }
+
+#[test]
+fn a_switch_is_true_or_false_in_the_file_and_in_the_environment() {
+    let with = |value: &str| {
+        config(&format!(
+            r#"{{"clientID":"a","clientSecret":"b","reservedIsShutDown":{value}}}"#
+        ))
+    };
+    for (value, expected) in [
+        ("true", true),
+        ("\"TRUE\"", true),
+        ("false", false),
+        ("null", false),
+        ("\"\"", false),
+    ] {
+        assert_eq!(
+            read(&[], &with(value)).unwrap().reserved_is_shut_down,
+            expected,
+            "{value}"
+        );
+    }
+    let options = read(&[("PNAP_RESERVED_IS_SHUT_DOWN", "false")], &with("true")).unwrap();
+    assert!(!options.reserved_is_shut_down && !options.keeps_kube_vip_annotation);
+    let error = read(&[], &with("\"yes\"")).unwrap_err().to_string();
+    assert_eq!(error, "reservedIsShutDown `yes`: neither true nor false");
+    let error = read(&[("PNAP_KUBE_VIP_ANNOTATION", "1")], &with("true")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "PNAP_KUBE_VIP_ANNOTATION `1`: neither true nor false"
+    );
+    let error = read(&[("PNAP_BLOCK_DESCRIPTION", "{uid}")], &with("true")).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("PNAP_BLOCK_DESCRIPTION `{uid}`: only {namespace}"),
+        "{error}"
+    );
+}

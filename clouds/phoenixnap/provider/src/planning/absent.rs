@@ -1,6 +1,6 @@
 //! The blocks go: first the address out of the Service, then the marks. The sweeper does the rest.
 
-use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus};
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus};
 use bowline_plan::{Answer, Plan};
 
 use super::{address_write, barrier, cloud, kube};
@@ -15,10 +15,16 @@ pub(super) fn plan(identity: &Identity, observed: &Observed) -> LoadBalancerPlan
         if let Some(barrier) = barrier(identity, observed) {
             return barrier.plan(identity, "the service is not let go");
         }
-        return Plan::new(Answer::Settled(LoadBalancerStatus::empty()));
+        // Somebody gave the block back by hand, and kube-vip would still be told its address.
+        let leftover = identity.vip.brought_to(None);
+        return Plan::new(if leftover.is_empty() {
+            Answer::Settled(LoadBalancerStatus::empty())
+        } else {
+            kube(KubeWrite::AnnotateService(leftover))
+        });
     }
     // The address is out before its block goes; and a purchase that can be seen is nothing to wait for.
-    if let Some(write) = address_write(identity, String::new()) {
+    if let Some(write) = address_write(identity, String::new(), None) {
         return Plan::new(kube(write));
     }
     if observed.mark == MarkName::Missing {

@@ -4,6 +4,7 @@
 
 mod claims;
 mod create;
+mod extensions;
 mod faults;
 mod histories;
 mod instances;
