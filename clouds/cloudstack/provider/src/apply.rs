@@ -1,7 +1,5 @@
 //! Makes the writes: each is one command, which starts a job.
 
-use std::collections::BTreeSet;
-
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
     ApiError, Association, Client, Deleted, ErrorKind, JobId, NewFirewallRule, NewLoadBalancerRule,
@@ -11,39 +9,12 @@ use tokio::time::Instant;
 
 use crate::cidrs::Cidrs;
 use crate::error::cloud_error;
-use crate::intent::Algorithm;
+use crate::learn::Learned;
 use crate::names::Protocol;
-use crate::objects::{AclItem, AclRef, AddressRef, FirewallRule, Opening, Rule};
-use crate::observe::reads::{acl_items, firewall_of, members_of, rules_of};
+use crate::objects::{AclItem, AclRef, AddressRef, Algorithm, FirewallRule, Opening, PublicPort, Rule};
+use crate::observe::lists::{acl_items, firewall_of, members_of, rules_of};
 use crate::observe::{Failure, Observed, Pending};
-use crate::step::{CloudStep, PublicPort, RuleChange};
-
-/// What the answer to a write told.
-#[derive(Debug)]
-pub(crate) enum Learned {
-    /// A job is under way.
-    Started(Pending),
-    /// What was to go is gone.
-    Gone,
-    /// The address is not free any more.
-    Taken,
-    /// The address is kept: these rules of others are on it.
-    Shared(Vec<Rule>),
-    /// The rule has other members than was thought.
-    Members(BTreeSet<String>),
-    /// The ACL list has other items than was thought.
-    Acl(Vec<AclItem>),
-    /// The item is left: these rules of others rely on it.
-    Needed(Vec<Rule>),
-    /// The Service has other rules than was thought.
-    Rules(Vec<Rule>),
-    /// The firewall of the address has other rules than was thought.
-    Firewall(Vec<FirewallRule>),
-    /// A port has one firewall rule only: the old one has to go first.
-    OneFirewallRule,
-    /// It failed. Data and no error, because the rest has to be brought to a good end first.
-    Failed(Failure),
-}
+use crate::step::{CloudStep, RuleChange};
 
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {

@@ -4,12 +4,13 @@ use bowline_cloud_provider::{CloudError, LoadBalancer, LoadBalancerPlan, NodeSet
 use bowline_cloudstack_client::Client;
 use bowline_plan::Refusal;
 
-use crate::apply::{Learned, Writer};
+use crate::apply::Writer;
 use crate::intent::{self, Intent};
+use crate::learn::{self, Learned};
 use crate::observe::reads::Reads;
 use crate::observe::{Failure, Observed};
 use crate::step::CloudStep;
-use crate::{learn, names, planning};
+use crate::{names, planning};
 
 /// The load balancers of an account or project.
 pub(crate) struct Balancers {

@@ -108,6 +108,34 @@ impl<T: AsRef<str>> FromIterator<T> for Cidrs {
     }
 }
 
+/// A list of networks: as it is written, and what it means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sources {
+    texts: Vec<String>,
+    pub(crate) cidrs: Cidrs,
+}
+
+impl Sources {
+    /// These networks, in this order and as often as they are named.
+    pub(crate) fn new(texts: impl IntoIterator<Item = String>) -> Self {
+        let texts: Vec<String> = texts.into_iter().collect();
+        Self {
+            cidrs: texts.iter().collect(),
+            texts,
+        }
+    }
+
+    /// Everybody.
+    pub(crate) fn everything() -> Self {
+        Self::new(["0.0.0.0/0".to_owned()])
+    }
+
+    /// The networks as they are written.
+    pub(crate) fn texts(&self) -> &[String] {
+        &self.texts
+    }
+}
+
 fn is_divisible(network: &IpNet) -> bool {
     network.prefix_len() < network.max_prefix_len()
 }

@@ -13,8 +13,7 @@ use std::fmt;
 use bowline_cloud_provider::{KubeWrite, Service, facts};
 
 use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, flag, text};
-use crate::cidrs::Cidrs;
-use crate::intent::Sources;
+use crate::cidrs::{Cidrs, Sources};
 
 /// What is written on a Service about its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

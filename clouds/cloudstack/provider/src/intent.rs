@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bowline_cloud_provider::{IpMode, ServicesView};
 use bowline_plan::{Note, Refusal};
 
-use crate::cidrs::Cidrs;
+use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::{AclItem, Opening, Rule};
+use crate::objects::{AclItem, Algorithm, Opening, Rule};
 use crate::replaced::ReplacedRules;
 
 mod read;
@@ -162,53 +162,6 @@ impl Port {
             protocol: self.protocol.ip(),
             port: self.port,
         }
-    }
-}
-
-/// How a rule chooses a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Algorithm {
-    /// One after the other.
-    RoundRobin,
-    /// By the client's address.
-    Source,
-}
-
-impl Algorithm {
-    /// The API's word.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "roundrobin",
-            Self::Source => "source",
-        }
-    }
-}
-
-/// A list of networks: as it is written, and what it means.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Sources {
-    texts: Vec<String>,
-    pub(crate) cidrs: Cidrs,
-}
-
-impl Sources {
-    /// These networks, in this order and as often as they are named.
-    pub(crate) fn new(texts: impl IntoIterator<Item = String>) -> Self {
-        let texts: Vec<String> = texts.into_iter().collect();
-        Self {
-            cidrs: texts.iter().collect(),
-            texts,
-        }
-    }
-
-    /// Everybody.
-    pub(crate) fn everything() -> Self {
-        Self::new(["0.0.0.0/0".to_owned()])
-    }
-
-    /// The networks as they are written.
-    pub(crate) fn texts(&self) -> &[String] {
-        &self.texts
     }
 }
 

@@ -4,11 +4,39 @@ use std::collections::BTreeSet;
 
 use bowline_cloud_provider::ErrorKind;
 
-use crate::apply::Learned;
 use crate::cidrs::Cidrs;
-use crate::objects::{AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Rule, RuleState};
-use crate::observe::{Failure, Observed, Opened};
-use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
+use crate::objects::{
+    AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, NewRule, PublicPort, Rule, RuleState,
+};
+use crate::observe::{Failure, Observed, Opened, Pending};
+use crate::step::{CloudStep, RuleAttributes, RuleChange};
+
+/// What the answer to a write told.
+#[derive(Debug)]
+pub(crate) enum Learned {
+    /// A job is under way.
+    Started(Pending),
+    /// What was to go is gone.
+    Gone,
+    /// The address is not free any more.
+    Taken,
+    /// The address is kept: these rules of others are on it.
+    Shared(Vec<Rule>),
+    /// The rule has other members than was thought.
+    Members(BTreeSet<String>),
+    /// The ACL list has other items than was thought.
+    Acl(Vec<AclItem>),
+    /// The item is left: these rules of others rely on it.
+    Needed(Vec<Rule>),
+    /// The Service has other rules than was thought.
+    Rules(Vec<Rule>),
+    /// The firewall of the address has other rules than was thought.
+    Firewall(Vec<FirewallRule>),
+    /// A port has one firewall rule only: the old one has to go first.
+    OneFirewallRule,
+    /// It failed. Data and no error, because the rest has to be brought to a good end first.
+    Failed(Failure),
+}
 
 /// Adds what an answer told.
 pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {

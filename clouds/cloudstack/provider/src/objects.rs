@@ -60,6 +60,66 @@ impl Rule {
     }
 }
 
+/// How a rule chooses a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    /// One after the other.
+    RoundRobin,
+    /// By the client's address.
+    Source,
+}
+
+impl Algorithm {
+    /// The API's word.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "roundrobin",
+            Self::Source => "source",
+        }
+    }
+}
+
+/// A rule to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewRule {
+    pub(crate) name: String,
+    /// The API's word: of a rule that comes back it may be any.
+    pub(crate) algorithm: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) public_port: u16,
+    pub(crate) private_port: u16,
+    pub(crate) network: String,
+    /// Whom it takes connections from; not sent if none.
+    pub(crate) cidrs: Option<Vec<String>>,
+}
+
+/// A port of a public IP address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PublicPort {
+    /// The address.
+    pub(crate) address: AddressRef,
+    /// The port; none if the API gives none that can be read.
+    pub(crate) port: Option<u16>,
+}
+
+impl PublicPort {
+    /// That of a rule.
+    pub(crate) fn of(rule: &Rule) -> Self {
+        Self {
+            address: rule.address.clone(),
+            port: rule.public_port,
+        }
+    }
+
+    /// The port as something that is written to.
+    pub(crate) fn target(&self) -> String {
+        match self.port {
+            Some(number) => format!("address/{}/port/{number}", self.address.id),
+            None => format!("address/{}/port", self.address.id),
+        }
+    }
+}
+
 /// A port that a firewall or a network ACL lets through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Opening {

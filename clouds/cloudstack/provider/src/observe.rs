@@ -10,11 +10,14 @@ use std::time::Duration;
 use bowline_cloud_provider::CloudError;
 use tokio::time::Instant;
 
-use crate::objects::{Abilities, AclItem, Address, AddressRef, FirewallRule, Machine, Network, Rule};
-use crate::step::{CloudStep, NewRule, PublicPort};
+use crate::objects::{
+    Abilities, AclItem, Address, AddressRef, FirewallRule, Machine, Network, NewRule, PublicPort, Rule,
+};
+use crate::step::CloudStep;
 
 mod declined;
-pub(crate) mod jobs;
+mod jobs;
+pub(crate) mod lists;
 pub(crate) mod reads;
 mod trust;
 mod wire;

@@ -28,6 +28,7 @@ mod acl;
 mod firewall;
 mod giving_back;
 mod home;
+mod members;
 mod ports;
 mod removal;
 #[cfg(test)]
@@ -72,7 +73,7 @@ fn refuse(draft: &mut Draft<'_>, wanted: &Wanted) {
     draft.claims.clear();
     draft.replaced = ReplacedRules::default();
     draft.needs.clear();
-    ports::follow_nodes(draft, wanted);
+    members::follow_nodes(draft, wanted);
     if !draft.steps.is_empty() {
         draft.refusal = None; // later
     }

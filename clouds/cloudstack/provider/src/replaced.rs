@@ -14,8 +14,7 @@ use bowline_cloud_provider::{KubeWrite, Service};
 use serde::{Deserialize, Serialize};
 
 use crate::annotations::{REPLACED_RULES, text};
-use crate::objects::{AddressRef, Opening, Rule};
-use crate::step::{NewRule, PublicPort};
+use crate::objects::{AddressRef, NewRule, Opening, PublicPort, Rule};
 
 /// What is open for a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,9 +2,8 @@
 
 use bowline_plan::{Impact, Lane, Step};
 
-use crate::intent::Algorithm;
 use crate::names::Protocol;
-use crate::objects::{AclItem, AclRef, AddressRef, Opening};
+use crate::objects::{AclItem, AclRef, AddressRef, Algorithm, NewRule, Opening, PublicPort, Rule};
 
 /// One write to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,25 +84,6 @@ pub(crate) struct Home {
     pub(crate) vpc: Option<String>,
 }
 
-/// A port of a public IP address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PublicPort {
-    /// The address.
-    pub(crate) address: AddressRef,
-    /// The port; none if the API gives none that can be read.
-    pub(crate) port: Option<u16>,
-}
-
-impl PublicPort {
-    /// The port as something that is written to.
-    pub(crate) fn target(&self) -> String {
-        match self.port {
-            Some(number) => format!("address/{}/port/{number}", self.address.id),
-            None => format!("address/{}/port", self.address.id),
-        }
-    }
-}
-
 /// A write to a load balancer rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RuleChange {
@@ -147,20 +127,6 @@ pub(crate) enum RuleChange {
     },
 }
 
-/// A rule to be created.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NewRule {
-    pub(crate) name: String,
-    /// The API's word: of a rule that comes back it may be any.
-    pub(crate) algorithm: String,
-    pub(crate) protocol: Protocol,
-    pub(crate) public_port: u16,
-    pub(crate) private_port: u16,
-    pub(crate) network: String,
-    /// Whom it takes connections from; not sent if none.
-    pub(crate) cidrs: Option<Vec<String>>,
-}
-
 /// What can be changed of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleAttributes {
@@ -173,6 +139,18 @@ pub(crate) struct RuleAttributes {
 }
 
 impl CloudStep {
+    /// Deletes a rule.
+    pub(crate) fn delete(rule: &Rule, impact: Impact) -> Self {
+        Self::Rule {
+            port: PublicPort::of(rule),
+            change: RuleChange::Delete {
+                rule: rule.id.clone(),
+                name: rule.name.clone(),
+                impact,
+            },
+        }
+    }
+
     /// What the step is about: nothing else is written there while its job is under way.
     pub(crate) fn target(&self) -> String {
         match self {

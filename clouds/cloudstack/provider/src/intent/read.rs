@@ -9,14 +9,16 @@ use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
 use k8s_openapi::api::core::v1::ServiceSpec;
 
-use super::{Absent, Algorithm, Identity, Intent, Port, Sources, Wanted, WantedNode};
+use super::{Absent, Identity, Intent, Port, Wanted, WantedNode};
 use crate::annotations::{self, ADDRESS, HOSTNAME, IP_MODE, KEEP_IP, PROXY_PROTOCOL, SOURCE_CIDRS};
+use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::events::{
     IGNORED_FIELDS, KEEP_IP_IGNORED, NO_SOURCE_CIDRS, PROXY_PROTOCOL_IGNORED, UNKNOWN_ANNOTATIONS,
 };
 use crate::fingerprint::fingerprint;
 use crate::names::{self, Protocol};
+use crate::objects::Algorithm;
 use crate::provider_id;
 use crate::replaced::ReplacedRules;
 

@@ -5,8 +5,8 @@ use bowline_cloudstack_client::{Client, ErrorKind, Job, JobResult};
 use futures::future::join_all;
 
 use super::{Failure, Observed, PATIENCE, Pending, wire};
-use crate::apply::{Learned, Writer};
-use crate::learn::{self, Made};
+use crate::apply::Writer;
+use crate::learn::{self, Learned, Made};
 use crate::step::CloudStep;
 
 /// What is said when patience is at an end.

@@ -4,25 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{
-    AclListId, ApiError, Client, ErrorKind, FirewallRule as FirewallRuleOnWire, IpState, NetworkAcl,
-    NetworkAclQuery, PublicIpQuery, RuleId, RuleQuery,
-};
+use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery};
 use futures::future::try_join_all;
 
 use super::declined::DeclinedRules;
+use super::lists::{acl_items, firewall_of, members_of, rules_of};
 use super::trust::Trust;
 use super::{LOOK, Need, Observed, PATIENCE, jobs, wire};
 use crate::error::cloud_error;
-use crate::intent::{Identity, Intent};
+use crate::intent::Intent;
 use crate::machines::Machines;
-use crate::names;
-use crate::objects::{
-    Abilities, AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening,
-    Rule,
-};
+use crate::objects::{Abilities, AclItem, Address, AddressRef, FirewallRule, Machine, Network, Rule};
 use crate::planning;
 use crate::version::{ServerVersion, Version};
+
+mod addresses;
+mod others;
 
 /// The first version whose rules take a list of networks.
 const TAKES_CIDRS: Version = Version::new(4, 18, 0);
@@ -266,210 +263,6 @@ impl Reads {
         }
         Ok(Some(wire::network(&network, name)))
     }
-
-    /// Free addresses of the network's zone. What the Service claims already comes first, then the server's own order counts.
-    /// Empty if the account may not see free ones.
-    async fn candidates(
-        &self,
-        identity: &Identity,
-        observed: &Observed,
-        network: &str,
-    ) -> Result<Vec<AddressRef>, CloudError> {
-        let zone = observed
-            .networks
-            .get(network)
-            .and_then(Option::as_ref)
-            .map(|network| network.zone.clone());
-        let zone = zone.filter(|zone| !zone.is_empty());
-        let query = PublicIpQuery {
-            free_too: true,
-            state: Some(IpState::Free),
-            zone: zone.as_deref().map(Into::into),
-            ..PublicIpQuery::default()
-        };
-        let found = match self.addresses(&query).await {
-            Ok(found) => found,
-            Err(error)
-                if matches!(
-                    error.kind,
-                    ErrorKind::CommandUnavailable | ErrorKind::Forbidden | ErrorKind::Invalid
-                ) =>
-            {
-                tracing::debug!(err = %error, "free addresses cannot be listed");
-                Vec::new()
-            }
-            Err(error) => return Err(context("error retrieving IP address")(error)),
-        };
-        let others = identity.claims_of_others();
-        let mut reserved = lock(&self.reserved);
-        let is_open = |address: &Address| {
-            let id = &address.address.id;
-            address.state == AddressState::Free
-                && zone
-                    .as_ref()
-                    .is_none_or(|zone| address.zone.is_empty() || address.zone == *zone)
-                && !others.iter().any(|(_, claim)| claim.names(id))
-                && !identity.is_requested_by_others(&address.address.ip)
-                && !reserved
-                    .iter()
-                    .any(|(uid, taken)| taken == id && *uid != identity.uid)
-        };
-        let mut open: Vec<AddressRef> = found
-            .iter()
-            .filter(|address| is_open(address))
-            .map(|address| address.address.clone())
-            .collect();
-        open.sort_by_key(|address| !identity.claim.names(&address.id)); // stable
-        if let Some(first) = open
-            .iter()
-            .find(|address| !observed.refused.contains(&address.id))
-        {
-            reserved.insert(identity.uid.clone(), first.id.clone());
-        }
-        Ok(open)
-    }
-
-    /// The addresses that lead to a network, or to the VPC of which it is a tier, and those that are on their way and do not tell
-    /// where to.
-    async fn recovered(&self, observed: &Observed, network: &str) -> Result<Vec<Address>, CloudError> {
-        let found = self.addresses(&PublicIpQuery::default()).await;
-        let mut found = found.map_err(context("error retrieving IP address"))?;
-        if let Some(Some(network)) = observed.networks.get(network) {
-            found.retain(|address| address.is_of(network) || address.is_underway_anywhere());
-        }
-        Ok(found)
-    }
-
-    /// The rules of others on an address.
-    pub(crate) async fn strangers(
-        &self,
-        identity: &Identity,
-        address: &str,
-    ) -> Result<Vec<Rule>, CloudError> {
-        let query = RuleQuery {
-            public_ip: Some(address.into()),
-            ..RuleQuery::default()
-        };
-        let mut others = self.others(identity, &query).await?;
-        others.retain(|rule| rule.address.id.is_empty() || rule.address.id == address);
-        Ok(others)
-    }
-
-    async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
-        let rules = self.whole.load_balancer_rules(query).await;
-        let rules = rules.map_err(context("error retrieving load balancer rules"))?;
-        let is_own = |rule: &Rule| names::parse_rule(&identity.name, &rule.name).is_some();
-        Ok(rules
-            .iter()
-            .map(wire::rule)
-            .filter(|rule| !is_own(rule))
-            .collect())
-    }
-
-    /// The rules of others that rely on an item of an ACL list, in all networks behind it. `items` are all that the list holds.
-    pub(crate) async fn users_of(
-        &self,
-        identity: &Identity,
-        list: &AclRef,
-        item: &AclItem,
-        items: &[AclItem],
-    ) -> Result<Vec<Rule>, CloudError> {
-        let mut users = Vec::new();
-        for rule in self.others(identity, &RuleQuery::default()).await? {
-            if !rule.network.is_empty()
-                && identity.is_relied_on(item, items, &rule)
-                && let Some(network) = self.network(&rule.network).await?
-                && network.acl.as_ref().is_some_and(|acl| acl.id == list.id)
-            {
-                users.push(rule);
-            }
-        }
-        Ok(users)
-    }
-
-    /// Rules of others on the ports in question, in all networks behind the same ACL list.
-    async fn neighbours(
-        &self,
-        intent: &Intent,
-        observed: &Observed,
-        network: &str,
-    ) -> Result<Vec<Rule>, CloudError> {
-        let identity = intent.identity();
-        let list = match observed.networks.get(network).and_then(Option::as_ref) {
-            Some(network) => network.acl.clone(),
-            None => None,
-        };
-        let mut ports: BTreeSet<Opening> = observed
-            .rules
-            .iter()
-            .filter_map(|rule| rule.opening(&identity.name))
-            .chain(identity.replaced.ports().map(|port| port.opening))
-            .collect();
-        if let Intent::Wanted(wanted) = intent {
-            ports.extend(wanted.openings());
-        }
-        let mut neighbours = Vec::new();
-        for rule in self.others(identity, &RuleQuery::default()).await? {
-            if !rule.opening("").is_some_and(|opening| ports.contains(&opening)) {
-                continue;
-            }
-            let is_behind = rule.network == network
-                || (!rule.network.is_empty()
-                    && list.is_some()
-                    && self
-                        .network(&rule.network)
-                        .await?
-                        .is_some_and(|other| other.acl == list));
-            if is_behind {
-                neighbours.push(rule);
-            }
-        }
-        Ok(neighbours)
-    }
-}
-
-/// The rules that bear the name of a balancer. The API's search finds more.
-pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule>, ApiError> {
-    let query = RuleQuery {
-        keyword: Some(balancer.to_owned()),
-        ..RuleQuery::default()
-    };
-    let rules = client.load_balancer_rules(&query).await?;
-    let is_own = |rule: &Rule| names::parse_rule(balancer, &rule.name).is_some();
-    Ok(rules.iter().map(wire::rule).filter(is_own).collect())
-}
-
-/// The firewall of an address: its rules for a single port.
-pub(crate) async fn firewall_of(client: &Client, address: &str) -> Result<Vec<FirewallRule>, ApiError> {
-    let rules = client.firewall_rules(&address.into()).await?;
-    // Whatever else a server sends, only this address was asked for.
-    let is_of =
-        |rule: &&FirewallRuleOnWire| rule.public_ip_id.as_ref().is_none_or(|id| id.as_str() == address);
-    Ok(rules
-        .iter()
-        .filter(is_of)
-        .filter_map(wire::firewall_rule)
-        .collect())
-}
-
-/// The members of a rule.
-pub(crate) async fn members_of(client: &Client, rule: &str) -> Result<BTreeSet<String>, ApiError> {
-    let members = client.load_balancer_rule_instances(&RuleId::from(rule)).await?;
-    Ok(members
-        .iter()
-        .map(|machine| machine.id.as_str().to_owned())
-        .collect())
-}
-
-/// The items of an ACL list that let a single port in.
-pub(crate) async fn acl_items(client: &Client, list: &str) -> Result<Vec<AclItem>, ApiError> {
-    let query = NetworkAclQuery {
-        list: Some(AclListId::from(list)),
-        ..NetworkAclQuery::default()
-    };
-    let items = client.network_acls(&query).await?;
-    let is_of = |item: &&NetworkAcl| item.list_id.as_ref().is_none_or(|id| id.as_str() == list);
-    Ok(items.iter().filter(is_of).filter_map(wire::acl_item).collect())
 }
 
 fn add(observed: &mut Observed, fact: Fact) {

@@ -6,12 +6,13 @@ use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_plan::Impact;
 
 use super::removal::Removal;
-use super::{Draft, is_held, ports, whichever};
+use super::{Draft, is_held, whichever};
 use crate::events::ADDRESS_KEPT;
 use crate::intent::Absent;
 use crate::objects::{Address, AddressRef, AddressState, Rule};
 use crate::observe::{Need, SLOW};
 use crate::replaced::ReplacedRules;
+use crate::step::CloudStep;
 
 /// Decides how the removal goes on.
 ///
@@ -25,7 +26,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) {
     let mut addresses: BTreeMap<AddressRef, Vec<&Rule>> = BTreeMap::new();
     for rule in &draft.observed.rules {
         if rule.address.id.is_empty() {
-            draft.cloud(ports::delete(rule, Impact::Major));
+            draft.cloud(CloudStep::delete(rule, Impact::Major));
         } else {
             addresses.entry(rule.address.clone()).or_default().push(rule);
         }

@@ -1,8 +1,9 @@
 //! The ACL list of a tier of a VPC. It may serve several tiers, balancers and people.
 
 use super::Draft;
+use crate::cidrs::Sources;
 use crate::claim::Claim;
-use crate::intent::{Identity, Sources};
+use crate::intent::Identity;
 use crate::objects::{AclItem, AclRef, Opening};
 use crate::observe::Need;
 use crate::step::CloudStep;

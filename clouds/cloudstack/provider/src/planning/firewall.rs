@@ -15,7 +15,7 @@
 //! Single addresses cannot be written in another way; what is open for one that is in both lists is closed for a moment.
 
 use super::Draft;
-use crate::intent::Sources;
+use crate::cidrs::Sources;
 use crate::objects::{AddressRef, FirewallRule, Opening};
 use crate::step::CloudStep;
 

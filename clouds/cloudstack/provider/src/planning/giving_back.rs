@@ -5,7 +5,7 @@
 //! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
 //! on the address and the names of the rules find it at the next try.
 
-use super::{Draft, ports};
+use super::{Draft, members};
 use crate::claim::Claimed;
 use crate::intent::{Intent, Wanted};
 use crate::members::Members;
@@ -80,7 +80,7 @@ fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
             Some(rule) => {
                 let machines = observed.machines.as_ref();
                 let members = machines.map(|machines| Members::find(&wanted.nodes, machines.iter()));
-                ports::members(draft, wanted, members.as_ref(), rule)
+                members::of_rule(draft, wanted, members.as_ref(), rule)
             }
         };
         if let Some(change) = change {

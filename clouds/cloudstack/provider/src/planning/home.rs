@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bowline_plan::Refusal;
 
 use super::removal::Removal;
-use super::{Draft, is_held, pending, ports, whichever};
+use super::{Draft, is_held, members, pending, whichever};
 use crate::claim::Claimed;
 use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, NODES_LEFT_OUT};
 use crate::intent::Wanted;
@@ -171,7 +171,7 @@ fn network(
             }
             Ok(Some(network)) if !is_new || !members.machines.is_empty() => network,
             Ok(_) => {
-                draft.refuse(ports::no_hosts(Some(members)));
+                draft.refuse(members::no_hosts(Some(members)));
                 return None;
             }
         },

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use bowline_plan::{Impact, Refusal};
 
 use super::home::Home;
+use super::members::{self, no_hosts};
 use super::removal::Removal;
 use super::{Draft, acl, firewall};
 use crate::events::DUPLICATE_REMOVED;
 use crate::intent::{Identity, Port, Wanted};
-use crate::members::{self, Members};
-use crate::objects::{Abilities, Barrier, Rule, RuleState};
+use crate::objects::{Abilities, Barrier, NewRule, PublicPort, Rule, RuleState};
 use crate::observe::Need;
 use crate::replaced::{OpenPort, Replaced};
-use crate::step::{CloudStep, NewRule, PublicPort, RuleAttributes, RuleChange};
+use crate::step::{CloudStep, RuleAttributes, RuleChange};
 
 /// How far a port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,7 +199,7 @@ fn clear(
                 kept.name, kept.id, home.address.ip
             )));
             // What comes after it is read now, so that the whole plan can be told.
-            members(draft, wanted, home.members.as_ref(), kept);
+            members::of_rule(draft, wanted, home.members.as_ref(), kept);
             Impact::None
         }
         // What takes its place has to be possible.
@@ -240,7 +240,7 @@ fn replace(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rules: &[&Rule],
     }
     if is_written {
         for rule in rules {
-            draft.cloud(delete(rule, Impact::Considerable));
+            draft.cloud(CloudStep::delete(rule, Impact::Considerable));
         }
     }
 }
@@ -272,10 +272,10 @@ fn keep(
         && rule.protocol(balancer) == Some(port.protocol)
         && rule.name == port.name
         && !cidrs_differ;
-    let members = members(draft, wanted, home.members.as_ref(), rule);
+    let members = members::of_rule(draft, wanted, home.members.as_ref(), rule);
     if !is_same {
         draft.cloud(CloudStep::Rule {
-            port: public_port(rule),
+            port: PublicPort::of(rule),
             change: RuleChange::Update {
                 rule: rule.id.clone(),
                 name: rule.name.clone(),
@@ -289,7 +289,7 @@ fn keep(
         });
     } else if let Some(change) = members {
         draft.cloud(CloudStep::Rule {
-            port: public_port(rule),
+            port: PublicPort::of(rule),
             change,
         });
     }
@@ -361,95 +361,11 @@ fn hold(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) {
         });
     }
     if rule.state != RuleState::Revoke
-        && let Some(change) = members(draft, wanted, home.members.as_ref(), rule)
+        && let Some(change) = members::of_rule(draft, wanted, home.members.as_ref(), rule)
     {
         draft.cloud(CloudStep::Rule {
-            port: public_port(rule),
+            port: PublicPort::of(rule),
             change,
         });
-    }
-}
-
-/// There is nobody to balance over.
-pub(super) fn no_hosts(members: Option<&Members>) -> Refusal {
-    let text = "none of the hosts matched the list of VMs retrieved from CS API";
-    match members.filter(|members| !members.unconnected.is_empty()) {
-        Some(members) => Refusal::new(format!("{text}: {}", members.missing().unwrap_or_default()))
-            .with_remedy("give the virtual machines a NIC in the network of the cluster"),
-        None => Refusal::new(text).with_remedy(
-            "a virtual machine has the name of its node, and the API keys may see it in the project",
-        ),
-    }
-}
-
-/// What is wrong with the members: missing ones come before surplus ones go.
-pub(super) fn members(
-    draft: &mut Draft<'_>,
-    wanted: &Wanted,
-    members: Option<&Members>,
-    rule: &Rule,
-) -> Option<RuleChange> {
-    let Some(present) = draft.observed.members.get(&rule.id) else {
-        if !draft.observed.trusted.contains(&rule.id) {
-            draft.need(Need::Members(rule.id.clone()));
-        }
-        return None;
-    };
-    let Some(members) = members else {
-        let is_named =
-            members::named(&wanted.nodes).is_some_and(|named| named.is_empty() || named == *present);
-        if !is_named && draft.observed.expected.as_ref() != Some(present) {
-            draft.need(Need::Machines);
-        }
-        return None;
-    };
-    let difference = members.compare(present);
-    let (rule, name) = (rule.id.clone(), rule.name.clone());
-    if !difference.missing.is_empty() {
-        let machines = difference.missing;
-        Some(RuleChange::Assign { rule, name, machines })
-    } else if !difference.surplus.is_empty() {
-        let machines = difference.surplus;
-        Some(RuleChange::Unassign { rule, name, machines })
-    } else {
-        None
-    }
-}
-
-/// Lets the members of the rules that are there follow the Nodes, and nothing else: for a Service that asks for something
-/// that cannot be. It must not keep traffic on Nodes that are gone.
-pub(super) fn follow_nodes(draft: &mut Draft<'_>, wanted: &Wanted) {
-    let machines = draft.observed.machines.as_ref();
-    let found = machines.map(|machines| Members::find(&wanted.nodes, machines.iter()));
-    for rule in &draft.observed.rules {
-        let is_reachable = |found: &Members| found.network(Some(&rule.network)).is_ok();
-        if rule.state == RuleState::Revoke || !found.as_ref().is_none_or(is_reachable) {
-            continue;
-        }
-        if let Some(change) = members(draft, wanted, found.as_ref(), rule) {
-            draft.cloud(CloudStep::Rule {
-                port: public_port(rule),
-                change,
-            });
-        }
-    }
-}
-
-fn public_port(rule: &Rule) -> PublicPort {
-    PublicPort {
-        address: rule.address.clone(),
-        port: rule.public_port,
-    }
-}
-
-/// Deletes a rule.
-pub(super) fn delete(rule: &Rule, impact: Impact) -> CloudStep {
-    CloudStep::Rule {
-        port: public_port(rule),
-        change: RuleChange::Delete {
-            rule: rule.id.clone(),
-            name: rule.name.clone(),
-            impact,
-        },
     }
 }

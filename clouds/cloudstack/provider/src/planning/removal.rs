@@ -10,10 +10,11 @@ use std::collections::BTreeSet;
 use bowline_plan::Impact;
 
 use super::acl::{self, Shut};
-use super::{Draft, firewall, ports};
+use super::{Draft, firewall};
+use crate::cidrs::Sources;
 use crate::claim::Claimed;
 use crate::events::ADDRESS_KEPT;
-use crate::intent::{Identity, Sources};
+use crate::intent::Identity;
 use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, Rule};
 use crate::observe::SLOW;
 use crate::replaced::{OpenPort, Replaced};
@@ -102,7 +103,7 @@ impl Removal<'_> {
     /// Removes one rule and what was opened for it.
     pub(super) fn rule(&self, draft: &mut Draft<'_>, rule: &Rule, impact: Impact) {
         if self.shut(draft, rule) {
-            draft.cloud(ports::delete(rule, impact));
+            draft.cloud(CloudStep::delete(rule, impact));
         }
     }
 

@@ -1,0 +1,56 @@
+//! What belongs to one thing: the rules of a balancer, the members of a rule, the openings of an address and of an ACL list.
+
+use std::collections::BTreeSet;
+
+use bowline_cloudstack_client::{
+    AclListId, ApiError, Client, FirewallRule as FirewallRuleOnWire, NetworkAcl, NetworkAclQuery, RuleId,
+    RuleQuery,
+};
+
+use super::wire;
+use crate::names;
+use crate::objects::{AclItem, FirewallRule, Rule};
+
+/// The rules that bear the name of a balancer. The API's search finds more.
+pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule>, ApiError> {
+    let query = RuleQuery {
+        keyword: Some(balancer.to_owned()),
+        ..RuleQuery::default()
+    };
+    let rules = client.load_balancer_rules(&query).await?;
+    let is_own = |rule: &Rule| names::parse_rule(balancer, &rule.name).is_some();
+    Ok(rules.iter().map(wire::rule).filter(is_own).collect())
+}
+
+/// The firewall of an address: its rules for a single port.
+pub(crate) async fn firewall_of(client: &Client, address: &str) -> Result<Vec<FirewallRule>, ApiError> {
+    let rules = client.firewall_rules(&address.into()).await?;
+    // Whatever else a server sends, only this address was asked for.
+    let is_of =
+        |rule: &&FirewallRuleOnWire| rule.public_ip_id.as_ref().is_none_or(|id| id.as_str() == address);
+    Ok(rules
+        .iter()
+        .filter(is_of)
+        .filter_map(wire::firewall_rule)
+        .collect())
+}
+
+/// The members of a rule.
+pub(crate) async fn members_of(client: &Client, rule: &str) -> Result<BTreeSet<String>, ApiError> {
+    let members = client.load_balancer_rule_instances(&RuleId::from(rule)).await?;
+    Ok(members
+        .iter()
+        .map(|machine| machine.id.as_str().to_owned())
+        .collect())
+}
+
+/// The items of an ACL list that let a single port in.
+pub(crate) async fn acl_items(client: &Client, list: &str) -> Result<Vec<AclItem>, ApiError> {
+    let query = NetworkAclQuery {
+        list: Some(AclListId::from(list)),
+        ..NetworkAclQuery::default()
+    };
+    let items = client.network_acls(&query).await?;
+    let is_of = |item: &&NetworkAcl| item.list_id.as_ref().is_none_or(|id| id.as_str() == list);
+    Ok(items.iter().filter(is_of).filter_map(wire::acl_item).collect())
+}

@@ -1,0 +1,101 @@
+//! The rules of others: on an address, and behind an ACL list.
+
+use std::collections::BTreeSet;
+
+use bowline_cloud_provider::CloudError;
+use bowline_cloudstack_client::RuleQuery;
+
+use super::super::{Observed, wire};
+use super::{Reads, context};
+use crate::intent::{Identity, Intent};
+use crate::names;
+use crate::objects::{AclItem, AclRef, Opening, Rule};
+
+impl Reads {
+    /// The rules of others on an address.
+    pub(crate) async fn strangers(
+        &self,
+        identity: &Identity,
+        address: &str,
+    ) -> Result<Vec<Rule>, CloudError> {
+        let query = RuleQuery {
+            public_ip: Some(address.into()),
+            ..RuleQuery::default()
+        };
+        let mut others = self.others(identity, &query).await?;
+        others.retain(|rule| rule.address.id.is_empty() || rule.address.id == address);
+        Ok(others)
+    }
+
+    async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
+        let rules = self.whole.load_balancer_rules(query).await;
+        let rules = rules.map_err(context("error retrieving load balancer rules"))?;
+        let is_own = |rule: &Rule| names::parse_rule(&identity.name, &rule.name).is_some();
+        Ok(rules
+            .iter()
+            .map(wire::rule)
+            .filter(|rule| !is_own(rule))
+            .collect())
+    }
+
+    /// The rules of others that rely on an item of an ACL list, in all networks behind it. `items` are all that the list holds.
+    pub(crate) async fn users_of(
+        &self,
+        identity: &Identity,
+        list: &AclRef,
+        item: &AclItem,
+        items: &[AclItem],
+    ) -> Result<Vec<Rule>, CloudError> {
+        let mut users = Vec::new();
+        for rule in self.others(identity, &RuleQuery::default()).await? {
+            if !rule.network.is_empty()
+                && identity.is_relied_on(item, items, &rule)
+                && let Some(network) = self.network(&rule.network).await?
+                && network.acl.as_ref().is_some_and(|acl| acl.id == list.id)
+            {
+                users.push(rule);
+            }
+        }
+        Ok(users)
+    }
+
+    /// Rules of others on the ports in question, in all networks behind the same ACL list.
+    pub(super) async fn neighbours(
+        &self,
+        intent: &Intent,
+        observed: &Observed,
+        network: &str,
+    ) -> Result<Vec<Rule>, CloudError> {
+        let identity = intent.identity();
+        let list = match observed.networks.get(network).and_then(Option::as_ref) {
+            Some(network) => network.acl.clone(),
+            None => None,
+        };
+        let mut ports: BTreeSet<Opening> = observed
+            .rules
+            .iter()
+            .filter_map(|rule| rule.opening(&identity.name))
+            .chain(identity.replaced.ports().map(|port| port.opening))
+            .collect();
+        if let Intent::Wanted(wanted) = intent {
+            ports.extend(wanted.openings());
+        }
+        let mut neighbours = Vec::new();
+        for rule in self.others(identity, &RuleQuery::default()).await? {
+            if !rule.opening("").is_some_and(|opening| ports.contains(&opening)) {
+                continue;
+            }
+            let is_behind = rule.network == network
+                || (!rule.network.is_empty()
+                    && list.is_some()
+                    && self
+                        .network(&rule.network)
+                        .await?
+                        .is_some_and(|other| other.acl == list));
+            if is_behind {
+                neighbours.push(rule);
+            }
+        }
+        Ok(neighbours)
+    }
+}

@@ -1,0 +1,75 @@
+//! Who a rule leads to: its members follow the Nodes.
+
+use bowline_plan::Refusal;
+
+use super::Draft;
+use crate::intent::Wanted;
+use crate::members::{self, Members};
+use crate::objects::{PublicPort, Rule, RuleState};
+use crate::observe::Need;
+use crate::step::{CloudStep, RuleChange};
+
+/// There is nobody to balance over.
+pub(super) fn no_hosts(members: Option<&Members>) -> Refusal {
+    let text = "none of the hosts matched the list of VMs retrieved from CS API";
+    match members.filter(|members| !members.unconnected.is_empty()) {
+        Some(members) => Refusal::new(format!("{text}: {}", members.missing().unwrap_or_default()))
+            .with_remedy("give the virtual machines a NIC in the network of the cluster"),
+        None => Refusal::new(text).with_remedy(
+            "a virtual machine has the name of its node, and the API keys may see it in the project",
+        ),
+    }
+}
+
+/// What is wrong with the members: missing ones come before surplus ones go.
+pub(super) fn of_rule(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    members: Option<&Members>,
+    rule: &Rule,
+) -> Option<RuleChange> {
+    let Some(present) = draft.observed.members.get(&rule.id) else {
+        if !draft.observed.trusted.contains(&rule.id) {
+            draft.need(Need::Members(rule.id.clone()));
+        }
+        return None;
+    };
+    let Some(members) = members else {
+        let is_named =
+            members::named(&wanted.nodes).is_some_and(|named| named.is_empty() || named == *present);
+        if !is_named && draft.observed.expected.as_ref() != Some(present) {
+            draft.need(Need::Machines);
+        }
+        return None;
+    };
+    let difference = members.compare(present);
+    let (rule, name) = (rule.id.clone(), rule.name.clone());
+    if !difference.missing.is_empty() {
+        let machines = difference.missing;
+        Some(RuleChange::Assign { rule, name, machines })
+    } else if !difference.surplus.is_empty() {
+        let machines = difference.surplus;
+        Some(RuleChange::Unassign { rule, name, machines })
+    } else {
+        None
+    }
+}
+
+/// Lets the members of the rules that are there follow the Nodes, and nothing else: for a Service that asks for something
+/// that cannot be. It must not keep traffic on Nodes that are gone.
+pub(super) fn follow_nodes(draft: &mut Draft<'_>, wanted: &Wanted) {
+    let machines = draft.observed.machines.as_ref();
+    let found = machines.map(|machines| Members::find(&wanted.nodes, machines.iter()));
+    for rule in &draft.observed.rules {
+        let is_reachable = |found: &Members| found.network(Some(&rule.network)).is_ok();
+        if rule.state == RuleState::Revoke || !found.as_ref().is_none_or(is_reachable) {
+            continue;
+        }
+        if let Some(change) = of_rule(draft, wanted, found.as_ref(), rule) {
+            draft.cloud(CloudStep::Rule {
+                port: PublicPort::of(rule),
+                change,
+            });
+        }
+    }
+}
