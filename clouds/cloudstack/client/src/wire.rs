@@ -2,6 +2,7 @@
 
 mod acl;
 mod address;
+mod filter;
 mod firewall;
 mod ids;
 mod machine;
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 pub use self::acl::{NetworkAcl, NetworkAclList, NetworkAclQuery, NewNetworkAcl};
 pub use self::address::{Association, NewPublicIp, PublicIpAddress, PublicIpQuery};
+pub use self::filter::{Filter, NewFilter};
 pub use self::firewall::{FirewallRule, NewFirewallRule};
 pub use self::ids::{
     AclItemId, AclListId, FirewallRuleId, JobId, NetworkId, ProjectId, PublicIpId, RuleId, VirtualMachineId,

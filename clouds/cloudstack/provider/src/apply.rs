@@ -2,8 +2,8 @@
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
-    ApiError, Association, Client, Deleted, ErrorKind, JobId, NewFirewallRule, NewLoadBalancerRule,
-    NewNetworkAcl, NewPublicIp, RuleChange as Change, Started, VirtualMachineId,
+    ApiError, Association, Client, Deleted, ErrorKind, JobId, NewFilter, NewFirewallRule,
+    NewLoadBalancerRule, NewNetworkAcl, NewPublicIp, RuleChange as Change, Started, VirtualMachineId,
 };
 use tokio::time::Instant;
 
@@ -233,9 +233,7 @@ impl Writer<'_> {
             } => {
                 let new = NewFirewallRule {
                     public_ip: address.id.as_str().into(),
-                    protocol: opening.protocol.as_str().to_owned(),
-                    port: opening.port,
-                    cidrs: sources.clone(),
+                    filter: filter(*opening, sources),
                 };
                 client.create_firewall_rule(&new).await?.into()
             }
@@ -251,9 +249,7 @@ impl Writer<'_> {
                 let new = NewNetworkAcl {
                     list: list.id.as_str().into(),
                     network: network.as_str().into(),
-                    protocol: opening.protocol.as_str().to_owned(),
-                    port: opening.port,
-                    cidrs: sources.clone(),
+                    filter: filter(*opening, sources),
                 };
                 client.create_network_acl(&new).await?.into()
             }
@@ -304,6 +300,14 @@ impl Writer<'_> {
                 .await?
                 .into(),
         })
+    }
+}
+
+fn filter(opening: Opening, sources: &[String]) -> NewFilter {
+    NewFilter {
+        protocol: opening.protocol.as_str().to_owned(),
+        port: opening.port,
+        cidrs: sources.to_vec(),
     }
 }
 

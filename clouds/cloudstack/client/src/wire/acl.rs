@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{AclItemId, AclListId, NetworkId, VpcId, joined, parts};
+use super::{AclItemId, AclListId, Filter, NetworkId, NewFilter, VpcId};
 use crate::paging::Listed;
 use crate::sign::Parameters;
 
@@ -32,18 +32,9 @@ impl Listed for NetworkAclList {
 pub struct NetworkAcl {
     /// Its id.
     pub id: AclItemId,
-    /// What it is about: `tcp`, `udp`, `icmp`, `all` or a number.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub protocol: String,
-    /// The first port; none for all.
-    #[serde(default, rename = "startport", deserialize_with = "super::port_or_none")]
-    pub start_port: Option<u16>,
-    /// The last port.
-    #[serde(default, rename = "endport", deserialize_with = "super::port_or_none")]
-    pub end_port: Option<u16>,
-    /// From or to where, as the server writes it; see [`NetworkAcl::cidrs`].
-    #[serde(default, rename = "cidrlist", deserialize_with = "super::text_or_none")]
-    pub cidr_list: Option<String>,
+    /// Which packets it is about.
+    #[serde(flatten)]
+    pub filter: Filter,
     /// `Ingress` or `Egress`.
     #[serde(default, rename = "traffictype", deserialize_with = "super::or_default")]
     pub traffic_type: String,
@@ -62,16 +53,6 @@ pub struct NetworkAcl {
 }
 
 impl NetworkAcl {
-    /// From or to where.
-    pub fn cidrs(&self) -> impl Iterator<Item = &str> {
-        parts(self.cidr_list.as_deref().unwrap_or_default())
-    }
-
-    /// Whether it is for this one port and no other.
-    pub fn is_for(&self, protocol: &str, port: u16) -> bool {
-        self.protocol == protocol && self.start_port == Some(port) && self.end_port == Some(port)
-    }
-
     /// Whether it lets something in.
     pub fn allows_ingress(&self) -> bool {
         self.action.eq_ignore_ascii_case("allow") && self.traffic_type.eq_ignore_ascii_case("ingress")
@@ -116,12 +97,8 @@ pub struct NewNetworkAcl {
     pub list: AclListId,
     /// A network for which the list is in force.
     pub network: NetworkId,
-    /// What it lets in: `tcp` or `udp`.
-    pub protocol: String,
-    /// The port.
-    pub port: u16,
-    /// From where.
-    pub cidrs: Vec<String>,
+    /// What it lets in.
+    pub filter: NewFilter,
 }
 
 impl NewNetworkAcl {
@@ -129,10 +106,7 @@ impl NewNetworkAcl {
         let mut parameters = Parameters::default();
         parameters.set("aclid", self.list.as_str());
         parameters.set("networkid", self.network.as_str());
-        parameters.set("protocol", self.protocol.as_str());
-        parameters.set("startport", self.port.to_string());
-        parameters.set("endport", self.port.to_string());
-        parameters.set("cidrlist", joined(&self.cidrs));
+        self.filter.write(&mut parameters);
         parameters.set("action", "Allow");
         parameters.set("traffictype", "Ingress");
         parameters
@@ -150,7 +124,11 @@ mod tests {
                 "traffictype":"Ingress","action":"Allow","number":4,"aclid":"ac","aclname":"tier-acl","state":"Active"}"#,
         )
         .unwrap();
-        assert!(item.is_for("tcp", 443) && item.allows_ingress());
+        assert_eq!(
+            (item.filter.start_port, item.filter.end_port),
+            (Some(443), Some(443))
+        );
+        assert!(item.allows_ingress());
         assert_eq!(item.number, Some(4));
     }
 }

@@ -1,8 +1,9 @@
 //! What is sent: every command with its parameters.
 
 use bowline_cloudstack_client::{
-    Algorithm, Association, Deleted, Detail, IpState, NetworkAclQuery, NewFirewallRule, NewLoadBalancerRule,
-    NewNetworkAcl, NewPublicIp, PublicIpQuery, RuleChange, RuleProtocol, RuleQuery, Tag, VirtualMachineQuery,
+    Algorithm, Association, Deleted, Detail, IpState, NetworkAclQuery, NewFilter, NewFirewallRule,
+    NewLoadBalancerRule, NewNetworkAcl, NewPublicIp, PublicIpQuery, RuleChange, RuleProtocol, RuleQuery, Tag,
+    VirtualMachineQuery,
 };
 
 use crate::answers::{API_KEY, Answer, Api};
@@ -161,18 +162,22 @@ async fn every_write_has_its_parameters_and_only_the_association_carries_the_pro
         .unwrap();
     let firewall = NewFirewallRule {
         public_ip: "i".into(),
-        protocol: "udp".to_owned(),
-        port: 53,
-        cidrs: vec!["0.0.0.0/0".to_owned()],
+        filter: NewFilter {
+            protocol: "udp".to_owned(),
+            port: 53,
+            cidrs: vec!["0.0.0.0/0".to_owned()],
+        },
     };
     client.create_firewall_rule(&firewall).await.unwrap();
     client.delete_firewall_rule(&"f".into()).await.unwrap();
     let item = NewNetworkAcl {
         list: "l".into(),
         network: "n".into(),
-        protocol: "tcp".to_owned(),
-        port: 443,
-        cidrs: vec!["192.0.2.0/24".to_owned(), "198.51.100.0/24".to_owned()],
+        filter: NewFilter {
+            protocol: "tcp".to_owned(),
+            port: 443,
+            cidrs: vec!["192.0.2.0/24".to_owned(), "198.51.100.0/24".to_owned()],
+        },
     };
     client.create_network_acl(&item).await.unwrap();
     client.delete_network_acl(&"a".into()).await.unwrap();

@@ -72,9 +72,11 @@ pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Netwo
     })
 }
 
-fn opening(protocol: &str, start: Option<u16>, end: Option<u16>) -> Option<Opening> {
-    let protocol = IpProtocol::parse(protocol)?;
-    let port = start.filter(|_| start == end)?;
+fn opening(filter: &api::Filter) -> Option<Opening> {
+    let protocol = IpProtocol::parse(&filter.protocol)?;
+    let port = filter
+        .start_port
+        .filter(|_| filter.start_port == filter.end_port)?;
     Some(Opening { protocol, port })
 }
 
@@ -82,8 +84,8 @@ fn opening(protocol: &str, start: Option<u16>, end: Option<u16>) -> Option<Openi
 pub(crate) fn firewall_rule(rule: &api::FirewallRule) -> Option<FirewallRule> {
     Some(FirewallRule {
         id: rule.id.as_str().to_owned(),
-        opening: opening(&rule.protocol, rule.start_port, rule.end_port)?,
-        sources: rule.cidrs().collect(),
+        opening: opening(&rule.filter)?,
+        sources: rule.filter.cidrs().collect(),
     })
 }
 
@@ -92,8 +94,8 @@ pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<AclItem> {
     item.allows_ingress().then_some(())?;
     Some(AclItem {
         id: item.id.as_str().to_owned(),
-        opening: opening(&item.protocol, item.start_port, item.end_port)?,
-        sources: item.cidrs().collect(),
+        opening: opening(&item.filter)?,
+        sources: item.filter.cidrs().collect(),
     })
 }
 
