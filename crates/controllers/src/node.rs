@@ -243,14 +243,19 @@ impl NodeController {
             labels: labels::agreed(node),
             ..intent::NodeUpdate::default()
         };
-        if update.has_patch()
-            && let Err(error) = self.ctx.kube.patch_node(node, &update.into_patch()).await
-            && !matches!(error, KubeError::NotFound(_) | KubeError::Conflict(_))
-        {
-            tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to bring the labels of a node together");
-            self.queue.retry(node.name.clone());
-            self.queue.done(&node.name);
-            return;
+        if update.has_patch() {
+            match self.ctx.kube.patch_node(node, &update.into_patch()).await {
+                Ok(_) | Err(KubeError::NotFound(_)) => {}
+                Err(error) => {
+                    // After a conflict the next try looks at the Node anew, which may be another one by then.
+                    if !matches!(error, KubeError::Conflict(_) | KubeError::GateClosed) {
+                        tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to bring the labels of a node together");
+                    }
+                    self.queue.retry(node.name.clone());
+                    self.queue.done(&node.name);
+                    return;
+                }
+            }
         }
         self.queue.finish(&node.name);
     }

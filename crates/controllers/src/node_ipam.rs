@@ -266,9 +266,10 @@ impl NodeIpamController {
             self.show(&mut books);
         }
         match error {
-            // It is gone, or another Node has its name by now: the watch brings the news.
-            KubeError::NotFound(_) | KubeError::Conflict(_) => true,
-            KubeError::GateClosed => false,
+            // It is gone: the watch brings the news.
+            KubeError::NotFound(_) => true,
+            // Another Node has its name by now, or somebody else's write came between: the next try looks anew.
+            KubeError::Conflict(_) | KubeError::GateClosed => false,
             error => {
                 tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to give a node its pod networks; it will be tried again");
                 if self.queue.failures(&node.name) == 0 {

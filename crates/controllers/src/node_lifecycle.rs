@@ -333,9 +333,10 @@ impl NodeLifecycleController {
                 ledger.deleted(node);
                 tracing::info!(controller = NAME, node = %node.name, "node deleted: its machine is gone");
             }
-            // It went without us, or another Node has the name now: the watch brings that one.
-            Err(KubeError::NotFound(_) | KubeError::Conflict(_)) => ledger.not_deleted(node),
-            Err(KubeError::GateClosed) => {
+            // It went without us.
+            Err(KubeError::NotFound(_)) => ledger.not_deleted(node),
+            // Another Node has the name now, which the watch brings; or somebody else's write came between.
+            Err(KubeError::Conflict(_) | KubeError::GateClosed) => {
                 ledger.deletion_failed(node, "", Instant::now());
             }
             Err(error) => {

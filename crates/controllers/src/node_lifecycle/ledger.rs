@@ -330,7 +330,7 @@ impl Ledger {
         }
     }
 
-    /// There was nothing to delete: the Node had gone, or another one has its name.
+    /// There was nothing to delete: the Node had gone.
     pub(super) fn not_deleted(&mut self, node: &Node) {
         self.throttle.give_back(node);
         self.deleted(node);

@@ -209,6 +209,18 @@ async fn a_write_that_is_refused_gives_the_network_back_and_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_write_that_conflicts_is_tried_again_without_a_word() {
+    let cluster = start("10.201.0.0/23", 0);
+    let conflict = Status::new(409, "Conflict", "the object has been modified");
+    cluster.api.faults().fail_next(2, "patch", "nodes", conflict);
+    cluster.put(node("n1"));
+    cluster.put(node("n2"));
+    all_have_networks(&cluster, &["n1", "n2"]).await;
+    assert_ne!(networks(&cluster, "n1"), networks(&cluster, "n2"));
+    assert_eq!(cluster.count_events("CIDRAssignmentFailed"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_network_whose_write_was_not_answered_stays_with_its_node() {
     let cluster = start("10.201.0.0/23", 0);
     cluster.api.faults().inject(

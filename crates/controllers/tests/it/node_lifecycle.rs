@@ -334,6 +334,18 @@ async fn l09_a_refused_deletion_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deletion_that_conflicts_is_tried_again() {
+    let cluster = cluster();
+    cluster.machines.remove("n1");
+    let conflict = Status::new(409, "Conflict", "the object has been modified");
+    cluster.api.faults().fail_next(1, "delete", "nodes", conflict);
+    cluster.put(node_of("n1", Some("Unknown")));
+    cluster.within(SECOND * 20, "gone", |c| !c.exists("n1")).await;
+    assert_eq!(cluster.count_events("DeletingNode"), 1);
+    assert_eq!(cluster.count_events("DeletingNodeFailed"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn w11_a_finalizer_that_holds_a_node_makes_no_noise() {
     let cluster = cluster();
     cluster.machines.remove("n1");

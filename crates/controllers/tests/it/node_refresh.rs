@@ -3,6 +3,7 @@
 
 use bowline_cloud_provider::{CloudError, InstanceAnswer, InstanceMetadata};
 use bowline_controllers::node::NodeSettings;
+use bowline_kube_api::Status;
 use serde_json::json;
 
 use crate::cluster::{Cluster, SECOND, new_node, node_of};
@@ -83,6 +84,21 @@ async fn n19_both_label_families_agree_again_and_the_present_one_is_the_master()
         .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
         .await;
     assert_eq!(cluster.machines.calls().len(), 1, "no question is needed for it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_label_families_agree_though_the_write_conflicts_at_first() {
+    let cluster = cluster();
+    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.put(new_node("n1"));
+    initialized(&cluster, "n1").await;
+    cluster.pass(SECOND).await;
+    let conflict = Status::new(409, "Conflict", "the object has been modified");
+    cluster.api.faults().fail_next(1, "patch", "nodes", conflict);
+    cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!("mine"));
+    cluster
+        .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
