@@ -8,7 +8,6 @@ use bowline_plan::NoteKind;
 
 use super::ServiceController;
 use super::drive::{DriveError, Driven};
-use super::node_sync::BalancedNodes;
 use super::outcome::{Failure, Outcome};
 use super::status::is_published;
 use super::tracked::{Causes, Parked, Progress};
@@ -39,10 +38,11 @@ impl ServiceController {
             }
         }
         if facts::has_finalizer(&service) {
-            self.tracked(key, |tracked| tracked.synced = None); // its disappearance is our own doing
+            let synced = self.tracked(key, |tracked| tracked.synced.take()); // its disappearance is our own doing
             match self.ctx.kube.set_service_finalizer(&service, false).await {
                 Ok(_) | Err(KubeError::NotFound(_)) => {}
                 Err(error) => {
+                    self.tracked(key, |tracked| tracked.synced = synced);
                     let prefix = "failed to remove load balancer cleanup finalizer";
                     return Outcome::of_kube_error(prefix, &error, progress);
                 }
@@ -99,7 +99,7 @@ impl ServiceController {
                     .map(|parked| parked.progress);
                 let mut progress = said.unwrap_or_default();
                 progress.causes = progress.causes.and(causes.and(Causes::CHANGED));
-                let unwanted = self.facts(Arc::clone(service), false, &BalancedNodes::new(Vec::new()));
+                let unwanted = self.facts(Arc::clone(service), false, &Arc::default());
                 match self.provider.load_balancer.begin(unwanted) {
                     Ok(session) => (session, progress),
                     Err(refusal) => {

@@ -37,7 +37,10 @@ impl ServiceController {
             Change::Updated { old, new } => {
                 let key = ServiceKey::of(new);
                 let concerns_us = self.tracked(&key, |tracked| {
-                    tracked.is_foreign |= facts::class(new).is_some();
+                    // The API server clears a class with the type; the balancer is another controller's still. One that
+                    // asks for a balancer without a class asks us.
+                    let asks_us = facts::wants_load_balancer(new);
+                    tracked.is_foreign = facts::class(new).is_some() || (tracked.is_foreign && !asks_us);
                     tracked.is_changed(old, new)
                 });
                 let begins_cleanup = facts::needs_cleanup(new) && !facts::needs_cleanup(old);

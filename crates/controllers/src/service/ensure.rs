@@ -11,7 +11,7 @@ use bowline_plan::NoteKind;
 
 use super::ServiceController;
 use super::drive::{DriveError, Driven};
-use super::node_sync::{NO_NODES, NodeIdentities, identities};
+use super::node_sync::{NO_NODES, NodeIdentities};
 use super::outcome::{Failure, Outcome};
 use super::status::is_published;
 use super::tracked::{Causes, Parked, Progress};
@@ -58,7 +58,7 @@ impl ServiceController {
                     }
                 }
                 // Parse first: an invalid spec ends the sync before it costs a call to anybody.
-                let wanted = self.facts(Arc::clone(&service), true, &balanced);
+                let wanted = self.facts(Arc::clone(&service), true, &balanced.nodes);
                 let mut session = match self.provider.load_balancer.begin(wanted) {
                     Ok(session) => session,
                     Err(refusal) => {
@@ -75,7 +75,7 @@ impl ServiceController {
                             return Outcome::of_kube_error(prefix, &error, progress);
                         }
                     };
-                    if let Err(refusal) = session.refresh(self.facts(with_finalizer, true, &balanced)) {
+                    if let Err(refusal) = session.refresh(self.facts(with_finalizer, true, &balanced.nodes)) {
                         return Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress);
                     }
                 }
@@ -85,8 +85,13 @@ impl ServiceController {
         match self.drive(key, &mut *session, &mut progress).await {
             Ok(Driven::Settled(status)) => {
                 let latest = Arc::clone(&session.facts().service);
-                self.publish(&latest, &status, identities(&session.facts().nodes), progress)
-                    .await
+                self.publish(
+                    &latest,
+                    &status,
+                    self.identities(&session.facts().nodes),
+                    progress,
+                )
+                .await
             }
             Ok(Driven::Wait { after, reason }) => {
                 tracing::debug!(service = %key, %reason, ?after, "waiting for the cloud");
@@ -99,7 +104,7 @@ impl ServiceController {
             Err(DriveError::Observe(error) | DriveError::Step { error, .. })
                 if error.kind() == ErrorKind::ImplementedElsewhere =>
             {
-                Outcome::Settled(identities(&session.facts().nodes)) // another controller's work: silence, no status
+                Outcome::Settled(self.identities(&session.facts().nodes)) // another controller's work: silence, no status
             }
             Err(error) => Outcome::of_drive_error(ensuring(progress), &error, progress),
         }

@@ -1,5 +1,6 @@
 //! Node sync: the balancers follow the set of Nodes.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, PoisonError};
 
 use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, facts};
@@ -21,31 +22,23 @@ pub(super) const NO_NODES: &str = "There are no available nodes for LoadBalancer
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NodeSync;
 
-/// Which Nodes a balancer was brought up to date with: names and provider IDs, in name order.
-pub(super) type NodeIdentities = Arc<[(NodeName, Option<Arc<str>>)]>;
+/// Which Nodes a balancer was brought up to date with, in name order.
+pub(super) type NodeIdentities = Arc<[NodeIdentity]>;
+
+/// A Node, as far as the balancers are concerned.
+#[derive(PartialEq, Eq)]
+pub(super) struct NodeIdentity {
+    name: NodeName,
+    provider_id: Option<Arc<str>>,
+    /// A hash, because it is remembered for each Service; none where balancers do not follow the Nodes.
+    addresses: Option<u64>,
+}
 
 /// The Nodes to balance over, and who they are.
 #[derive(Clone)]
 pub(super) struct BalancedNodes {
     pub(super) nodes: Arc<[Arc<Node>]>,
     pub(super) identities: NodeIdentities,
-}
-
-impl BalancedNodes {
-    pub(super) fn new(nodes: Vec<Arc<Node>>) -> Self {
-        Self {
-            identities: identities(&nodes),
-            nodes: nodes.into(),
-        }
-    }
-}
-
-/// Who these Nodes are.
-pub(super) fn identities(nodes: &[Arc<Node>]) -> NodeIdentities {
-    nodes
-        .iter()
-        .map(|node| (node.name.clone(), node.provider_id.clone()))
-        .collect()
 }
 
 /// The time that a node sync takes. Held by each Service that it concerns; measured when the last of them has been brought
@@ -178,17 +171,38 @@ impl ServiceController {
 
     /// The Nodes to balance over now, in name order; worked out once per change of the Nodes.
     pub(super) fn balanced_nodes(&self) -> BalancedNodes {
-        let kind = self.provider.load_balancer.node_set();
         let mut balanced = self.balanced.lock().unwrap_or_else(PoisonError::into_inner);
-        balanced
-            .get_or_insert_with(|| BalancedNodes::new(node_set::balanced(&self.ctx.nodes.all(), kind)))
-            .clone()
+        let select = || {
+            let kind = self.provider.load_balancer.node_set();
+            let nodes = node_set::balanced(&self.ctx.nodes.all(), kind);
+            BalancedNodes {
+                identities: self.identities(&nodes),
+                nodes: nodes.into(),
+            }
+        };
+        balanced.get_or_insert_with(select).clone()
+    }
+
+    /// Who these Nodes are.
+    pub(super) fn identities(&self, nodes: &[Arc<Node>]) -> NodeIdentities {
+        let follows_nodes = self.provider.load_balancer.follows_nodes();
+        let addresses = |node: &Node| {
+            let mut hasher = DefaultHasher::new(); // gives the same in every run, unlike that of a map
+            node.addresses.hash(&mut hasher);
+            hasher.finish()
+        };
+        let identities = nodes.iter().map(|node| NodeIdentity {
+            name: node.name.clone(),
+            provider_id: node.provider_id.clone(),
+            addresses: follows_nodes.then(|| addresses(node)),
+        });
+        identities.collect()
     }
 
     /// Upstream's words for a failed update, with the Nodes' names limited.
     pub(super) fn update_failed_text(&self, error: &str) -> String {
         let nodes = self.balanced_nodes().identities;
-        let names: Vec<&str> = nodes.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
         format!(
             "Error updating load balancer with new hosts {} [node names limited, total number of nodes: {}], error: {error}",
             limited(&names),

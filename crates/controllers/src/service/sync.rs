@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Service, ServiceFacts, ServiceKey, ServicesView, facts};
+use bowline_cloud_provider::{Node, Service, ServiceFacts, ServiceKey, ServicesView, facts};
 use tokio::time::Instant;
 
 use super::ServiceController;
-use super::node_sync::BalancedNodes;
 use super::outcome::Outcome;
 use super::tracked::Progress;
 
@@ -15,12 +14,8 @@ impl ServiceController {
     pub(super) async fn sync(&self, key: &ServiceKey) -> Outcome {
         let (causes, vanished, is_foreign, may_have_balancer) = self.tracked(key, |tracked| {
             let causes = std::mem::take(&mut tracked.causes);
-            (
-                causes,
-                tracked.vanished.first().cloned(),
-                tracked.is_foreign,
-                tracked.may_have_balancer(),
-            )
+            let vanished = tracked.vanished.first().cloned();
+            (causes, vanished, tracked.is_foreign, tracked.may_have_balancer())
         });
         if let Some(vanished) = vanished {
             let outcome = self.delete_vanished(key, vanished, causes).await;
@@ -39,11 +34,15 @@ impl ServiceController {
         let Some(service) = self.services.get(key) else {
             return Outcome::Removed;
         };
-        if facts::needs_cleanup(&service) && !is_foreign {
+        let is_wanted = facts::wants_load_balancer(&service) && service.metadata.deletion_timestamp.is_none();
+        // A balancer that we made is ours to remove whatever has become of the Service: it has another type or a class by
+        // now, or somebody took the finalizer off.
+        let is_to_go = may_have_balancer && !is_wanted || facts::needs_cleanup(&service) && !is_foreign;
+        if is_to_go {
             let outcome = self.delete(key, service, causes).await;
             self.count("delete", &outcome);
             outcome
-        } else if facts::wants_load_balancer(&service) && service.metadata.deletion_timestamp.is_none() {
+        } else if is_wanted {
             let begun = Instant::now();
             let outcome = self.ensure(key, service, causes).await;
             let is_update = causes.is_nodes_only();
@@ -55,11 +54,6 @@ impl ServiceController {
             }
             self.count(if is_update { "update" } else { "ensure" }, &outcome);
             outcome
-        } else if may_have_balancer && !is_foreign {
-            // The finalizer was taken off by hand.
-            let outcome = self.delete(key, service, causes).await;
-            self.count("delete", &outcome);
-            outcome
         } else {
             Outcome::Nothing
         }
@@ -70,12 +64,12 @@ impl ServiceController {
         &self,
         service: Arc<Service>,
         is_wanted: bool,
-        balanced: &BalancedNodes,
+        nodes: &Arc<[Arc<Node>]>,
     ) -> ServiceFacts {
         ServiceFacts {
             service,
             is_wanted,
-            nodes: Arc::clone(&balanced.nodes),
+            nodes: Arc::clone(nodes),
             services: Arc::clone(&self.services) as Arc<dyn ServicesView>,
             cluster: Arc::clone(&self.cluster),
             now: self.ctx.kube.clock().now(),

@@ -4,14 +4,15 @@
 mod background;
 mod cloud;
 mod delete;
+mod interruptions;
 mod node_sync;
+mod ownership;
 mod world;
 
 use std::time::Duration;
 
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{CloudError, ErrorKind, IpMode};
-use bowline_kube_api::{Effect, Fault};
 use serde_json::json;
 use world::World;
 
@@ -230,24 +231,6 @@ async fn a_service_that_is_handled_elsewhere_is_left_in_silence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_of_a_class_is_not_touched() {
-    let world = World::running(&["a"]).await;
-    world.add("web", json!({ "loadBalancerClass": "example.com/other" }));
-    world.pass(seconds(60)).await;
-    assert!(
-        world.cloud.calls("").is_empty() && world.events("web").is_empty() && !world.has_finalizer("web"),
-        "S-10"
-    );
-    // S-33: nor when it carries the shared finalizer and is deleted.
-    world.edit("web", |s| {
-        s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"])
-    });
-    world.api.delete("Service", "default", "web");
-    world.pass(seconds(60)).await;
-    assert!(world.has_finalizer("web") && world.cloud.calls("").is_empty());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_restart_writes_nothing_and_says_nothing() {
     let mut world = World::running(&["a"]).await;
     world.add_service("web");
@@ -275,26 +258,6 @@ async fn a_restart_writes_nothing_and_says_nothing() {
         "{:?}",
         world.api.journal().writes()
     );
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_slow_balancer_holds_up_nobody() {
-    let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| {
-        cloud.write_time.insert("slow".into(), seconds(100_000));
-    });
-    world.add_service("slow");
-    world
-        .until("slow is being created", |w| {
-            !w.cloud.calls("create(slow").is_empty()
-        })
-        .await;
-    world.add_service("quick");
-    let begun = tokio::time::Instant::now();
-    world
-        .until("quick has its address", |w| w.address("quick").is_some())
-        .await;
-    assert!(begun.elapsed() < seconds(3), "S-27, S-36");
 }
 
 #[tokio::test(start_paused = true)]
@@ -374,21 +337,6 @@ async fn an_address_without_mode_is_not_written_again() {
             w.service("web").unwrap()["status"]["loadBalancer"]["ingress"][0]["ipMode"] == "Proxy"
         })
         .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_service_recreated_under_its_name_gets_a_balancer_of_its_own() {
-    let world = World::running(&["a"]).await;
-    let old = world.add_service("web");
-    world.settled("web").await;
-    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
-    world.api.delete("Service", "default", "web");
-    let new = world.add_service("web");
-    world.settled("web").await;
-    world
-        .until("the old balancer is gone", |w| w.cloud.balancer(&old).is_none())
-        .await;
-    assert!(world.cloud.balancer(&new).is_some(), "S-30");
 }
 
 #[tokio::test(start_paused = true)]
@@ -487,64 +435,6 @@ async fn what_is_changed_by_hand_in_the_cloud_is_repaired_by_the_periodic_check(
     world
         .until("repaired", |w| w.cloud.balancer(&uid).unwrap() == ["a"])
         .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn conflicts_are_tried_again_soon_and_without_events() {
-    let world = World::running(&["a"]).await;
-    world.api.faults().fail_next(
-        2,
-        "patch",
-        "services",
-        bowline_kube_api::Status::new(409, "Conflict", "the object has been modified"),
-    );
-    world.add_service("web");
-    world.settled("web").await;
-    assert_eq!(
-        world.reasons("web"),
-        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_service_that_the_api_server_does_not_find_is_not_asked_for_without_pause() {
-    let world = World::running(&["a"]).await;
-    let not_found = bowline_kube_api::Status::new(404, "NotFound", "services \"web\" not found");
-    world.api.faults().fail_next(1000, "patch", "services", not_found);
-    world.add_service("web");
-    world.pass(seconds(10)).await;
-    let tries = world.api.journal().of("patch", "services").len();
-    assert!((2..=15).contains(&tries), "{tries}");
-    world.api.faults().clear();
-    world.settled("web").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn stopping_at_any_write_to_the_api_server_is_repaired_by_the_next_process() {
-    for k in 0..4 {
-        let mut world = World::new(&["a"]);
-        // The answer to the k-th patch never arrives, and the process ends there.
-        world.api.faults().inject(
-            Fault::new(Effect::DropAfter)
-                .verb("patch")
-                .resource("services")
-                .after(k)
-                .times(1000),
-        );
-        world.start();
-        let uid = world.add_service("web");
-        world.pass(seconds(2)).await;
-        world.stop().await;
-        world.api.faults().clear();
-        world.start();
-        world.settled("web").await;
-        assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"], "after patch {k}");
-        assert_eq!(world.cloud.calls("create").len(), 1, "after patch {k}");
-        world.api.delete("Service", "default", "web");
-        world
-            .until("the service is gone", |w| w.service("web").is_none())
-            .await;
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
 use bowline_kube_api::Status;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cloud::MACHINE;
 use super::seconds;
@@ -63,6 +63,75 @@ async fn a_node_that_gets_its_provider_id_is_told_to_the_cloud_though_its_name_i
         })
         .await;
     assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"], "S-22");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_gets_other_addresses_has_the_balancers_looked_at() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let reads = || world.cloud.calls("read").len();
+    let before = reads();
+    let node = |address: &str, heartbeat: u32| {
+        json!({
+            "kind": "Node", "apiVersion": "v1", "metadata": { "name": "a" },
+            "spec": { "providerID": "fake://a" },
+            "status": {
+                "addresses": [{ "type": "InternalIP", "address": address }],
+                "conditions": [{ "type": "Ready", "status": "True", "lastHeartbeatTime": format!("2026-01-01T00:00:0{heartbeat}Z") }],
+            },
+        })
+    };
+    world.apply(node("10.0.0.1", 1));
+    world.pass(seconds(3)).await;
+    assert_eq!(reads(), before + 1);
+    world.apply(node("10.0.0.1", 2));
+    world.pass(seconds(5)).await;
+    assert_eq!(reads(), before + 1, "a heartbeat is no news");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_exclusion_label_counts_by_its_value_and_a_cordon_does_not_count() {
+    let world = World::running(&["a", "b", "c"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    let updates = || world.cloud.calls("set-nodes").len();
+    let change = |part: &str, field: &str, value: Value| {
+        let mut node = world.api.object("Node", "", "c").unwrap();
+        node[part][field] = value;
+        world.apply(node);
+    };
+    let exclude = |value: &str| json!({ "node.kubernetes.io/exclude-from-external-load-balancers": value });
+    for (value, is_in, is_news) in [
+        ("", false, true),
+        ("false", true, true),
+        ("true", false, true),
+        ("banana", false, false),
+        ("0", true, true),
+    ] {
+        let before = updates();
+        change("metadata", "labels", exclude(value));
+        world.pass(seconds(3)).await;
+        let nodes = world.cloud.balancer(&uid).unwrap();
+        assert_eq!(nodes.contains(&"c".to_owned()), is_in, "S-20: {value:?}");
+        assert_eq!(updates() - before, usize::from(is_news), "S-20: {value:?}");
+    }
+    let before = updates();
+    let not_ready = json!([{ "type": "Ready", "status": "False" }]);
+    let to_be_deleted = json!([{ "key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule" }]);
+    for (part, field, value) in [
+        ("spec", "unschedulable", json!(true)),
+        ("status", "conditions", not_ready),
+        ("spec", "taints", to_be_deleted),
+    ] {
+        change(part, field, value);
+        world.pass(seconds(3)).await;
+    }
+    assert_eq!(updates(), before, "S-21");
+    world.annotate("web", "x", "y");
+    world.pass(seconds(3)).await;
+    let nodes = world.cloud.balancer(&uid).unwrap();
+    assert_eq!(nodes, ["a", "b"], "S-21: the autoscaler's taint counts");
 }
 
 #[tokio::test(start_paused = true)]
@@ -204,6 +273,15 @@ async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change(
         world.metrics.loadbalancer_sync_total.get(),
         2,
         "S-19: the same event once more"
+    );
+    let mut node = world.api.object("Node", "", "b").unwrap();
+    node["status"]["addresses"] = json!([{ "type": "InternalIP", "address": "10.0.0.9" }]);
+    world.apply(node);
+    world.pass(seconds(60)).await;
+    assert_eq!(
+        world.metrics.loadbalancer_sync_total.get(),
+        2,
+        "its addresses are nothing to them"
     );
     world.api.delete("Node", "", "b");
     world.pass(seconds(60)).await;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{ClusterFacts, erase, erased_background};
 use bowline_controllers::context::LoopContext;
 use bowline_controllers::metrics::ControllerMetrics;
-use bowline_controllers::queue::QueueMetrics;
+use bowline_controllers::queue::{Heartbeat, QueueMetrics};
 use bowline_controllers::service::{COMPONENT, ServiceController, ServiceProvider, ServiceSettings};
 use bowline_kube_api::KubeApi;
 use bowline_kube_io::{
@@ -33,6 +33,7 @@ pub(super) struct World {
     pub(super) metrics: ControllerMetrics,
     /// How long answers to patches of Services are on their way: watches show the change sooner.
     pub(super) answers_late: Duration,
+    heartbeat: Option<Arc<Heartbeat>>,
     tasks: JoinSet<()>,
 }
 
@@ -46,6 +47,7 @@ impl World {
             cloud: Cloud::new(),
             metrics: ControllerMetrics::default(),
             answers_late: Duration::ZERO,
+            heartbeat: None,
             tasks: JoinSet::new(),
         };
         for node in nodes {
@@ -118,12 +120,19 @@ impl World {
         self.tasks.spawn(watch_services(kube.clone(), services));
         self.tasks.spawn(watch_nodes(kube, nodes));
         self.tasks.spawn(writer.run());
+        self.heartbeat = Some(Arc::clone(controller.heartbeat()));
         self.tasks.spawn(controller.run());
     }
 
     /// Ends the process in the middle of whatever it does.
     pub(super) async fn stop(&mut self) {
         self.tasks.shutdown().await;
+    }
+
+    /// The name of the loop, if it does not get on with its work.
+    pub(super) fn stalled(&self) -> Option<&'static str> {
+        let stalled = self.heartbeat.as_ref()?.check().err()?;
+        Some(stalled.name)
     }
 
     /// The series of the loops, as text.

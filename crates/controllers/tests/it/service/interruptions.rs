@@ -1,0 +1,154 @@
+//! Conflicts, gaps in the watch, calls that hang, and processes that end in the middle.
+
+use bowline_kube_api::{Effect, Fault, Status};
+use serde_json::json;
+
+use super::seconds;
+use super::world::World;
+
+#[tokio::test(start_paused = true)]
+async fn one_slow_balancer_holds_up_nobody() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("slow".into(), seconds(100_000));
+    });
+    world.add_service("slow");
+    world
+        .until("slow is being created", |w| {
+            !w.cloud.calls("create(slow").is_empty()
+        })
+        .await;
+    world.add_service("quick");
+    let begun = tokio::time::Instant::now();
+    world
+        .until("quick has its address", |w| w.address("quick").is_some())
+        .await;
+    assert!(begun.elapsed() < seconds(3), "S-27, S-36");
+    assert_eq!(world.stalled(), None);
+    world.pass(seconds(9 * 60)).await;
+    assert_eq!(world.stalled(), Some("service-lb-controller"), "S-36");
+}
+
+#[tokio::test(start_paused = true)]
+async fn conflicts_are_tried_again_soon_and_without_events() {
+    let world = World::running(&["a"]).await;
+    world.api.faults().fail_next(
+        2,
+        "patch",
+        "services",
+        Status::new(409, "Conflict", "the object has been modified"),
+    );
+    world.add_service("web");
+    world.settled("web").await;
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_the_api_server_does_not_find_is_not_asked_for_without_pause() {
+    let world = World::running(&["a"]).await;
+    let not_found = Status::new(404, "NotFound", "services \"web\" not found");
+    world.api.faults().fail_next(1000, "patch", "services", not_found);
+    world.add_service("web");
+    world.pass(seconds(10)).await;
+    let tries = world.api.journal().of("patch", "services").len();
+    assert!((2..=15).contains(&tries), "{tries}");
+    world.api.faults().clear();
+    world.settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_at_any_write_to_the_api_server_is_repaired_by_the_next_process() {
+    for k in 0..4 {
+        let mut world = World::new(&["a"]);
+        // The answer to the k-th patch never arrives, and the process ends there.
+        world.api.faults().inject(
+            Fault::new(Effect::DropAfter)
+                .verb("patch")
+                .resource("services")
+                .after(k)
+                .times(1000),
+        );
+        world.start();
+        let uid = world.add_service("web");
+        world.pass(seconds(2)).await;
+        world.stop().await;
+        world.api.faults().clear();
+        world.start();
+        world.settled("web").await;
+        assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"], "after patch {k}");
+        assert_eq!(world.cloud.calls("create").len(), 1, "after patch {k}");
+        world.api.delete("Service", "default", "web");
+        world
+            .until("the service is gone", |w| w.service("web").is_none())
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_at_any_write_changes_neither_the_end_nor_what_is_said() {
+    for k in 0..5 {
+        let world = World::running(&["a"]).await;
+        let conflict = Status::new(409, "Conflict", "the object has been modified");
+        world.api.faults().inject(
+            Fault::new(Effect::Answer(conflict))
+                .verb("patch")
+                .resource("services")
+                .after(k)
+                .times(1),
+        );
+        let uid = world.add_service("web");
+        world.settled("web").await;
+        assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"], "patch {k}");
+        world.api.delete("Service", "default", "web");
+        world
+            .until("the service is gone", |w| w.service("web").is_none())
+            .await;
+        world.pass(seconds(1)).await;
+        assert_eq!(world.cloud.balancer(&uid), None, "patch {k}");
+        let said = [
+            "EnsuringLoadBalancer",
+            "EnsuredLoadBalancer",
+            "DeletingLoadBalancer",
+            "DeletedLoadBalancer",
+        ];
+        assert_eq!(world.reasons("web"), said, "patch {k}");
+        assert_eq!(world.cloud.calls("create").len(), 1, "patch {k}");
+        assert_eq!(world.cloud.calls("delete").len(), 1, "patch {k}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_while_the_watch_is_away_is_made_good() {
+    let world = World::running(&["a"]).await;
+    let (gone, replaced) = (world.add_service("gone"), world.add_service("replaced"));
+    let changed = world.add_service("changed");
+    for name in ["gone", "replaced", "changed"] {
+        world.settled(name).await;
+    }
+    // The watch sees none of this, and what it has missed is compacted away: it has to list anew.
+    let away = Fault::new(Effect::Delay(seconds(20)))
+        .verb("watch")
+        .resource("services");
+    world.api.faults().inject(away.times(1));
+    world.api.close_watches();
+    for name in ["gone", "replaced"] {
+        world.edit(name, |s| s["metadata"]["finalizers"] = json!([]));
+        world.api.delete("Service", "default", name);
+    }
+    let successor = world.add_service("replaced");
+    world.edit("changed", |s| s["spec"]["type"] = json!("ClusterIP"));
+    world.api.compact();
+    world
+        .until("the balancers of before are gone", |w| {
+            [&gone, &replaced, &changed]
+                .iter()
+                .all(|uid| w.cloud.balancer(uid).is_none())
+        })
+        .await;
+    world.settled("replaced").await;
+    assert!(world.cloud.balancer(&successor).is_some());
+    assert!(!world.has_finalizer("changed"));
+}

@@ -1,0 +1,106 @@
+//! Which Services are ours, and which balancer is whose.
+
+use bowline_cloud_provider::CloudError;
+use serde_json::json;
+
+use super::seconds;
+use super::world::World;
+
+#[tokio::test(start_paused = true)]
+async fn a_service_of_a_class_is_not_touched() {
+    let world = World::running(&["a"]).await;
+    world.add("web", json!({ "loadBalancerClass": "example.com/other" }));
+    world.pass(seconds(60)).await;
+    assert!(
+        world.cloud.calls("").is_empty() && world.events("web").is_empty() && !world.has_finalizer("web"),
+        "S-10"
+    );
+    // S-33: nor when it carries the shared finalizer and is deleted.
+    world.edit("web", |s| {
+        s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"])
+    });
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(60)).await;
+    assert!(world.has_finalizer("web") && world.cloud.calls("").is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_recreated_under_its_name_gets_a_balancer_of_its_own() {
+    let world = World::running(&["a"]).await;
+    let old = world.add_service("web");
+    world.settled("web").await;
+    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+    world.api.delete("Service", "default", "web");
+    let new = world.add_service("web");
+    world.settled("web").await;
+    world
+        .until("the old balancer is gone", |w| w.cloud.balancer(&old).is_none())
+        .await;
+    assert!(world.cloud.balancer(&new).is_some(), "S-30");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_recreated_while_its_balancer_is_being_made_gets_one_of_its_own_too() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("web".into(), seconds(5));
+    });
+    let old = world.add_service("web");
+    world
+        .until("being created", |w| !w.cloud.calls("create").is_empty())
+        .await;
+    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+    world.api.delete("Service", "default", "web");
+    let new = world.add_service("web");
+    world.settled("web").await;
+    assert_eq!(world.cloud.balancer(&old), None);
+    assert_eq!(world.cloud.balancer(&new).unwrap(), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_of_ours_goes_though_its_service_has_a_class_by_then() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    let busy = CloudError::other("busy");
+    world.cloud.set(|cloud| cloud.write_errors.push_back(busy));
+    world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
+    world.pass(seconds(1)).await;
+    assert!(world.cloud.balancer(&uid).is_some(), "its deletion failed");
+    world.edit("web", |s| {
+        s["spec"]["type"] = json!("LoadBalancer");
+        s["spec"]["loadBalancerClass"] = json!("example.com/other");
+    });
+    world
+        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
+        .await;
+    world.pass(seconds(1)).await;
+    assert!(!world.has_finalizer("web"));
+    // From now on it is the other controller's, and so is the finalizer.
+    let calls = world.cloud.calls("").len();
+    world.edit("web", |s| {
+        s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"])
+    });
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(60)).await;
+    assert!(world.has_finalizer("web"));
+    assert_eq!(world.cloud.calls("").len(), calls);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_gave_up_its_class_is_ours_to_its_end() {
+    let world = World::running(&["a"]).await;
+    world.add("web", json!({ "loadBalancerClass": "example.com/other" }));
+    world.pass(seconds(1)).await;
+    world.edit("web", |s| {
+        s["spec"]["type"] = json!("ClusterIP");
+        s["spec"].as_object_mut().unwrap().remove("loadBalancerClass");
+    });
+    world.pass(seconds(1)).await;
+    world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
+    world.settled("web").await;
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+}
