@@ -148,7 +148,7 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
     /// Dropped while it waits, it has taken nothing.
     pub async fn next(&self) -> K {
         loop {
-            if let Some(key) = self.take(1).pop() {
+            if let Some(key) = self.take_due(1).pop() {
                 return key;
             }
             self.first_due().await;
@@ -162,18 +162,12 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
     /// Dropped while it waits, it has taken nothing.
     pub async fn next_batch(&self, max: usize) -> Vec<K> {
         loop {
-            let keys = self.take(max);
+            let keys = self.take_due(max);
             if !keys.is_empty() {
                 return keys;
             }
             self.first_due().await;
         }
-    }
-
-    /// Takes all keys that are due now, up to `max`, in order. May be none.
-    #[must_use]
-    pub fn drain_ready(&self, max: usize) -> Vec<K> {
-        self.take(max)
     }
 
     /// Ends the work on a key. If it was asked for meanwhile, it waits again.
@@ -200,15 +194,6 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
     pub fn finish(&self, key: &K) {
         self.forget(key);
         self.done(key);
-    }
-
-    /// Whether a key is being worked on.
-    #[must_use]
-    pub fn is_held(&self, key: &K) -> bool {
-        self.lock()
-            .entries
-            .get(key)
-            .is_some_and(|entry| entry.held.is_some())
     }
 
     /// How many times in a row a key was given back for a retry.
@@ -260,7 +245,8 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         self.changed.notify_one();
     }
 
-    fn take(&self, max: usize) -> Vec<K> {
+    /// Takes all keys that are due now, up to `max`, in order. May be none.
+    pub(crate) fn take_due(&self, max: usize) -> Vec<K> {
         let now = Instant::now();
         let mut guard = self.lock();
         let state = &mut *guard;

@@ -180,7 +180,7 @@ mod tests {
         );
         tokio::time::advance(LIMIT * 2).await;
         assert!(heartbeat.check().is_err(), "nobody took it");
-        assert_eq!(queue.drain_ready(9), ["later"]);
+        assert_eq!(queue.take_due(9), ["later"]);
         assert_eq!(heartbeat.check(), Ok(()));
         tokio::time::advance(LIMIT * 2).await;
         assert!(heartbeat.check().is_err(), "nobody finished it");
