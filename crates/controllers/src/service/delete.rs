@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{LoadBalancerStatus, Service, ServiceKey, facts};
+use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceKey, facts};
 use bowline_kube_io::KubeError;
 use bowline_plan::NoteKind;
 
@@ -125,6 +125,12 @@ impl ServiceController {
             Ok(Driven::Wait { after, .. }) => Outcome::Parked(Parked { session, progress }, after),
             Ok(Driven::Refused(refusal)) => Outcome::Failed(Failure::refused(DELETE, &refusal), progress),
             Ok(Driven::Superseded) => Outcome::Superseded(progress),
+            // Another controller's work, which this Service needs no longer.
+            Err(DriveError::Observe(error) | DriveError::Step { error, .. })
+                if error.kind() == ErrorKind::ImplementedElsewhere =>
+            {
+                return Ok((progress, LoadBalancerStatus::empty(), Arc::clone(service)));
+            }
             Err(error @ DriveError::Observe(_)) if !progress.has_written => {
                 Outcome::of_drive_error(PROBE, &error, progress)
             }

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceKey, facts};
-use bowline_plan::NoteKind;
+use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts};
+use bowline_plan::{NoteKind, Refusal};
 
 use super::ServiceController;
 use super::drive::{DriveError, Driven};
@@ -34,64 +34,19 @@ impl ServiceController {
     /// May stop after any await: the next sync observes what was done and goes on. The finalizer is on before the first
     /// write to the cloud.
     pub(super) async fn ensure(&self, key: &ServiceKey, service: Arc<Service>, causes: Causes) -> Outcome {
-        let (mut session, mut progress) = match self.resume(key, causes) {
-            Ok(parked) => (parked.session, parked.progress),
-            Err(mut progress) => {
-                let balanced = self.balanced_nodes();
-                progress.causes = progress.causes.and(causes);
-                self.tracked(key, |tracked| tracked.synced = Some(Arc::clone(&service)));
-                if progress.causes.changed && !progress.is_announced {
-                    progress.is_announced = true;
-                    self.event(
-                        &service,
-                        NoteKind::Normal,
-                        events::ENSURING_LOAD_BALANCER,
-                        "Ensuring load balancer",
-                    );
-                    if balanced.nodes.is_empty() {
-                        self.event(
-                            &service,
-                            NoteKind::Warning,
-                            events::UNAVAILABLE_LOAD_BALANCER,
-                            NO_NODES,
-                        );
-                    }
-                }
-                // Parse first: an invalid spec ends the sync before it costs a call to anybody.
-                let wanted = self.facts(Arc::clone(&service), true, &balanced.nodes);
-                let mut session = match self.provider.load_balancer.begin(wanted) {
-                    Ok(session) => session,
-                    Err(refusal) => {
-                        return Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress);
-                    }
-                };
-                self.annotate_nodes_soon();
-                if !facts::has_finalizer(&service) {
-                    // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind.
-                    let with_finalizer = match self.ctx.kube.set_service_finalizer(&service, true).await {
-                        Ok(service) => Arc::new(service),
-                        Err(error) => {
-                            let prefix = "failed to add load balancer cleanup finalizer";
-                            return Outcome::of_kube_error(prefix, &error, progress);
-                        }
-                    };
-                    if let Err(refusal) = session.refresh(self.facts(with_finalizer, true, &balanced.nodes)) {
-                        return Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress);
-                    }
-                }
-                (session, progress)
-            }
+        let begun = match self.resume(key, causes) {
+            Ok(parked) => Ok(parked),
+            Err(progress) => self.begin(key, &service, progress).await,
+        };
+        let (mut session, mut progress) = match begun {
+            Ok(Parked { session, progress }) => (session, progress),
+            Err(outcome) => return *outcome,
         };
         match self.drive(key, &mut *session, &mut progress).await {
             Ok(Driven::Settled(status)) => {
-                let latest = Arc::clone(&session.facts().service);
-                self.publish(
-                    &latest,
-                    &status,
-                    self.identities(&session.facts().nodes),
-                    progress,
-                )
-                .await
+                let ServiceFacts { service, nodes, .. } = session.facts();
+                self.publish(service, &status, self.identities(nodes), progress)
+                    .await
             }
             Ok(Driven::Wait { after, reason }) => {
                 tracing::debug!(service = %key, %reason, ?after, "waiting for the cloud");
@@ -108,6 +63,53 @@ impl ServiceController {
             }
             Err(error) => Outcome::of_drive_error(ensuring(progress), &error, progress),
         }
+    }
+
+    /// Begins a sync: says so, reads what is asked for, and puts the finalizer on.
+    async fn begin(
+        &self,
+        key: &ServiceKey,
+        service: &Arc<Service>,
+        mut progress: Progress,
+    ) -> Result<Parked, Box<Outcome>> {
+        let nodes = self.balanced_nodes().nodes;
+        self.tracked(key, |tracked| tracked.synced = Some(Arc::clone(service)));
+        if progress.causes.changed && !progress.is_announced {
+            progress.is_announced = true;
+            let (reason, text) = (events::ENSURING_LOAD_BALANCER, "Ensuring load balancer");
+            self.event(service, NoteKind::Normal, reason, text);
+            if nodes.is_empty() {
+                let reason = events::UNAVAILABLE_LOAD_BALANCER;
+                self.event(service, NoteKind::Warning, reason, NO_NODES);
+            }
+        }
+        let refused = |refusal: &Refusal| {
+            let failure = Failure::refused(ensuring(progress), refusal);
+            Box::new(Outcome::Failed(failure, progress))
+        };
+        // Parse first: an invalid spec ends the sync before it costs a call to anybody.
+        let wanted = self.facts(Arc::clone(service), true, &nodes);
+        let mut session = self
+            .provider
+            .load_balancer
+            .begin(wanted)
+            .map_err(|refusal| refused(&refusal))?;
+        self.annotate_nodes_soon();
+        if !facts::has_finalizer(service) {
+            // On before the first write to the cloud, so that the Service cannot vanish with a balancer behind.
+            let with_finalizer =
+                self.ctx
+                    .kube
+                    .set_service_finalizer(service, true)
+                    .await
+                    .map_err(|error| {
+                        let prefix = "failed to add load balancer cleanup finalizer";
+                        Box::new(Outcome::of_kube_error(prefix, &error, progress))
+                    })?;
+            let wanted = self.facts(Arc::new(with_finalizer), true, &nodes);
+            session.refresh(wanted).map_err(|refusal| refused(&refusal))?;
+        }
+        Ok(Parked { session, progress })
     }
 
     /// Writes the status if it differs, and says that the sync is done.
@@ -148,6 +150,7 @@ impl ServiceController {
             None => unfinished.unwrap_or_default(),
         };
         Err(Progress {
+            causes: earlier.causes.and(causes),
             // A new change is announced again; what the earlier sync was for is not forgotten.
             is_announced: earlier.is_announced && !causes.changed,
             is_unverified: false, // it begins with a full read

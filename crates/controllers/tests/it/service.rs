@@ -223,11 +223,16 @@ async fn a_service_that_is_handled_elsewhere_is_left_in_silence() {
         ErrorKind::ImplementedElsewhere,
         "implemented by alternate to cloud provider",
     );
-    world.cloud.set(|cloud| cloud.read_errors.push_back(elsewhere));
+    world
+        .cloud
+        .set(|cloud| cloud.read_errors.extend(vec![elsewhere; 2]));
     world.add_service("web");
     world.pass(seconds(60)).await;
     assert_eq!(world.reasons("web"), ["EnsuringLoadBalancer"], "S-09");
     assert!(world.has_finalizer("web"));
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(2)).await;
+    assert!(world.service("web").is_none(), "our finalizer keeps nobody");
 }
 
 #[tokio::test(start_paused = true)]

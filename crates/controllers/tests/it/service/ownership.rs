@@ -58,6 +58,26 @@ async fn a_service_recreated_while_its_balancer_is_being_made_gets_one_of_its_ow
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_service_recreated_while_nobody_ran_is_another_one() {
+    let mut world = World::running(&["a"]).await;
+    let old = world.add_service("web");
+    world.settled("web").await;
+    world.stop().await;
+    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+    world.api.delete("Service", "default", "web");
+    let new = world.add_service("web");
+    assert_eq!(world.address("web"), None);
+    world.start();
+    world.settled("web").await;
+    assert_eq!(world.cloud.balancer(&new).unwrap(), ["a"], "S-30");
+    assert!(world.has_finalizer("web"));
+    assert!(
+        world.cloud.balancer(&old).is_some(),
+        "nothing that is known tells whose it was, so it is left alone"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_balancer_of_ours_goes_though_its_service_has_a_class_by_then() {
     let world = World::running(&["a"]).await;
     let uid = world.add_service("web");
