@@ -19,6 +19,7 @@ mod declined;
 mod jobs;
 pub(crate) mod lists;
 pub(crate) mod reads;
+mod rules;
 mod trust;
 mod wire;
 

@@ -8,7 +8,8 @@ use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery};
 use futures::future::try_join_all;
 
 use super::declined::DeclinedRules;
-use super::lists::{acl_items, firewall_of, members_of, rules_of};
+use super::lists::{acl_items, firewall_of, members_of};
+use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::{LOOK, Need, Observed, PATIENCE, jobs, wire};
 use crate::error::cloud_error;
@@ -36,6 +37,7 @@ pub(crate) struct Reads {
     client: Client,
     /// For what others have, and must not lose.
     whole: Client,
+    rules: BalancerRules,
     machines: Arc<Machines>,
     version: ServerVersion,
     /// Free addresses that Services of this process chose and may not have written down yet: UIDs and IDs.
@@ -65,6 +67,7 @@ impl Reads {
         Self {
             client: client.taking_short_lists(),
             whole: client.clone(),
+            rules: BalancerRules::new(client),
             machines,
             version,
             reserved: Mutex::default(),
@@ -89,9 +92,8 @@ impl Reads {
     /// The rules of the Service, with which every look begins.
     async fn beginning(&self, intent: &Intent) -> Result<Observed, CloudError> {
         let identity = intent.identity();
-        let rules = rules_of(&self.client, &identity.name).await;
         let mut observed = Observed {
-            rules: rules.map_err(context("error retrieving load balancer rules"))?,
+            rules: self.rules.of(&identity.name).await?,
             calls: 1,
             ..Observed::default()
         };

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::kit::faults::Canned;
+use bowline_cloudstack_sim::{AddressSpec, RuleSpec};
+
 use crate::world::{WEB, World};
 
 #[tokio::test(start_paused = true)]
@@ -114,6 +118,8 @@ async fn a_new_node_costs_one_listing_for_all_services() {
         (1, 6),
         "{calls:?}"
     );
+    // One before, one after.
+    assert_eq!(count("listLoadBalancerRules"), 2, "{calls:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,4 +129,68 @@ async fn a_new_balancer_of_two_ports_costs_few_calls() {
     run.settled();
     // Upstream takes 21 with jobs that end at once, polls included; ours has 7 writes, the reads before and one look after.
     assert!(calls.len() <= 16, "{} {calls:#?}", calls.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_that_ask_together_share_a_list_of_rules_only_if_it_is_whole() {
+    for is_short in [false, true] {
+        let world = World::new().await;
+        let keys = ["shop/one", "shop/two", "shop/three"];
+        for (number, key) in keys.iter().enumerate() {
+            let uid = format!("0000000{number}-0000-4000-8000-000000000000");
+            world.add(key, &uid, &[("TCP", 443, 31443)]);
+            world.run(key).await.settled();
+        }
+        if is_short {
+            // It counts what it does not list.
+            let body = r#"{"listloadbalancerrulesresponse":{"count":3}}"#;
+            let short = Canned::json(200, body);
+            let faults = world.sim.faults();
+            faults.add(Fault::operation("listLoadBalancerRules").answer(short));
+        }
+        let (runs, calls) = world
+            .calls_of(futures::future::join_all(keys.iter().map(|key| world.run(key))))
+            .await;
+        for run in runs {
+            assert!(run.settled().waves.is_empty());
+        }
+        let lists = calls
+            .iter()
+            .filter(|call| *call == "listLoadBalancerRules")
+            .count();
+        assert_eq!(lists == 1, !is_short, "{calls:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_there_are_too_many_rules_services_ask_for_their_own() {
+    let world = World::new().await;
+    let theirs = world.sim.take_address(AddressSpec::new());
+    for port in 1..=1_100 {
+        world
+            .sim
+            .add_rule(RuleSpec::new(format!("theirs-{port}"), &theirs, port, port));
+    }
+    let keys = ["shop/one", "shop/two"];
+    for (number, key) in keys.iter().enumerate() {
+        let uid = format!("0000000{number}-0000-4000-8000-000000000000");
+        world.add(key, &uid, &[("TCP", 443, 31443)]);
+        world.run(key).await.settled();
+    }
+    let mut counts = Vec::new();
+    for _ in 0..2 {
+        let (runs, calls) = world
+            .calls_of(futures::future::join_all(keys.iter().map(|key| world.run(key))))
+            .await;
+        for run in runs {
+            assert!(run.settled().waves.is_empty());
+        }
+        counts.push(
+            calls
+                .iter()
+                .filter(|call| *call == "listLoadBalancerRules")
+                .count(),
+        );
+    }
+    assert_eq!(counts, [3, 2]);
 }

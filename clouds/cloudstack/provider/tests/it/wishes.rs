@@ -182,7 +182,7 @@ async fn a_change_that_the_server_ignores_is_an_error_and_not_made_for_ever() {
     world.spec(WEB, |spec| spec["sessionAffinity"] = json!("ClientIP"));
     let sim = world.sim.clone();
     let undo = async {
-        for _ in 0..50 {
+        for _ in 0..1_000 {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
             for rule in &rules {
                 sim.edit_rule(&rule.id, |known| known.algorithm.clone_from(&rule.algorithm));
