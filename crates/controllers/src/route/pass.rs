@@ -261,8 +261,8 @@ impl RouteController {
                 Err(KubeError::Conflict(_)) if attempt < conflict::TRIES => {
                     conflict::pause(&self.jitter).await
                 }
-                // It is gone, or another Node has its name: the watch brings the news.
-                Err(KubeError::NotFound(_) | KubeError::Conflict(_)) => break,
+                // It is gone: the watch brings the news.
+                Err(KubeError::NotFound(_)) => break,
                 Err(error) => {
                     let stated = match &error {
                         KubeError::Throttled { after, .. } => Some(*after),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_controllers::route::{RouteSettings, RouteTiming};
-use bowline_kube_api::{Effect, Fault, Status};
+use bowline_kube_api::Status;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, SECOND};
@@ -430,19 +430,18 @@ async fn a_conflict_is_tried_again_at_once_and_five_times_at_most() {
 
 #[tokio::test(start_paused = true)]
 async fn the_condition_is_written_again_until_it_is_there() {
-    let (cluster, _table) = start(RouteTiming::WatchBased);
-    let forbidden = Status::new(403, "Forbidden", "no");
-    cluster.api.faults().inject(
-        Fault::new(Effect::Answer(forbidden))
-            .verb("patch")
-            .resource("nodes")
-            .times(3),
-    );
-    cluster.put(node("n1", &["10.200.1.0/24"]));
-    cluster
-        .within(SECOND * 60, "routed", |c| is_routed(c, "n1"))
-        .await;
-    assert_eq!(cluster.node_writes().len(), 4);
+    for (status, times) in [
+        (Status::new(403, "Forbidden", "no"), 3),
+        (Status::new(409, "Conflict", "the object has been modified"), 6),
+    ] {
+        let (cluster, _table) = start(RouteTiming::WatchBased);
+        cluster.api.faults().fail_next(times, "patch", "nodes", status);
+        cluster.put(node("n1", &["10.200.1.0/24"]));
+        cluster
+            .within(SECOND * 60, "routed", |c| is_routed(c, "n1"))
+            .await;
+        assert_eq!(cluster.node_writes().len(), 1 + times as usize);
+    }
 }
 
 #[tokio::test(start_paused = true)]
