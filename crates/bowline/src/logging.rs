@@ -86,6 +86,8 @@ impl Log {
             return Level::WARN;
         }
         match verbosity {
+            2 | 3 if metadata.target() == bowline_cloud_provider::ANSWER_LOG => Level::DEBUG,
+            3 if metadata.target() == bowline_cloud_provider::DATA_LOG => Level::DEBUG,
             3 if metadata.target() == bowline_manager::HTTP_LOG => Level::DEBUG,
             0..=3 => Level::INFO,
             4..=5 => Level::DEBUG,

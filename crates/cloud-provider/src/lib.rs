@@ -15,6 +15,13 @@
 //!
 //! This crate is pure: no runtime, no IO, no clock. It names generated Kubernetes types only as read-only input.
 
+/// The target of lines that say what was found of a machine or a balancer. They are shown from verbosity 2 on, where the
+/// Go managers of some clouds show theirs; other lines of their level come later.
+pub const ANSWER_LOG: &str = "bowline_cloud_provider::answers";
+
+/// The target of lines with all that is known of what was found, shown from verbosity 3 on.
+pub const DATA_LOG: &str = "bowline_cloud_provider::data";
+
 mod annotation;
 mod erased;
 mod error;

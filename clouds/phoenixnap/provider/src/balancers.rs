@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, Node, Reconciler, Selector, ServiceFacts,
+    ANSWER_LOG, CloudError, DATA_LOG, LoadBalancer, LoadBalancerPlan, Node, Reconciler, Selector,
+    ServiceFacts,
 };
 use bowline_phoenixnap_client::Client;
 use bowline_plan::Refusal;
@@ -51,7 +52,12 @@ impl Reconciler for Balancers {
     }
 
     async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
-        self.reads.all(intent, &self.network, seen).await
+        let observed = self.reads.all(intent, &self.network, seen).await?;
+        let service = &intent.identity().key;
+        let ids: Vec<&str> = observed.blocks.iter().map(|block| block.id.as_str()).collect();
+        tracing::debug!(target: ANSWER_LOG, %service, blocks = ids.join(","), "IP blocks of a service");
+        tracing::debug!(target: DATA_LOG, %service, blocks = ?observed.blocks, "IP blocks of a service, whole");
+        Ok(observed)
     }
 
     /// A block that was bought or attached is told by the answers alone. That nothing is left to be marked is worth a look.
@@ -104,6 +110,9 @@ impl LoadBalancer for Balancers {
     }
 
     fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
+        if node.provider_id.is_none() {
+            tracing::debug!(node = %node.name, "node without provider ID left out");
+        }
         let server = node
             .provider_id
             .as_deref()

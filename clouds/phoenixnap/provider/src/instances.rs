@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
-    AbsenceProof, AddressType, CloudError, ErrorKind, Instance, InstanceAnswer, InstanceMetadata,
-    InstanceQuery, InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress, PowerState, Purpose,
-    Selector, Sought, answer_all,
+    ANSWER_LOG, AbsenceProof, AddressType, CloudError, DATA_LOG, ErrorKind, Instance, InstanceAnswer,
+    InstanceMetadata, InstanceQuery, InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress,
+    PowerState, Purpose, Selector, Sought, answer_all,
 };
 use bowline_phoenixnap_client::{Server, ServerStatus};
 use futures::FutureExt;
@@ -39,6 +39,15 @@ impl Servers {
     }
 
     fn present(&self, node: &Node, purpose: Purpose, server: &Server) -> InstanceResult {
+        tracing::debug!(
+            target: ANSWER_LOG,
+            node = %node.name,
+            server = server.id,
+            hostname = server.hostname,
+            status = ?server.status,
+            "Server of a node"
+        );
+        tracing::debug!(target: DATA_LOG, node = %node.name, server = ?server, "Server of a node, whole");
         let metadata = match self.metadata(node, server) {
             Ok(metadata) => metadata,
             // A machine without a usable address exists all the same.
@@ -123,7 +132,10 @@ impl MachineDirectory for Servers {
         match known.map_err(|error| error.context(of(node)))? {
             Known::Server(server) => self.present(node, query.purpose, &server),
             Known::Gone(_) if query.purpose != Purpose::Existence => Err(not_found(node)),
-            Known::Gone(evidence) => Ok(InstanceAnswer::Absent(AbsenceProof::new(evidence))),
+            Known::Gone(evidence) => {
+                tracing::debug!(target: ANSWER_LOG, node = %node.name, evidence, "Server of a node is gone");
+                Ok(InstanceAnswer::Absent(AbsenceProof::new(evidence)))
+            }
         }
     }
 
@@ -179,6 +191,7 @@ fn of(node: &Node) -> String {
 }
 
 fn not_found(node: &Node) -> CloudError {
+    tracing::debug!(target: ANSWER_LOG, node = %node.name, "No server of a node");
     CloudError::not_found("instance not found").context(of(node))
 }
 

@@ -98,6 +98,20 @@ fn requests_to_the_secure_port_are_shown_from_three_on() {
 }
 
 #[test]
+fn what_a_cloud_answered_is_shown_from_two_on_and_whole_from_three_on() {
+    let lines = |verbosity| {
+        let answers = || {
+            tracing::debug!(target: bowline_cloud_provider::ANSWER_LOG, "found");
+            tracing::debug!(target: bowline_cloud_provider::DATA_LOG, "all of it");
+        };
+        logged(options(LoggingFormat::Text, verbosity), answers)
+            .lines()
+            .count()
+    };
+    assert_eq!([0, 1, 2, 3, 4].map(lines), [0, 0, 1, 2, 2]);
+}
+
+#[test]
 fn other_crates_stay_quiet_below_eight() {
     let lines = |verbosity| {
         let talk = || tracing::debug!(target: "hyper::proto", "parsed");

@@ -8,6 +8,7 @@ mod extensions;
 mod faults;
 mod histories;
 mod instances;
+mod logs;
 mod network;
 mod release;
 mod strange;

@@ -59,6 +59,31 @@ fn what_cannot_be_used_ends_the_start_and_is_named_without_the_secret() {
         ),
         (file(",\"base-url\": \"api.phoenixnap.com\""), &[], &["base-url"]),
         (
+            file(",\"base-url\": \"http:///x\""),
+            &[],
+            &["base-url is not an absolute URL"],
+        ),
+        (
+            file(""),
+            &[("PNAP_BASE_URL", "https:x")],
+            &["PNAP_BASE_URL is not an absolute URL"],
+        ),
+        (
+            file(""),
+            &[("PNAP_TOKEN_URL", "nonsense")],
+            &["PNAP_TOKEN_URL is not an absolute URL"],
+        ),
+        (
+            file(""),
+            &[("PNAP_LOAD_BALANCER", "kube-vip://a%zz")],
+            &["PNAP_LOAD_BALANCER", "not a URL"],
+        ),
+        (
+            file(",\"reservedIsShutDown\": \"yes\""),
+            &[],
+            &["reservedIsShutDown", "neither true nor false"],
+        ),
+        (
             file(",\"serviceNodeSelector\": \"a in (\""),
             &[],
             &["serviceNodeSelector"],
@@ -75,6 +100,30 @@ fn what_cannot_be_used_ends_the_start_and_is_named_without_the_secret() {
         for word in words {
             assert!(text.contains(word), "{word} is missing: {text}");
         }
+    }
+}
+
+#[test]
+fn the_route_loop_is_a_usage_error_and_its_absence_is_none() {
+    let flags = [CLUSTER[0], CLUSTER[1], "--cloud-provider=PhoenixNAP"];
+    let credentials = [("PNAP_CLIENT_ID", "id"), ("PNAP_CLIENT_SECRET", SECRET)];
+    let run = |list: &str| {
+        let list = format!("--controllers={list}");
+        let flags = [&flags[..], &[list.as_str()]].concat();
+        run_as("cloud-controller-manager", &flags, &credentials)
+    };
+    for list in ["route", "*,route", "node-route-controller"] {
+        let output = run(list);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(
+            text.contains("\"route\" is not in the list of known controllers"),
+            "{text}"
+        );
+    }
+    for list in ["*,-route", "cloud-node,service"] {
+        let text = String::from_utf8(run(list).stderr).unwrap();
+        assert!(text.contains("/nonexistent/kubeconfig"), "{text}");
     }
 }
 

@@ -1,0 +1,80 @@
+//! What is said of servers and blocks, and at which verbosity: the targets of the lines decide.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use bowline_cloud_provider::{ANSWER_LOG, CloudProvider as _, DATA_LOG, InstanceQuery, Node, Purpose};
+use bowline_phoenixnap_sim::ServerSpec;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::world::World;
+
+/// Everything that is written.
+#[derive(Clone, Default)]
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Sink {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_found_of_servers_and_blocks_is_told_once_in_short_and_once_whole() {
+    let sink = Sink::default();
+    let log = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
+        .with_ansi(false)
+        .with_writer(sink.clone())
+        .finish();
+    let _while_it_lasts = tracing::subscriber::set_default(log);
+    let world = World::with_service();
+    let id = world.sim.add_server(ServerSpec::new("n1"));
+    world.run("shop/checkout").await.settled();
+    world.run("shop/checkout").await.settled();
+    let node = |id: &str| InstanceQuery {
+        node: Arc::new(Node {
+            provider_id: Some(format!("phoenixnap://{id}").into()),
+            ..Node::named("n1")
+        }),
+        purpose: Purpose::Existence,
+    };
+    let instances = world.cloud.instances().unwrap();
+    for id in [id.as_str(), "gone"] {
+        assert!(instances.instances(&[node(id)]).await[0].is_ok());
+    }
+    let text = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+    let has = |target: &str, words: &[&str]| {
+        text.lines()
+            .any(|line| line.contains(target) && words.iter().all(|word| line.contains(word)))
+    };
+    let block = world.sim.blocks()[0].id.clone();
+    assert!(
+        has(ANSWER_LOG, &["IP blocks of a service", "shop/checkout", &block]),
+        "{text}"
+    );
+    assert!(
+        has(DATA_LOG, &["IP blocks of a service", "/29", &block]),
+        "{text}"
+    );
+    assert!(has(ANSWER_LOG, &["Server of a node", "n1", &id]), "{text}");
+    assert!(
+        has(DATA_LOG, &["Server of a node", "public_ip_addresses", &id]),
+        "{text}"
+    );
+    assert!(has(ANSWER_LOG, &["is gone", "n1"]), "{text}");
+    assert!(!text.contains("Tz81-secret"), "{text}");
+}
