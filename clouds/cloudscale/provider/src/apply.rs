@@ -21,7 +21,7 @@ pub(crate) struct Learned {
     pub(crate) is_changed: bool,
     /// Whether the API wants no two pools of one name.
     pub(crate) is_crowded: bool,
-    /// Whether nothing, or only the first half, happened because the balancer is busy.
+    /// Whether nothing, or only the first half, happened because the balancer is busy: it is to be waited for.
     pub(crate) is_busy: bool,
 }
 
@@ -133,28 +133,27 @@ impl Writer<'_> {
         };
         match (outcome, step.balancer()) {
             (Ok(learned), _) => Ok(learned),
-            (Err(error), Some(balancer)) if self.is_busy(balancer, &error).await? => Ok(Learned::busy()),
+            (Err(error), Some(balancer)) if self.is_busy(balancer, &error).await => Ok(Learned::busy()),
             (Err(error), _) => Err(write_error(&error)),
         }
     }
 
     /// Whether a write failed because the balancer is being changed: then nothing happened, and it is to be waited for.
-    async fn is_busy(&self, balancer: LoadBalancerId, error: &ApiError) -> Result<bool, CloudError> {
+    async fn is_busy(&self, balancer: LoadBalancerId, error: &ApiError) -> bool {
         if !is_refusal(error) {
-            return Ok(false);
+            return false;
         }
-        let is_changing = match self.client.load_balancer(balancer).await {
-            Ok(balancer) => balancer.status == LoadBalancerStatus::Changing,
-            // The refusal says more than the failure to look into it.
-            Err(_) => return Err(write_error(error)),
+        // The refusal says more than a failure to look into it.
+        let Ok(balancer) = self.client.load_balancer(balancer).await else {
+            return false;
         };
         // A 409 from a balancer that is at rest may have come too late to see why; the same one again and again did not.
-        let is_busy =
-            is_changing || error.kind == ErrorKind::Conflict && self.observed.polls < MAX_UNSEEN_CONFLICTS;
+        let is_busy = balancer.status == LoadBalancerStatus::Changing
+            || error.kind == ErrorKind::Conflict && self.observed.polls < MAX_UNSEEN_CONFLICTS;
         if is_busy {
             self.observed.busy.set();
         }
-        Ok(is_busy)
+        is_busy
     }
 
     async fn change(&self, balancer: LoadBalancerId, change: &PartChange) -> Result<Learned, ApiError> {
@@ -216,6 +215,9 @@ impl Writer<'_> {
 
     /// Creates beside the old object and deletes that; if the API refuses, deletes and creates with no call in between.
     ///
+    /// The deletion is left to a later wave, where the old object is a surplus one, if the API wants the creation to be
+    /// done before: nothing is created a second time for it.
+    ///
     /// # Cancellation
     ///
     /// Between the halves either both objects or none are left: the next reconcile removes the surplus one or creates the
@@ -232,12 +234,23 @@ impl Writer<'_> {
     {
         match create().await {
             Ok(created) => {
-                // If this fails, the new object is found by the next reconcile.
-                delete().await?;
-                Ok(Learned {
-                    old_is_gone: true,
-                    ..Learned::created(created)
-                })
+                let created = Learned::created(created);
+                let busy = |created| Learned {
+                    is_busy: true,
+                    ..created
+                };
+                if self.observed.busy.was_once() {
+                    return Ok(busy(created));
+                }
+                match delete().await {
+                    Ok(_) => Ok(Learned {
+                        old_is_gone: true,
+                        ..created
+                    }),
+                    Err(error) if self.is_busy(balancer, &error).await => Ok(busy(created)),
+                    // The new object is found by the next reconcile.
+                    Err(error) => Err(error),
+                }
             }
             Err(error) if self.blocks(balancer, &error).await => {
                 delete().await?;

@@ -14,15 +14,14 @@ use crate::step::{CloudStep, PartChange};
 
 /// Adds what a write's answer told.
 pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
-    if learned.is_busy {
-        observed.busy.set();
-    } else {
-        // Progress: whatever is waited for next is a new wait.
+    let is_progress = !learned.is_busy || learned.created.is_some() || learned.old_is_gone;
+    if is_progress {
+        // Whatever is waited for next is a new wait.
         (observed.polls, observed.waited) = (0, Duration::ZERO);
-        if observed.busy.was_once() && step.balancer().is_some() {
-            // The API has refused to be hurried: look at the balancer before the next write.
-            observed.busy.set();
-        }
+    }
+    // Once the API has refused to be hurried, the balancer is looked at before the next write.
+    if learned.is_busy || observed.busy.was_once() && step.balancer().is_some() {
+        observed.busy.set();
     }
     let is_of_member = matches!(
         step,

@@ -422,6 +422,41 @@ async fn every_way_the_api_may_treat_writes_ends_in_the_same_state() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn members_are_replaced_once_by_an_api_that_takes_no_write_while_a_balancer_is_changing() {
+    for (refusal, takes_twins) in [(409, true), (400, true), (409, false)] {
+        let world = World::with_nodes(3);
+        world.run("web").await.settled();
+        world.sim.set_behaviour(|behaviour| {
+            behaviour.lb_change_time = Duration::from_secs(1);
+            behaviour.refuse_writes_while_changing = Some(refusal);
+            behaviour.duplicate_members = takes_twins;
+        });
+        world.edit("web", |service| {
+            let spec = service.spec.as_mut().unwrap();
+            (spec.external_traffic_policy, spec.health_check_node_port) = (Some("Local".into()), Some(32500));
+        });
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        let done = |what: &str| {
+            writes
+                .iter()
+                .filter(|entry| entry.status().is_some_and(|status| status < 300))
+                .filter(|entry| in_short(std::slice::from_ref(*entry)) == [what])
+                .count()
+        };
+        let members = world.sim.members().len();
+        assert_eq!(
+            done("POST members"),
+            members,
+            "{refusal} {takes_twins}: {writes:#?}"
+        );
+        assert_eq!(done("DELETE members"), members, "{refusal} {takes_twins}");
+        assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
+        assert!(world.writes_of(world.run("web")).await.1.is_empty());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn writes_to_one_balancer_never_overlap() {
     let mut world = World::with_nodes(2);
     world.sim.set_behaviour(|behaviour| {
