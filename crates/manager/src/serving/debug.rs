@@ -54,10 +54,10 @@ pub(super) async fn respond<B>(
     method: &Method,
     path: &str,
     query: &str,
-    body: B,
+    body: &mut B,
 ) -> Response<Full<Bytes>>
 where
-    B: Body,
+    B: Body + Unpin,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     match path {
@@ -76,9 +76,9 @@ where
     }
 }
 
-async fn verbosity<B>(set: &SetVerbosity, body: B) -> Response<Full<Bytes>>
+async fn verbosity<B>(set: &SetVerbosity, body: &mut B) -> Response<Full<Bytes>>
 where
-    B: Body,
+    B: Body + Unpin,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let body = tokio::time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect()).await;

@@ -1,9 +1,11 @@
 //! Which path gets which answer.
 
-use bytes::Bytes;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::Body;
 use rustls::pki_types::CertificateDer;
 use serde_json::json;
@@ -15,6 +17,10 @@ use crate::health::{Endpoint, Verdict};
 pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
+
+/// How much of a request that is of no interest is read all the same, in bytes, and for how long.
+const MAX_UNREAD: usize = 64 * 1024;
+const UNREAD_TIME: Duration = Duration::from_secs(1);
 
 /// What is served, for `/statusz`; with `/debug/` only some of it.
 const PATHS: &[&str] = &[
@@ -35,23 +41,24 @@ impl Site {
     /// client showed, with its chain; empty without one.
     pub async fn respond<B>(&self, request: Request<B>, peer: &[CertificateDer<'_>]) -> Response<Full<Bytes>>
     where
-        B: Body,
+        B: Body + Unpin,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (head, body) = request.into_parts();
+        let (head, mut body) = request.into_parts();
         let (method, path) = (&head.method, head.uri.path());
         let response = match self.access.admit(method, path, &head.headers, peer).await {
             Ok(()) => {
                 let query = head.uri.query().unwrap_or_default();
                 match &self.debug {
                     Some(set_verbosity) if debug::is_here(path) => {
-                        debug::respond(set_verbosity, method, path, query, body).await
+                        debug::respond(set_verbosity, method, path, query, &mut body).await
                     }
                     _ => self.route(method, path, query, &head.headers),
                 }
             }
             Err(denial) => denied(path, method, &denial),
         };
+        drain(&mut body).await;
         tracing::debug!(
             target: crate::HTTP_LOG,
             verb = %method,
@@ -102,6 +109,23 @@ impl Site {
 }
 
 /// The answer to `HEAD`. The HTTP library leaves the body out by itself in HTTP/1 only.
+/// Reads what nobody has read of a request. Given up early, an HTTP/2 stream would be reset, at times before its answer is
+/// out.
+async fn drain<B: Body + Unpin>(body: &mut B) {
+    let all = async {
+        let mut left = MAX_UNREAD;
+        while !body.is_end_stream() && left > 0 {
+            let Some(Ok(frame)) = body.frame().await else {
+                return;
+            };
+            let read = frame.data_ref().map_or(0, Buf::remaining);
+            left = left.saturating_sub(read);
+        }
+    };
+    // Whoever takes longer over it may lose the answer.
+    let _ = tokio::time::timeout(UNREAD_TIME, all).await;
+}
+
 fn without_body(response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
     let (mut head, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {

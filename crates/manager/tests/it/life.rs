@@ -1,13 +1,20 @@
 //! What runs when, and what the secure port says about it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use bowline_kube_api::{Effect, Fault, Permit, Status, User};
 use bowline_manager::End;
 use bowline_manager::config::Config;
 use bowline_manager::health::Endpoint;
 use bowline_manager::loops::LoopSelection;
+use bytes::Bytes;
+use futures::{StreamExt as _, stream};
+use http::Request;
+use http_body_util::StreamBody;
+use hyper::body::Frame;
 use serde_json::json;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::time::Instant;
 
 use crate::clouds::Machines;
@@ -379,4 +386,34 @@ async fn who_may_not_see_the_api_servers_health_works_without() {
         process.healthz().contains("cloud-node-controller")
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_request_carries_is_read_though_nobody_wants_it_but_not_for_ever() {
+    let api = api_server();
+    let process = Process::start(&api, "a");
+    let frame = || Ok::<_, std::convert::Infallible>(Frame::data(Bytes::from_static(b"3")));
+    // How many frames of a body are read, and how long that takes.
+    let read = async |path: &str, frames: usize, then_stalls: bool| {
+        let (count, begun) = (Arc::<AtomicUsize>::default(), Instant::now());
+        let counter = Arc::clone(&count);
+        let sent = stream::iter(0..frames).map(move |_| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            frame()
+        });
+        let rest = if then_stalls {
+            stream::pending().left_stream()
+        } else {
+            stream::empty().right_stream()
+        };
+        let body = StreamBody::new(sent.chain(rest));
+        let request = Request::post(path).body(body).unwrap();
+        drop(process.site.respond(request, &[]).await);
+        (count.load(Ordering::SeqCst), begun.elapsed())
+    };
+    for path in ["/healthz", "/metrics", "/debug/flags/v", "/nope"] {
+        assert_eq!(read(path, 3, false).await, (3, Duration::ZERO), "{path}");
+    }
+    assert_eq!(read("/healthz", 100_000, false).await.0, 64 * 1024);
+    assert_eq!(read("/healthz", 3, true).await, (3, SECOND));
 }
