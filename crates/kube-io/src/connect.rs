@@ -10,6 +10,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use crate::client::{Kube, KubeOptions};
 
 mod sockets;
+mod token_file;
 
 pub use sockets::MAX_SOCKETS;
 

@@ -1,13 +1,15 @@
 //! Connections over sockets: a bounded number of them, through a proxy where one is named.
 
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bowline_cloud_provider::Environment;
-use http::{HeaderValue, Uri};
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
@@ -21,6 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::{BoxError, Service, ServiceBuilder};
 
 use super::ConnectError;
+use super::token_file::TokenFile;
 use crate::client::{Kube, KubeOptions};
 use crate::fence::Fenced;
 
@@ -180,9 +183,28 @@ where
         .pool_timer(TokioTimer::new())
         .http1_max_buf_size(READ_BUFFER)
         .build(connector);
+    // The library sends the line break at the end of a file, too, with which there is no header.
+    let token = config
+        .auth_info
+        .token_file
+        .as_ref()
+        .map(|path| TokenFile::read(Path::new(path)))
+        .transpose()?
+        .map(Arc::new);
+    let mut others = config.clone();
+    others.auth_info.token_file = None;
+    if token.is_some() {
+        others.auth_info.token = None; // the file comes first
+    }
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer().map_err(setup)?)
+        .option_layer(others.auth_layer().map_err(setup)?)
+        .map_request(move |mut request: Request<Body>| {
+            if let Some(token) = &token {
+                request.headers_mut().insert(AUTHORIZATION, token.header());
+            }
+            request
+        })
         .layer(config.extra_headers_layer().map_err(setup)?)
         .map_err(BoxError::from)
         .map_request(Fenced::<Body>::request)
