@@ -20,7 +20,7 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    /// At most this share of the Nodes in any window, but three; no limit if it is zero.
+    /// Less than this share of the Nodes in any window, but three; all if it is one, and no limit if it is zero.
     pub(super) fn new(share: f64, window: Duration) -> Self {
         Self {
             share,
@@ -52,7 +52,12 @@ impl Throttle {
             clippy::cast_sign_loss,
             reason = "a share of a count, rounded down, is a count"
         )]
-        let limit = (f64::from(total) * self.share) as usize;
+        let limit = if self.share < 1.0 {
+            // Fewer than the share, not just no more; what is below a millionth of a Node is an error of rounding.
+            (f64::from(total) * self.share - 1e-6) as usize
+        } else {
+            total as usize
+        };
         limit.max(AT_LEAST).saturating_sub(self.recent.len())
     }
 
@@ -96,12 +101,13 @@ mod tests {
     fn a_share_goes_in_a_window_but_three_at_least() {
         let now = Instant::now();
         for (count, share, free) in [
-            (50, 0.2, 10),
+            (50, 0.2, 9),
+            (51, 0.2, 10),
             (14, 0.2, 3),
             (3, 0.2, 3),
-            (19, 0.2, 3),
-            (20, 0.2, 4),
-            (1000, 0.2, 200),
+            (20, 0.2, 3),
+            (21, 0.2, 4),
+            (1000, 0.2, 199),
             (5, 0.0, usize::MAX),
             (5, 1.0, 5),
         ] {
@@ -124,6 +130,6 @@ mod tests {
         assert_eq!(throttle.frees_at(), Some(now + window));
         throttle.give_back(&all[0]);
         assert_eq!(throttle.free(&all[10..], now), 0, "9 of 49 went, and 9 may");
-        assert_eq!(throttle.free(&all[10..], now + window), 8);
+        assert_eq!(throttle.free(&all[10..], now + window), 7);
     }
 }
