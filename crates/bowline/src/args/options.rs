@@ -197,11 +197,12 @@ fn kube(flags: &Flags, checks: &mut Checks<'_>) -> ApiServerOptions {
 }
 
 fn election(flags: &Flags, checks: &mut Checks<'_>) -> Option<ElectionConfig> {
-    if !flags.switch("leader-elect") {
-        return None;
-    }
+    // Checked by the Go managers also where nobody is elected.
     if flags.text("leader-elect-resource-lock") != "leases" {
         checks.fault("resourceLock value must be \"leases\"");
+    }
+    if !flags.switch("leader-elect") {
+        return None;
     }
     for name in ["leader-elect-resource-name", "leader-elect-resource-namespace"] {
         if flags.text(name).is_empty() {
