@@ -52,6 +52,13 @@ impl SyncHooks<'_> {
         *lock(&self.progress)
     }
 
+    /// Whether nothing needs to be written to a Service whose balancer goes, because it is gone itself. Another one may
+    /// bear its name by now.
+    fn is_gone(&self, service: &Service) -> bool {
+        let there = self.controller.services.get(self.key);
+        !lock(&self.facts).is_wanted && there.is_none_or(|there| there.metadata.uid != service.metadata.uid)
+    }
+
     /// The Service as our own writes left it.
     fn latest(&self) -> Arc<Service> {
         Arc::clone(&lock(&self.facts).service)
@@ -117,6 +124,12 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
             if let KubeWrite::AnnotateNode { node, annotations } = write {
                 return kube.annotate_node(node, annotations).await.map(drop);
             }
+            if self.is_gone(&service) {
+                let mut gone = (*service).clone();
+                write.predict(&mut gone);
+                lock(&self.facts).service = Arc::new(gone);
+                return Ok(());
+            }
             tracked(&|it| it.expect_write(write));
             let written = match write {
                 KubeWrite::AnnotateService(annotations) => kube.annotate_service(&service, annotations).await,
@@ -128,7 +141,7 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
             tracked(&|it| it.written(write, written.is_ok()));
             let mut facts = lock(&self.facts);
             facts.service = Arc::new(match written {
-                // A Service that goes and is gone needs nothing written any more; its balancer still has to go.
+                // The watch has yet to tell that it is gone.
                 Err(KubeError::NotFound(_)) if !facts.is_wanted => {
                     let mut gone = (*service).clone();
                     write.predict(&mut gone);

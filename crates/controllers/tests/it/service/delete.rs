@@ -150,3 +150,34 @@ async fn what_is_to_be_written_to_a_service_that_is_gone_keeps_its_balancer_from
         .await;
     assert_eq!(world.cloud.calls("delete").len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_made_again_under_the_same_name_gets_a_balancer_of_its_own() {
+    let ip = || json!({ "loadBalancerIP": "198.51.100.7" });
+    for (name, is_busy) in [("at-rest", false), ("at-work", true)] {
+        let world = World::running(&["a"]).await;
+        world.cloud.set(|cloud| cloud.clears_address = true);
+        let old = world.add(name, ip());
+        world.settled(name).await;
+        if is_busy {
+            world
+                .cloud
+                .set(|cloud| drop(cloud.write_time.insert("set-nodes".to_owned(), seconds(2))));
+            world.add_node("b");
+            world
+                .until("the cloud works", |w| w.cloud.calls("set-nodes").len() == 2)
+                .await;
+        }
+        world.edit(name, |s| s["metadata"]["finalizers"] = json!([]));
+        world.api.delete("Service", "default", name);
+        let new = world.add(name, ip());
+        assert_ne!(old, new);
+        world
+            .until("the new one has its balancer, and the old one's is gone", |w| {
+                w.cloud.balancer(&new).is_some_and(|nodes| !nodes.is_empty())
+                    && w.cloud.balancer(&old).is_none()
+            })
+            .await;
+        world.settled(name).await;
+    }
+}
