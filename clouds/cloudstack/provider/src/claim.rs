@@ -174,6 +174,11 @@ impl Claim {
         KubeWrite::AnnotateService(vec![(IP_ASSOCIATED.key.to_owned(), Some("true".to_owned()))])
     }
 
+    /// The write that takes the mark off.
+    pub(crate) fn unmark() -> KubeWrite {
+        KubeWrite::AnnotateService(vec![(IP_ASSOCIATED.key.to_owned(), None)])
+    }
+
     /// The write that takes all of it off the Service.
     pub(crate) fn clear(&self) -> KubeWrite {
         let mut annotations = vec![(IP_IDS.key.to_owned(), None)];

@@ -12,11 +12,13 @@ use bowline_cloudstack_client::{
 use tokio::time::Instant;
 
 use crate::error::cloud_error;
+use crate::objects::LB;
 
 /// How long a tier of a VPC is remembered: another ACL list can be put on it.
 const TIER_LIFE: Duration = Duration::from_secs(30);
 
-/// How long any other network is remembered. Its services change with its offering only.
+/// How long any other network is remembered. Its services change with its offering only. One that offers no load balancing is
+/// not remembered at all: people mend that while a Service waits for it.
 const NETWORK_LIFE: Duration = Duration::from_secs(300);
 
 type Listing = SharedRead<Result<Arc<MachineIndex>, CloudError>>;
@@ -84,7 +86,7 @@ impl Machines {
 
     fn known(&self, id: &NetworkId) -> Option<Arc<Network>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get(id)?;
+        let known = known.get(id).filter(|known| known.network.offers(LB))?;
         let life = match known.network.vpc_id {
             Some(_) => TIER_LIFE,
             None => NETWORK_LIFE,

@@ -237,6 +237,9 @@ impl Network {
     }
 }
 
+/// The service of a network that is load balancing.
+pub(crate) const LB: &str = "Lb";
+
 /// The built-in ACL list that denies everything.
 pub(crate) const DEFAULT_DENY: &str = "default_deny";
 

@@ -322,17 +322,19 @@ fn pending(address: &AddressRef) -> String {
     )
 }
 
-/// Whether an address belongs to the Service by what is written on it; where nothing is written, by the rule of earlier
-/// managers if it `counts`: every address is theirs but the requested one.
+/// Whether an address belongs to the Service by what is written on it. For the requested address the mark alone decides, so
+/// that whoever takes it off keeps the address. Where nothing is written, the rule of earlier managers holds if it `counts`:
+/// every other address is theirs.
 fn is_held(identity: &Identity, id: &str, ip: &str, counts: bool) -> bool {
     if identity.keeps_ip {
         return false;
     }
     let Claim { held, is_marked, .. } = &identity.claim;
-    let is_requested = identity.requested.as_deref() == Some(ip);
+    if identity.requested.as_deref() == Some(ip) {
+        return *is_marked;
+    }
     match held {
-        Some(_) => identity.claim.names(id) || (*is_marked && is_requested),
-        None if is_requested => *is_marked,
+        Some(_) => identity.claim.names(id),
         None => counts || *is_marked,
     }
 }

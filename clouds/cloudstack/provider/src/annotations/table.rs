@@ -17,9 +17,9 @@ annotations! {
     SOURCE_CIDRS = "source-cidrs", CommaList, "0.0.0.0/0", InPlace, Minimal,
         "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL go by `spec.loadBalancerSourceRanges`; a connection has to pass both. Empty: no restriction. Before CloudStack 4.22 a change makes the rules anew.";
     IP_ASSOCIATED = "ip-associated-by-controller", Bool, "false", Written, None,
-        "`true`: the address in `spec.loadBalancerIP` was free and was associated for this Service, so it is released with it.";
+        "`true`: the address in `spec.loadBalancerIP` was free and was associated for this Service, so it is released with it. Whoever takes the mark off, or sets it to anything else, keeps the address.";
     IP_IDS = "ip-ids", CommaList, "", Written, None,
-        "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is. Absent on Services that an earlier manager made.";
+        "IDs of the public IP addresses that were associated for this Service, separated by commas. They are released with it; no other address is, and the requested one only with the mark. Absent on Services that an earlier manager made.";
     ACL_SOURCES = "acl-sources", Text, "", Written, None,
         "In a tier of a VPC, while `spec.loadBalancerSourceRanges` restricts who may connect: the source networks for which items of the ACL list were made. Lists are separated by semicolons. Only such items, and those for everybody, are removed again.";
     REPLACED_RULES = "replaced-rules", Json, "", Written, None,

@@ -70,6 +70,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     }
     // An earlier manager marked the Service before it made any rule.
     if let Some(ip) = identity.requested.as_ref().filter(|_| identity.claim.is_marked)
+        && identity.claim.held.is_none()
         && draft.observed.rules.is_empty()
     {
         match draft.observed.looked_up.get(ip).map(Vec::as_slice) {

@@ -6,7 +6,7 @@
 //! on the address and the names of the rules find it at the next try.
 
 use super::{Draft, members};
-use crate::claim::Claimed;
+use crate::claim::{Claim, Claimed};
 use crate::intent::{Intent, Wanted};
 use crate::members::Members;
 use crate::objects::{AclRef, Rule};
@@ -61,6 +61,9 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     };
     if claim.held.iter().flatten().any(is_nobodys) {
         draft.annotate(claim.keeping(|claimed| !is_nobodys(claimed)));
+        if claim.held.iter().flatten().all(is_nobodys) {
+            draft.annotate(Claim::unmark());
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::claim::Claimed;
 use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, NODES_LEFT_OUT};
 use crate::intent::Wanted;
 use crate::members::Members;
-use crate::objects::{AddressRef, AddressState, Barrier, Network, Rule, RuleState};
+use crate::objects::{AddressRef, AddressState, Barrier, LB, Network, Rule, RuleState};
 use crate::observe::{Need, STUCK};
 use crate::step::CloudStep;
 
@@ -184,7 +184,7 @@ fn network(
         draft.refuse(Refusal::new(format!("could not find network ID {id}")));
         return None;
     };
-    if is_new && !network.offers("Lb") {
+    if is_new && !network.offers(LB) {
         draft.refuse(
             Refusal::new(format!(
                 "network {} ({id}) offers no load balancing: the service Lb is not among those of its offering",

@@ -33,6 +33,27 @@ async fn a_balancer_has_one_address_and_a_rule_with_all_members_for_each_port() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_network_that_offered_no_load_balancing_is_looked_up_again() {
+    let world = World::with_service().await;
+    let network = world.sim.network();
+    let offer = |services: [&str; 2]| {
+        world.sim.edit_network(&network, |network| {
+            network.services = services.map(str::to_owned).into()
+        });
+    };
+    offer(["Firewall", "SourceNat"]);
+    let run = world.run(WEB).await;
+    assert!(
+        run.complaint().contains("offers no load balancing"),
+        "{}",
+        run.complaint()
+    );
+    offer(["Firewall", "Lb"]);
+    world.run(WEB).await.settled();
+    assert_eq!(world.rules(), ["tcp-443", "udp-4500"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn ensuring_again_changes_nothing() {
     let mut world = World::with_service().await;
     world.run(WEB).await.settled();

@@ -7,11 +7,13 @@ use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, JobFault, RuleSpec};
 use serde_json::{Value, json};
 
+use crate::site::Site;
 use crate::world::{NAME, Outcome, WEB, World};
 
 const OTHER: &str = "shop/other";
 const OTHER_UID: &str = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
 const IP: &str = "203.0.113.77";
+const MARK: &str = "ip-associated-by-controller";
 
 #[tokio::test(start_paused = true)]
 async fn everything_goes_with_one_release() {
@@ -61,6 +63,78 @@ async fn a_requested_free_address_is_marked_and_released() {
     world.delete(WEB);
     world.run(WEB).await.settled();
     world.check_nothing_left("deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_requested_address_whose_mark_a_person_took_off_stays() {
+    for is_vpc in [false, true] {
+        for mark in [None, Some("false"), Some("True"), Some("")] {
+            for runs_meanwhile in [false, true] {
+                let what = format!("VPC {is_vpc}, {mark:?}, runs meanwhile {runs_meanwhile}");
+                let world = World::of(Site::new(), is_vpc).await;
+                world.add_web();
+                world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+                world.run(WEB).await.settled();
+                world.annotate(WEB, MARK, mark);
+                if runs_meanwhile {
+                    assert!(world.run(WEB).await.settled().waves.is_empty(), "{what}");
+                    assert_eq!(world.annotation(WEB, MARK).as_deref(), mark, "{what}");
+                }
+                world.delete(WEB);
+                world.run(WEB).await.settled();
+                let mut kept = world.sim.addresses();
+                kept.retain(|address| !address.is_source_nat);
+                assert_eq!(kept.len(), 1, "{what}");
+                assert_eq!(
+                    (world.rules(), world.openings()),
+                    (Vec::new(), Vec::new()),
+                    "{what}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_requested_address_that_was_being_acquired_when_the_process_was_killed_is_given_back() {
+    for is_served in [false, true] {
+        let mut world = World::with_service().await;
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+        world.run_killed(WEB, 2).await;
+        world.restart().await;
+        if is_served {
+            assert_eq!(world.run(WEB).await.published(), [IP]);
+        }
+        world.delete(WEB);
+        world.run(WEB).await.settled();
+        world.check_nothing_left(&format!("served {is_served}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_requested_address_that_a_person_was_faster_to_have_is_his() {
+    let world = World::with_service().await;
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+    // Claimed, and then it is his.
+    world.run_steps(WEB, 1).await;
+    assert_eq!(world.annotation(WEB, MARK).as_deref(), Some("true"));
+    let taking = async {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        world
+            .sim
+            .take_address(AddressSpec::new().address(IP.parse().unwrap()))
+    };
+    let (run, id) = tokio::join!(world.run_paused(WEB, 0, Duration::from_secs(60)), taking);
+    assert!(
+        run.complaint().starts_with("error associating new IP address"),
+        "{}",
+        run.complaint()
+    );
+    assert_eq!(world.annotation(WEB, MARK), None);
+    assert_eq!(world.run(WEB).await.published(), [IP]);
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(world.address().id, id);
 }
 
 #[tokio::test(start_paused = true)]

@@ -66,11 +66,13 @@ pub(super) fn requested_address(
             None
         }
         AddressState::Free => {
-            if claim.names(id) {
+            if claim.names(id) && claim.is_marked {
                 draft.cloud(associate(network, Some(address.address.clone())));
             } else {
+                // In one write: whoever finds the address without the mark later knows that a person took it off.
                 draft.claims.extend(inherited(draft, claim));
                 draft.claims.insert(claimed(id));
+                draft.annotate(Claim::mark());
             }
             None
         }
@@ -97,7 +99,8 @@ fn allocated_address(
     if let Some(reason) = unusable {
         if claim.names(id) {
             // Somebody else has taken it since.
-            draft.annotate(claim.keeping(|kept| *kept != claimed(id)));
+            let others = claim.held.iter().flatten().filter(|held| **held != claimed(id));
+            draft.annotate(Claim::of_others(others.cloned()));
             return None;
         }
         draft.refuse(Refusal::new(format!(
@@ -122,10 +125,6 @@ fn allocated_address(
     }
     if !claim.names(id) {
         draft.claims.insert(claimed(id));
-        return None;
-    }
-    if !claim.is_marked {
-        draft.annotate(Claim::mark());
         return None;
     }
     Some(address.address.clone())

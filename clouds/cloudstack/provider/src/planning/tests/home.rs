@@ -28,11 +28,13 @@ fn a_requested_free_address_is_claimed_acquired_and_marked_before_any_rule() {
         .insert("203.0.113.77".to_owned(), vec![free]);
     let labels = world.settle();
     assert_eq!(
-        &labels[..3],
+        &labels[..2],
         [
-            format!("annotate-service({}=ip-77)", IP_IDS.key),
+            format!(
+                "annotate-service({}=true, {}=ip-77)",
+                IP_ASSOCIATED.key, IP_IDS.key
+            ),
             "associate-ip(203.0.113.77)".to_owned(),
-            format!("annotate-service({}=true)", IP_ASSOCIATED.key),
         ]
     );
     world.is_wanted = false;
