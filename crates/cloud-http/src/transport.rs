@@ -5,6 +5,7 @@ mod connector;
 mod gated;
 mod roots;
 mod sockets;
+mod trusted;
 
 use std::error::Error as StdError;
 use std::sync::Arc;

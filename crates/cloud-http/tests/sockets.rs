@@ -48,15 +48,25 @@ impl Cloud {
 
     /// A cloud that shows this certificate instead of its own.
     async fn showing(protocols: Option<&[&str]>, certificate: Option<CertificateDer<'static>>) -> Self {
+        let named = rcgen::CertificateParams::new(["localhost".to_owned(), "cloud.example".to_owned()]);
+        Self::of(named.unwrap(), protocols, certificate).await
+    }
+
+    /// A cloud whose own certificate is like this, signed by itself.
+    async fn of(
+        own: rcgen::CertificateParams,
+        protocols: Option<&[&str]>,
+        certificate: Option<CertificateDer<'static>>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let certified =
-            rcgen::generate_simple_self_signed(["localhost".to_owned(), "cloud.example".to_owned()]).unwrap();
-        std::fs::write(folder.path().join("ca.pem"), certified.cert.pem()).unwrap();
+        let signing_key = rcgen::KeyPair::generate().unwrap();
+        let own = own.self_signed(&signing_key).unwrap();
+        std::fs::write(folder.path().join("ca.pem"), own.pem()).unwrap();
         let tls = protocols.map(|protocols| {
-            let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
+            let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
             let provider = tokio_rustls::rustls::crypto::ring::default_provider();
             let key = provider.key_provider.load_private_key(key).unwrap();
-            let shown = certificate.unwrap_or_else(|| certified.cert.der().clone());
+            let shown = certificate.unwrap_or_else(|| own.der().clone());
             let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
                 .with_safe_default_protocol_versions()
                 .unwrap()
@@ -239,6 +249,44 @@ async fn an_unknown_authority_is_a_failure_of_trust_and_nothing_was_sent() {
     );
     assert_eq!(error.effect(), Effect::No);
     assert!(cloud.journal().is_empty());
+}
+
+/// What `openssl req -x509` makes unless it is told otherwise.
+fn authority_of_its_own(name: &str) -> rcgen::CertificateParams {
+    let mut own = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+    own.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    own
+}
+
+#[tokio::test]
+async fn a_server_may_be_its_own_authority_if_it_is_trusted_itself() {
+    let own = authority_of_its_own("localhost");
+    let cloud = Cloud::of(own.clone(), Some(&["http/1.1"]), None).await;
+    let url = format!("https://localhost:{}/v1", cloud.port);
+    get(&cloud.client(&[]), &url).await.unwrap();
+
+    let stranger = Cloud::of(own.clone(), None, None).await;
+    let mut late = own;
+    late.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    let mut early = authority_of_its_own("localhost");
+    early.not_before = rcgen::date_time_ymd(4000, 1, 1);
+    for (what, own, trusts) in [
+        (
+            "of an unknown authority",
+            authority_of_its_own("localhost"),
+            Some(&stranger),
+        ),
+        ("for another name", authority_of_its_own("cloud.example"), None),
+        ("of the past", late, None),
+        ("of the future", early, None),
+    ] {
+        let cloud = Cloud::of(own, Some(&["http/1.1"]), None).await;
+        let url = format!("https://localhost:{}/v1", cloud.port);
+        let client = trusts.unwrap_or(&cloud).client(&[]);
+        let error = get(&client, &url).await.expect_err(what);
+        assert!(matches!(error.failure, Failure::Tls(_)), "{what}: {error}");
+        assert!(cloud.journal().is_empty(), "{what}");
+    }
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use super::any_certificate::AnyCertificate;
 use super::connector::{self, Connector};
 use super::gated::Gated;
+use super::trusted::Trusted;
 use super::{TransportError, roots};
 use crate::gate::{GateClosed, RequestGate};
 use crate::proxy::{ProxyError, ProxyRules};
@@ -101,10 +102,11 @@ impl Sockets {
             .with_safe_default_protocol_versions()
             .map_err(TransportSetupError::Tls)?;
         let tls = if options.verifies_certificates {
-            tls.with_root_certificates(roots::load(
-                options.cert_file.as_deref(),
-                options.cert_dirs.as_deref(),
-            ))
+            let roots = roots::load(options.cert_file.as_deref(), options.cert_dirs.as_deref());
+            let trusted = Trusted::new(roots, provider)
+                .map_err(|error| TransportSetupError::Tls(rustls::Error::General(error.to_string())))?;
+            tls.dangerous()
+                .with_custom_certificate_verifier(Arc::new(trusted))
         } else {
             tls.dangerous()
                 .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
