@@ -228,13 +228,12 @@ impl Ledger {
             period
         };
         suspect.last = Some(seen);
-        let next = |distance| Stage::Due(align(self.started, period, now.instant + distance));
-        suspect.stage = next(suspect.interval);
+        suspect.stage = Stage::Due(align(self.started, period, now.instant + suspect.interval));
         match seen {
             // It proves nothing and contradicts nothing.
             Seen::Unknown { after } => {
                 if let Some(after) = after {
-                    suspect.stage = next(after);
+                    suspect.stage = Stage::Due(now.instant + after);
                 }
                 Verdict::Nothing
             }
@@ -417,15 +416,20 @@ fn grace_left(node: &Node, now: Timestamp) -> Option<Duration> {
     GRACE.checked_sub(age).filter(|left| !left.is_zero())
 }
 
-/// The next tick of the period at or after this time: questions that are in no hurry are asked together.
+/// The tick of the period that is nearest to this time: questions that are in no hurry are asked together. An answer comes
+/// a moment after its question, so one period after it the nearest tick is the next one, not the one after that.
 fn align(started: Instant, period: Duration, at: Instant) -> Instant {
     if period.is_zero() {
         return at;
     }
     let over = at.saturating_duration_since(started).as_nanos() % period.as_nanos();
-    match u64::try_from(over) {
-        Ok(over) if over > 0 => at + (period - Duration::from_nanos(over)),
-        _ => at,
+    let Ok(over) = u64::try_from(over).map(Duration::from_nanos) else {
+        return at; // longer than five centuries
+    };
+    if over <= period / 2 {
+        at - over
+    } else {
+        at + (period - over)
     }
 }
 

@@ -159,7 +159,7 @@ pub(super) async fn l11_when_most_machines_vanish_nodes_go_slowly<C: CloudUnderT
     }
     world.pass(SECOND * 60).await;
     let left = world.api.objects("Node").len();
-    assert_eq!(left, 40 - 8, "a fifth within ten minutes");
+    assert_eq!(left, 40 - 7, "less than a fifth within ten minutes");
     let told = world.all_events();
     assert!(
         told.iter().any(|line| line.contains("NodeDeletionThrottled")),
