@@ -162,7 +162,7 @@ async fn a_service_that_is_made_again_under_the_same_name_gets_a_balancer_of_its
         if is_busy {
             world
                 .cloud
-                .set(|cloud| drop(cloud.write_time.insert("set-nodes".to_owned(), seconds(2))));
+                .set(|cloud| cloud.write_time.extend([("set-nodes".to_owned(), seconds(2))]));
             world.add_node("b");
             world
                 .until("the cloud works", |w| w.cloud.calls("set-nodes").len() == 2)
