@@ -2,8 +2,9 @@
 
 use bowline_cloud_provider::{AnnotationSpec, facts};
 use k8s_openapi::api::core::v1::Service;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
 mod table;
 
@@ -115,6 +116,18 @@ pub(crate) fn parse_list(text: &str) -> Result<Vec<String>, serde_json::Error> {
 }
 
 /// A JSON value whose object keys are taken in any letter case. `null` is no value.
+/// A JSON object; a list is none, though the library would take its items for the fields in their order.
+pub(crate) struct Fields<T>(pub(crate) T);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Fields<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Map::deserialize(deserializer)?;
+        serde_json::from_value(Value::Object(fields))
+            .map(Self)
+            .map_err(D::Error::custom)
+    }
+}
+
 fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
     let value: Value = serde_json::from_str(text)?;
     serde_json::from_value(lower_keys(value))

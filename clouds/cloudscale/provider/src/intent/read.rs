@@ -14,7 +14,7 @@ use super::{
     HttpWish, Identity, Intent, ListenerSettings, MonitorSettings, Port, Publish, VipWish, Wanted,
     cluster_name,
 };
-use crate::annotations::{self as keys, Reader};
+use crate::annotations::{self as keys, Fields, Reader};
 use crate::events::{IGNORED_FIELDS, LOCAL_POLICY_HTTP, NO_VALID_NODES, UDP_MONITOR, UNKNOWN_ANNOTATIONS};
 use crate::floating_ips::{self, FloatingAddress};
 use crate::{names, provider_id};
@@ -224,9 +224,9 @@ struct VipJson {
 }
 
 fn vips(reader: &mut Reader<'_>) -> Vec<VipWish> {
-    let listed: Option<Option<Vec<VipJson>>> = reader.json(&keys::VIP_ADDRESSES, "failed to parse");
+    let listed: Option<Option<Vec<Fields<VipJson>>>> = reader.json(&keys::VIP_ADDRESSES, "failed to parse");
     let mut vips = Vec::new();
-    for VipJson { subnet, address } in listed.flatten().unwrap_or_default() {
+    for Fields(VipJson { subnet, address }) in listed.flatten().unwrap_or_default() {
         let address = address.filter(|text| !text.is_empty()).and_then(|text| {
             let parsed = text.parse::<IpAddr>();
             if parsed.is_err() {
@@ -339,7 +339,9 @@ fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Vec<Note>) ->
     let asked = if reader.text(&keys::MONITOR_HTTP) == keys::MONITOR_HTTP.default {
         None
     } else {
-        reader.json::<HttpJson>(&keys::MONITOR_HTTP, "invalid json in")
+        reader
+            .json(&keys::MONITOR_HTTP, "invalid json in")
+            .map(|Fields::<HttpJson>(asked)| asked)
     };
     if is_local && asked.is_some() {
         notes.push(LOCAL_POLICY_HTTP.note(format!(

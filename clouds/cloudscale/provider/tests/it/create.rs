@@ -230,7 +230,7 @@ async fn all_problems_are_told_at_once_and_before_any_call() {
         "could not parse k8s.cloudscale.ch/loadbalancer-floating-ips",
         "not a UUID: 42",
         "unsupported config version '7'",
-        "invalid json in k8s.cloudscale.ch/loadbalancer-health-monitor-http: ",
+        "invalid json in k8s.cloudscale.ch/loadbalancer-health-monitor-http: invalid type: null, expected a map",
         "unsupported value 'best'",
     ] {
         assert!(
@@ -240,6 +240,19 @@ async fn all_problems_are_told_at_once_and_before_any_call() {
         );
     }
     assert!(world.sim.journal().is_empty());
+    // What stands in a list is not taken for the fields of an object.
+    world.annotate(
+        "web",
+        "vip-addresses",
+        r#"[["00000000-0000-4000-8000-000000000000"]]"#,
+    );
+    world.annotate("web", "health-monitor-http", "[]");
+    let run = world.run("web").await;
+    for suffix in ["vip-addresses", "health-monitor-http"] {
+        let fragment =
+            format!("k8s.cloudscale.ch/loadbalancer-{suffix}: invalid type: sequence, expected a map");
+        assert!(run.complaint().contains(&fragment), "{}", run.complaint());
+    }
 }
 
 #[tokio::test(start_paused = true)]
