@@ -15,21 +15,37 @@ const HEALTH_PERIOD: Duration = Duration::from_secs(1);
 /// The namespace whose UID stands for the cluster: there is one in every cluster, and it is never made anew.
 const NAMESPACE: &str = "kube-system";
 
-/// The UID of the cluster, if the provider requires it.
+/// The UID of the cluster, if the provider requires it. An API server that has other troubles than the role is asked
+/// again for ten seconds.
 ///
 /// # Errors
 ///
 /// It cannot be read; for people.
 pub async fn uid(kube: &Kube, provider: &dyn CloudProvider) -> Result<Option<String>, String> {
-    match provider.cluster_uid() {
-        ClusterUid::Unused => Ok(None),
-        ClusterUid::Required => kube.namespace_uid(NAMESPACE).await.map(Some).map_err(|error| {
-            format!(
-                "cloud provider {:?} marks what it makes with the UID of the namespace {NAMESPACE}, which cannot be \
-                 read (the ClusterRole needs the verb get on namespaces/{NAMESPACE}): {error}",
-                provider.name()
-            )
-        }),
+    if provider.cluster_uid() == ClusterUid::Unused {
+        return Ok(None);
+    }
+    let deadline = Instant::now() + HEALTHY_WITHIN;
+    loop {
+        let error = match kube.namespace_uid(NAMESPACE).await {
+            Ok(uid) => return Ok(Some(uid)),
+            Err(error) => error,
+        };
+        let hint = match error {
+            KubeError::Forbidden(_) => " (the ClusterRole needs the verb get on namespaces/kube-system)",
+            KubeError::NotFound(_) | KubeError::Unauthorized(_) => "",
+            _ if Instant::now() + HEALTH_PERIOD <= deadline => {
+                tracing::warn!(err = %error, namespace = NAMESPACE, "The UID of the cluster could not be read, will retry");
+                sleep(HEALTH_PERIOD).await;
+                continue;
+            }
+            _ => "",
+        };
+        return Err(format!(
+            "cloud provider {:?} marks what it makes with the UID of the namespace {NAMESPACE}, which cannot be \
+             read{hint}: {error}",
+            provider.name()
+        ));
     }
 }
 

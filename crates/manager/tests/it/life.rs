@@ -248,6 +248,36 @@ async fn where_the_uid_of_the_cluster_is_required_and_cannot_be_read_nothing_sta
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_uid_of_the_cluster_is_asked_for_again_while_the_api_server_has_troubles_of_its_own() {
+    let needing = || Machines {
+        needs_uid: true,
+        ..machines()
+    };
+    let api = api_server();
+    let trouble = || Status::new(500, "InternalError", "etcd failed");
+    api.faults().fail_next(3, "get", "namespaces", trouble());
+    let process = Process::with(&api, "a", without_election(), needing());
+    until("the loops run", || {
+        process.healthz().contains("cloud-node-controller")
+    })
+    .await;
+    assert_eq!(api.journal().of("get", "namespaces").len(), 4);
+
+    let api = api_server();
+    api.faults().fail_next(1_000, "get", "namespaces", trouble());
+    let begun = Instant::now();
+    let mut process = Process::with(&api, "a", without_election(), needing());
+    let End::CannotStart { reason } = process.end().await else {
+        panic!("it runs")
+    };
+    assert!(
+        reason.contains("etcd failed") && !reason.contains("the verb get"),
+        "{reason}"
+    );
+    assert_eq!(begun.elapsed().as_secs(), 10);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_same_seed_gives_the_same_history() {
     async fn history() -> Vec<String> {
         let api = api_server();
