@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Kube;
 use crate::error::KubeError;
@@ -79,17 +79,21 @@ impl Kube {
     pub async fn review_access(&self, user: &UserInfo, verb: &str, path: &str) -> Result<bool, KubeError> {
         let mut spec = json!(user);
         spec["nonResourceAttributes"] = json!({ "path": path, "verb": verb });
-        let body = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SubjectAccessReview",
-            "spec": spec,
-        });
-        let call = Call::send(
-            Method::POST,
-            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-            JSON,
-            &body,
-        );
+        self.is_allowed("SubjectAccessReview", "subjectaccessreviews", &spec)
+            .await
+    }
+
+    /// Whether we may do this to a resource.
+    pub(crate) async fn review_own_access(&self, resource: Value) -> Result<bool, KubeError> {
+        let spec = json!({ "resourceAttributes": resource });
+        self.is_allowed("SelfSubjectAccessReview", "selfsubjectaccessreviews", &spec)
+            .await
+    }
+
+    async fn is_allowed(&self, kind: &str, resource: &str, spec: &Value) -> Result<bool, KubeError> {
+        let body = json!({ "apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec });
+        let path = format!("/apis/authorization.k8s.io/v1/{resource}");
+        let call = Call::send(Method::POST, path, JSON, &body);
         let answer: Reviewed<AccessStatus> = read(&self.exchange(call).await?)?;
         Ok(answer.status.allowed)
     }

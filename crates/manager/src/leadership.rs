@@ -91,7 +91,8 @@ pub(crate) struct Elector {
 #[derive(Default)]
 struct Follow {
     watch: Option<LeaseWatch>,
-    is_denied: bool,
+    /// What the role says about it, once that is known.
+    is_allowed: Option<bool>,
 }
 
 impl Follow {
@@ -101,21 +102,34 @@ impl Follow {
         let version = election
             .record()
             .and_then(|record| record.resource_version.as_deref());
-        let (Some(version), false, None) = (version, self.is_denied, &self.watch) else {
+        let (Some(version), None) = (version, &self.watch) else {
             return;
         };
-        match tokio::time::timeout_at(until, lock.watch(version)).await {
-            Ok(Ok(watch)) => self.watch = Some(watch),
-            Ok(Err(error @ (KubeError::Forbidden(_) | KubeError::Unauthorized(_)))) => {
-                self.is_denied = true;
-                tracing::info!(
-                    err = %error,
-                    "The lease cannot be watched, so that it was given up is noticed at the next read; \
-                     the verb watch on leases would make it known at once"
-                );
+        let known = self.is_allowed;
+        if known == Some(false) {
+            return;
+        }
+        // Asked first, because a refusal is a line in the audit log.
+        let watch = async {
+            if known.is_none() && !lock.may_watch().await? {
+                return Ok(None);
             }
+            lock.watch(version).await.map(Some)
+        };
+        match tokio::time::timeout_at(until, watch).await {
+            Ok(Ok(watch)) => {
+                self.is_allowed = Some(watch.is_some());
+                self.watch = watch;
+            }
+            Ok(Err(KubeError::Forbidden(_) | KubeError::Unauthorized(_))) => self.is_allowed = Some(false),
             Ok(Err(error)) => tracing::debug!(%error, "The lease cannot be watched"),
             Err(_) => {}
+        }
+        if self.is_allowed == Some(false) {
+            tracing::info!(
+                "The lease cannot be watched, so that it was given up is noticed at the next read; the verb watch \
+                 on leases would make it known at once"
+            );
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
+use serde_json::json;
 
 use super::{LeaseLock, LeaseRecord};
 use crate::error::{KubeError, Status};
@@ -19,6 +20,22 @@ pub struct LeaseWatch {
 }
 
 impl LeaseLock {
+    /// Whether the role has the verb `watch` for the lease. Everybody may ask that about himself.
+    ///
+    /// # Errors
+    ///
+    /// [`KubeError::Forbidden`] in a cluster where that was taken away.
+    pub async fn may_watch(&self) -> Result<bool, KubeError> {
+        let attributes = json!({
+            "group": "coordination.k8s.io",
+            "resource": "leases",
+            "verb": "watch",
+            "namespace": self.namespace,
+            "name": self.name,
+        });
+        self.kube.review_own_access(attributes).await
+    }
+
     /// Watches the lease from this version on.
     ///
     /// # Errors

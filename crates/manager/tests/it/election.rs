@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_kube_api::{Effect, Fault};
+use bowline_kube_api::{Effect, Fault, Permit};
 use bowline_manager::End;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -152,21 +152,43 @@ async fn a_stop_without_the_api_server_ends_within_ten_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_follower_that_may_not_watch_the_lease_reads_it_within_two_point_two_retry_periods() {
-    let api = api_server();
-    let denied = bowline_kube_api::Status::new(403, "Forbidden", "leases is forbidden");
-    api.faults().fail_next(1, "watch", "leases", denied);
-    let mut first = Process::start(&api, "a");
-    until("a leads", || first.leads()).await;
-    let second = Process::start(&api, "b");
-    tokio::time::sleep(60 * SECOND).await;
-    assert_eq!(
-        api.journal().of("watch", "leases").len(),
-        1,
-        "once refused is enough"
-    );
-    assert_eq!(first.stop().await, End::Stopped);
-    let took = until("b leads", || second.leads()).await;
-    assert!(took <= Duration::from_millis(4400), "{took:?}");
+    // As the role of the Go managers is; and where nobody may ask about himself, and the watch itself is refused.
+    for (permitted, refused, watches, reviews) in [
+        (&["get", "create", "update"][..], None, 0, 1),
+        (&["*"], Some(("create", "selfsubjectaccessreviews")), 0, 1),
+        (&["*"], Some(("watch", "leases")), 1, 1),
+    ] {
+        let api = api_server();
+        let everything_else = ["nodes", "services", "events"];
+        api.access()
+            .permit(Permit::new("system:anonymous", &["*"], "", &everything_else));
+        api.access().permit(Permit::new(
+            "system:anonymous",
+            permitted,
+            "coordination.k8s.io",
+            &["leases"],
+        ));
+        if let Some((verb, resource)) = refused {
+            let denied = bowline_kube_api::Status::new(403, "Forbidden", "leases is forbidden");
+            api.faults().fail_next(1, verb, resource, denied);
+        }
+        let mut first = Process::start(&api, "a");
+        until("a leads", || first.leads()).await;
+        let second = Process::start(&api, "b");
+        tokio::time::sleep(60 * SECOND).await;
+        let journal = api.journal();
+        assert_eq!(journal.of("watch", "leases").len(), watches, "{refused:?}");
+        assert_eq!(
+            journal.of("create", "selfsubjectaccessreviews").len(),
+            reviews,
+            "{refused:?}"
+        );
+        let forbidden = journal.matching(|it| it.status == 403).len();
+        assert_eq!(forbidden, usize::from(refused.is_some()), "{refused:?}");
+        assert_eq!(first.stop().await, End::Stopped);
+        let took = until("b leads", || second.leads()).await;
+        assert!(took <= Duration::from_millis(4400), "{took:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

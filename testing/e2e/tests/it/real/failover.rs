@@ -314,8 +314,9 @@ async fn a_role_without_a_watch_on_leases_is_enough_and_a_release_is_noticed_wit
     assert!(took <= RETRY.mul_f64(2.2) + Duration::from_secs(1), "{took:?}");
     assert_eq!(leader.process.ended().await.0.code(), Some(0));
 
-    let refused = of_leases("watch");
-    assert!(refused.len() == 1 && refused[0].forbidden, "{refused:#?}");
+    let watched = of_leases("watch");
+    assert!(watched.is_empty(), "{watched:#?}");
+    site.assert_nothing_forbidden();
     let said = standby.process.log();
     let said = said
         .iter()
