@@ -121,6 +121,13 @@ fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
     {
         observed.unmade.push((port.clone(), new.clone()));
     }
+    if let Some(closed) = step.closed()
+        && observed.is_removal
+        && !matches!(failure.error.kind(), ErrorKind::Throttled { .. })
+    {
+        observed.unclosed.failed(closed, &failure);
+        return;
+    }
     if observed.failure.is_some() {
         observed.made.is_stuck = true; // it was to be taken back
         return;

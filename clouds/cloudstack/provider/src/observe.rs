@@ -21,7 +21,10 @@ pub(crate) mod lists;
 pub(crate) mod reads;
 mod rules;
 mod trust;
+mod unclosed;
 mod wire;
+
+pub(crate) use unclosed::Unclosed;
 
 /// One observation.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +73,10 @@ pub(crate) struct Observed {
     pub(crate) failure: Option<Failure>,
     /// What this reconcile made for a balancer that was not there before: it goes again after a failure.
     pub(crate) made: Made,
+    /// Whether the balancer is to go: then what cannot be closed does not keep it.
+    pub(crate) is_removal: bool,
+    /// What could not be closed.
+    pub(crate) unclosed: Unclosed,
     /// Rules that the API refused to make, and where.
     pub(crate) unmade: Vec<(PublicPort, NewRule)>,
     /// Rules that it refused before, and that are not tried now.

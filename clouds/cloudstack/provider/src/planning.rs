@@ -17,7 +17,7 @@ use crate::annotations::SOURCE_CIDRS;
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
-    Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network, Rule,
+    Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network, Opening, Rule,
 };
 use crate::observe::{LOOK, Need, Observed, SLOW, STUCK};
 use crate::replaced::ReplacedRules;
@@ -35,7 +35,7 @@ mod removal;
 mod tests;
 mod whichever;
 
-use crate::events::{ADDRESS_PENDING, DEFAULT_DENY as DEFAULT_DENY_EVENT};
+use crate::events::{ADDRESS_PENDING, DEFAULT_DENY as DEFAULT_DENY_EVENT, LEFT_OPEN};
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
@@ -180,6 +180,15 @@ impl<'a> Draft<'a> {
             .steps
             .iter()
             .any(|planned| matches!(planned, LoadBalancerStep::Cloud(planned) if *planned == step));
+        if let Some(closed) = step.closed()
+            && self.observed.unclosed.rests(closed)
+        {
+            self.wait(format!(
+                "{} failed, and is tried again",
+                bowline_plan::Step::label(&step)
+            ));
+            return;
+        }
         if !is_planned && !self.observed.is_pending(&step.target()) {
             self.steps.push(LoadBalancerStep::Cloud(step));
         }
@@ -212,6 +221,17 @@ impl<'a> Draft<'a> {
     /// Whether an address is on its way and waited for no longer. Its job is not known.
     fn is_stuck(&self, address: &Address) -> bool {
         address.state == AddressState::Allocating && self.observed.has_waited(STUCK)
+    }
+
+    /// Whether it is tried no more to close something of a balancer that goes; then people are told.
+    fn has_given_up(&mut self, id: &str, what: &str, opening: Opening) -> bool {
+        let Some(error) = self.observed.unclosed.given_up(id) else {
+            return false;
+        };
+        self.notes.push(LEFT_OPEN.note(format!(
+            "{what} {id} for {opening} is left, and the load balancer goes without it: {error}"
+        )));
+        true
     }
 
     fn refuse(&mut self, refusal: Refusal) {

@@ -169,6 +169,15 @@ impl CloudStep {
         }
     }
 
+    /// The ID of the firewall rule or of the item of an ACL list that the step deletes.
+    pub(crate) fn closed(&self) -> Option<&str> {
+        match self {
+            Self::CloseFirewall { rule, .. } => Some(rule),
+            Self::CloseAcl { item, .. } => Some(&item.id),
+            _ => None,
+        }
+    }
+
     /// The words that go in front of a failure, as upstream has them; none for an update.
     pub(crate) fn failure_prefix(&self) -> Option<String> {
         match self {

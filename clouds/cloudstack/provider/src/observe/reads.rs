@@ -84,6 +84,7 @@ impl Reads {
             observed.made.clone_from(&seen.made);
             observed.made_up = seen.made_up;
             observed.looks = seen.looks + 1;
+            observed.unclosed = seen.unclosed.rested();
         }
         self.complete(intent, &mut observed).await?;
         Ok(observed)
@@ -95,6 +96,7 @@ impl Reads {
         let mut observed = Observed {
             rules: self.rules.of(&identity.name).await?,
             calls: 1,
+            is_removal: matches!(intent, Intent::Absent(_)),
             ..Observed::default()
         };
         if let Intent::Wanted(wanted) = intent {
@@ -113,6 +115,7 @@ impl Reads {
         observed.check_written(seen)?;
         observed.gone.clone_from(&seen.gone);
         observed.opened.clone_from(&seen.opened);
+        observed.unclosed = seen.unclosed.rested();
         self.complete(intent, &mut observed).await?;
         Ok(observed)
     }

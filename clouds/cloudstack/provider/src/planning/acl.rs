@@ -86,6 +86,7 @@ pub(super) fn shut(
     let own: Vec<&AclItem> = items
         .into_iter()
         .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, &identity.claim))
+        .filter(|item| !draft.has_given_up(&item.id, "network ACL item", opening))
         .collect();
     if own.is_empty() {
         return Shut::Done;

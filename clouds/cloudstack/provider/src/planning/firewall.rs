@@ -60,9 +60,10 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
 
 /// Plans that a port of a removed rule is closed. Whether it is.
 pub(super) fn shut(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening) -> bool {
-    let Some(present) = rules(draft, address, opening) else {
+    let Some(mut present) = rules(draft, address, opening) else {
         return false;
     };
+    present.retain(|rule| !draft.has_given_up(&rule.id, "firewall rule", opening));
     for rule in &present {
         draft.cloud(close(address, rule, false));
     }

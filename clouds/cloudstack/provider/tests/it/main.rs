@@ -17,6 +17,7 @@ mod site;
 mod start;
 mod stuck;
 mod takeover;
+mod unclosed;
 mod unheard;
 mod wishes;
 mod world;

@@ -1,0 +1,59 @@
+//! What a removal could not close.
+//!
+//! A port is closed before its rule goes, so that nothing stays open by mistake. But what cannot be closed must not keep a
+//! balancer that nobody wants: after a few tries it is left, and people are told.
+
+use std::collections::BTreeMap;
+
+use bowline_cloud_provider::ErrorKind;
+
+use super::Failure;
+
+/// How often it is tried to close one thing, unless the API says that it will never be.
+const TRIES: u32 = 3;
+
+/// Firewall rules and items of ACL lists whose deletion failed, by ID.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unclosed(BTreeMap<String, Tried>);
+
+#[derive(Debug, Clone)]
+struct Tried {
+    times: u32,
+    is_hopeless: bool,
+    /// It is tried again after the next look only.
+    rests: bool,
+    error: String,
+}
+
+impl Unclosed {
+    /// A try has failed.
+    pub(crate) fn failed(&mut self, id: &str, failure: &Failure) {
+        let times = self.0.get(id).map_or(0, |tried| tried.times);
+        let will_never = matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Denied);
+        let tried = Tried {
+            times: times + 1,
+            is_hopeless: failure.is_definite && will_never,
+            rests: true,
+            error: failure.error.to_string(),
+        };
+        self.0.insert(id.to_owned(), tried);
+    }
+
+    /// What was left to rest is tried again.
+    pub(crate) fn rested(&self) -> Self {
+        let mut all = self.clone();
+        all.0.values_mut().for_each(|tried| tried.rests = false);
+        all
+    }
+
+    /// Why it is tried no more to close something.
+    pub(crate) fn given_up(&self, id: &str) -> Option<&str> {
+        let tried = self.0.get(id)?;
+        (tried.is_hopeless || tried.times >= TRIES).then_some(tried.error.as_str())
+    }
+
+    /// Whether something is to be tried again, and not now.
+    pub(crate) fn rests(&self, id: &str) -> bool {
+        self.0.get(id).is_some_and(|tried| tried.rests)
+    }
+}

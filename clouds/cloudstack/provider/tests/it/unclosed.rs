@@ -1,0 +1,134 @@
+//! Ports that cannot be closed while a balancer is removed: tried again, and then left, so that the rest goes.
+
+use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::kit::faults::Canned;
+use bowline_cloudstack_sim::{AddressSpec, JobFault};
+use serde_json::json;
+
+use crate::site::Site;
+use crate::world::{WEB, World};
+
+const IP: &str = "203.0.113.77";
+
+/// A served Service on an address of the user's, so that its firewall rules or ACL items go one by one.
+async fn served(is_vpc: bool) -> World {
+    let world = World::of(Site::new(), is_vpc).await;
+    world.add_web();
+    if !is_vpc {
+        world
+            .sim
+            .take_address(AddressSpec::new().address(IP.parse().unwrap()));
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+    }
+    world.run(WEB).await.settled();
+    world
+}
+
+fn command(is_vpc: bool) -> &'static str {
+    if is_vpc {
+        "deleteNetworkACL"
+    } else {
+        "deleteFirewallRule"
+    }
+}
+
+fn open(world: &World) -> usize {
+    world.openings().len() + world.acl_items().len()
+}
+
+fn refusal(is_vpc: bool, code: u16) -> Canned {
+    let envelope = format!("{}response", command(is_vpc).to_lowercase());
+    Canned::json(
+        code,
+        &json!({ envelope: { "errorcode": code, "errortext": "no" } }).to_string(),
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_cannot_be_closed_does_not_keep_the_rule() {
+    for is_vpc in [false, true] {
+        for kind in ["530", "431", "432", "job", "lost"] {
+            let what = format!("VPC {is_vpc}, {kind}");
+            let world = served(is_vpc).await;
+            let fault = Fault::operation(command(is_vpc)).always();
+            let fault = match kind {
+                "job" => None,
+                "lost" => Some(fault.drop_before()),
+                code => Some(fault.answer(refusal(is_vpc, code.parse().unwrap()))),
+            };
+            match fault {
+                Some(fault) => drop(world.sim.faults().add(fault)),
+                None => world.sim.fail_jobs(JobFault::of(command(is_vpc)).always()),
+            }
+            world.delete(WEB);
+            let run = world.run(WEB).await.settled();
+            assert!(run.has_note("PortLeftOpen"), "{what}: {run:#?}");
+            assert_eq!((world.rules().len(), open(&world)), (0, 2), "{what}");
+            let mut held = world.sim.addresses();
+            held.retain(|address| !address.is_source_nat);
+            assert_eq!(held.len(), usize::from(!is_vpc), "{what}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_is_hard_to_close_is_closed() {
+    for is_vpc in [false, true] {
+        for kind in ["530", "job", "before", "after"] {
+            let what = format!("VPC {is_vpc}, {kind}");
+            let world = served(is_vpc).await;
+            let fault = Fault::operation(command(is_vpc)).times(2);
+            let fault = match kind {
+                "530" => Some(fault.answer(refusal(is_vpc, 530))),
+                "before" => Some(fault.drop_before()),
+                "after" => Some(fault.status_after(500)),
+                _ => None,
+            };
+            match fault {
+                Some(fault) => drop(world.sim.faults().add(fault)),
+                None => world.sim.fail_jobs(JobFault::of(command(is_vpc))),
+            }
+            world.delete(WEB);
+            let run = world.run(WEB).await.settled();
+            assert!(!run.has_note("PortLeftOpen"), "{what}: {run:#?}");
+            assert_eq!((world.rules().len(), open(&world)), (0, 0), "{what}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_cannot_be_deleted_ends_the_removal() {
+    let world = served(false).await;
+    world.sim.faults().add(
+        Fault::operation("deleteLoadBalancerRule")
+            .always()
+            .answer(refusal(false, 530)),
+    );
+    world.delete(WEB);
+    let run = world.run(WEB).await;
+    assert!(
+        run.complaint().starts_with("error deleting load balancer rule "),
+        "{}",
+        run.complaint()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_of_a_service_that_stays_is_not_left_open() {
+    let world = served(false).await;
+    world.sim.faults().add(
+        Fault::operation("deleteFirewallRule")
+            .always()
+            .answer(refusal(false, 431)),
+    );
+    world.spec(WEB, |spec| {
+        spec["ports"].as_array_mut().unwrap().pop();
+    });
+    let run = world.run(WEB).await;
+    assert!(
+        run.complaint().starts_with("error deleting firewall rule "),
+        "{}",
+        run.complaint()
+    );
+    assert_eq!(world.rules().len(), 2);
+}
