@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bowline_cloud_http::{Failure, HttpError, StatusCode};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::token;
 
@@ -74,7 +75,7 @@ impl ApiError {
         match (&self.http.failure, self.status()) {
             (_, Some(500 | 501)) => true,
             (Failure::Status(failure), Some(503)) => {
-                serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(&failure.body).is_ok()
+                serde_json::from_slice::<serde_json::Map<String, Value>>(&failure.body).is_ok()
             }
             _ => false,
         }
@@ -103,8 +104,9 @@ impl ApiError {
 #[serde(rename_all = "camelCase")]
 struct Said {
     message: String,
+    /// For people: whatever is odd here must not cost the message.
     #[serde(default)]
-    validation_errors: Option<Vec<String>>,
+    validation_errors: Value,
 }
 
 impl From<HttpError> for ApiError {
@@ -143,8 +145,10 @@ impl From<HttpError> for ApiError {
 
 impl Said {
     fn text(self) -> String {
-        std::iter::once(self.message)
-            .chain(self.validation_errors.unwrap_or_default())
+        let errors = self.validation_errors.as_array();
+        let texts = errors.into_iter().flatten().filter_map(Value::as_str);
+        std::iter::once(self.message.as_str())
+            .chain(texts)
             .filter(|text| !text.is_empty())
             .collect::<Vec<_>>()
             .join(": ")

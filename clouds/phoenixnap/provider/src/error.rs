@@ -8,8 +8,8 @@ use bowline_phoenixnap_client::{ApiError, ErrorKind as ApiErrorKind};
 /// How long to leave an API alone when it says that it is too much but not for how long.
 const THROTTLED: Duration = Duration::from_secs(10);
 
-/// The longest that an API is left alone because it says so: the longest delay that there is without its word.
-const LONGEST: Duration = Duration::from_secs(300);
+/// The longest that an API is left alone because it says so, between two tries of a Service or a Node as within one call.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// Translates a failure.
 pub(crate) fn cloud_error(error: &ApiError) -> CloudError {

@@ -213,6 +213,16 @@ async fn a_message_has_what_the_api_said_and_nothing_else_of_the_body() {
             "ip-blocks.create: POST /ips/v1/ip-blocks: 403 Forbidden: No.",
         ),
         (
+            400,
+            r#"{"message":"Wrong.","validationErrors":[1,null,"location: not known",{"trace":"x7"}]}"#,
+            "ip-blocks.create: POST /ips/v1/ip-blocks: 400 Bad Request: Wrong.: location: not known",
+        ),
+        (
+            400,
+            r#"{"message":"Wrong.","validationErrors":"x7"}"#,
+            "ip-blocks.create: POST /ips/v1/ip-blocks: 400 Bad Request: Wrong.",
+        ),
+        (
             403,
             "<html>x7</html>",
             "ip-blocks.create: POST /ips/v1/ip-blocks: 403 Forbidden",

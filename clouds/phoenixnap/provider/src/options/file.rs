@@ -1,8 +1,12 @@
 //! The file: one JSON object, as it lies in a Secret.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::error::Category;
 
 use super::Setting;
 
@@ -19,32 +23,20 @@ impl File {
     /// What is wrong and where, without any of the contents.
     pub(super) fn parse(contents: &[u8]) -> Result<Self, String> {
         let text = without_trailing_comma(contents);
-        let document: Value = serde_json::from_slice(&text).map_err(|error| {
+        let file: Self = serde_json::from_slice(&text).map_err(|error| {
             let what = match error.classify() {
-                serde_json::error::Category::Eof => "the file ends too early",
+                Category::Eof => "the file ends too early",
+                Category::Data => "not a JSON object",
                 _ => "not valid JSON",
             };
             format!("{what} at line {} column {}", error.line(), error.column())
         })?;
-        let object = match document {
-            Value::Null => return Ok(Self::default()),
-            Value::Object(object) => object,
-            _ => return Err("not a JSON object".to_owned()),
-        };
-        let mut values = BTreeMap::new();
-        for (key, value) in object {
-            // A key that stands twice counts with its last value.
-            values.insert(key.to_ascii_lowercase(), value);
-        }
-        let file = Self(values);
         file.check()?;
         Ok(file)
     }
 
     fn value(&self, setting: Setting) -> Option<&Value> {
-        self.0
-            .get(&setting.key().to_ascii_lowercase())
-            .filter(|value| !value.is_null())
+        self.0.get(&setting.key().to_ascii_lowercase())
     }
 
     /// Texts must be texts, and the port a number of 32 bits.
@@ -83,6 +75,38 @@ impl File {
     /// The port, if there is one.
     pub(super) fn port(&self) -> Option<i64> {
         self.value(Setting::ApiServerPort)?.as_i64()
+    }
+}
+
+impl<'de> Deserialize<'de> for File {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(InOrder)
+    }
+}
+
+/// Takes the keys in the order of the document. One that stands twice, in whatever letter case, counts with its last value,
+/// and `null` is no value, as with Go's `encoding/json`.
+struct InOrder;
+
+impl<'de> Visitor<'de> for InOrder {
+    type Value = File;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<File, E> {
+        Ok(File::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<File, A::Error> {
+        let mut file = File::default();
+        while let Some((key, value)) = map.next_entry::<String, Option<Value>>()? {
+            if let Some(value) = value {
+                file.0.insert(key.to_ascii_lowercase(), value);
+            }
+        }
+        Ok(file)
     }
 }
 
@@ -139,6 +163,18 @@ mod tests {
         );
         for nothing in ["null", "{}", r#"{"location":null}"#] {
             assert_eq!(location(nothing), Ok(None), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn of_a_key_that_stands_twice_in_any_letter_case_the_last_value_counts() {
+        for (text, expected) in [
+            (r#"{"location":"CHI","LOCATION":"PHX"}"#, "PHX"),
+            (r#"{"LOCATION":"PHX","location":"CHI"}"#, "CHI"),
+            (r#"{"location":"CHI","Location":"PHX","location":"ASH"}"#, "ASH"),
+            (r#"{"location":"CHI","Location":null}"#, "CHI"),
+        ] {
+            assert_eq!(location(text), Ok(Some(expected.to_owned())), "{text}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Whatever goes wrong at whichever write: one block for each Service that lives, none for the others.
 
+use std::time::Duration;
+
 use bowline_phoenixnap_sim::Snapshot;
 use bowline_phoenixnap_sim::kit::Fault;
 
@@ -108,5 +110,22 @@ async fn a_sweep_that_fails_anywhere_is_made_good_by_the_next_one() {
             world.sweep().await;
             assert!(world.sim.blocks().is_empty(), "at {k}");
         }
+    }
+}
+
+/// Both the loop's queue and a Node's back-off wait as long as the error says.
+#[tokio::test(start_paused = true)]
+async fn an_api_that_asks_for_more_than_half_a_minute_is_asked_again_after_half_a_minute() {
+    for (stated, expected) in [(7, 7), (31, 30), (120, 30), (86_400, 30)] {
+        let world = World::new();
+        let after = Duration::from_secs(stated);
+        let calls = Fault::path("/**").always();
+        world.sim.faults().add(calls.too_many_requests(after));
+        let error = world.try_sweep().await.unwrap_err();
+        assert_eq!(
+            error.retry_after(),
+            Some(Duration::from_secs(expected)),
+            "{error}"
+        );
     }
 }
