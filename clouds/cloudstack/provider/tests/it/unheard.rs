@@ -219,17 +219,20 @@ async fn of_several_none_is_released_and_people_are_told() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_asks_for_another_one_since_gives_it_back() {
     for is_vpc in [false, true] {
-        for lists_free in [false, true] {
-            let what = format!("VPC {is_vpc}, lists free ones {lists_free}");
+        for (lists_free, lists_them_later) in [(false, false), (false, true), (true, true)] {
+            let what = format!("VPC {is_vpc}, lists free ones {lists_free}, later {lists_them_later}");
             let (mut world, person) = world(is_vpc, lists_free).await;
             let ip = "203.0.113.77";
             // Those who see no free address can only ask for one that they have.
-            if !lists_free {
+            if !lists_them_later {
                 let address = ip.parse().unwrap();
                 world.sim.take_address(place(&world, is_vpc).address(address));
             }
             ask(&mut world, Fate::Killed).await;
             world.restart().await;
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.lists_free_addresses = lists_them_later);
             world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(ip));
             let run = world.run(WEB).await.settled();
             assert_eq!(run.published(), [ip], "{what}");
