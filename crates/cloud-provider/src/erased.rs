@@ -90,6 +90,8 @@ pub trait DynLoadBalancer: Send + Sync {
     fn follows_nodes(&self) -> bool;
     /// See [`LoadBalancer::node_annotations`].
     fn node_annotations(&self, node: &Node) -> BTreeMap<String, String>;
+    /// See [`LoadBalancer::needs_annotations`].
+    fn needs_annotations(&self) -> bool;
     /// See [`LoadBalancer::load_balancer_name`].
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
     /// See [`LoadBalancer::selects_nodes_by_label`].
@@ -186,6 +188,10 @@ impl<L: LoadBalancer> DynLoadBalancer for Erased<L> {
 
     fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
         self.0.node_annotations(node)
+    }
+
+    fn needs_annotations(&self) -> bool {
+        self.0.needs_annotations()
     }
 
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {

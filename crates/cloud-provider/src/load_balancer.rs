@@ -127,6 +127,12 @@ pub trait LoadBalancer: Reconciler<Facts = ServiceFacts> {
         BTreeMap::new()
     }
 
+    /// Whether a balancer has to wait for what is written on its Service. If not, and the API server forbids to write it, the
+    /// reconcile goes on as if it had been written; the next one does not know of it.
+    fn needs_annotations(&self) -> bool {
+        true
+    }
+
     /// The name of a Service's balancer, for people.
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
 

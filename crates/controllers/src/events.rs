@@ -54,6 +54,8 @@ pub const DELETING_LOAD_BALANCER: &str = "DeletingLoadBalancer";
 pub const DELETED_LOAD_BALANCER: &str = "DeletedLoadBalancer";
 /// The balancer of a Service that has vanished could not be deleted.
 pub const DELETE_LOAD_BALANCER_FAILED: &str = "DeleteLoadBalancerFailed";
+/// What a provider has to remember may not be written on a Service.
+pub const ANNOTATIONS_FORBIDDEN: &str = "AnnotationsForbidden";
 /// A route to a Node could not be made.
 pub const FAILED_TO_CREATE_ROUTE: &str = "FailedToCreateRoute";
 
@@ -207,6 +209,14 @@ pub static EVENTS: &[EventSpec] = &[
         message: "Error deleting load balancer: <error>",
         meaning: "The Service has vanished, its finalizer was taken off by hand, and its load balancer could not be deleted. It is tried again.",
         remedy: "Follow the error text; what is left can be found and removed with the command cleanup.",
+    },
+    EventSpec {
+        reason: ANNOTATIONS_FORBIDDEN,
+        kind: NoteKind::Warning,
+        object: "Service",
+        message: "Going on without annotations of the service, which the verb patch on services would allow: <error>",
+        meaning: "The API server forbids to write on the Service what has to be remembered about its load balancer. A provider that can do without serves it all the same, but what is being acquired when the process is killed, or when an answer is lost, may be left behind. Recorded once for each Service.",
+        remedy: "Give the account the verb patch on services, as the shipped role does.",
     },
     EventSpec {
         reason: FAILED_TO_CREATE_ROUTE,

@@ -110,6 +110,12 @@ impl LoadBalancer for Balancers {
         NodeSet::Ready
     }
 
+    /// Rules are found by their names. What is written keeps addresses from getting lost, and a cluster whose role forbids it
+    /// was served without.
+    fn needs_annotations(&self) -> bool {
+        false
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         names::balancer(facts.service.metadata.uid.as_deref().unwrap_or_default())
     }

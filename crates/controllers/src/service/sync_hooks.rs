@@ -59,10 +59,36 @@ impl SyncHooks<'_> {
         !lock(&self.facts).is_wanted && there.is_none_or(|there| there.metadata.uid != service.metadata.uid)
     }
 
+    /// Whether the balancer is made, or removed, even though this may not be written.
+    fn goes_on_without(&self, write: &KubeWrite) -> bool {
+        matches!(write, KubeWrite::AnnotateService(_))
+            && !self.controller.provider.load_balancer.needs_annotations()
+    }
+
+    /// Says once what is not written, and why.
+    fn tell_unwritten(&self, service: &Service, refusal: &str) {
+        let reason = events::ANNOTATIONS_FORBIDDEN;
+        let text = format!(
+            "Going on without annotations of the service, which the verb patch on services would allow: {refusal}"
+        );
+        let is_news = |tracked: &mut Tracked| tracked.is_news(reason, &text);
+        if self.controller.tracked(self.key, is_news) {
+            tracing::warn!(service = %self.key, err = refusal, "annotations of the service may not be written");
+            self.controller.event(service, NoteKind::Warning, reason, &text);
+        }
+    }
+
     /// The Service as our own writes left it.
     fn latest(&self) -> Arc<Service> {
         Arc::clone(&lock(&self.facts).service)
     }
+}
+
+/// The Service as a write would leave it.
+fn as_written(service: &Service, write: &KubeWrite) -> Service {
+    let mut service = service.clone();
+    write.predict(&mut service);
+    service
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -125,9 +151,7 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
                 return kube.annotate_node(node, annotations).await.map(drop);
             }
             if self.is_gone(&service) {
-                let mut gone = (*service).clone();
-                write.predict(&mut gone);
-                lock(&self.facts).service = Arc::new(gone);
+                lock(&self.facts).service = Arc::new(as_written(&service, write));
                 return Ok(());
             }
             tracked(&|it| it.expect_write(write));
@@ -142,10 +166,10 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
             let mut facts = lock(&self.facts);
             facts.service = Arc::new(match written {
                 // The watch has yet to tell that it is gone.
-                Err(KubeError::NotFound(_)) if !facts.is_wanted => {
-                    let mut gone = (*service).clone();
-                    write.predict(&mut gone);
-                    gone
+                Err(KubeError::NotFound(_)) if !facts.is_wanted => as_written(&service, write),
+                Err(KubeError::Forbidden(refusal)) if self.goes_on_without(write) => {
+                    self.tell_unwritten(&service, &refusal);
+                    as_written(&service, write)
                 }
                 written => written?,
             });

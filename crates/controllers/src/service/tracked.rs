@@ -20,6 +20,11 @@ pub(super) const FAILURES: &[&str] = &[
     events::DELETE_LOAD_BALANCER_FAILED,
 ];
 
+/// Whether what was said under a reason holds beyond the plan that it was said at.
+fn is_lasting(reason: &str) -> bool {
+    FAILURES.contains(&reason) || reason == events::ANNOTATIONS_FORBIDDEN
+}
+
 /// Why a Service is to be looked at. Causes add up until the next sync takes them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Causes {
@@ -173,7 +178,7 @@ impl Tracked {
     /// Forgets what was said under reasons that this plan no longer has: if it comes back, it is news.
     pub(super) fn keep_said(&mut self, notes: &[Note]) {
         self.said
-            .retain(|reason, _| FAILURES.contains(reason) || notes.iter().any(|note| note.reason == *reason));
+            .retain(|reason, _| is_lasting(reason) || notes.iter().any(|note| note.reason == *reason));
     }
 
     /// Our own write to the Service is about to be sent.

@@ -4,6 +4,7 @@
 mod background;
 mod cloud;
 mod delete;
+mod forbidden;
 mod interruptions;
 mod node_sync;
 mod ownership;

@@ -43,6 +43,8 @@ pub(super) struct State {
     pub(super) ignores_nodes: bool,
     /// Notes on each Node which machine it is, under [`MACHINE`].
     pub(super) annotates_nodes: bool,
+    /// Does without annotations on Services that may not be written.
+    pub(super) does_without_annotations: bool,
     /// Clears `spec.loadBalancerIP` before a balancer goes.
     pub(super) clears_address: bool,
     /// Runs of the background work.
@@ -283,6 +285,10 @@ impl LoadBalancer for Cloud {
             .map(|machine| (MACHINE.to_owned(), machine.to_string()))
             .into_iter()
             .collect()
+    }
+
+    fn needs_annotations(&self) -> bool {
+        !self.state.lock().unwrap().does_without_annotations
     }
 
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {

@@ -8,6 +8,7 @@ use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, Operation, RuleSpec, VmS
 use bowline_conformance::cloud::{CloudUnderTest as _, Machine, SECOND, UNINITIALIZED, service, web};
 use bowline_conformance::clouds::cloudstack::{Isolated, Place};
 use bowline_conformance::clouds::{CloudStack, Tier};
+use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use serde_json::{Value, json};
 
 type World = bowline_conformance::cloud::World<CloudStack>;
@@ -80,6 +81,27 @@ async fn a13_a_node_goes_within_fifteen_seconds_when_its_machine_is_expunged_and
     world.set_ready("n2", "Unknown");
     let took = world.until("the node goes", |w| w.node("n2").is_none()).await;
     assert!(took <= SECOND * 15, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_on_which_nothing_may_be_written_is_served_and_goes() {
+    let world = World::with_nodes(2).await;
+    let refusal = Status::new(403, "Forbidden", "cannot patch resource \"services\"");
+    world.api.faults().inject(
+        KubeFault::new(Effect::Answer(refusal))
+            .verb("patch")
+            .resource("services")
+            .subresource(""),
+    );
+    world.apply(web());
+    world.settled("web").await;
+    assert!(world.sim.rules().len() == world.sim.firewall_rules().len() && world.sim.addresses().len() == 1);
+    world.delete_service("web");
+    world.gone("web").await;
+    assert_eq!(world.sim.addresses().len(), 0);
+    let told = world.events("web");
+    let told = told.iter().filter(|line| line.contains("AnnotationsForbidden"));
+    assert_eq!(told.count(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,83 @@
+//! An account that may not write annotations on Services, as under the roles of some Go managers.
+
+use bowline_kube_api::{Effect, Fault, Status};
+
+use super::cloud::MARK;
+use super::seconds;
+use super::world::World;
+
+fn forbid(world: &World) {
+    let refusal = "services \"web\" is forbidden: cannot patch resource \"services\"";
+    world.api.faults().inject(
+        Fault::new(Effect::Answer(Status::new(403, "Forbidden", refusal)))
+            .verb("patch")
+            .resource("services")
+            .subresource(""),
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_does_without_annotations_is_made_without_them_and_that_is_said_once() {
+    let mut world = World::new(&["a"]);
+    world.cloud.set(|cloud| cloud.does_without_annotations = true);
+    forbid(&world);
+    world.start();
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.edit("web", |service| service["spec"]["ports"][0]["port"] = 81.into());
+    world.pass(seconds(60)).await;
+    let count = |reason: &str| {
+        let events = world.api.objects("Event");
+        let event = events.iter().find(|event| event["reason"] == reason);
+        event.map_or(0, |event| event["count"].as_u64().unwrap())
+    };
+    assert_eq!(
+        (count("AnnotationsForbidden"), count("EnsuredLoadBalancer")),
+        (1, 2),
+        "{:?}",
+        world.events("web")
+    );
+    let service = world.service("web").unwrap();
+    assert!(service["metadata"]["annotations"][MARK].is_null());
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    assert_eq!(world.cloud.balancer(&uid), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_needs_annotations_waits_for_them() {
+    let mut world = World::new(&["a"]);
+    forbid(&world);
+    world.start();
+    world.add_service("web");
+    world.pass(seconds(60)).await;
+    assert_eq!(world.address("web"), None);
+    assert!(
+        world
+            .reasons("web")
+            .contains(&"SyncLoadBalancerFailed".to_owned())
+    );
+    world.api.faults().clear();
+    world.settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_other_failure_to_annotate_is_tried_again() {
+    let mut world = World::new(&["a"]);
+    world.cloud.set(|cloud| cloud.does_without_annotations = true);
+    let failure = Status::new(500, "InternalError", "etcd is away");
+    world.api.faults().inject(
+        Fault::new(Effect::Answer(failure))
+            .verb("patch")
+            .resource("services")
+            .subresource("")
+            .times(1),
+    );
+    world.start();
+    world.add_service("web");
+    world.settled("web").await;
+    let service = world.service("web").unwrap();
+    assert_eq!(service["metadata"]["annotations"][MARK], "yes");
+}
