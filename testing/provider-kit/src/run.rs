@@ -25,7 +25,7 @@ pub struct Run {
     pub outcome: Outcome,
     /// The labels of the steps that were begun, wave by wave.
     pub waves: Vec<Vec<String>>,
-    /// The notes of all plans, each once.
+    /// The notes of all plans that the plan before did not have: these are told.
     pub notes: Vec<Note>,
     /// How long it waited, because the plan said so.
     pub waited: Duration,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_provider::plan::{Answer, Lane};
+use bowline_cloud_provider::plan::{Answer, Lane, Note};
 use bowline_cloud_provider::{CloudProvider, DynStep, Reconcile, ServiceFacts};
 use tokio::sync::OwnedMutexGuard;
 
@@ -83,14 +83,13 @@ impl ServiceLoop {
     ) -> Result<Outcome, String> {
         let mut is_unverified = false;
         let mut made = 0;
+        let mut said: Vec<Note> = Vec::new();
         session.observe().await.map_err(|error| error.to_string())?;
         for _ in 0..MAX_ROUNDS {
             let plan = session.plan().unwrap();
-            for note in plan.notes {
-                if !run.notes.contains(&note) {
-                    run.notes.push(note);
-                }
-            }
+            run.notes
+                .extend(plan.notes.iter().filter(|note| !said.contains(note)).cloned());
+            said = plan.notes;
             match plan.answer {
                 Answer::Settled(status) if !is_unverified => return Ok(Outcome::Settled(status)),
                 Answer::Settled(_) => {

@@ -8,6 +8,9 @@ bowline_plan::events! {
     IPV4_ONLY = "IPv4Only", Normal,
         "The Service asks for both IP families and gets an IPv4 address only.",
         "None is needed.";
+    BLOCK_PENDING = "IPBlockPending", Normal,
+        "The Service's IP block cannot be attached to the public network yet: the API refused it because one of them is busy, or the block is still being made or taken off another network. It is tried again every 10 seconds.",
+        "None is needed; if it stays, `IPBlockNotAttached` follows.";
     BLOCK_NOT_ATTACHED = "IPBlockNotAttached", Warning,
         "The Service's IP block has not become attachable to the public network for minutes.",
         "Look at the block and the network in the portal; the event names both.";

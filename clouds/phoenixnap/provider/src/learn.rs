@@ -26,7 +26,13 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
                 *known = (*now).clone();
             }
         }
-        (_, Learned::NotAttached(why)) => observed.unattached = Some(why),
+        (_, Learned::NotAttached(why)) => {
+            observed.refused = match &why {
+                Unattached::Busy(reason) => Some(reason.clone()),
+                Unattached::Full(_) => None,
+            };
+            observed.unattached = Some(why);
+        }
         (CloudStep::Mark { block, .. }, Learned::Marked) => {
             observed.blocks.retain(|known| known.id != *block)
         }
@@ -70,7 +76,7 @@ fn name_known(observed: &mut Observed, name: &str) {
 }
 
 fn attached(observed: &mut Observed, block: &str, network: &str) {
-    observed.unattached = None::<Unattached>;
+    (observed.unattached, observed.refused) = (None, None);
     for known in observed.blocks.iter_mut().filter(|known| known.id == block) {
         known.status = BlockStatus::Assigning;
         known.assigned_resource_id = Some(network.to_owned());

@@ -34,6 +34,8 @@ pub(crate) struct Observed {
     pub(crate) purchase: Purchase,
     /// Why the block could not be attached at the last try.
     pub(crate) unattached: Option<Unattached>,
+    /// Why it was busy at the last try of this reconcile that was refused: it holds until a try is not.
+    pub(crate) refused: Option<String>,
     /// Whether the name of the tag that marks blocks is known.
     pub(crate) mark: MarkName,
     /// Numbers for made-up IDs.

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use crate::blocks::{self, Attachment};
 use crate::claim::Claim;
-use crate::events::{BLOCK_NOT_ATTACHED, IPV4_ONLY, PURCHASE_PENDING};
+use crate::events::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY, PURCHASE_PENDING};
 use crate::intent::{Families, Identity, Intent, Wanted};
 use crate::observe::{Observed, Purchase, Unattached};
 use crate::status;
@@ -254,6 +254,9 @@ fn with_block(
             Some(Unattached::Full(reason)) => return Answer::Refused(Refusal::new(reason.clone())),
             Some(Unattached::Busy(reason)) => return later(observed, network, reason.clone(), notes),
             None => {
+                // What was said of the last try holds while the next one is made, so that it is said once.
+                let refused = observed.refused.as_ref();
+                notes.extend(refused.map(|reason| unattached(observed, network, reason)));
                 return cloud(vec![CloudStep::Attach {
                     block: id.clone(),
                     cidr: cidr.clone(),
@@ -290,13 +293,22 @@ fn address_write(identity: &Identity, ip: String, vip: Option<&str>) -> Option<K
 }
 
 fn later(observed: &Observed, network: &str, reason: String, notes: &mut Vec<Note>) -> Next {
-    if observed.waited >= PATIENCE {
-        notes.push(BLOCK_NOT_ATTACHED.note(format!(
-            "not attached to public network {network} for more than {} minutes: {reason}",
-            PATIENCE.as_secs() / 60
-        )));
+    // That a block is not there at once is the way of things; a refusal is not.
+    if observed.refused.is_some() || observed.waited >= LOOK {
+        notes.push(unattached(observed, network, &reason));
     }
     wait(LOOK, reason)
+}
+
+/// What people are told of a block that cannot be attached now.
+fn unattached(observed: &Observed, network: &str, reason: &str) -> Note {
+    if observed.waited >= PATIENCE {
+        let minutes = PATIENCE.as_secs() / 60;
+        return BLOCK_NOT_ATTACHED.note(format!(
+            "not attached to public network {network} for more than {minutes} minutes: {reason}"
+        ));
+    }
+    BLOCK_PENDING.note(format!("not attached to public network {network} yet: {reason}"))
 }
 
 pub(crate) fn cloud(steps: Vec<CloudStep>) -> Next {

@@ -164,6 +164,7 @@ impl Reads {
             purchase: seen.map_or(Purchase::Untried, |seen| seen.purchase.clone()),
             // Looked at anew: it is tried again.
             unattached: None,
+            refused: seen.and_then(|seen| seen.refused.clone()),
             mark: seen.map_or(MarkName::Assumed, |seen| seen.mark),
             made_up: 0,
         };

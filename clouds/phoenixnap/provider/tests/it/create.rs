@@ -5,12 +5,18 @@ use std::time::Duration;
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{Assignment, BlockSpec, BlockStatus, NetworkSpec, TagFilter};
+use bowline_provider_kit::Run;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
 
 use crate::world::{CLUSTER, LOCATION_ANNOTATION, NETWORK, Outcome, World};
 
 const KEY: &str = "shop/checkout";
 const BALANCING: (&str, &str) = ("PNAP_LOAD_BALANCER", "kube-vip://6598f7c2d2a94b6e0f1c1234");
+
+fn reasons_and_texts(run: &Run) -> Vec<(&str, &str)> {
+    let notes = run.notes.iter();
+    notes.map(|note| (note.reason, note.text.as_str())).collect()
+}
 
 fn third_address(world: &World, index: usize) -> String {
     let network = world.sim.blocks()[index].cidr.network();
@@ -588,6 +594,44 @@ async fn an_attachment_that_stays_half_done_is_tried_again_with_time_between() {
         .count();
     assert_eq!(tries, 4, "{calls:?}");
     assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
+}
+
+#[tokio::test(start_paused = true)]
+async fn why_a_block_is_not_attached_yet_is_told_once_and_after_minutes_as_a_warning() {
+    let refusal = "409 Conflict: The network is BUSY.";
+    for (refusals, reasons) in [
+        (1, &["IPBlockPending"][..]),
+        (8, &["IPBlockPending"]),
+        (40, &["IPBlockPending", "IPBlockNotAttached"]),
+    ] {
+        let world = World::with_service();
+        let busy = Canned::json(409, r#"{"message":"The network is BUSY."}"#);
+        world.sim.faults().add(
+            Fault::operation("public-networks.attach")
+                .times(refusals)
+                .answer(busy),
+        );
+        let run = world.run(KEY).await.settled();
+        let told = reasons_and_texts(&run);
+        assert_eq!(run.reasons(), reasons, "{told:#?}");
+        assert_eq!(told.len(), reasons.len(), "{told:#?}");
+        assert!(told.iter().all(|(_, text)| text.contains(refusal)), "{told:#?}");
+    }
+    // A block that is not ready at the first look need not be told of, one that stays so is.
+    for (takes, expected) in [(5, None), (45, Some("is creating"))] {
+        let world = World::with_service();
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.block_create_time = Duration::from_secs(takes));
+        let run = world.run(KEY).await.settled();
+        let told = reasons_and_texts(&run);
+        assert_eq!(told.len(), usize::from(expected.is_some()), "{told:#?}");
+        assert!(
+            told.iter()
+                .all(|(reason, text)| *reason == "IPBlockPending" && text.ends_with(expected.unwrap())),
+            "{told:#?}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

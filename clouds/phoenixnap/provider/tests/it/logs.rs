@@ -40,6 +40,8 @@ async fn what_was_found_of_servers_and_blocks_is_told_once_in_short_and_once_who
         .with_ansi(false)
         .with_writer(sink.clone())
         .finish();
+    // While there is but one subscriber, a line that another thread meets first is off for all of them.
+    let _second = tracing::Dispatch::new(tracing::subscriber::NoSubscriber::default());
     let _while_it_lasts = tracing::subscriber::set_default(log);
     let world = World::with_service();
     let id = world.sim.add_server(ServerSpec::new("n1"));
