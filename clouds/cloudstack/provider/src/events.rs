@@ -35,7 +35,7 @@ bowline_plan::events! {
         "An address was asked for without knowing which one, the answer was lost, and several could be it. None is taken.",
         "Release the addresses that nobody needs by hand; the event names them.";
     LEFT_OPEN = "PortLeftOpen", Warning,
-        "What lets a port in could not be deleted while a load balancer was removed: a firewall rule or an item of an ACL list. After a few tries the rest is removed without it.",
+        "What lets a port in could not be deleted, or not even listed, while a load balancer was removed: a firewall rule or an item of an ACL list. After a few tries the rest is removed without it.",
         "Delete the firewall rule or the item by hand; the event names it.";
     DUPLICATE_REMOVED = "DuplicateRuleRemoved", Normal,
         "More than one load balancer rule was made for one port, as after a lost answer; the surplus ones are removed.",

@@ -128,6 +128,17 @@ fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
         observed.unclosed.failed(closed, &failure);
         return;
     }
+    if let CloudStep::Release {
+        address,
+        is_live: true,
+    } = step
+        && observed.is_removal
+        && failure.is_definite
+        && matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Conflict)
+    {
+        observed.unreleased.insert(address.id.clone());
+        return;
+    }
     if observed.failure.is_some() {
         observed.made.is_stuck = true; // it was to be taken back
         return;

@@ -77,6 +77,8 @@ pub(crate) struct Observed {
     pub(crate) is_removal: bool,
     /// What could not be closed.
     pub(crate) unclosed: Unclosed,
+    /// The IDs of addresses that the API does not take back as long as rules are on them.
+    pub(crate) unreleased: BTreeSet<String>,
     /// Rules that the API refused to make, and where.
     pub(crate) unmade: Vec<(PublicPort, NewRule)>,
     /// Rules that it refused before, and that are not tried now.

@@ -202,6 +202,12 @@ impl<'a> Draft<'a> {
     }
 
     fn need(&mut self, need: Need) {
+        if let Need::Firewall(id) | Need::Acl(id) = &need
+            && self.observed.unclosed.rests(id)
+        {
+            self.wait("what lets ports in could not be listed, and is tried again".to_owned());
+            return;
+        }
         self.needs.insert(need);
     }
 

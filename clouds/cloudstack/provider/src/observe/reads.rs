@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery};
 use futures::future::try_join_all;
 
@@ -11,7 +11,7 @@ use super::declined::DeclinedRules;
 use super::lists::{acl_items, firewall_of, members_of};
 use super::rules::BalancerRules;
 use super::trust::Trust;
-use super::{LOOK, Need, Observed, PATIENCE, jobs, wire};
+use super::{Failure, LOOK, Need, Observed, PATIENCE, jobs, wire};
 use crate::error::cloud_error;
 use crate::intent::Intent;
 use crate::machines::Machines;
@@ -60,6 +60,8 @@ enum Fact {
     Firewall(String, Vec<FirewallRule>),
     Acl(String, Vec<AclItem>),
     Members(String, BTreeSet<String>),
+    /// It cannot be told what lets ports in there.
+    Unread(String, CloudError),
 }
 
 impl Reads {
@@ -85,6 +87,7 @@ impl Reads {
             observed.made_up = seen.made_up;
             observed.looks = seen.looks + 1;
             observed.unclosed = seen.unclosed.rested();
+            observed.unreleased.clone_from(&seen.unreleased);
         }
         self.complete(intent, &mut observed).await?;
         Ok(observed)
@@ -160,7 +163,9 @@ impl Reads {
                 self.trust.trust(wanted, observed, &mut needs, calls);
             }
             observed.calls += needs.iter().filter(|need| self.is_call(need)).count();
-            let facts = needs.iter().map(|need| self.read(intent, observed, need));
+            let facts = needs
+                .iter()
+                .map(|need| self.read_or_leave(intent, observed, need));
             for fact in try_join_all(facts).await? {
                 add(observed, fact);
             }
@@ -177,6 +182,24 @@ impl Reads {
             Need::Abilities => false,
             Need::Network(id) => !self.machines.knows(&id.as_str().into()),
             _ => true,
+        }
+    }
+
+    /// Reads; what a removal needs only to close ports may fail.
+    async fn read_or_leave(
+        &self,
+        intent: &Intent,
+        observed: &Observed,
+        need: &Need,
+    ) -> Result<Fact, CloudError> {
+        let fact = self.read(intent, observed, need).await;
+        match (need, fact) {
+            (Need::Firewall(id) | Need::Acl(id), Err(error))
+                if observed.is_removal && !matches!(error.kind(), ErrorKind::Throttled { .. }) =>
+            {
+                Ok(Fact::Unread(id.clone(), error))
+            }
+            (_, fact) => fact,
         }
     }
 
@@ -293,6 +316,13 @@ fn add(observed: &mut Observed, fact: Fact) {
         }
         Fact::Firewall(id, rules) => observed.see_firewall(&id, rules),
         Fact::Acl(id, items) => observed.see_acl(&id, items),
+        Fact::Unread(id, error) => {
+            let failure = Failure {
+                is_definite: true,
+                error,
+            };
+            observed.unclosed.failed(&id, &failure);
+        }
         Fact::Members(id, members) => {
             observed.members.insert(id, members);
         }

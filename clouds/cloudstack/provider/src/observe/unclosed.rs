@@ -1,4 +1,4 @@
-//! What a removal could not close.
+//! What a removal could not close, and where it could not be told what to close.
 //!
 //! A port is closed before its rule goes, so that nothing stays open by mistake. But what cannot be closed must not keep a
 //! balancer that nobody wants: after a few tries it is left, and people are told.
@@ -12,7 +12,8 @@ use super::Failure;
 /// How often it is tried to close one thing, unless the API says that it will never be.
 const TRIES: u32 = 3;
 
-/// Firewall rules and items of ACL lists whose deletion failed, by ID.
+/// Firewall rules and items of ACL lists whose deletion failed, by ID; and addresses and ACL lists by ID, what lets ports in at
+/// which could not be listed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unclosed(BTreeMap<String, Tried>);
 

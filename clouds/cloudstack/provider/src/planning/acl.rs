@@ -80,6 +80,9 @@ pub(super) fn shut(
     sources: &Sources,
     identity: &Identity,
 ) -> Shut {
+    if draft.has_given_up(&list.id, "the network ACL list", opening) {
+        return Shut::Done;
+    }
     let Some(items) = items(draft, list, opening) else {
         return Shut::NotYet;
     };

@@ -60,6 +60,9 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
 
 /// Plans that a port of a removed rule is closed. Whether it is.
 pub(super) fn shut(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening) -> bool {
+    if draft.has_given_up(&address.id, "the firewall of public IP", opening) {
+        return true;
+    }
     let Some(mut present) = rules(draft, address, opening) else {
         return false;
     };

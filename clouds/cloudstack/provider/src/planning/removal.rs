@@ -60,7 +60,8 @@ impl Removal<'_> {
         });
         // Without a rule on it, only the claim tells whose it is.
         let is_others = rules.is_empty() && self.identity.is_claimed_by_others(&address.id);
-        let is_released = if is_held && can_be_released && !is_others {
+        let goes_bare = !rules.is_empty() && draft.observed.unreleased.contains(&address.id);
+        let is_released = if is_held && can_be_released && !is_others && !goes_bare {
             let Some(strangers) = draft.strangers(&address.id) else {
                 return;
             };

@@ -132,3 +132,53 @@ async fn a_port_of_a_service_that_stays_is_not_left_open() {
     );
     assert_eq!(world.rules().len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_cannot_be_looked_at_does_not_keep_the_rule() {
+    for is_vpc in [false, true] {
+        for (status, times) in [(530, 2), (530, u64::MAX), (432, u64::MAX)] {
+            let what = format!("VPC {is_vpc}, {status}, {times} times");
+            let mut world = served(is_vpc).await;
+            world.restart().await;
+            let list = if is_vpc {
+                "listNetworkACLs"
+            } else {
+                "listFirewallRules"
+            };
+            world
+                .sim
+                .faults()
+                .add(Fault::operation(list).times(times).status(status));
+            world.delete(WEB);
+            let run = world.run(WEB).await.settled();
+            assert_eq!(run.has_note("PortLeftOpen"), times > 2, "{what}: {run:#?}");
+            let left = if times > 2 { 2 } else { 0 };
+            assert_eq!((world.rules().len(), open(&world)), (0, left), "{what}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_is_not_taken_back_under_its_rules_is_when_they_are_gone() {
+    let world = World::with_service().await;
+    world.run(WEB).await.settled();
+    let refusal = r#"{"disassociateipaddressresponse":{"errorcode":431,"errortext":"rules are on it"}}"#;
+    world.sim.faults().add(
+        Fault::operation("disassociateIpAddress")
+            .times(1)
+            .answer(Canned::json(431, refusal)),
+    );
+    world.delete(WEB);
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    run.settled();
+    let deleted = |command: &str| writes.iter().filter(|call| *call == command).count();
+    assert_eq!(
+        (
+            deleted("deleteLoadBalancerRule"),
+            deleted("disassociateIpAddress")
+        ),
+        (2, 2),
+        "{writes:?}"
+    );
+    world.check_nothing_left("deleted");
+}
