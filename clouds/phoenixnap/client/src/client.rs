@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{ApiError, ErrorKind};
+use crate::listed::{Listed, Reader};
 use crate::settings::{Credentials, Settings};
 use crate::token::Tokens;
 use crate::wire::{BlockTag, IpBlock, NewIpBlock, NewTag, PublicNetwork, Server, Tag, TagFilter};
@@ -25,6 +26,7 @@ pub struct Client {
     http: Http,
     base: Url,
     tokens: Tokens,
+    lists: Reader,
 }
 
 /// The stack, without its insides in debug output.
@@ -68,6 +70,7 @@ impl Client {
             ),
             http: Http(http),
             base: settings.base_url.clone(),
+            lists: Reader::default(),
         }
     }
 
@@ -76,7 +79,7 @@ impl Client {
     /// # Errors
     ///
     /// See [`ErrorKind`], as for every call.
-    pub async fn servers(&self) -> Result<Vec<Server>, ApiError> {
+    pub async fn servers(&self) -> Result<Listed<Server>, ApiError> {
         self.list(read("servers.list", SERVERS, &[]), |request| request)
             .await
     }
@@ -96,7 +99,7 @@ impl Client {
     /// # Errors
     ///
     /// See [`ErrorKind`].
-    pub async fn ip_blocks(&self, conditions: &[TagFilter]) -> Result<Vec<IpBlock>, ApiError> {
+    pub async fn ip_blocks(&self, conditions: &[TagFilter]) -> Result<Listed<IpBlock>, ApiError> {
         self.list(read("ip-blocks.list", BLOCKS, &[]), |request| {
             conditions
                 .iter()
@@ -198,7 +201,7 @@ impl Client {
     /// # Errors
     ///
     /// See [`ErrorKind`].
-    pub async fn tags(&self) -> Result<Vec<Tag>, ApiError> {
+    pub async fn tags(&self) -> Result<Listed<Tag>, ApiError> {
         self.list(read("tags.list", TAGS, &[]), |request| request).await
     }
 
@@ -216,14 +219,15 @@ impl Client {
         self.send(call, |request| request.json(&new)).await.map(drop)
     }
 
-    /// A whole list. Some servers write an empty one as `null`.
+    /// A whole list.
     async fn list<T: DeserializeOwned>(
         &self,
         call: Call<'_>,
         dress: impl Fn(Request) -> Request,
-    ) -> Result<Vec<T>, ApiError> {
-        let list: Option<Vec<T>> = self.answer(call, dress).await?;
-        Ok(list.unwrap_or_default())
+    ) -> Result<Listed<T>, ApiError> {
+        let operation = call.operation;
+        let response = self.send(call, dress).await?;
+        self.lists.read(operation, &response)
     }
 
     async fn answer<T: DeserializeOwned>(

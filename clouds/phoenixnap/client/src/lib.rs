@@ -5,6 +5,7 @@
 //! Those belong to the provider. How calls travel (timeouts, retry of reads, budget, write gate) is `bowline-cloud-http`'s.
 //!
 //! - Decoding is lenient: unknown fields are ignored, unknown words are kept, and only fields that are used are required.
+//!   An entry of a list that cannot be read all the same is kept apart and costs no other.
 //! - A write is sent once. The one exception is a `401`: nothing was done then, so the call is made again with a new
 //!   token, once.
 //! - All four APIs share one token. It is fetched at the first call and never printed.
@@ -14,11 +15,13 @@
 
 mod client;
 mod error;
+mod listed;
 mod settings;
 mod token;
 pub mod wire;
 
 pub use client::{Client, Deleted};
 pub use error::{ApiError, ErrorKind};
+pub use listed::Listed;
 pub use settings::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings};
 pub use wire::*;

@@ -10,7 +10,7 @@ use crate::blocks::{self, Attachment};
 use crate::claim::{self, VALIDITY};
 use crate::error::cloud_error;
 use crate::intent::{Intent, Wanted};
-use crate::observe::reads::{Reads, bought_already};
+use crate::observe::reads::{Bought, Reads, bought_already};
 use crate::observe::{MarkName, Observed, Purchase, Unattached};
 use crate::step::CloudStep;
 
@@ -112,9 +112,10 @@ impl Writer<'_> {
         let claimed = self.observed.began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
             if self.observed.listed.elapsed() > FRESH {
-                let found = bought_already(self.client, &wanted.identity).await?;
-                if !found.is_empty() {
-                    return Ok(Learned::Blocks(found));
+                match bought_already(self.client, &wanted.identity).await? {
+                    Bought::Blocks(found) if found.is_empty() => {}
+                    Bought::Blocks(found) => return Ok(Learned::Blocks(found)),
+                    Bought::Unknown(why) => return Ok(Learned::NotBought(Purchase::Refused(why))),
                 }
             }
             self.reads.purchase_begins(reconcile);

@@ -157,6 +157,11 @@ impl MachineDirectory for Servers {
                 None if query.purpose == Purpose::Sighting => Err(not_found(node)),
                 None => self.ask(query, id).await,
             },
+            // Its ID or its state is not known, so neither it nor a namesake can be taken.
+            Sought::Name if listing.has_odd_named(node.name.as_str()) => {
+                let text = "the list has a server of this hostname that cannot be read";
+                Err(CloudError::other(text).context(of(node)))
+            }
             Sought::Name => match listing.named(node.name.as_str()) {
                 Named::Server(server) => self.present(node, query.purpose, server),
                 Named::Nobody => Err(not_found(node)),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bowline_phoenixnap_client::{Server, ServerStatus};
+use bowline_phoenixnap_client::{Listed, Server, ServerStatus};
+use serde_json::Value;
 
 /// One listing of the account's servers.
 #[derive(Debug, Default)]
@@ -12,6 +13,8 @@ pub(crate) struct ServerIndex {
     by_hostname: BTreeMap<String, Vec<usize>>,
     /// By host name in lower case: Nodes' names have no capitals.
     by_lower: BTreeMap<String, Vec<usize>>,
+    /// What cannot be read.
+    odd: Vec<Value>,
 }
 
 /// What a listing says about a name.
@@ -26,8 +29,12 @@ pub(crate) enum Named<'a> {
 }
 
 impl ServerIndex {
-    pub(crate) fn new(servers: Vec<Server>) -> Self {
-        let mut index = Self::default();
+    pub(crate) fn new(listed: Listed<Server>) -> Self {
+        let servers = listed.entries;
+        let mut index = Self {
+            odd: listed.odd,
+            ..Self::default()
+        };
         for (position, server) in servers.iter().enumerate() {
             // Whatever a list says twice is one server.
             if index.by_id.insert(server.id.clone(), position).is_some() {
@@ -47,6 +54,18 @@ impl ServerIndex {
 
     pub(crate) fn by_id(&self, id: &str) -> Option<&Server> {
         self.by_id.get(id).map(|position| &self.servers[*position])
+    }
+
+    /// Whether an entry that cannot be read may be the server with this ID.
+    pub(crate) fn may_have(&self, id: &str) -> bool {
+        let of = |odd: &Value| odd.get("id").and_then(Value::as_str).map(str::to_owned);
+        self.odd.iter().any(|odd| of(odd).is_none_or(|known| known == id))
+    }
+
+    /// Whether an entry that cannot be read has this host name, in any letter case.
+    pub(crate) fn has_odd_named(&self, name: &str) -> bool {
+        let mut names = self.odd.iter().filter_map(|odd| odd.get("hostname")?.as_str());
+        names.any(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// Finds a server by host name: to the letter, else in any letter case. Of several, those count that are in use; one
@@ -79,8 +98,15 @@ impl ServerIndex {
 mod tests {
     use super::*;
 
+    fn whole(entries: Vec<Server>) -> ServerIndex {
+        ServerIndex::new(Listed {
+            entries,
+            odd: Vec::new(),
+        })
+    }
+
     fn index(servers: &[(&str, &str, &str)]) -> ServerIndex {
-        ServerIndex::new(
+        whole(
             servers
                 .iter()
                 .map(|(id, hostname, status)| {
@@ -112,7 +138,7 @@ mod tests {
     #[test]
     fn a_server_without_a_name_is_nobody_s_and_hides_no_other() {
         let listed = r#"[{"id":"1"},{"id":"2","hostname":null},{"id":"3","hostname":"db"}]"#;
-        let index = ServerIndex::new(serde_json::from_str(listed).unwrap());
+        let index = whole(serde_json::from_str(listed).unwrap());
         assert!(matches!(index.named("db"), Named::Server(server) if server.id == "3"));
         assert!(index.by_id("2").is_some());
     }

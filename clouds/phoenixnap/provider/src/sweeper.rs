@@ -81,7 +81,7 @@ impl Reconciler for Sweeper {
     }
 
     async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
-        let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
+        let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
         Ok(Observed {
             orphans: self.orphans(intent, &blocks),
             blocks,
@@ -196,7 +196,7 @@ impl Sweeper {
         // A deleted ID answers 403, as one does that must not be touched.
         if error.may_be_gone() {
             let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?;
-            if blocks.iter().all(|known| known.id != block) {
+            if blocks.odd.is_empty() && blocks.entries.iter().all(|known| known.id != block) {
                 return Ok(Learned::Deleted);
             }
         }

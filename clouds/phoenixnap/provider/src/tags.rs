@@ -4,6 +4,7 @@
 
 use bowline_cloud_provider::ServiceKey;
 use bowline_phoenixnap_client::{BlockTag, IpBlock, TagFilter};
+use serde_json::Value;
 
 const USAGE: &str = "usage";
 const USAGE_VALUE: &str = "cloud-provider-phoenixnap-auto";
@@ -54,6 +55,37 @@ impl ClusterTags {
                 .all(|tag| tag.is_met_by(&block.tags))
     }
 
+    /// Whether an entry of a list that cannot be read may be an active block of the Service: each condition that it does not
+    /// fulfil may be told by a tag that cannot be read.
+    pub(crate) fn may_be_active_for(&self, odd: &Value, service: &ServiceKey) -> bool {
+        let tags = match odd.get("tags") {
+            Some(Value::Array(tags)) => tags.as_slice(),
+            // As for a block that can be read: no tags are no tags.
+            Some(Value::Null) | None if odd.is_object() => return false,
+            _ => return true,
+        };
+        let name = |tag: &Value| tag.get("name").and_then(Value::as_str).map(str::to_owned);
+        if tags.iter().any(|tag| name(tag).as_deref() == Some(DELETE)) {
+            return false;
+        }
+        let is_open = |condition: &TagFilter| {
+            let mut same_name = tags
+                .iter()
+                .filter(|tag| name(tag).as_ref() == Some(&condition.name));
+            !same_name.any(|tag| match tag.get("value") {
+                Some(Value::String(value)) => *value == condition.value,
+                Some(Value::Null) | None => false,
+                Some(_) => true,
+            })
+        };
+        let open = self
+            .conditions_of(service)
+            .iter()
+            .filter(|it| is_open(it))
+            .count();
+        open <= tags.iter().filter(|tag| name(tag).is_none()).count()
+    }
+
     /// The tags of a block that is bought for a Service.
     pub(crate) fn of_new_block(&self, service: &ServiceKey) -> Vec<BlockTag> {
         vec![
@@ -95,6 +127,8 @@ pub(crate) fn marked(tags: &[BlockTag]) -> Vec<BlockTag> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn cluster() -> ClusterTags {
@@ -124,6 +158,48 @@ mod tests {
         let names: Vec<&str> = gone.tags.iter().map(|tag| tag.name.as_str()).collect();
         assert_eq!(names, ["usage", "cluster", "team", "delete"]);
         assert_eq!(marked(&gone.tags), gone.tags);
+    }
+
+    #[test]
+    fn an_entry_that_cannot_be_read_may_be_the_services_unless_its_tags_say_otherwise() {
+        let service = ServiceKey::new("shop", "checkout");
+        let own = serde_json::to_value(cluster().of_new_block(&service)).unwrap();
+        let with = |position: usize, tag: Value| {
+            let mut tags = own.clone();
+            tags[position] = tag;
+            json!({ "id": null, "tags": tags })
+        };
+        for (odd, may_be) in [
+            (json!(null), true),
+            (json!("b1"), true),
+            (json!({ "id": 5, "tags": 7 }), true),
+            (json!({ "id": "b1", "status": 7, "tags": own }), true),
+            (with(0, json!(null)), true),
+            (with(1, json!({ "value": "x" })), true),
+            (with(3, json!({ "name": "serviceName", "value": 7 })), true),
+            (json!({ "id": null, "tags": [null, null, null, null] }), true),
+            (json!({ "id": null, "tags": null }), false),
+            (json!({ "id": "b1", "status": 7 }), false),
+            (json!({ "id": "b1", "tags": [{ "value": "x" }] }), false),
+            (
+                json!({ "id": "b1", "tags": [{ "name": "team", "value": 7 }] }),
+                false,
+            ),
+            (with(1, json!({ "name": "cluster", "value": "another" })), false),
+            (
+                with(3, json!({ "name": "serviceName", "value": "search" })),
+                false,
+            ),
+            (with(3, json!({ "name": "serviceName" })), false),
+        ] {
+            assert_eq!(cluster().may_be_active_for(&odd, &service), may_be, "{odd}");
+        }
+        let mut marked = json!({ "id": 5, "tags": own });
+        marked["tags"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({ "name": "delete" }));
+        assert!(!cluster().may_be_active_for(&marked, &service));
     }
 
     #[test]

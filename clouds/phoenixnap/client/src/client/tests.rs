@@ -96,7 +96,7 @@ async fn whoever_needs_a_token_while_one_is_being_fetched_waits_for_that_one() {
         }
     });
     for answer in futures::future::join_all(calls).await {
-        assert_eq!(answer.unwrap(), []);
+        assert_eq!(answer.unwrap().entries, []);
     }
     assert_eq!(*fetched.lock().unwrap(), 1);
 }
@@ -113,7 +113,7 @@ async fn a_refused_token_is_fetched_anew_once_for_all_who_hold_it() {
         }
     });
     for answer in futures::future::join_all(calls).await {
-        assert_eq!(answer.unwrap(), []);
+        assert_eq!(answer.unwrap().entries, []);
     }
     assert_eq!(*fetched.lock().unwrap(), 2);
 }
@@ -130,9 +130,22 @@ fn block() -> NewIpBlock {
 #[tokio::test(start_paused = true)]
 async fn an_empty_list_may_be_null() {
     let (client, _) = client(TOKEN, (200, "null"));
-    assert_eq!(client.servers().await.unwrap(), []);
-    assert_eq!(client.ip_blocks(&[]).await.unwrap(), []);
-    assert_eq!(client.tags().await.unwrap(), []);
+    assert_eq!(client.servers().await.unwrap().entries, []);
+    assert_eq!(client.ip_blocks(&[]).await.unwrap().entries, []);
+    assert_eq!(client.tags().await.unwrap().entries, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_cannot_be_read_is_kept_apart_and_costs_no_other() {
+    let body = r#"[{"id":"a"},null,{"id":"b","status":7},{"id":null},{"id":"c"}]"#;
+    let (client, _) = client(TOKEN, (200, body));
+    let servers = client.servers().await.unwrap();
+    let ids: Vec<&str> = servers.entries.iter().map(|server| server.id.as_str()).collect();
+    assert_eq!((ids, servers.odd.len()), (vec!["a", "c"], 3));
+    let body = r#"[{"id":"a","tags":[{"value":"x"}]},{"id":"b","tags":[{"name":"x","value":7}]},{"id":"c"}]"#;
+    let (client, _) = self::client(TOKEN, (200, body));
+    let blocks = client.ip_blocks(&[]).await.unwrap();
+    assert_eq!((blocks.entries.len(), blocks.odd.len()), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{CloudError, ServiceKey};
-use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, Server, TagFilter};
+use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, Listed, Server, TagFilter};
 use tokio::time::{Instant, timeout};
 
 use super::network::Network;
@@ -48,7 +48,7 @@ type Asker = (String, ServiceKey);
 /// A list of blocks, and for whom it was read: it says nothing about anybody else's.
 struct Listing {
     asked: BTreeSet<Asker>,
-    blocks: Vec<IpBlock>,
+    blocks: Listed<IpBlock>,
 }
 
 /// What is known about one server.
@@ -86,7 +86,10 @@ impl Reads {
                     let conditions = conditions(&asked);
                     let blocks = match conditions {
                         // Those who waited are served by another read.
-                        None => Vec::new(),
+                        None => Listed {
+                            entries: Vec::new(),
+                            odd: Vec::new(),
+                        },
                         Some(conditions) => client
                             .ip_blocks(&conditions)
                             .await
@@ -125,6 +128,10 @@ impl Reads {
                 })?;
                 if listing.by_id(id).is_some() {
                     return Err(cloud_error(&error).context("the list of servers has it, but"));
+                }
+                if listing.may_have(id) {
+                    let text = "the list of servers has an entry that cannot be read and may be it, and";
+                    return Err(cloud_error(&error).context(text));
                 }
                 Ok(Known::Gone(format!(
                     "the API answered {status} to server {id}, and the list of servers does not have it"
@@ -187,13 +194,17 @@ impl Reads {
             // A read that began between the two lines above took the question along without answering us. What it does
             // not cover it must not be asked: a block that is not found gets bought.
             if listing.asked.contains(&asker) {
-                let ours = listing.blocks.iter();
+                let ours = listing.blocks.entries.iter();
                 let mut ours: Vec<IpBlock> = ours
                     .filter(|block| cluster.is_active_for(block, key))
                     .cloned()
                     .collect();
                 self.add_unlisted(identity, &asker, &mut ours).await?;
-                return Ok(ours);
+                return if ours.is_empty() && may_hide_a_block(&listing.blocks, identity) {
+                    Err(CloudError::other(hidden(key)))
+                } else {
+                    Ok(ours)
+                };
             }
         }
     }
@@ -233,13 +244,17 @@ impl Reads {
     }
 
     /// All blocks of the cluster, active and marked.
-    pub(crate) async fn blocks_of_cluster(&self, cluster: &ClusterTags) -> Result<Vec<IpBlock>, CloudError> {
-        let blocks = self
+    pub(crate) async fn blocks_of_cluster(
+        &self,
+        cluster: &ClusterTags,
+    ) -> Result<Listed<IpBlock>, CloudError> {
+        let mut blocks = self
             .client
             .ip_blocks(&cluster.conditions())
             .await
             .map_err(|error| cloud_error(&error))?;
-        Ok(blocks.into_iter().filter(|block| cluster.owns(block)).collect())
+        blocks.entries.retain(|block| cluster.owns(block));
+        Ok(blocks)
     }
 
     async fn before_purchase(&self, observed: &mut Observed) -> Result<(), CloudError> {
@@ -266,7 +281,8 @@ impl Reads {
         }
         *are_read = true;
         let known = self.client.tags().await.map_err(|error| cloud_error(&error))?;
-        for tag in known {
+        // A name that cannot be read is made known again, which the API refuses in a way that is good news.
+        for tag in known.entries {
             self.names.learn(&tag.name);
         }
         Ok(self.names.missing())
@@ -365,14 +381,38 @@ impl TagNames {
     }
 }
 
+/// What a purchase may have made, read right before it.
+pub(crate) enum Bought {
+    /// These, or nothing.
+    Blocks(Vec<IpBlock>),
+    /// It cannot be told, and why.
+    Unknown(String),
+}
+
 /// Reads the blocks that a purchase may have made, right before it.
-pub(crate) async fn bought_already(client: &Client, identity: &Identity) -> Result<Vec<IpBlock>, ApiError> {
+pub(crate) async fn bought_already(client: &Client, identity: &Identity) -> Result<Bought, ApiError> {
     let Identity { key, cluster, .. } = identity;
-    let blocks = client.ip_blocks(&cluster.conditions_of(key)).await?;
-    Ok(blocks
-        .into_iter()
-        .filter(|block| cluster.is_active_for(block, key))
-        .collect())
+    let mut blocks = client.ip_blocks(&cluster.conditions_of(key)).await?;
+    blocks.entries.retain(|block| cluster.is_active_for(block, key));
+    Ok(
+        if blocks.entries.is_empty() && may_hide_a_block(&blocks, identity) {
+            Bought::Unknown(hidden(key))
+        } else {
+            Bought::Blocks(blocks.entries)
+        },
+    )
+}
+
+/// Whether what cannot be read of a list may be an active block of the Service. What is not found gets bought, and a Service
+/// that has nothing is let go.
+fn may_hide_a_block(listed: &Listed<IpBlock>, identity: &Identity) -> bool {
+    let Identity { key, cluster, .. } = identity;
+    let mut odd = listed.odd.iter();
+    odd.any(|odd| cluster.may_be_active_for(odd, key))
+}
+
+fn hidden(key: &ServiceKey) -> String {
+    format!("the list of IP blocks has an entry that cannot be read and may be the one of service {key}")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bowline_cloud_http::Transport;
 use bowline_cloud_provider::{CloudProvider, InstanceAnswer, InstanceQuery, Node, PowerState, Purpose};
 use bowline_phoenixnap_sim::kit::Fault;
+use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, ServerSpec, ServerStatus};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
@@ -316,5 +317,93 @@ async fn no_failure_of_any_kind_is_an_answer() {
                 assert!(answer.is_err(), "{what}: {answer:?}");
             }
         }
+    }
+}
+
+fn listed(operation: &str, entries: &Value) -> Fault {
+    let list = Canned::json(200, &entries.to_string());
+    Fault::operation(operation).always().answer(list)
+}
+
+/// An entry that cannot be read costs no other server, and is no proof that its own is gone.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_be_read_hides_only_itself_and_never_proves_an_absence() {
+    let good = json!({ "id": "s1", "hostname": "worker-1", "privateIpAddresses": ["10.0.0.1"] });
+    for (odd, may_be_lost) in [
+        (json!({ "id": "s2", "hostname": "db", "status": 7 }), false),
+        (json!({ "id": null, "hostname": "db" }), true),
+        (json!(null), true),
+        (json!({ "id": "lost", "status": 7 }), true),
+    ] {
+        let world = World::new();
+        world
+            .sim
+            .faults()
+            .add(listed("servers.list", &json!([odd, good])));
+        let answer = ask(&world, "worker-1", None, Purpose::Metadata).await;
+        assert!(matches!(answer, InstanceAnswer::Present(_)), "{odd}: {answer:?}");
+        let instances = world.cloud.instances().unwrap();
+        let query = |name: &str, id: Option<&str>, purpose| InstanceQuery {
+            node: Arc::new(Node {
+                provider_id: id.map(Into::into),
+                ..Node::named(name)
+            }),
+            purpose,
+        };
+        let lost = [query("w", Some("phoenixnap://lost"), Purpose::Existence)];
+        let answer = instances.instances(&lost).await.remove(0);
+        assert_eq!(answer.is_err(), may_be_lost, "{odd}: {answer:?}");
+        if !may_be_lost {
+            let named = [query("db", None, Purpose::Metadata)];
+            let error = instances.instances(&named).await.remove(0).unwrap_err();
+            assert!(error.to_string().contains("cannot be read"), "{odd}: {error}");
+        }
+    }
+}
+
+/// Somebody else's block that cannot be read is nobody's matter; one that may be the Service's bars a purchase and keeps the
+/// Service.
+#[tokio::test(start_paused = true)]
+async fn a_block_that_cannot_be_read_bars_only_the_service_that_may_have_it() {
+    let tags = |name: &str| {
+        json!([
+            { "name": "usage", "value": "cloud-provider-phoenixnap-auto" },
+            { "name": "cluster", "value": CLUSTER },
+            { "name": "serviceNamespace", "value": "shop" },
+            { "name": "serviceName", "value": name },
+        ])
+    };
+    for (odd, bars) in [
+        (json!({ "id": "b9", "tags": [{ "value": "x" }] }), false),
+        (
+            json!({ "id": "b9", "tags": [{ "name": "x", "value": 7 }] }),
+            false,
+        ),
+        (json!({ "id": "b9", "status": 7, "tags": tags("search") }), false),
+        (json!({ "id": "b9", "status": 7, "tags": tags("checkout") }), true),
+        (json!({ "id": null, "tags": tags("checkout") }), true),
+        (json!(null), true),
+    ] {
+        let world = World::with_service();
+        let list = world.sim.faults().add(listed("ip-blocks.list", &json!([odd])));
+        let run = world.run("shop/checkout").await;
+        if bars {
+            assert!(run.complaint().contains("cannot be read"), "{odd}: {run:#?}");
+        } else {
+            run.settled();
+        }
+        assert_eq!(world.sim.blocks().len(), usize::from(!bars), "{odd}");
+        world.sim.faults().remove(list);
+        world.run("shop/checkout").await.settled();
+        let bought = world.sim.blocks()[0].id.clone();
+        // The block is listed so that it cannot be read: the Service must not be let go.
+        let mut hidden = json!({ "id": bought, "tags": tags("checkout") });
+        hidden["status"] = json!(7);
+        world.sim.faults().add(listed("ip-blocks.list", &json!([hidden])));
+        world.delete("shop/checkout");
+        let mut world = world;
+        world.restart();
+        let run = world.run("shop/checkout").await;
+        assert!(run.complaint().contains("cannot be read"), "{odd}: {run:#?}");
     }
 }
