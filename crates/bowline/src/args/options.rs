@@ -84,6 +84,9 @@ pub struct ApiServerOptions {
     pub authorization: Option<PathBuf>,
 }
 
+/// The rate of Kubernetes' client library where none is set.
+const LIBRARY_QPS: f64 = 5.0;
+
 /// A steady rate with a burst.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
@@ -183,8 +186,10 @@ fn provider(flags: &Flags, checks: &mut Checks<'_>) -> ProviderOptions {
 
 fn kube(flags: &Flags, checks: &mut Checks<'_>) -> ApiServerOptions {
     let is_paced = flags.is_given("kube-api-qps") || flags.is_given("kube-api-burst");
-    let pace = is_paced.then(|| Pace {
-        qps: checks.positive("kube-api-qps"),
+    let qps = flags.float("kube-api-qps");
+    // Below zero there is no limit, and zero is none of one's own, as for the client library of the Go managers.
+    let pace = (is_paced && qps >= 0.0).then(|| Pace {
+        qps: if qps == 0.0 { LIBRARY_QPS } else { qps },
         burst: u32::try_from(checks.at_least("kube-api-burst", 1)).unwrap_or(u32::MAX),
     });
     ApiServerOptions {

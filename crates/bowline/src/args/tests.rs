@@ -183,8 +183,16 @@ fn a_split_log_needs_its_gate_and_takes_the_flags_of_its_format() {
 
 #[test]
 fn a_pace_is_kept_only_when_it_is_asked_for() {
-    let pace = resolved(&["--kube-api-qps=50"]).kube.pace.unwrap();
-    assert_eq!((pace.qps, pace.burst), (50.0, 30));
+    for (flags, expected) in [
+        (&["--kube-api-qps=50"][..], Some((50.0, 30))),
+        (&["--kube-api-burst=7"], Some((20.0, 7))),
+        (&["--kube-api-qps=0"], Some((5.0, 30))),
+        (&["--kube-api-qps=-1"], None),
+        (&[], None),
+    ] {
+        let pace = resolved(flags).kube.pace;
+        assert_eq!(pace.map(|pace| (pace.qps, pace.burst)), expected, "{flags:?}");
+    }
 }
 
 #[test]

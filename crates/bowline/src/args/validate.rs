@@ -38,16 +38,6 @@ impl<'a> Checks<'a> {
         value
     }
 
-    /// A number above zero.
-    pub(super) fn positive(&mut self, name: &str) -> f64 {
-        let value = self.flags.float(name);
-        if value <= 0.0 {
-            self.fault(format!("--{name} must be greater than zero, got {value}"));
-            return 1.0;
-        }
-        value
-    }
-
     /// A share of a whole.
     pub(super) fn share(&mut self, name: &str) -> f64 {
         let value = self.flags.float(name);
