@@ -39,9 +39,9 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// Whether the request may have changed something.
+    /// Whether the request may have changed something. A review is a question, though it is created.
     pub fn is_write(&self) -> bool {
-        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+        !matches!(self.verb.as_str(), "get" | "list" | "watch") && !self.resource.ends_with("reviews")
     }
 }
 
