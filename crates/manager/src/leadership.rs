@@ -105,31 +105,31 @@ impl Follow {
         let (Some(version), None) = (version, &self.watch) else {
             return;
         };
-        let known = self.is_allowed;
-        if known == Some(false) {
+        let is_allowed = self.is_allowed;
+        if is_allowed == Some(false) {
             return;
         }
-        // Asked first, because a refusal is a line in the audit log.
         let watch = async {
-            if known.is_none() && !lock.may_watch().await? {
-                return Ok(None);
+            if is_allowed.is_none() {
+                lock.check_watch().await?;
             }
-            lock.watch(version).await.map(Some)
+            lock.watch(version).await
         };
         match tokio::time::timeout_at(until, watch).await {
             Ok(Ok(watch)) => {
-                self.is_allowed = Some(watch.is_some());
-                self.watch = watch;
+                self.is_allowed = Some(true);
+                self.watch = Some(watch);
             }
-            Ok(Err(KubeError::Forbidden(_) | KubeError::Unauthorized(_))) => self.is_allowed = Some(false),
+            Ok(Err(error @ (KubeError::Forbidden(_) | KubeError::Unauthorized(_)))) => {
+                self.is_allowed = Some(false);
+                tracing::info!(
+                    err = %error,
+                    "The lease cannot be watched, so that it was given up is noticed at the next read; \
+                     the verb watch on leases would make it known at once"
+                );
+            }
             Ok(Err(error)) => tracing::debug!(%error, "The lease cannot be watched"),
             Err(_) => {}
-        }
-        if self.is_allowed == Some(false) {
-            tracing::info!(
-                "The lease cannot be watched, so that it was given up is noticed at the next read; the verb watch \
-                 on leases would make it known at once"
-            );
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use http::Method;
 use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::json;
 
 use super::{LeaseLock, LeaseRecord};
 use crate::error::{KubeError, Status};
 use crate::exchange::{Call, Rank, segment};
+use crate::rbac::Asked;
 use crate::reads::read;
 use crate::watch::{Lines, WireEvent};
 
@@ -20,12 +22,13 @@ pub struct LeaseWatch {
 }
 
 impl LeaseLock {
-    /// Whether the role has the verb `watch` for the lease. Everybody may ask that about himself.
+    /// Asks whether the role has the verb `watch` for the lease, as everybody may about himself. Unlike a watch that is
+    /// refused, the question leaves no refusal in the audit log.
     ///
     /// # Errors
     ///
-    /// [`KubeError::Forbidden`] in a cluster where that was taken away.
-    pub async fn may_watch(&self) -> Result<bool, KubeError> {
+    /// [`KubeError::Forbidden`] if it does not, as the roles of the Go managers do not.
+    pub async fn check_watch(&self) -> Result<(), KubeError> {
         let attributes = json!({
             "group": "coordination.k8s.io",
             "resource": "leases",
@@ -33,7 +36,17 @@ impl LeaseLock {
             "namespace": self.namespace,
             "name": self.name,
         });
-        self.kube.review_own_access(attributes).await
+        if self.kube.review_own_access(attributes).await? {
+            return Ok(());
+        }
+        let refusal = format!(
+            "lease {:?}: this user cannot watch resource \"leases\"",
+            self.name
+        );
+        let asked = Asked::of(&Method::GET, &format!("{}?watch=true", self.path(false)));
+        Err(KubeError::Forbidden(
+            asked.map_or(refusal.clone(), |asked| asked.explain(&refusal)),
+        ))
     }
 
     /// Watches the lease from this version on.

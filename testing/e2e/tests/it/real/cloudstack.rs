@@ -192,10 +192,10 @@ impl Mortal for CloudStack {
         self.writes
     }
 
-    /// At an address that is taken at request: the finalizer, the claim, its mark, and the status; nothing; and the
+    /// At an address that is taken at request: the finalizer, the claim with its mark, and the status; nothing; and the
     /// finalizer.
     fn object_writes(&self) -> [u64; 3] {
-        [4, 0, 1]
+        [3, 0, 1]
     }
 }
 
