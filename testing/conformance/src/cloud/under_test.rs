@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, RequestGate, Transport};
 use bowline_cloud_kit::{CloudService, Entry};
@@ -21,6 +22,9 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
 
     /// What is particular about where it is played, where that is not the only place.
     const PLACE: Option<&'static str> = None;
+
+    /// The longest delay that is kept when the API states one: some clouds' contracts bound it.
+    const LONGEST_DELAY: Duration = Duration::MAX;
 
     /// What the cloud and its provider can do. A scenario that needs more is listed as not applicable.
     const ABILITIES: &'static [Ability];

@@ -38,6 +38,8 @@ impl Deref for Phoenixnap {
 impl CloudUnderTest for Phoenixnap {
     const NAME: &'static str = "phoenixnap";
     /// A block that is lost is not replaced: its Service has an address that belongs to nobody, and a person decides.
+    const LONGEST_DELAY: Duration = Duration::from_secs(30);
+
     const ABILITIES: &'static [Ability] = &[
         Ability::LoadBalancers,
         Ability::PowerState,
