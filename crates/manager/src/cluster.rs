@@ -25,28 +25,27 @@ pub async fn uid(kube: &Kube, provider: &dyn CloudProvider) -> Result<Option<Str
     if provider.cluster_uid() == ClusterUid::Unused {
         return Ok(None);
     }
-    let deadline = Instant::now() + HEALTHY_WITHIN;
-    loop {
-        let error = match kube.namespace_uid(NAMESPACE).await {
-            Ok(uid) => return Ok(Some(uid)),
-            Err(error) => error,
-        };
-        let hint = match error {
-            KubeError::Forbidden(_) => " (the ClusterRole needs the verb get on namespaces/kube-system)",
-            KubeError::NotFound(_) | KubeError::Unauthorized(_) => "",
-            _ if Instant::now() + HEALTH_PERIOD <= deadline => {
-                tracing::warn!(err = %error, namespace = NAMESPACE, "The UID of the cluster could not be read, will retry");
-                sleep(HEALTH_PERIOD).await;
-                continue;
-            }
-            _ => "",
-        };
-        return Err(format!(
-            "cloud provider {:?} marks what it makes with the UID of the namespace {NAMESPACE}, which cannot be \
-             read{hint}: {error}",
-            provider.name()
-        ));
-    }
+    let is_final = |error: &KubeError| {
+        matches!(
+            error,
+            KubeError::Forbidden(_) | KubeError::NotFound(_) | KubeError::Unauthorized(_)
+        )
+    };
+    let trouble = "The UID of the cluster could not be read, will retry";
+    let error = match answered(|| kube.namespace_uid(NAMESPACE), is_final, trouble).await {
+        Ok(uid) => return Ok(Some(uid)),
+        Err(error) => error,
+    };
+    let hint = match error {
+        Some(KubeError::Forbidden(_)) => " (the ClusterRole needs the verb get on namespaces/kube-system)",
+        _ => "",
+    };
+    Err(format!(
+        "cloud provider {:?} marks what it makes with the UID of the namespace {NAMESPACE}, which cannot be \
+         read{hint}: {}",
+        provider.name(),
+        why(error.as_ref())
+    ))
 }
 
 /// Waits until the API server is healthy, as Kubernetes' cloud-provider library does before it starts its loops.
@@ -57,24 +56,50 @@ pub async fn uid(kube: &Kube, provider: &dyn CloudProvider) -> Result<Option<Str
 ///
 /// It is not within ten seconds; for people.
 pub async fn until_healthy(kube: &Kube) -> Result<(), String> {
+    let is_hidden = |error: &KubeError| matches!(error, KubeError::Forbidden(_) | KubeError::NotFound(_));
+    match answered(|| kube.is_healthy(), is_hidden, "The API server is not healthy").await {
+        Err(Some(error)) if is_hidden(&error) => Ok(()),
+        answer => answer.map_err(|last| {
+            format!(
+                "failed to wait for apiserver being healthy: not within {} s: {}",
+                HEALTHY_WITHIN.as_secs(),
+                why(last.as_ref())
+            )
+        }),
+    }
+}
+
+/// Asks the API server once a second, for ten seconds, until it has answered, or with an error that is final. Each other
+/// error is logged as `trouble`.
+///
+/// # Errors
+///
+/// The last one; none if there was no answer at all.
+async fn answered<T, F: Future<Output = Result<T, KubeError>>>(
+    question: impl Fn() -> F,
+    is_final: impl Fn(&KubeError) -> bool,
+    trouble: &'static str,
+) -> Result<T, Option<KubeError>> {
     let deadline = Instant::now() + HEALTHY_WITHIN;
     let mut last = None;
     loop {
-        match timeout_at(deadline, kube.is_healthy()).await {
-            Ok(Ok(()) | Err(KubeError::Forbidden(_) | KubeError::NotFound(_))) => return Ok(()),
+        match timeout_at(deadline, question()).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) if is_final(&error) => return Err(Some(error)),
             Ok(Err(error)) => {
-                tracing::warn!(err = %error, "The API server is not healthy");
+                tracing::warn!(err = %error, "{trouble}");
                 last = Some(error);
             }
             Err(_) => {}
         }
         if Instant::now() + HEALTH_PERIOD > deadline {
-            let why = last.map_or_else(|| "it does not answer".to_owned(), |error| error.to_string());
-            return Err(format!(
-                "failed to wait for apiserver being healthy: not within {} s: {why}",
-                HEALTHY_WITHIN.as_secs()
-            ));
+            return Err(last);
         }
         sleep(HEALTH_PERIOD).await;
     }
+}
+
+/// Why a question has no answer.
+fn why(last: Option<&KubeError>) -> String {
+    last.map_or_else(|| "it does not answer".to_owned(), ToString::to_string)
 }
