@@ -55,13 +55,16 @@ impl Project {
     }
 }
 
-/// Whether a text has the form of a UUID: 8-4-4-4-12 hexadecimal digits.
+/// Whether a text has the form in which the API writes IDs: 8-4-4-4-12 hexadecimal digits in lower case. Earlier managers took
+/// everything else for a name, too.
 fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
     groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])
-        && groups
-            .iter()
-            .all(|group| group.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        && groups.iter().all(|group| {
+            group
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        })
 }
 
 /// The URL cannot be used.
@@ -137,13 +140,10 @@ mod tests {
         let name = |text: &str| Some(Project::Name(text.to_owned()));
         assert_eq!(Project::parse(""), None);
         assert_eq!(Project::parse("-1"), id("-1"));
+        let text = "5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10";
+        assert_eq!(Project::parse(text), id(text));
         for text in [
-            "5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10",
             "5F0C8B1E-7F2A-4F0D-9A55-0D6A3C1F2B10",
-        ] {
-            assert_eq!(Project::parse(text), id(text));
-        }
-        for text in [
             "prod",
             "5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b1",
             "5f0c8b1e7f2a4f0d9a550d6a3c1f2b10",

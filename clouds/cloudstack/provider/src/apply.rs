@@ -62,6 +62,8 @@ impl Writer<'_> {
                     step: step.clone(),
                     id,
                     since,
+                    heard: since,
+                    nonsense: 0,
                 }));
             }
             Ok(Taken::AlreadyGone) => return Ok(Learned::Gone),

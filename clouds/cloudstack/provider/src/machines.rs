@@ -23,6 +23,9 @@ const NETWORK_LIFE: Duration = Duration::from_secs(300);
 
 type Listing = SharedRead<Result<Arc<MachineIndex>, CloudError>>;
 
+/// One network; none if the API itself says that there is none with this ID.
+type NetworkRead = SharedRead<Result<Option<Arc<Network>>, CloudError>>;
+
 /// Reads virtual machines and networks. What several ask for at the same time is read once.
 pub(crate) struct Machines {
     client: Client,
@@ -31,6 +34,8 @@ pub(crate) struct Machines {
     /// Of every machine its name, state and network interfaces.
     networks: Listing,
     known: Mutex<BTreeMap<NetworkId, Known>>,
+    /// How the networks are read that are not known, or not any more.
+    unknown: Mutex<BTreeMap<NetworkId, NetworkRead>>,
 }
 
 /// A network as it was a moment ago.
@@ -46,6 +51,7 @@ impl Machines {
             all: listing(client, Detail::All),
             networks: listing(client, Detail::Networks),
             known: Mutex::default(),
+            unknown: Mutex::default(),
         }
     }
 
@@ -100,13 +106,9 @@ impl Machines {
             return Ok(Some(known));
         }
         let read = Instant::now();
-        let found = self
-            .client
-            .network(id)
-            .await
-            .map_err(|error| cloud_error(&error))?;
+        let found = self.reading(id).ask().await?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(network) = found.map(Arc::new) else {
+        let Some(network) = found else {
             known.remove(id);
             return Ok(None);
         };
@@ -116,6 +118,24 @@ impl Machines {
         };
         known.insert(id.clone(), entry);
         Ok(Some(network))
+    }
+
+    /// The one read of a network for all who ask while it is under way: many Services begin together and have one network.
+    fn reading(&self, id: &NetworkId) -> NetworkRead {
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = unknown.entry(id.clone()).or_insert_with(|| {
+            let (client, id) = (self.client.clone(), id.clone());
+            SharedRead::single(Duration::ZERO, move || {
+                let (client, id) = (client.clone(), id.clone());
+                async move {
+                    let found = client.network(&id).await;
+                    found
+                        .map(|network| network.map(Arc::new))
+                        .map_err(|error| cloud_error(&error))
+                }
+            })
+        });
+        read.clone()
     }
 }
 

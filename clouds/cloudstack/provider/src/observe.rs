@@ -106,6 +106,10 @@ pub(crate) struct Pending {
     pub(crate) id: Option<String>,
     /// When it was started.
     pub(crate) since: Instant,
+    /// When something was heard of it for the last time.
+    pub(crate) heard: Instant,
+    /// How many answers in a row were none to the question.
+    pub(crate) nonsense: u32,
 }
 
 /// A failed write.
@@ -169,6 +173,13 @@ pub(crate) const STUCK: Duration = Duration::from_secs(60);
 
 /// How long a job, or anything else that the cloud does by itself, may take.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long a job may be unheard of while the cloud is in trouble, or out of reach.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// How many answers in a row may be none to the question after a job, as a refusal is, or a page of something in between. The
+/// Go manager asked as often.
+const TRIES: u32 = 3;
 
 /// The longest time between two looks at jobs.
 const LONGEST_POLL: Duration = Duration::from_secs(5);

@@ -260,13 +260,10 @@ pub(crate) async fn ask(client: &Client) -> Result<Version, ApiError> {
     }
 }
 
-/// Whether the server did not let the question be asked.
+/// Whether the server does not answer the question, whatever its words, and would not do so later.
 fn is_refusal(error: &ApiError) -> bool {
-    error.said.is_some()
-        && matches!(
-            error.kind,
-            ErrorKind::Unauthorized | ErrorKind::CommandUnavailable | ErrorKind::Forbidden
-        )
+    let is_in_trouble = matches!(error.kind, ErrorKind::Throttled { .. } | ErrorKind::Server { .. });
+    error.said.is_some() && !is_in_trouble
 }
 
 fn read(text: &str) -> Version {

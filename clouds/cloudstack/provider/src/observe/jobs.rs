@@ -1,11 +1,13 @@
 //! Asks after jobs and puts what they did into the observation.
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{Client, ErrorKind, Job, JobResult};
+use bowline_cloudstack_client::{ApiError, Client, ErrorKind, Job, JobResult};
 use futures::future::join_all;
+use tokio::time::Instant;
 
-use super::{Failure, Observed, PATIENCE, Pending, wire};
+use super::{Failure, Observed, PATIENCE, Pending, SILENCE, TRIES, wire};
 use crate::apply::Writer;
+use crate::error::cloud_error;
 use crate::learn::{self, Learned, Made};
 use crate::step::CloudStep;
 
@@ -35,7 +37,14 @@ pub(crate) async fn poll(client: &Client, balancer: &str, seen: &Observed) -> Ob
                 let learned = writer.refused(&pending.step, &error).await;
                 end_badly(client, &mut observed, pending, learned).await;
             }
-            Ok(Job::Pending) => go_on(&mut observed, pending),
+            Ok(Job::Pending) => {
+                let heard = Pending {
+                    heard: Instant::now(),
+                    nonsense: 0,
+                    ..pending.clone()
+                };
+                go_on(&mut observed, heard);
+            }
             // What the job does is not known. Whatever it is, it ends.
             Err(error)
                 if error.said.is_some() && matches!(error.kind, ErrorKind::Invalid | ErrorKind::NotFound) =>
@@ -43,18 +52,31 @@ pub(crate) async fn poll(client: &Client, balancer: &str, seen: &Observed) -> Ob
                 let told = CloudError::transient(format!("a job was lost: {error}"));
                 fail(&mut observed, &pending.step, told);
             }
-            Err(error) => {
-                tracing::debug!(job = pending.job, err = %error, "a job could not be asked after");
-                go_on(&mut observed, pending);
-            }
+            Err(error) => unheard(&mut observed, pending, &error),
         }
     }
     observed
 }
 
-fn go_on(observed: &mut Observed, pending: &Pending) {
+/// There was no answer about a job. What it does is found by the next try: what it makes bears a name, or is claimed.
+fn unheard(observed: &mut Observed, pending: &Pending, error: &ApiError) {
+    tracing::debug!(job = pending.job, err = %error, "a job could not be asked after");
+    let mut pending = pending.clone();
+    match error.kind {
+        ErrorKind::Transport | ErrorKind::Server { .. } | ErrorKind::Throttled { .. } => {}
+        _ => pending.nonsense += 1,
+    }
+    if pending.nonsense >= TRIES || pending.heard.elapsed() > SILENCE {
+        let told = cloud_error(error).context("a job could not be asked after");
+        fail(observed, &pending.step, told);
+    } else {
+        go_on(observed, pending);
+    }
+}
+
+fn go_on(observed: &mut Observed, pending: Pending) {
     if pending.since.elapsed() <= PATIENCE {
-        observed.pending.push(pending.clone());
+        observed.pending.push(pending);
         return;
     }
     let told = CloudError::transient(TIMEOUT);

@@ -194,3 +194,35 @@ async fn where_there_are_too_many_rules_services_ask_for_their_own() {
     }
     assert_eq!(counts, [3, 2]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn services_that_begin_together_read_their_network_once() {
+    for is_vpc in [false, true] {
+        let mut world = World::of(crate::site::Site::new(), is_vpc).await;
+        let keys: Vec<String> = (10..50).map(|number| format!("shop/web-{number}")).collect();
+        for (number, key) in keys.iter().enumerate() {
+            let uid = format!("000000{:02}-0000-4000-8000-000000000000", number + 10);
+            world.add(key, &uid, &[("TCP", 443, 31443)]);
+            world.run(key).await.settled();
+        }
+        world.restart().await;
+        let begin = || async {
+            let runs = futures::future::join_all(keys.iter().map(|key| world.run(key)));
+            let (runs, calls) = world.calls_of(runs).await;
+            let count = calls.iter().filter(|call| *call == "listNetworks").count();
+            (runs, count)
+        };
+        world
+            .sim
+            .faults()
+            .add(Fault::operation("listNetworks").status(530));
+        let (runs, count) = begin().await;
+        assert!(runs.iter().all(|run| run.complaint().contains("530")));
+        assert_eq!(count, 1, "VPC {is_vpc}, it fails");
+        let (runs, count) = begin().await;
+        for run in runs {
+            assert!(run.settled().waves.is_empty());
+        }
+        assert_eq!(count, 1, "VPC {is_vpc}");
+    }
+}

@@ -318,3 +318,56 @@ async fn a_busy_api_gets_no_more_to_do() {
     finish(&world, "after it").await;
     assert_eq!(world.address(), address);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_cannot_be_asked_after_is_told_soon_and_not_done_twice() {
+    let refusal = r#"{"queryasyncjobresultresponse":{"errorcode":401,"errortext":"no"}}"#;
+    for work in WORKS {
+        for (kind, seconds) in [
+            ("401", 5),
+            ("empty", 5),
+            ("{}", 5),
+            ("html", 5),
+            ("530", 70),
+            ("lost", 90),
+        ] {
+            let what = format!("{work:?}, {kind}");
+            let world = before(work, false).await;
+            let poll = Fault::operation("queryAsyncJobResult").always();
+            let faults = world.sim.faults();
+            faults.add(match kind {
+                "401" => poll.answer(Canned::json(401, refusal)),
+                "empty" => poll.empty(200),
+                "{}" => poll.answer(Canned::json(200, "{}")),
+                "html" => poll.html(404),
+                "530" => poll.status(530),
+                _ => poll.drop_before(),
+            });
+            let begin = tokio::time::Instant::now();
+            let run = world.run(WEB).await;
+            assert!(
+                run.complaint().contains("a job could not be asked after"),
+                "{what}: {}",
+                run.complaint()
+            );
+            let took = begin.elapsed().as_secs();
+            assert!(took <= seconds, "{what}: {took} s");
+            faults.clear();
+            finish(&world, &what).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_of_which_nothing_is_heard_for_a_moment_is_waited_for() {
+    for kind in ["{}", "530"] {
+        let world = before(Work::Create, false).await;
+        let poll = Fault::operation("queryAsyncJobResult");
+        world.sim.faults().add(match kind {
+            "{}" => poll.times(2).answer(Canned::json(200, "{}")),
+            _ => poll.times(8).status(530),
+        });
+        world.run(WEB).await.settled();
+        world.check(kind);
+    }
+}

@@ -75,6 +75,24 @@ async fn whatever_is_wrong_with_the_first_question_the_second_one_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn whatever_is_wrong_with_both_questions_the_manager_starts() {
+    for status in [430, 431, 405, 532, 536, 429, 503, 530] {
+        let site = Site::new();
+        for command in ["listManagementServersMetrics", "listCapabilities"] {
+            let envelope = format!("{}response", command.to_lowercase());
+            let body = format!(r#"{{"{envelope}":{{"errorcode":{status},"errortext":"injected"}}}}"#);
+            site.sim.faults().add(
+                Fault::operation(command)
+                    .always()
+                    .answer(Canned::json(status, &body)),
+            );
+        }
+        let provider = site.start().await;
+        assert!(provider.is_ok(), "{status}: {:?}", provider.err());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_version_in_the_file_spares_the_question() {
     let site = Site::new().with("version = 4.20.1\n");
     site.start().await.unwrap();
