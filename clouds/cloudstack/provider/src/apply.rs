@@ -57,14 +57,14 @@ impl Writer<'_> {
         let since = Instant::now();
         let error = match self.send(step).await {
             Ok(Taken::Job(job, id)) => {
-                return Ok(Learned::Started(Pending {
+                return Ok(Learned::Started(Box::new(Pending {
                     job: job.as_str().to_owned(),
                     step: step.clone(),
                     id,
                     since,
                     heard: since,
                     nonsense: 0,
-                }));
+                })));
             }
             Ok(Taken::AlreadyGone) => return Ok(Learned::Gone),
             Err(error) => error,

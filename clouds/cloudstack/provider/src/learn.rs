@@ -15,7 +15,7 @@ use crate::step::{CloudStep, RuleAttributes, RuleChange};
 #[derive(Debug)]
 pub(crate) enum Learned {
     /// A job is under way.
-    Started(Pending),
+    Started(Box<Pending>),
     /// What was to go is gone.
     Gone,
     /// The address is not free any more.
@@ -42,7 +42,7 @@ pub(crate) enum Learned {
 pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
     match learned {
         Learned::Started(pending) => {
-            observed.pending.push(pending);
+            observed.pending.push(*pending);
             observed.polls = 0;
         }
         Learned::Gone => done(observed, step, Made::default()),
