@@ -101,6 +101,13 @@ impl Writer<'_> {
                 },
             ) => self.other_members(step, rule, error).await,
             (
+                ErrorKind::Invalid | ErrorKind::NotFound,
+                CloudStep::Rule {
+                    port,
+                    change: RuleChange::Create(_),
+                },
+            ) if self.observed.is_on_its_way(&port.address.id) => Learned::Unready,
+            (
                 ErrorKind::RuleConflict,
                 CloudStep::Rule {
                     port,

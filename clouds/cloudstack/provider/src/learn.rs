@@ -34,6 +34,8 @@ pub(crate) enum Learned {
     Firewall(Vec<FirewallRule>),
     /// A port has one firewall rule only: the old one has to go first.
     OneFirewallRule,
+    /// The address takes no rule yet.
+    Unready,
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }
@@ -83,6 +85,11 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
             }
         }
         Learned::OneFirewallRule => observed.takes_one_firewall_rule = true,
+        Learned::Unready => {
+            if let CloudStep::Rule { port, .. } = step {
+                observed.unready.insert(port.address.id.clone());
+            }
+        }
         Learned::Needed(users) => {
             if let CloudStep::CloseAcl { list, item, .. } = step {
                 needed(observed, list, &item.id, &users);
@@ -132,11 +139,18 @@ fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
         address,
         is_live: true,
     } = step
-        && observed.is_removal
         && failure.is_definite
         && matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Conflict)
     {
         observed.unreleased.insert(address.id.clone());
+        return;
+    }
+    if let CloudStep::Release { address, .. } = step
+        && !observed.is_removal
+        && observed.rules.is_empty()
+        && observed.is_on_its_way(&address.id)
+    {
+        observed.unreleased.insert(address.id.clone()); // the balancer goes on without it
         return;
     }
     if observed.failure.is_some() {
@@ -294,7 +308,7 @@ fn released(observed: &mut Observed, address: &AddressRef) {
     let is_on = |rule: &Rule| rule.address.id == address.id;
     observed.written.retain(|_, rule| !is_on(rule));
     let gone = observed.rules.iter().filter(|rule| is_on(rule));
-    observed.gone.extend(gone.map(|rule| rule.id.clone()));
+    observed.gone_along.extend(gone.map(|rule| rule.id.clone()));
     observed.rules.retain(|rule| !is_on(rule));
     observed.firewalls.remove(&address.id);
     observed

@@ -11,7 +11,8 @@ use bowline_cloud_provider::CloudError;
 use tokio::time::Instant;
 
 use crate::objects::{
-    Abilities, AclItem, Address, AddressRef, FirewallRule, Machine, Network, NewRule, PublicPort, Rule,
+    Abilities, AclItem, Address, AddressRef, AddressState, FirewallRule, Machine, Network, NewRule,
+    PublicPort, Rule,
 };
 use crate::step::CloudStep;
 
@@ -77,8 +78,10 @@ pub(crate) struct Observed {
     pub(crate) is_removal: bool,
     /// What could not be closed.
     pub(crate) unclosed: Unclosed,
-    /// The IDs of addresses that the API does not take back as long as rules are on them.
+    /// The IDs of addresses that the API does not take back: as long as rules are on them, or as long as they are on their way.
     pub(crate) unreleased: BTreeSet<String>,
+    /// The IDs of addresses that are on their way, and on which the API makes no rule yet.
+    pub(crate) unready: BTreeSet<String>,
     /// Rules that the API refused to make, and where.
     pub(crate) unmade: Vec<(PublicPort, NewRule)>,
     /// Rules that it refused before, and that are not tried now.
@@ -89,6 +92,10 @@ pub(crate) struct Observed {
     pub(crate) written: BTreeMap<String, Rule>,
     /// The IDs of what this reconcile deleted: a list that still has it is behind.
     pub(crate) gone: BTreeSet<String>,
+    /// The IDs of rules that were on addresses which this reconcile gave back: they should be gone.
+    pub(crate) gone_along: BTreeSet<String>,
+    /// Some of them are listed all the same, and not looked at for a while: the list may be behind.
+    pub(crate) lingers: bool,
     /// What this reconcile opened: a list that does not have it yet is behind.
     pub(crate) opened: Vec<Opened>,
     /// Numbers for made-up IDs.
@@ -164,12 +171,20 @@ pub(crate) struct Made {
 /// The time between two looks at something that the cloud does by itself.
 pub(crate) const LOOK: Duration = Duration::from_secs(2);
 
-/// How long an address may be on its way before people are told, and before it is given back if nothing needs it any more.
+/// How long an address may be on its way before it is tried to use it as it is. Some servers go on with a job only when it is
+/// asked after, and whoever comes after a restart does not know the job.
+pub(crate) const TRIED: Duration = Duration::from_secs(10);
+
+/// How long an address may be on its way before people are told, and before it is given back: to be acquired anew, if it is
+/// needed.
 pub(crate) const SLOW: Duration = Duration::from_secs(30);
 
 /// How long an address may be on its way before a balancer goes on without it. Its job is not known any more: it may have been
 /// lost with the server's process, or the server may work on it only when it is asked after.
 pub(crate) const STUCK: Duration = Duration::from_secs(60);
+
+/// How long a list may be behind what was done.
+const BEHIND: Duration = Duration::from_secs(10);
 
 /// How long a job, or anything else that the cloud does by itself, may take.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -193,6 +208,13 @@ impl Observed {
     /// Whether something that the cloud does by itself was looked at for so long.
     pub(crate) fn has_waited(&self, time: Duration) -> bool {
         LOOK * self.looks >= time
+    }
+
+    /// Whether an address is on its way to somebody, as far as is known.
+    pub(crate) fn is_on_its_way(&self, id: &str) -> bool {
+        let read = self.addresses.values().flatten();
+        let mut known = read.chain(self.looked_up.values().flatten());
+        known.any(|known| known.address.id == id && known.state == AddressState::Allocating)
     }
 
     /// How long to wait before the next look at the jobs: 0.2 s at first, five seconds in the end.
@@ -240,6 +262,18 @@ impl Observed {
             }
         }
         Ok(())
+    }
+
+    /// Hides rules whose address was given back, as long as the list may be behind. After that the server is one that leaves
+    /// them, and they are deleted.
+    pub(crate) fn hide_gone_along(&mut self, before: &Self) {
+        self.gone_along.clone_from(&before.gone_along);
+        if self.has_waited(BEHIND) {
+            return;
+        }
+        let count = self.rules.len();
+        self.rules.retain(|rule| !before.gone_along.contains(&rule.id));
+        self.lingers = self.rules.len() < count;
     }
 
     /// The firewall of an address was listed.

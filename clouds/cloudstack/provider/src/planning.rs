@@ -19,7 +19,7 @@ use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
     Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network, Opening, Rule,
 };
-use crate::observe::{LOOK, Need, Observed, SLOW, STUCK};
+use crate::observe::{LOOK, Need, Observed, SLOW, STUCK, TRIED};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -52,6 +52,9 @@ fn draft<'a>(intent: &'a Intent, observed: &'a Observed) -> Draft<'a> {
     if observed.failure.is_some() {
         giving_back::plan(&mut draft, intent);
         return draft;
+    }
+    if observed.lingers {
+        draft.wait("rules are listed whose public IP was given back".to_owned());
     }
     match intent {
         Intent::Wanted(wanted) => {
@@ -138,6 +141,17 @@ fn abilities(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Abilities> {
     Some(abilities)
 }
 
+/// What is done about an address that is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arrival {
+    /// It is used as it is: whether the API makes a rule on it decides.
+    Tried,
+    /// It is waited for, or given back.
+    Waits,
+    /// The balancer goes on without it.
+    Stuck,
+}
+
 /// A plan as it is put together.
 struct Draft<'a> {
     observed: &'a Observed,
@@ -222,6 +236,30 @@ impl<'a> Draft<'a> {
             self.notes.push(ADDRESS_PENDING.note(pending(address)));
         }
         self.wait(reason);
+    }
+
+    /// What to do about an address that is on its way to the Service, by a job that is not known. `is_own`: nobody else can want
+    /// it.
+    fn bring(&mut self, address: &Address, is_own: bool) -> Arrival {
+        let id = &address.address.id;
+        let observed = self.observed;
+        if !observed.unready.contains(id) && observed.has_waited(TRIED) {
+            return Arrival::Tried;
+        }
+        if self.is_stuck(address) {
+            return Arrival::Stuck;
+        }
+        if is_own && observed.has_waited(SLOW) && !observed.unreleased.contains(id) {
+            // Should it come after all, the server gives it back then.
+            self.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
+            self.cloud(CloudStep::Release {
+                address: address.address.clone(),
+                is_live: false,
+            });
+        } else {
+            self.wait_for_address(&address.address);
+        }
+        Arrival::Waits
     }
 
     /// Whether an address is on its way and waited for no longer. Its job is not known.

@@ -20,6 +20,8 @@ pub struct Behaviour {
     pub job_time: Duration,
     /// The poll that is the first one to tell that a job is done.
     pub job_polls: u32,
+    /// Whether a job is carried out by the poll that tells its end, so that one that nobody asks after never ends.
+    pub jobs_wait_for_polls: bool,
     /// Commands that ordinary users may not use.
     pub forbidden_to_users: BTreeSet<String>,
     /// Commands that root admins may not use.
@@ -39,6 +41,12 @@ pub struct Behaviour {
     pub users_see_destroyed: bool,
     /// Whether public addresses that nobody has are listed.
     pub lists_free_addresses: bool,
+    /// Whether a rule is made on a public address that is still on its way to somebody.
+    pub pending_addresses_take_rules: bool,
+    /// Whether a public address is not taken back as long as load balancer rules are on it.
+    pub releases_refuse_rules: bool,
+    /// Whether what is on a public address stays when it is taken back.
+    pub releases_leave_rules: bool,
     /// Whether a second rule on a port of a public address is refused whatever its protocol.
     pub protocols_conflict: bool,
     /// Whether a second firewall rule for a port of a public address is refused whatever its sources, and not only if both
@@ -61,6 +69,7 @@ impl Default for Behaviour {
             page_size: Some(500),
             job_time: Duration::ZERO,
             job_polls: 2,
+            jobs_wait_for_polls: false,
             forbidden_to_users: BTreeSet::from(["listManagementServersMetrics".to_owned()]),
             forbidden_to_admins: BTreeSet::new(),
             forbidden_status: 432,
@@ -70,6 +79,9 @@ impl Default for Behaviour {
             clock_skew_s: 0,
             users_see_destroyed: false,
             lists_free_addresses: true,
+            pending_addresses_take_rules: false,
+            releases_refuse_rules: false,
+            releases_leave_rules: false,
             protocols_conflict: true,
             firewall_ports_conflict: false,
             rate_limit: None,

@@ -119,16 +119,16 @@ impl Jobs {
         self.all.values().map(record).collect()
     }
 
-    /// The next moment at which a job ends.
-    pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.open.iter().filter_map(|id| self.all.get(id)?.due).min()
+    /// The next moment at which a job ends. `waits_for_polls`: only what is asked after does.
+    pub(crate) fn next_due(&self, waits_for_polls: bool) -> Option<Instant> {
+        let open = self.open.iter().filter_map(|id| self.all.get(id));
+        let open = open.filter(|job| !waits_for_polls || job.patience == 0);
+        open.filter_map(|job| job.due).min()
     }
 
-    /// Looks at a job as a poll does.
-    pub(crate) fn poll(&mut self, id: &str) -> Option<&Job> {
-        let job = self.all.get_mut(id)?;
-        job.patience = job.patience.saturating_sub(1);
-        Some(job)
+    /// A job that was accepted.
+    pub(crate) fn get(&self, id: &str) -> Option<&Job> {
+        self.all.get(id)
     }
 
     /// The fault that strikes a job, after all rules have counted it.
@@ -149,6 +149,14 @@ impl Jobs {
 }
 
 impl State {
+    /// Notes that a job is asked after.
+    pub(crate) fn note_poll(&mut self, id: &str) {
+        if let Some(job) = self.jobs.all.get_mut(id) {
+            job.patience = job.patience.saturating_sub(1);
+        }
+        self.finish_due_jobs();
+    }
+
     /// Accepts a job; answers its id. What takes no time has its effect at once.
     pub(crate) fn accept(&mut self, order: Order) -> String {
         let id = self.id();
@@ -185,8 +193,12 @@ impl State {
     /// Carries out the jobs whose time has come, in the order of their times.
     pub(crate) fn finish_due_jobs(&mut self) {
         let now = Instant::now();
+        let waits_for_polls = self.behaviour.jobs_wait_for_polls;
         loop {
-            let due = |id: &&String| self.jobs.all.get(*id).and_then(|job| job.due);
+            let due = |id: &&String| {
+                let job = self.jobs.all.get(*id)?;
+                job.due.filter(|_| !waits_for_polls || job.patience == 0)
+            };
             let ready = self
                 .jobs
                 .open

@@ -288,9 +288,11 @@ impl State {
 
     /// Makes an address nobody's, and takes every rule on it along.
     pub(crate) fn free(&mut self, id: &str) {
-        self.rules.retain(|_, rule| rule.address != id);
-        self.firewall.retain(|_, rule| rule.address != id);
-        self.forwardings.retain(|_, rule| rule.address != id);
+        if !self.behaviour.releases_leave_rules {
+            self.rules.retain(|_, rule| rule.address != id);
+            self.firewall.retain(|_, rule| rule.address != id);
+            self.forwardings.retain(|_, rule| rule.address != id);
+        }
         if let Some(address) = self.addresses.get_mut(id) {
             address.state = AddressState::Free;
             (address.allocated, address.owner) = (None, None);

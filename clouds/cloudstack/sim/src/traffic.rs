@@ -21,7 +21,10 @@ mod filter;
 impl Carrier for Api {
     fn wanted(&self) -> (Config, Option<Instant>) {
         let state = self.shared.read();
-        (config(&state), state.jobs.next_due())
+        (
+            config(&state),
+            state.jobs.next_due(state.behaviour.jobs_wait_for_polls),
+        )
     }
 
     fn bound(&self, bound: Vec<Bound>) {

@@ -88,6 +88,8 @@ impl Reads {
             observed.looks = seen.looks + 1;
             observed.unclosed = seen.unclosed.rested();
             observed.unreleased.clone_from(&seen.unreleased);
+            observed.unready.clone_from(&seen.unready);
+            observed.hide_gone_along(seen);
         }
         self.complete(intent, &mut observed).await?;
         Ok(observed)
@@ -116,6 +118,7 @@ impl Reads {
     pub(crate) async fn verified(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
         let mut observed = self.beginning(intent).await?;
         observed.check_written(seen)?;
+        observed.hide_gone_along(seen);
         observed.gone.clone_from(&seen.gone);
         observed.opened.clone_from(&seen.opened);
         observed.unclosed = seen.unclosed.rested();

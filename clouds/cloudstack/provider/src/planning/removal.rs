@@ -43,9 +43,9 @@ impl Removal<'_> {
         let Some(facts) = draft.address(&address.id) else {
             return;
         };
-        // Nothing needs it any more, so it is not waited for as long as by a balancer.
-        let is_stuck = facts
-            .is_some_and(|facts| facts.state == AddressState::Allocating && draft.observed.has_waited(SLOW));
+        // Nothing needs it any more, so it is not waited for as long as by a balancer; and not at all if it came to serve.
+        let is_waited_for = rules.is_empty() && !draft.observed.has_waited(SLOW);
+        let is_stuck = facts.is_some_and(|facts| facts.state == AddressState::Allocating && !is_waited_for);
         if let Some(facts) = facts
             && matches!(facts.state, AddressState::Allocating | AddressState::Releasing)
             && !is_stuck

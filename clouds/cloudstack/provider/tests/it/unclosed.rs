@@ -160,25 +160,69 @@ async fn a_port_that_cannot_be_looked_at_does_not_keep_the_rule() {
 
 #[tokio::test(start_paused = true)]
 async fn an_address_that_is_not_taken_back_under_its_rules_is_when_they_are_gone() {
-    let world = World::with_service().await;
-    world.run(WEB).await.settled();
-    let refusal = r#"{"disassociateipaddressresponse":{"errorcode":431,"errortext":"rules are on it"}}"#;
-    world.sim.faults().add(
-        Fault::operation("disassociateIpAddress")
-            .times(1)
-            .answer(Canned::json(431, refusal)),
-    );
-    world.delete(WEB);
-    let (run, writes) = world.writes_of(world.run(WEB)).await;
-    run.settled();
-    let deleted = |command: &str| writes.iter().filter(|call| *call == command).count();
-    assert_eq!(
-        (
-            deleted("deleteLoadBalancerRule"),
-            deleted("disassociateIpAddress")
-        ),
-        (2, 2),
-        "{writes:?}"
-    );
-    world.check_nothing_left("deleted");
+    for is_vpc in [false, true] {
+        for moves in [false, true] {
+            let what = format!("VPC {is_vpc}, moves {moves}");
+            let world = World::of(Site::new(), is_vpc).await;
+            world.add_web();
+            world.run(WEB).await.settled();
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.releases_refuse_rules = true);
+            let before = world.sim.rules();
+            if moves {
+                world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+            } else {
+                world.delete(WEB);
+            }
+            let (run, writes) = world.writes_of(world.run(WEB)).await;
+            run.settled();
+            let deleted = |command: &str| writes.iter().filter(|call| *call == command).count();
+            assert_eq!(deleted("deleteLoadBalancerRule"), 2, "{what}: {writes:?}");
+            if !moves {
+                world.check_nothing_left(&what);
+                continue;
+            }
+            assert!(
+                before.iter().all(|rule| !world.sim.rules().contains(rule)),
+                "{what}"
+            );
+            assert_eq!(world.address().address.to_string(), IP, "{what}");
+            world.delete(WEB);
+            world.run(WEB).await.settled();
+            world.check_nothing_left(&what);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_released_address_leaves_is_deleted() {
+    for is_vpc in [false, true] {
+        for (moves, restarts) in [(false, false), (false, true), (true, false)] {
+            let what = format!("VPC {is_vpc}, moves {moves}, restarts {restarts}");
+            let mut world = World::of(Site::new(), is_vpc).await;
+            world.add_web();
+            world.run(WEB).await.settled();
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.releases_leave_rules = true);
+            let before = world.sim.rules();
+            if moves {
+                world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
+            } else {
+                world.delete(WEB);
+            }
+            if restarts {
+                // It is killed when the release was accepted.
+                world.run_killed(WEB, if is_vpc { 3 } else { 1 }).await;
+                world.restart().await;
+            }
+            world.run(WEB).await.settled();
+            let rules = world.sim.rules();
+            assert!(before.iter().all(|rule| !rules.contains(rule)), "{what}");
+            assert_eq!(rules.len(), if moves { 2 } else { 0 }, "{what}");
+            assert_eq!(open(&world), if moves { 2 } else { 0 }, "{what}");
+            assert_eq!(world.sim.addresses().len(), usize::from(moves), "{what}");
+        }
+    }
 }

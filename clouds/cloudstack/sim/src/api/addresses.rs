@@ -141,6 +141,13 @@ impl Call<'_> {
             )));
         };
         self.permit(owner, &address.id)?;
+        let has_rules = || self.state.rules.values().any(|rule| rule.address == *id);
+        if self.state.behaviour.releases_refuse_rules && has_rules() {
+            return Err(ApiError::parameter(format!(
+                "IP address {} has load balancer rules.",
+                address.address
+            )));
+        }
         let lane = address.vpc.clone().or_else(|| address.network.clone());
         if !address.is_source_nat
             && let Some(address) = self.state.addresses.get_mut(id)

@@ -113,7 +113,12 @@ impl Call<'_> {
         let id = self.params.required("publicipid")?;
         let address = self.state.addresses.get(id);
         let address = address.ok_or_else(|| self.unknown("publicipid", id))?;
-        if address.state != AddressState::Allocated {
+        let is_ready = match address.state {
+            AddressState::Allocated => true,
+            AddressState::Allocating => self.state.behaviour.pending_addresses_take_rules,
+            _ => false,
+        };
+        if !is_ready {
             return Err(ApiError::parameter(format!(
                 "Unable to create load balancer rule; ip address {} is in {} state",
                 address.address,

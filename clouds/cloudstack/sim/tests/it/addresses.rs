@@ -261,3 +261,27 @@ async fn address_of_a_project_is_made_with_and_without_naming_it() {
     let mixed = [("networkid", home.as_str()), named[1]];
     assert_eq!(caller.refusal("associateIpAddress", &mixed).await.0, 531);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_release_takes_what_is_on_the_address_or_leaves_it_or_is_refused() {
+    for (refuses, leaves) in [(false, false), (true, false), (false, true)] {
+        let (sim, _) = cloud();
+        sim.set_behaviour(|it| {
+            (it.releases_refuse_rules, it.releases_leave_rules) = (refuses, leaves);
+        });
+        let caller = Caller::new(&sim);
+        let address = caller.associate().await;
+        let rule = caller.rule(&address, "a", 80).await;
+        let release = [("id", address.as_str())];
+        let end = caller.run("disassociateIpAddress", &release).await;
+        assert_eq!(end.is_err(), refuses, "{end:?}");
+        assert_eq!(sim.rules().len(), usize::from(refuses || leaves));
+        if refuses || leaves {
+            caller
+                .run("deleteLoadBalancerRule", &[("id", &rule)])
+                .await
+                .unwrap();
+            assert!(sim.rules().is_empty());
+        }
+    }
+}

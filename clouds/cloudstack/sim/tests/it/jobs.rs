@@ -185,3 +185,23 @@ async fn server_that_shuts_down_takes_no_jobs_and_answers_reads() {
     sim.set_behaviour(|it| it.maintenance = true);
     assert_eq!(caller.refusal("listNetworks", &[]).await.0, 503);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_waits_for_polls_does_nothing_until_it_is_asked_after() {
+    let (sim, _) = cloud();
+    sim.set_behaviour(|it| it.jobs_wait_for_polls = true);
+    let caller = Caller::new(&sim);
+    let network = sim.network();
+    let accepted = caller
+        .post("associateIpAddress", &[("networkid", &network)])
+        .await
+        .unwrap();
+    let state = || sim.addresses().remove(0).state;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(state(), AddressState::Allocating);
+    let job = text(&accepted["jobid"]);
+    assert_eq!(caller.poll(&job).await["jobstatus"], 0);
+    assert_eq!(state(), AddressState::Allocating);
+    assert_eq!(caller.poll(&job).await["jobstatus"], 1);
+    assert_eq!(state(), AddressState::Allocated);
+}

@@ -2,7 +2,7 @@
 
 use bowline_plan::Refusal;
 
-use super::super::{Draft, pending, whichever};
+use super::super::{Arrival, Draft, pending, whichever};
 use crate::claim::{Claim, Claimed, Whichever};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
@@ -61,9 +61,20 @@ pub(super) fn requested_address(
     let AddressRef { id, .. } = &address.address;
     let claim = &wanted.identity.claim;
     match address.state {
-        AddressState::Allocating | AddressState::Releasing => {
+        AddressState::Releasing => {
             draft.wait_for_address(&address.address);
             None
+        }
+        AddressState::Allocating => {
+            let is_own = claim.names(id) && claim.is_marked && is_alone(draft, id)?;
+            match draft.bring(address, is_own) {
+                Arrival::Tried => allocated_address(draft, wanted, network, address),
+                Arrival::Waits => None,
+                Arrival::Stuck => {
+                    draft.wait_for_address(&address.address);
+                    None
+                }
+            }
         }
         AddressState::Free => {
             if claim.names(id) && claim.is_marked {
@@ -151,16 +162,19 @@ pub(super) fn automatic_address(
         let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
             continue;
         };
-        if draft.is_stuck(address) {
-            draft.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
-            stuck.push(claimed(id));
-            continue;
-        }
+        let is_free_for_us = is_alone(draft, id)? && !is_claimed_first(wanted, id);
         if address.state == AddressState::Allocating {
-            draft.wait_for_address(&address.address);
-            return None;
-        }
-        if is_usable(address, network) && draft.strangers(id)?.is_empty() && !is_claimed_first(wanted, id) {
+            let may_fit = address.is_fit(network) || address.is_underway_anywhere();
+            match draft.bring(address, is_free_for_us && may_fit) {
+                Arrival::Tried if !is_free_for_us || !may_fit => {}
+                Arrival::Tried => return Some(address.address.clone()),
+                Arrival::Waits => return None,
+                Arrival::Stuck => {
+                    draft.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
+                    stuck.push(claimed(id));
+                }
+            }
+        } else if is_usable(address, network) && is_free_for_us {
             return Some(address.address.clone());
         }
     }
@@ -204,6 +218,11 @@ pub(super) fn automatic_address(
         },
     }
     None
+}
+
+/// Whether nobody else has a rule on an address; none if that has to be read first.
+fn is_alone(draft: &mut Draft<'_>, id: &str) -> Option<bool> {
+    draft.strangers(id).map(<[_]>::is_empty)
 }
 
 /// Whether an address is claimed, and but for it those alone that are `stuck`.
