@@ -4,6 +4,8 @@
 //! chosen first, its ID is written on the Service, fenced by the resource version, and only then it is associated: whatever
 //! happens in between, the next look finds out what became of it.
 //!
+//! A Service that uses an address of another one notes that too: whoever of them goes last gives it back.
+//!
 //! The annotation is absent on Services whose addresses an earlier manager associated; then its rule counts. Present and
 //! empty, the Service holds none.
 
@@ -14,6 +16,7 @@ use bowline_cloud_provider::{KubeWrite, Service, facts};
 
 use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, flag, text};
 use crate::cidrs::{Cidrs, Sources};
+use crate::objects::AddressRef;
 
 /// What is written on a Service about its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,6 +34,8 @@ pub(crate) struct Claim {
 pub(crate) enum Claimed {
     /// The one with this ID.
     Address(String),
+    /// The one with this ID, which was acquired for another Service.
+    Shared(String),
     /// Whichever the cloud chose, as free ones could not be listed.
     Any(Whichever),
 }
@@ -48,6 +53,9 @@ pub(crate) struct Whichever {
 const ANY: &str = "any-of ";
 const BUT: &str = "but";
 
+/// A shared address is written as `shared ADDRESS`.
+const SHARED: &str = "shared ";
+
 impl Whichever {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace().map(str::to_owned);
@@ -58,10 +66,23 @@ impl Whichever {
     }
 }
 
+impl Claimed {
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(whichever) = text.strip_prefix(ANY) {
+            return Whichever::parse(whichever).map(Self::Any);
+        }
+        Some(match text.strip_prefix(SHARED) {
+            Some(id) => Self::Shared(id.trim().to_owned()),
+            None => Self::Address(text.to_owned()),
+        })
+    }
+}
+
 impl fmt::Display for Claimed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(id) => f.write_str(id),
+            Self::Shared(id) => write!(f, "{SHARED}{id}"),
             Self::Any(Whichever { network, known }) => {
                 write!(f, "{ANY}{network} {BUT}")?;
                 known.iter().try_for_each(|id| write!(f, " {id}"))
@@ -75,12 +96,7 @@ impl Claim {
     pub(crate) fn of(service: &Service) -> Self {
         let held = facts::annotation(service, IP_IDS.key).map(|text| {
             let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-            items
-                .filter_map(|item| match item.strip_prefix(ANY) {
-                    Some(whichever) => Whichever::parse(whichever).map(Claimed::Any),
-                    None => Some(Claimed::Address(item.to_owned())),
-                })
-                .collect()
+            items.filter_map(Claimed::parse).collect()
         });
         Self {
             held,
@@ -98,7 +114,7 @@ impl Claim {
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.held.iter().flatten().filter_map(|claimed| match claimed {
             Claimed::Address(id) => Some(id.as_str()),
-            Claimed::Any(_) => None,
+            _ => None,
         })
     }
 
@@ -107,11 +123,37 @@ impl Claim {
         self.ids().any(|claimed| claimed == id)
     }
 
+    /// The IDs of addresses that were acquired for other Services.
+    pub(crate) fn shared(&self) -> impl Iterator<Item = &str> {
+        self.held.iter().flatten().filter_map(|claimed| match claimed {
+            Claimed::Shared(id) => Some(id.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Whether an address is used that was acquired for another Service.
+    pub(crate) fn shares(&self, id: &str) -> bool {
+        self.shared().any(|shared| shared == id)
+    }
+
+    /// Whether an address was acquired for a Service that asks for `requested`, by what is written on it. For the requested
+    /// address the mark alone decides, so that whoever takes it off keeps the address. Where nothing is written, the rule of
+    /// earlier managers holds if it `counts`: every other address is theirs.
+    pub(crate) fn holds(&self, requested: Option<&str>, address: &AddressRef, counts: bool) -> bool {
+        if requested == Some(address.ip.as_str()) {
+            return self.is_marked;
+        }
+        match self.held {
+            Some(_) => self.names(&address.id),
+            None => counts || self.is_marked,
+        }
+    }
+
     /// The address that is claimed without an ID.
     pub(crate) fn whichever(&self) -> Option<&Whichever> {
         self.held.iter().flatten().find_map(|claimed| match claimed {
-            Claimed::Address(_) => None,
             Claimed::Any(whichever) => Some(whichever),
+            _ => None,
         })
     }
 
@@ -142,7 +184,7 @@ impl Claim {
     /// The write that adds to the claim. What the cloud chose takes the place of "whichever".
     pub(crate) fn with(&self, added: impl IntoIterator<Item = Claimed>) -> KubeWrite {
         let mut held = self.held.clone().unwrap_or_default();
-        held.retain(|claimed| matches!(claimed, Claimed::Address(_)));
+        held.retain(|claimed| !matches!(claimed, Claimed::Any(_)));
         for claimed in added {
             if !held.contains(&claimed) {
                 held.push(claimed);
@@ -153,14 +195,13 @@ impl Claim {
 
     /// The write that keeps of the claim only what is wanted; present, even if nothing is left.
     pub(crate) fn keeping(&self, is_kept: impl Fn(&Claimed) -> bool) -> KubeWrite {
-        let held: Vec<Claimed> = self
-            .held
-            .iter()
-            .flatten()
-            .filter(|claimed| is_kept(claimed))
-            .cloned()
-            .collect();
-        write(&held)
+        write(&self.those(is_kept))
+    }
+
+    /// What is wanted of the claim.
+    pub(crate) fn those(&self, is_wanted: impl Fn(&Claimed) -> bool) -> Vec<Claimed> {
+        let held = self.held.iter().flatten();
+        held.filter(|claimed| is_wanted(claimed)).cloned().collect()
     }
 
     /// The write that says that an address is used and not held, besides these.
@@ -239,7 +280,9 @@ mod tests {
         let two = read(&any.with([Claimed::Address("two".into())]), &mut service);
         assert_eq!(two.ids().collect::<Vec<_>>(), ["one", "two"]);
         assert_eq!(two.whichever(), None);
-        let none = read(&two.keeping(|_| false), &mut service);
+        let three = read(&two.with([Claimed::Shared("three".into())]), &mut service);
+        assert!(three.shares("three") && !three.names("three") && three.names("two"));
+        let none = read(&three.keeping(|_| false), &mut service);
         assert_eq!(none.held, Some(Vec::new()));
         let marked = read(&Claim::mark(), &mut service);
         assert!(marked.is_marked && marked.is_written());

@@ -14,7 +14,7 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, Lo
 use bowline_plan::{Answer, Note, Plan, Refusal};
 
 use crate::annotations::SOURCE_CIDRS;
-use crate::claim::{Claim, Claimed};
+use crate::claim::Claimed;
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
     Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network, Opening, Rule,
@@ -384,21 +384,4 @@ fn pending(address: &AddressRef) -> String {
         "public IP {} ({}) is being acquired or given back, and the cloud does not come to an end with it",
         address.ip, address.id
     )
-}
-
-/// Whether an address belongs to the Service by what is written on it. For the requested address the mark alone decides, so
-/// that whoever takes it off keeps the address. Where nothing is written, the rule of earlier managers holds if it `counts`:
-/// every other address is theirs.
-fn is_held(identity: &Identity, id: &str, ip: &str, counts: bool) -> bool {
-    if identity.keeps_ip {
-        return false;
-    }
-    let Claim { held, is_marked, .. } = &identity.claim;
-    if identity.requested.as_deref() == Some(ip) {
-        return *is_marked;
-    }
-    match held {
-        Some(_) => identity.claim.names(id),
-        None => counts || *is_marked,
-    }
 }

@@ -6,7 +6,7 @@ use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_plan::Impact;
 
 use super::removal::Removal;
-use super::{Draft, is_held, whichever};
+use super::{Draft, whichever};
 use crate::events::ADDRESS_KEPT;
 use crate::intent::Absent;
 use crate::objects::{Address, AddressRef, AddressState, Rule};
@@ -44,7 +44,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) {
     };
     removal.open_ports(draft);
     for (address, rules) in &addresses {
-        let is_held = is_held(identity, &address.id, &address.ip, true);
+        let is_held = identity.is_held(address, true);
         removal.address(draft, address, rules, is_held);
     }
     if draft.is_idle() {
@@ -64,6 +64,14 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     for id in identity.claim.ids() {
         if let Some(Some(address)) = draft.address(id)
             && is_ours(draft, absent, address)
+        {
+            held.push(address.address.clone());
+        }
+    }
+    // It served by them, or they would be gone with the Service that they were acquired for.
+    for id in identity.claim.shared() {
+        if let Some(Some(address)) = draft.address(id)
+            && identity.published.contains(&address.address.ip)
         {
             held.push(address.address.clone());
         }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bowline_plan::Refusal;
 
 use super::removal::Removal;
-use super::{Draft, is_held, members, pending, whichever};
-use crate::claim::Claimed;
+use super::{Draft, members, pending, whichever};
+use crate::claim::{Claim, Claimed};
 use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, NODES_LEFT_OUT};
 use crate::intent::Wanted;
 use crate::members::Members;
@@ -215,7 +215,7 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
         home: Some(&home.address),
     };
     for (address, rules) in others {
-        let is_held = is_held(&wanted.identity, &address.id, &address.ip, false);
+        let is_held = wanted.identity.is_held(address, false);
         if !is_held && !wanted.identity.keeps_ip {
             draft.notes.push(ADDRESS_KEPT.note(format!(
                 "public IP {} is not released: nothing proves that it was acquired for this service",
@@ -232,9 +232,14 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
     if !whichever::adopt(draft, &wanted.identity, STUCK) {
         return;
     }
+    let identity = &wanted.identity;
     let mut is_dropped = claim.whichever().is_some();
     let mut is_kept = BTreeSet::new();
-    for id in claim.ids().filter(|id| *id != home.address.id) {
+    for id in claim
+        .ids()
+        .chain(claim.shared())
+        .filter(|id| *id != home.address.id)
+    {
         let Some(address) = draft.address(id) else {
             return;
         };
@@ -257,8 +262,12 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
                 let Some(strangers) = draft.strangers(id) else {
                     return;
                 };
-                let is_ours = address.is_fit(&home.network) && !wanted.identity.is_claimed_by_others(id);
-                if is_ours && strangers.is_empty() && !wanted.identity.keeps_ip {
+                let is_others = match claim.names(id) {
+                    true => identity.is_claimed_by_others(id),
+                    false => identity.is_owned_by_others(&address.address, true),
+                };
+                let is_ours = address.is_fit(&home.network) && !is_others;
+                if is_ours && strangers.is_empty() && !identity.keeps_ip {
                     draft.cloud(CloudStep::Release {
                         address: address.address.clone(),
                         is_live: false,
@@ -269,10 +278,24 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
             }
         }
     }
-    if is_dropped {
-        draft.annotate(claim.keeping(|kept| match kept {
-            Claimed::Address(id) => *id == home.address.id || is_kept.contains(id.as_str()),
-            Claimed::Any(_) => false,
-        }));
+    let at = &home.address;
+    let shares = match (claim.names(&at.id), claim.shares(&at.id)) {
+        (true, _) => false,
+        (false, true) => !identity.is_disowned(at),
+        // The other Service's claim may not have been known yet.
+        (false, false) => {
+            let is_requested = identity.requested.as_ref() == Some(&at.ip);
+            claim.held.is_some() && is_requested && identity.is_owned_by_others(at, false)
+        }
+    };
+    if is_dropped || shares != claim.shares(&at.id) {
+        let mut left = claim.those(|kept| match kept {
+            Claimed::Address(id) => *id == at.id || is_kept.contains(id.as_str()),
+            _ => false,
+        });
+        if shares {
+            left.push(Claimed::Shared(at.id.clone()));
+        }
+        draft.annotate(Claim::default().with(left));
     }
 }

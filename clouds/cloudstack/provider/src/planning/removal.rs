@@ -59,7 +59,10 @@ impl Removal<'_> {
                 && !facts.is_static_nat
         });
         // Without a rule on it, only the claim tells whose it is.
-        let is_others = rules.is_empty() && self.identity.is_claimed_by_others(&address.id);
+        let claim = &self.identity.claim;
+        let is_own = claim.names(&address.id) || claim.shares(&address.id);
+        let is_others =
+            rules.is_empty() && !claim.shares(&address.id) && self.identity.is_claimed_by_others(&address.id);
         let goes_bare = !rules.is_empty() && draft.observed.unreleased.contains(&address.id);
         let is_released = if is_held && can_be_released && !is_others && !goes_bare {
             let Some(strangers) = draft.strangers(&address.id) else {
@@ -70,6 +73,10 @@ impl Removal<'_> {
                     "public IP {} is not released: others use it, such as load balancer rule {}",
                     address.ip, stranger.name
                 )));
+                if !is_own {
+                    // They may be going too. Who claims it looks once more when its own rules are gone: the last one sees nobody.
+                    draft.claims.insert(Claimed::Address(address.id.clone()));
+                }
             }
             strangers.is_empty()
         } else {
@@ -90,7 +97,7 @@ impl Removal<'_> {
         if closed.contains(&false) {
             return;
         }
-        if self.identity.claim.names(&address.id) {
+        if is_own {
             draft.cloud(CloudStep::Release {
                 address: address.clone(),
                 is_live: !rules.is_empty(),

@@ -189,6 +189,11 @@ impl World {
         self.services.delete(key, self.site.now());
     }
 
+    /// A Service that was removed is gone from the cluster.
+    pub(crate) fn forget(&self, key: &str) {
+        self.services.forget(key);
+    }
+
     pub(crate) fn facts(&self, key: &str) -> ServiceFacts {
         let cluster = ClusterFacts {
             name: "kubernetes".to_owned(),

@@ -125,10 +125,14 @@ fn allocated_address(
     let is_new = draft.observed.rules.is_empty();
     let is_own = claim.names(id) || (claim.held.is_none() && claim.is_marked && is_new);
     if !is_own {
-        if claim.held.is_none() || claim.is_marked {
+        // There is no rule of the Service on it yet, so it is shared only with somebody who is there.
+        let shares = wanted.identity.is_owned_by_others(&address.address, false);
+        if claim.held.is_none() || claim.is_marked || shares != claim.shares(id) {
             // Nothing of it is ours, and nobody shall take it for ours later.
+            let shared = Claimed::Shared(id.clone());
             let mut held = inherited(draft, claim);
-            held.extend(claim.held.iter().flatten().cloned());
+            held.extend(claim.those(|held| *held != shared));
+            held.extend(shares.then_some(shared));
             draft.annotate(Claim::of_others(held));
             return None;
         }
@@ -183,7 +187,7 @@ pub(super) fn automatic_address(
             if claimed.network == network.id {
                 draft.cloud(associate(network, None));
             } else {
-                draft.annotate(claim.keeping(|kept| matches!(kept, Claimed::Address(_))));
+                draft.annotate(claim.keeping(|kept| !matches!(kept, Claimed::Any(_))));
             }
         }
         return None;
