@@ -43,6 +43,11 @@ impl Cidrs {
             && (self.networks.is_empty() || self.networks.iter().eq([&IpNet::V4(Ipv4Net::default())]))
     }
 
+    /// Whether everybody may connect, whatever else is in the list.
+    pub(crate) fn lets_everybody_in(&self) -> bool {
+        self.is_everything() || self.networks.contains(&IpNet::V4(Ipv4Net::default()))
+    }
+
     /// Whether both mean the same.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self == other || (self.is_everything() && other.is_everything())

@@ -161,6 +161,8 @@ pub(crate) struct Wanted {
     pub(crate) algorithm: Algorithm,
     /// Whom the rules take connections from.
     pub(crate) cidrs: Sources,
+    /// Whether that is said at all. If not, a list that lets everybody in is as good as any other one.
+    pub(crate) says_cidrs: bool,
     /// Whom the firewall or the network ACL lets in.
     pub(crate) sources: Sources,
     pub(crate) nodes: Vec<WantedNode>,

@@ -68,6 +68,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         ports,
         algorithm,
         cidrs,
+        says_cidrs: facts::annotation(service, SOURCE_CIDRS.key).is_some(),
         sources,
         nodes: nodes(facts),
         asked: asked(service),

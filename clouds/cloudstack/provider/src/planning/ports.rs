@@ -256,7 +256,8 @@ fn keep(
     (abilities, removal): (Abilities, &Removal<'_>),
 ) -> bool {
     let balancer = &wanted.identity.name;
-    let cidrs_differ = !rule.cidrs.is_same(&wanted.cidrs.cidrs);
+    let is_good_enough = !wanted.says_cidrs && rule.cidrs.lets_everybody_in();
+    let cidrs_differ = !is_good_enough && !rule.cidrs.is_same(&wanted.cidrs.cidrs);
     if rule.private_port != Some(port.node_port) || (cidrs_differ && !abilities.changes_cidrs) {
         if is_declined(draft, wanted, home, port, abilities) {
             hold(draft, wanted, home, rule);

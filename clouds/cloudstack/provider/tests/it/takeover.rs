@@ -83,6 +83,35 @@ async fn rules_of_version_1_1_without_a_list_need_no_write() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn rules_that_let_everybody_in_need_no_write_unless_a_list_is_asked_for() {
+    for version in ["4.22.0.0", "4.20.0.0"] {
+        for list in ["0.0.0.0/0,::/0", "10.0.0.0/8 0.0.0.0/0", ""] {
+            let world = World::built(|builder| builder.version(version), "").await;
+            of_upstream(&world, |mut rule| {
+                rule.cidrs = Some(list.to_owned());
+                rule
+            })
+            .await;
+            let (run, writes) = world.writes_of(world.run(WEB)).await;
+            assert!(
+                run.settled().waves.is_empty() && writes.is_empty(),
+                "{version}, {list}: {writes:?}"
+            );
+            world.annotate(WEB, "source-cidrs", Some("0.0.0.0/0"));
+            let (run, writes) = world.writes_of(world.run(WEB)).await;
+            run.settled();
+            assert_eq!(
+                writes.is_empty(),
+                list.is_empty(),
+                "{version}, {list}: {writes:?}"
+            );
+            // The firewall is not as patient.
+            assert_eq!(world.openings(), ["tcp 443 0.0.0.0/0", "udp 4500 0.0.0.0/0"]);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn rules_of_the_provider_inside_of_kubernetes_are_renamed_and_kept() {
     let world = World::new().await;
     of_upstream(&world, |mut rule| {
