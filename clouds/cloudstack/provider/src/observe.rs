@@ -278,31 +278,21 @@ impl Observed {
 
     /// The firewall of an address was listed.
     pub(crate) fn see_firewall(&mut self, address: &str, mut rules: Vec<FirewallRule>) {
-        let unseen = self.opened.iter().filter_map(|opened| match opened {
+        let opened = self.opened.iter().filter_map(|opened| match opened {
             Opened::Firewall(at, rule) if at == address => Some(rule),
             _ => None,
         });
-        for rule in unseen {
-            if rules.iter().all(|known| known.id != rule.id) {
-                rules.push(rule.clone());
-            }
-        }
-        rules.retain(|rule| !self.gone.contains(&rule.id));
+        catch_up(&mut rules, opened, &self.gone, |rule| &rule.id);
         self.firewalls.insert(address.to_owned(), rules);
     }
 
     /// An ACL list was listed.
     pub(crate) fn see_acl(&mut self, list: &str, mut items: Vec<AclItem>) {
-        let unseen = self.opened.iter().filter_map(|opened| match opened {
+        let opened = self.opened.iter().filter_map(|opened| match opened {
             Opened::Acl(of, item) if of == list => Some(item),
             _ => None,
         });
-        for item in unseen {
-            if items.iter().all(|known| known.id != item.id) {
-                items.push(item.clone());
-            }
-        }
-        items.retain(|item| !self.gone.contains(&item.id));
+        catch_up(&mut items, opened, &self.gone, |item| &item.id);
         self.acls.insert(list.to_owned(), items);
     }
 
@@ -324,6 +314,21 @@ impl Observed {
     pub(crate) fn rule_mut(&mut self, id: &str) -> Option<&mut Rule> {
         self.rules.iter_mut().find(|rule| rule.id == id)
     }
+}
+
+/// Adds to a list that may be behind what was opened, and takes off it what is gone.
+fn catch_up<'a, T: Clone + 'a>(
+    listed: &mut Vec<T>,
+    opened: impl Iterator<Item = &'a T>,
+    gone: &BTreeSet<String>,
+    id: impl Fn(&T) -> &String,
+) {
+    for one in opened {
+        if listed.iter().all(|known| id(known) != id(one)) {
+            listed.push(one.clone());
+        }
+    }
+    listed.retain(|one| !gone.contains(id(one)));
 }
 
 /// Something that the planning has to know first.

@@ -17,7 +17,8 @@ use crate::annotations::SOURCE_CIDRS;
 use crate::claim::Claimed;
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
-    Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network, Opening, Rule,
+    Abilities, AclItem, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network,
+    Opening, Rule,
 };
 use crate::observe::{LOOK, Need, Observed, SLOW, STUCK, TRIED};
 use crate::replaced::ReplacedRules;
@@ -294,40 +295,48 @@ impl<'a> Draft<'a> {
             && self.observed.pending.is_empty()
     }
 
+    /// What was read; if nothing was, it has to be first.
+    fn known<T>(&mut self, read: Option<T>, need: impl FnOnce() -> Need) -> Option<T> {
+        if read.is_none() {
+            self.need(need());
+        }
+        read
+    }
+
     /// An address by its ID. The outer none: it has to be read first.
     fn address(&mut self, id: &str) -> Option<Option<&'a Address>> {
-        let known = self.observed.addresses.get(id).map(Option::as_ref);
-        if known.is_none() {
-            self.need(Need::Address(id.to_owned()));
-        }
-        known
+        let read = self.observed.addresses.get(id).map(Option::as_ref);
+        self.known(read, || Need::Address(id.to_owned()))
     }
 
     /// The rules of others on an address; none if they have to be read first.
     fn strangers(&mut self, id: &str) -> Option<&'a [Rule]> {
-        let known = self.observed.strangers.get(id).map(Vec::as_slice);
-        if known.is_none() {
-            self.need(Need::Strangers(id.to_owned()));
-        }
-        known
+        let read = self.observed.strangers.get(id).map(Vec::as_slice);
+        self.known(read, || Need::Strangers(id.to_owned()))
+    }
+
+    /// The rules of others behind the ACL list of a network; none if they have to be read first.
+    fn neighbours(&mut self, network: &str) -> Option<&'a [Rule]> {
+        let read = self.observed.neighbours.get(network).map(Vec::as_slice);
+        self.known(read, || Need::Neighbours(network.to_owned()))
     }
 
     /// A network by its ID. The outer none: it has to be read first.
     fn network(&mut self, id: &str) -> Option<Option<&'a Network>> {
-        let known = self.observed.networks.get(id).map(Option::as_deref);
-        if known.is_none() {
-            self.need(Need::Network(id.to_owned()));
-        }
-        known
+        let read = self.observed.networks.get(id).map(Option::as_deref);
+        self.known(read, || Need::Network(id.to_owned()))
     }
 
     /// The firewall of an address; none if it has to be read first.
     fn firewall(&mut self, id: &str) -> Option<&'a [FirewallRule]> {
-        let known = self.observed.firewalls.get(id).map(Vec::as_slice);
-        if known.is_none() {
-            self.need(Need::Firewall(id.to_owned()));
-        }
-        known
+        let read = self.observed.firewalls.get(id).map(Vec::as_slice);
+        self.known(read, || Need::Firewall(id.to_owned()))
+    }
+
+    /// The items of an ACL list; none if they have to be read first.
+    fn acl(&mut self, list: &str) -> Option<&'a [AclItem]> {
+        let read = self.observed.acls.get(list).map(Vec::as_slice);
+        self.known(read, || Need::Acl(list.to_owned()))
     }
 
     fn finish(mut self, identity: &Identity) -> LoadBalancerPlan<CloudStep> {

@@ -5,7 +5,6 @@ use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::intent::Identity;
 use crate::objects::{AclItem, AclRef, Opening};
-use crate::observe::Need;
 use crate::step::CloudStep;
 
 /// Plans that a port is let in from exactly these sources. An item that says so is taken as it is, whoever made it.
@@ -107,10 +106,7 @@ pub(super) fn shut(
 }
 
 fn items<'a>(draft: &mut Draft<'a>, list: &AclRef, opening: Opening) -> Option<Vec<&'a AclItem>> {
-    let Some(all) = draft.observed.acls.get(&list.id) else {
-        draft.need(Need::Acl(list.id.clone()));
-        return None;
-    };
+    let all = draft.acl(&list.id)?;
     Some(all.iter().filter(|item| item.opening == opening).collect())
 }
 
@@ -125,11 +121,8 @@ fn without_those_of_others<'a>(
     if items.is_empty() {
         return Some(items);
     }
-    let Some(neighbours) = draft.observed.neighbours.get(network) else {
-        draft.need(Need::Neighbours(network.to_owned()));
-        return None;
-    };
-    let all = draft.observed.acls.get(&list.id).map_or(&[][..], Vec::as_slice);
+    let neighbours = draft.neighbours(network)?;
+    let all = draft.acl(&list.id)?;
     items.retain(|item| {
         !neighbours
             .iter()

@@ -68,20 +68,14 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Home> {
 fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option<&AddressRef>) {
     let observed = draft.observed;
     let barrier = network.barrier();
-    if let Barrier::Acl(list) = barrier
-        && !observed.acls.contains_key(&list.id)
-    {
-        draft.need(Need::Acl(list.id.clone()));
+    if let Barrier::Acl(list) = barrier {
+        let _ = draft.acl(&list.id);
+        if at.is_none() && !observed.rules.is_empty() {
+            let _ = draft.neighbours(&network.id);
+        }
     }
     if at.is_none() && observed.machines.is_none() && !wanted.nodes.is_empty() {
         draft.need(Need::Machines);
-    }
-    if at.is_none()
-        && !observed.rules.is_empty()
-        && matches!(barrier, Barrier::Acl(_))
-        && !observed.neighbours.contains_key(&network.id)
-    {
-        draft.need(Need::Neighbours(network.id.clone()));
     }
     let left = observed.rules.iter().filter(|rule| Some(&rule.address) != at);
     for rule in left {
@@ -90,11 +84,10 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
             .opening(&wanted.identity.name)
             .is_some_and(|opening| !wanted.openings().contains(&opening));
         let _ = (draft.address(id), draft.strangers(id));
-        if barrier == Barrier::Firewall && !observed.firewalls.contains_key(id) {
-            draft.need(Need::Firewall(id.clone()));
-        }
-        if matches!(barrier, Barrier::Acl(_)) && is_open && !observed.neighbours.contains_key(&network.id) {
-            draft.need(Need::Neighbours(network.id.clone()));
+        match barrier {
+            Barrier::Firewall => drop(draft.firewall(id)),
+            Barrier::Acl(_) if is_open => drop(draft.neighbours(&network.id)),
+            _ => {}
         }
     }
     let is_looked_up = |id: &str| {
