@@ -115,7 +115,6 @@ pub(crate) fn parse_list(text: &str) -> Result<Vec<String>, serde_json::Error> {
     Ok(serde_json::from_str::<Option<Vec<String>>>(text)?.unwrap_or_default())
 }
 
-/// A JSON value whose object keys are taken in any letter case. `null` is no value.
 /// A JSON object; a list is none, though the library would take its items for the fields in their order.
 pub(crate) struct Fields<T>(pub(crate) T);
 
@@ -128,6 +127,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Fields<T> {
     }
 }
 
+/// A JSON value whose object keys are taken in any letter case. `null` is no value.
 fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
     let value: Value = serde_json::from_str(text)?;
     serde_json::from_value(lower_keys(value))

@@ -203,5 +203,12 @@ mod tests {
         }
         let error = File::parse(b"{\n  \"clientID\" \"a\"\n}").err().unwrap();
         assert_eq!(error, "not valid JSON at line 2 column 14");
+        for text in ["[]", "7", "\"hunter2\""] {
+            let error = File::parse(text.as_bytes()).err().unwrap();
+            assert!(
+                error.starts_with("not a JSON object at line 1 "),
+                "{text}: {error}"
+            );
+        }
     }
 }

@@ -8,7 +8,7 @@ use bowline_phoenixnap_sim::{Assignment, BlockSpec, BlockStatus, NetworkSpec, Ta
 use bowline_provider_kit::Run;
 use k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus, PortStatus, ServiceStatus};
 
-use crate::world::{CLUSTER, LOCATION_ANNOTATION, NETWORK, Outcome, World};
+use crate::world::{CLUSTER, Interruption, LOCATION_ANNOTATION, NETWORK, Outcome, World};
 
 const KEY: &str = "shop/checkout";
 const BALANCING: (&str, &str) = ("PNAP_LOAD_BALANCER", "kube-vip://6598f7c2d2a94b6e0f1c1234");
@@ -617,6 +617,15 @@ async fn why_a_block_is_not_attached_yet_is_told_once_and_after_minutes_as_a_war
         assert_eq!(told.len(), reasons.len(), "{told:#?}");
         assert!(told.iter().all(|(_, text)| text.contains(refusal)), "{told:#?}");
     }
+    // It is told at once, and not after the first wait.
+    let world = World::with_service();
+    let attachments = Fault::operation("public-networks.attach").always();
+    world.sim.faults().add(attachments.status(409));
+    let run = world.run_with(KEY, Interruption::AfterStep(8)).await;
+    assert_eq!(
+        (run.reasons(), run.waited),
+        (vec!["IPBlockPending"], Duration::ZERO)
+    );
     // A block that is not ready at the first look need not be told of, one that stays so is.
     for (takes, expected) in [(5, None), (45, Some("is creating"))] {
         let world = World::with_service();

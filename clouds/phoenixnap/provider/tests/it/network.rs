@@ -29,6 +29,9 @@ async fn a_network_that_takes_its_time_keeps_neither_a_service_nor_the_sweeper_w
         let world = World::with_service();
         let what = format!("{fault:?}");
         world.sim.faults().add(fault);
+        // What has to be read takes its time as well: both are asked for at once.
+        let names = Fault::operation("tags.list").always();
+        world.sim.faults().add(names.delay(Duration::from_secs(1)));
         let begun = Instant::now();
         world.run(KEY).await.settled();
         assert!(

@@ -8,14 +8,14 @@ use bowline_cloud_http::Transport;
 use bowline_cloud_provider::{CloudProvider, InstanceAnswer, InstanceQuery, Node, PowerState, Purpose};
 use bowline_phoenixnap_sim::kit::Fault;
 use bowline_phoenixnap_sim::kit::faults::Canned;
-use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, ServerSpec, ServerStatus};
+use bowline_phoenixnap_sim::{BlockSpec, NetworkSpec, PhoenixnapSim, ServerSpec, ServerStatus};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use serde_json::{Map, Value, json};
 use tower::ServiceExt as _;
 
-use crate::world::{CLUSTER, NETWORK, World};
+use crate::world::{CLUSTER, Interruption, NETWORK, World};
 
 /// How an API is odd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -330,7 +330,7 @@ fn listed(operation: &str, entries: &Value) -> Fault {
 async fn a_server_that_cannot_be_read_hides_only_itself_and_never_proves_an_absence() {
     let good = json!({ "id": "s1", "hostname": "worker-1", "privateIpAddresses": ["10.0.0.1"] });
     for (odd, may_be_lost) in [
-        (json!({ "id": "s2", "hostname": "db", "status": 7 }), false),
+        (json!({ "id": "s2", "hostname": "Db", "status": 7 }), false),
         (json!({ "id": null, "hostname": "db" }), true),
         (json!(null), true),
         (json!({ "id": "lost", "status": 7 }), true),
@@ -405,5 +405,34 @@ async fn a_block_that_cannot_be_read_bars_only_the_service_that_may_have_it() {
         world.restart();
         let run = world.run("shop/checkout").await;
         assert!(run.complaint().contains("cannot be read"), "{odd}: {run:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_appears_right_before_a_purchase_and_cannot_be_read_bars_it() {
+    let world = World::with_service();
+    // The process stands still before the purchase, so that it looks once more.
+    let paused = world.run_with("shop/checkout", Interruption::Pause(6, Duration::from_secs(10)));
+    let appears = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        world.sim.faults().add(listed("ip-blocks.list", &json!([null])));
+    };
+    let (run, ()) = tokio::join!(paused, appears);
+    assert!(run.complaint().contains("cannot be read"), "{run:#?}");
+    assert_eq!(world.sim.journal().count_operation("ip-blocks.create"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_block_is_not_gone_as_long_as_an_entry_that_cannot_be_read_may_be_it() {
+    for (entries, is_told) in [(json!([]), false), (json!([null]), true)] {
+        let world = World::new();
+        world.sim.add_block(BlockSpec::marked(CLUSTER));
+        let faults = world.sim.faults();
+        faults.add(Fault::operation("ip-blocks.delete").always().status(403));
+        let after = Fault::operation("ip-blocks.list").nth(2);
+        faults.add(after.answer(Canned::json(200, &entries.to_string())));
+        let notes = world.sweep().await;
+        let told = notes.iter().any(|note| note.reason == "IPBlockSweepFailed");
+        assert_eq!(told, is_told, "{entries}: {notes:?}");
     }
 }
