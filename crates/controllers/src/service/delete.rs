@@ -40,7 +40,10 @@ impl ServiceController {
         if facts::has_finalizer(&service) {
             let synced = self.tracked(key, |tracked| tracked.synced.take()); // its disappearance is our own doing
             match self.ctx.kube.set_service_finalizer(&service, false).await {
-                Ok(_) | Err(KubeError::NotFound(_)) => {}
+                Ok(_) => {}
+                // The watch was late to show what the removal before this one did, and told of.
+                Err(KubeError::NotFound(_)) if !progress.has_written => return Outcome::Removed,
+                Err(KubeError::NotFound(_)) => {}
                 Err(error) => {
                     self.tracked(key, |tracked| tracked.synced = synced);
                     let prefix = "failed to remove load balancer cleanup finalizer";

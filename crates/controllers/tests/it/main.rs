@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
 
 mod cluster;
+mod log;
 mod machines;
 mod node;
 mod node_ipam;

@@ -7,6 +7,7 @@ use bowline_kube_api::Status;
 use serde_json::json;
 
 use crate::cluster::{Cluster, SECOND, new_node, node_of};
+use crate::log::Log;
 use crate::machines::metadata;
 use crate::node::{cluster, cluster_with_pass_every, initialized, provided, with};
 
@@ -88,17 +89,24 @@ async fn n19_both_label_families_agree_again_and_the_present_one_is_the_master()
 
 #[tokio::test(start_paused = true)]
 async fn both_label_families_agree_though_the_write_conflicts_at_first() {
+    let (log, _while_it_lasts) = Log::listen();
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     cluster.pass(SECOND).await;
     let conflict = Status::new(409, "Conflict", "the object has been modified");
-    cluster.api.faults().fail_next(1, "patch", "nodes", conflict);
-    cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!("mine"));
-    cluster
-        .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
-        .await;
+    let forbidden = Status::new(403, "Forbidden", "no");
+    // Only what is no matter of a moment is worth a word.
+    for (status, words) in [(conflict, 0), (forbidden, 1)] {
+        cluster.api.faults().fail_next(1, "patch", "nodes", status);
+        let label = format!("mine-{words}");
+        cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!(label));
+        cluster
+            .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some(&*label))
+            .await;
+        assert_eq!(log.warnings_with("failed to bring the labels"), words);
+    }
 }
 
 #[tokio::test(start_paused = true)]

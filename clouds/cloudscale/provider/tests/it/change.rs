@@ -436,7 +436,7 @@ async fn members_are_replaced_once_by_an_api_that_takes_no_write_while_a_balance
             (spec.external_traffic_policy, spec.health_check_node_port) = (Some("Local".into()), Some(32500));
         });
         let (run, writes) = world.writes_of(world.run("web")).await;
-        run.settled();
+        let run = run.settled();
         let done = |what: &str| {
             writes
                 .iter()
@@ -451,6 +451,11 @@ async fn members_are_replaced_once_by_an_api_that_takes_no_write_while_a_balance
             "{refusal} {takes_twins}: {writes:#?}"
         );
         assert_eq!(done("DELETE members"), members, "{refusal} {takes_twins}");
+        // Once refused, the writes come one by one, each when the one before it is done.
+        let refused = writes.iter().filter(|entry| entry.status() == Some(refusal));
+        let most = if takes_twins { members + 1 } else { 3 * members };
+        assert!(refused.count() <= most, "{refusal} {takes_twins}: {writes:#?}");
+        assert!(run.waited <= Duration::from_secs(20), "{:?}", run.waited);
         assert_eq!(world.sim.check_invariants(), Vec::<String>::new());
         assert!(world.writes_of(world.run("web")).await.1.is_empty());
     }

@@ -267,12 +267,15 @@ fn a_node_is_asked_about_at_every_tick_though_answers_take_a_moment() {
 
 #[test]
 fn the_delay_that_a_cloud_states_is_kept() {
-    let mut world = world();
-    let node = lost("a");
-    world.watch(&node);
-    let after = Some(SECOND * 90);
-    world.answer(&node, Seen::Unknown { after });
-    assert_eq!(world.seconds_left(), 90);
+    // Also between the ticks.
+    for seconds in [3, 90, 92] {
+        let mut world = world();
+        let node = lost("a");
+        world.watch(&node);
+        let after = Some(Duration::from_secs(seconds));
+        world.answer(&node, Seen::Unknown { after });
+        assert_eq!(world.seconds_left(), seconds);
+    }
 }
 
 #[test]

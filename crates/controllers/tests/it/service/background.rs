@@ -1,12 +1,10 @@
 //! Work of a provider that belongs to no single Service.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use bowline_cloud_provider::plan::Note;
 
 use super::seconds;
 use super::world::World;
+use crate::log::Log;
 
 fn runs(world: &World) -> usize {
     world.cloud.state.lock().unwrap().sweeps
@@ -21,6 +19,19 @@ async fn it_begins_a_period_after_the_loop_and_comes_back() {
     assert_eq!(runs(&world), 1);
     world.pass(seconds(60)).await;
     assert_eq!(runs(&world), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_begins_when_it_says_and_comes_back_after_its_period() {
+    let world = World::new_with(&["a"], |cloud| cloud.first_sweep = Some(seconds(2)));
+    world.pass(seconds(1)).await;
+    assert_eq!(runs(&world), 0);
+    world.pass(seconds(2)).await;
+    assert_eq!(runs(&world), 1);
+    world.pass(seconds(28)).await;
+    assert_eq!(runs(&world), 1);
+    world.pass(seconds(2)).await;
+    assert_eq!(runs(&world), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,38 +60,9 @@ async fn a_removal_that_had_nothing_to_write_wakes_nobody() {
     assert_eq!(runs(&world), 0);
 }
 
-/// What was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Log {
-    fn lines_with(&self, text: &str) -> usize {
-        let log = self.0.lock().unwrap();
-        String::from_utf8_lossy(&log)
-            .lines()
-            .filter(|line| line.contains(text) && line.contains("WARN"))
-            .count()
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn what_holds_for_many_runs_is_said_once_and_again_after_it_had_ended() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(move || writer.clone())
-        .finish();
-    let _logged = tracing::subscriber::set_default(subscriber);
+    let (log, _while_it_lasts) = Log::listen();
     let world = World::running(&["a"]).await;
     let says = |text: Option<&str>| {
         let note = text.map(|text| Note::warning("Orphan", text));
@@ -89,10 +71,10 @@ async fn what_holds_for_many_runs_is_said_once_and_again_after_it_had_ended() {
     says(Some("block 7 is nobody's"));
     world.pass(seconds(150)).await;
     assert!(runs(&world) >= 4);
-    assert_eq!(log.lines_with("block 7 is nobody's"), 1);
+    assert_eq!(log.warnings_with("block 7 is nobody's"), 1);
     says(None);
     world.pass(seconds(35)).await;
     says(Some("block 7 is nobody's"));
     world.pass(seconds(70)).await;
-    assert_eq!(log.lines_with("block 7 is nobody's"), 2);
+    assert_eq!(log.warnings_with("block 7 is nobody's"), 2);
 }

@@ -49,6 +49,8 @@ pub(super) struct State {
     pub(super) clears_address: bool,
     /// Runs of the background work.
     pub(super) sweeps: usize,
+    /// Time from the start of the loop to the first of them, if it is not a period.
+    pub(super) first_sweep: Option<Duration>,
     /// Leaves a note on every run of the background work.
     pub(super) sweep_note: Option<Note>,
 }
@@ -204,6 +206,13 @@ impl Reconciler for Cloud {
         let answer = match (intent.is_wanted, observed) {
             (true, None) => one(LoadBalancerStep::Cloud(Write::Create { name })),
             (false, None) => Answer::Settled(LoadBalancerStatus::empty()),
+            (_, Some(_)) if state.busy_looks > 0 => {
+                state.busy_looks -= 1;
+                Answer::Wait {
+                    after: Duration::from_secs(1),
+                    reason: "balancer is being built".into(),
+                }
+            }
             (false, Some(_)) if state.clears_address && !intent.address.is_empty() => {
                 one(LoadBalancerStep::Kube(KubeWrite::SetLoadBalancerIp {
                     seen: intent.address.clone(),
@@ -212,13 +221,6 @@ impl Reconciler for Cloud {
                 }))
             }
             (false, Some(_)) => one(LoadBalancerStep::Cloud(Write::Delete { name })),
-            (true, Some(_)) if state.busy_looks > 0 => {
-                state.busy_looks -= 1;
-                Answer::Wait {
-                    after: Duration::from_secs(1),
-                    reason: "balancer is being built".into(),
-                }
-            }
             (true, Some(nodes)) if !state.ignores_nodes && *nodes != intent.nodes => {
                 one(LoadBalancerStep::Cloud(Write::SetNodes {
                     name,
@@ -336,5 +338,10 @@ impl BackgroundWork for Sweep {
 
     fn period(&self) -> Duration {
         Duration::from_secs(30)
+    }
+
+    fn first(&self) -> Duration {
+        let first = self.0.state.lock().unwrap().first_sweep;
+        first.unwrap_or_else(|| self.period())
     }
 }

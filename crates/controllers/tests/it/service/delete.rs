@@ -1,6 +1,7 @@
 //! Balancers go with what asked for them.
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_kube_api::Status;
 use serde_json::json;
 
 use super::seconds;
@@ -121,6 +122,87 @@ async fn a_deletion_that_was_asked_for_while_nobody_ran_is_done_at_start() {
     assert_eq!(world.cloud.balancer(&uid), None, "S-17");
 }
 
+/// A served Service whose removal begins with a write to it.
+async fn with_an_address_to_clear() -> (World, String) {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| cloud.clears_address = true);
+    let uid = world.add("web", json!({ "loadBalancerIP": "198.51.100.7" }));
+    world.settled("web").await;
+    (world, uid)
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_write_of_a_removal_is_based_on_the_one_before_it() {
+    let removals: [fn(&World); 2] = [
+        |world| assert!(world.api.delete("Service", "default", "web")),
+        |world| world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP")),
+    ];
+    for removal in removals {
+        let (world, _) = with_an_address_to_clear().await;
+        removal(&world);
+        world
+            .until("the finalizer is off", |w| !w.has_finalizer("web"))
+            .await;
+        assert_eq!(world.conflicts(), 0);
+        world.pass(seconds(1)).await;
+        assert_eq!(world.count("DeletedLoadBalancer"), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_else_wrote_while_a_removal_waited_is_in_its_way_no_more() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.cloud.set(|cloud| cloud.busy_looks = 3);
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(2)).await;
+    assert!(world.cloud.balancer(&uid).is_some());
+    world.edit("web", |s| s["metadata"]["labels"]["team"] = json!("shop"));
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    assert_eq!(world.conflicts(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_echo_of_its_own_writes_begins_no_second_removal() {
+    for seconds_to_delete in [0, 2] {
+        let (world, _) = with_an_address_to_clear().await;
+        world.cloud.set(|cloud| {
+            cloud
+                .write_time
+                .insert("web".to_owned(), seconds(seconds_to_delete));
+        });
+        let looks = world.cloud.calls("read").len();
+        world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
+        world.pass(seconds(60)).await;
+        assert!(!world.has_finalizer("web"));
+        // One look, and another one after the writes.
+        assert_eq!(world.cloud.calls("read").len(), looks + 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_turns_out_to_be_another_s_when_it_is_to_go_keeps_no_service() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let elsewhere = CloudError::new(ErrorKind::ImplementedElsewhere, "another controller's");
+    world.cloud.set(|cloud| cloud.write_errors.push_back(elsewhere));
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    world.pass(seconds(1)).await;
+    assert_eq!(world.cloud.calls("delete").len(), 1);
+    assert!(
+        !world
+            .reasons("web")
+            .contains(&"SyncLoadBalancerFailed".to_owned())
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_service_whose_finalizer_was_stripped_does_not_leak_its_balancer() {
     let world = World::running(&["a"]).await;
@@ -139,11 +221,20 @@ async fn a_service_whose_finalizer_was_stripped_does_not_leak_its_balancer() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_to_be_written_to_a_service_that_is_gone_keeps_its_balancer_from_nothing() {
-    let world = World::running(&["a"]).await;
-    world.cloud.set(|cloud| cloud.clears_address = true);
-    let uid = world.add("web", json!({ "loadBalancerIP": "198.51.100.7" }));
-    world.settled("web").await;
+    let (world, uid) = with_an_address_to_clear().await;
     world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
+        .await;
+    assert_eq!(world.cloud.calls("delete").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_gone_before_the_watch_tells_of_it_keeps_its_balancer_from_nothing() {
+    let (world, uid) = with_an_address_to_clear().await;
+    let gone = Status::new(404, "NotFound", "services \"web\" not found");
+    world.api.faults().fail_next(100, "patch", "services", gone);
     world.api.delete("Service", "default", "web");
     world
         .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())

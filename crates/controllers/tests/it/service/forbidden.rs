@@ -1,6 +1,7 @@
 //! An account that may not write annotations on Services, as under the roles of some Go managers.
 
 use bowline_kube_api::{Effect, Fault, Status};
+use serde_json::json;
 
 use super::cloud::MARK;
 use super::seconds;
@@ -26,13 +27,11 @@ async fn a_balancer_that_does_without_annotations_is_made_without_them_and_that_
     world.settled("web").await;
     world.edit("web", |service| service["spec"]["ports"][0]["port"] = 81.into());
     world.pass(seconds(60)).await;
-    let count = |reason: &str| {
-        let events = world.api.objects("Event");
-        let event = events.iter().find(|event| event["reason"] == reason);
-        event.map_or(0, |event| event["count"].as_u64().unwrap())
-    };
     assert_eq!(
-        (count("AnnotationsForbidden"), count("EnsuredLoadBalancer")),
+        (
+            world.count("AnnotationsForbidden"),
+            world.count("EnsuredLoadBalancer")
+        ),
         (1, 2),
         "{:?}",
         world.events("web")
@@ -80,4 +79,28 @@ async fn any_other_failure_to_annotate_is_tried_again() {
     world.settled("web").await;
     let service = world.service("web").unwrap();
     assert_eq!(service["metadata"]["annotations"][MARK], "yes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_may_not_be_cleared_keeps_its_balancer() {
+    let world = World::new_with(&["a"], |cloud| {
+        cloud.does_without_annotations = true;
+        cloud.clears_address = true;
+    });
+    let uid = world.add("web", json!({ "loadBalancerIP": "198.51.100.7" }));
+    world.settled("web").await;
+    forbid(&world);
+    world.api.delete("Service", "default", "web");
+    world.pass(seconds(60)).await;
+    assert!(world.cloud.balancer(&uid).is_some());
+    assert!(
+        world
+            .reasons("web")
+            .contains(&"SyncLoadBalancerFailed".to_owned())
+    );
+    world.api.faults().clear();
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    assert_eq!(world.cloud.balancer(&uid), None);
 }

@@ -152,3 +152,24 @@ async fn what_happens_while_the_watch_is_away_is_made_good() {
     assert!(world.cloud.balancer(&successor).is_some());
     assert!(!world.has_finalizer("changed"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_comes_while_a_service_waits_does_not_make_its_change_forgotten() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.cloud.set(|cloud| cloud.busy_looks = 5);
+    world.edit("web", |s| s["spec"]["ports"][0]["port"] = json!(81));
+    world.pass(seconds(1)).await;
+    assert_eq!(world.count("EnsuredLoadBalancer"), 1, "it waits");
+    world.add_node("b");
+    world.pass(seconds(30)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    assert_eq!(
+        (
+            world.count("EnsuredLoadBalancer"),
+            world.count("UpdatedLoadBalancer")
+        ),
+        (2, 0)
+    );
+}

@@ -231,6 +231,21 @@ impl World {
         self.events(name).into_iter().map(|(reason, _)| reason).collect()
     }
 
+    /// How often something was said, on whichever object.
+    pub(super) fn count(&self, reason: &str) -> u64 {
+        let events = self.api.objects("Event");
+        let events = events.iter().filter(|event| event["reason"] == reason);
+        events.map(|event| event["count"].as_u64().unwrap()).sum()
+    }
+
+    /// How many writes to Services were based on what was out of date.
+    pub(super) fn conflicts(&self) -> usize {
+        let journal = self.api.journal();
+        let conflicts =
+            journal.matching(|exchange| exchange.resource == "services" && exchange.status == 409);
+        conflicts.len()
+    }
+
     /// Lets everything happen until the condition holds.
     pub(super) async fn until(&self, what: &str, condition: impl Fn(&Self) -> bool) {
         let wait = async {
