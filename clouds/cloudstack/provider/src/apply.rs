@@ -69,22 +69,8 @@ impl Writer<'_> {
             Ok(Taken::AlreadyGone) => return Ok(Learned::Gone),
             Err(error) => error,
         };
-        match (error.kind, step) {
-            (ErrorKind::GateClosed | ErrorKind::Cancelled, _) => Err(cloud_error(&error)),
-            (
-                _,
-                CloudStep::Associate {
-                    address: Some(address),
-                    ..
-                },
-            ) if is_definite(&error) && !self.observed.looked_up.contains_key(&address.ip) => {
-                // Somebody was faster, or nobody can have it.
-                let now = self.client.public_ip_address(&address.id.as_str().into()).await;
-                Ok(match now {
-                    Ok(Some(now)) if !now.is_free() => Learned::Taken,
-                    _ => failed(step, &error),
-                })
-            }
+        match error.kind {
+            ErrorKind::GateClosed | ErrorKind::Cancelled => Err(cloud_error(&error)),
             _ => Ok(self.refused(step, &error).await),
         }
     }

@@ -1,8 +1,8 @@
 //! Which public IP addresses a Service holds: an annotation of the Service, written before an address is associated.
 //!
-//! Public IP addresses bear no mark of their own, and an address without rules is not found by any name. So the address is
-//! chosen first, its ID is written on the Service, fenced by the resource version, and only then it is associated: whatever
-//! happens in between, the next look finds out what became of it.
+//! Public IP addresses bear no mark of their own, and an address without rules is not found by any name. So what will be
+//! acquired is written on the Service first, fenced by the resource version: the ID of a requested address, or that it is
+//! whichever the cloud chooses, until its ID is known. Whatever happens in between, the next look finds out what became of it.
 //!
 //! A Service that uses an address of another one notes that too: whoever of them goes last gives it back.
 //!
@@ -36,7 +36,7 @@ pub(crate) enum Claimed {
     Address(String),
     /// The one with this ID, which was acquired for another Service.
     Shared(String),
-    /// Whichever the cloud chose, as free ones could not be listed.
+    /// Whichever the cloud chooses.
     Any(Whichever),
 }
 

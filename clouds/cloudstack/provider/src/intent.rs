@@ -67,15 +67,6 @@ impl Identity {
             .collect()
     }
 
-    /// Whether another Service of the cluster asks for an address by its text.
-    pub(crate) fn is_requested_by_others(&self, ip: &str) -> bool {
-        let services = self.services.services();
-        let mut others = services
-            .iter()
-            .filter(|service| service.metadata.uid.as_deref() != Some(&self.uid));
-        others.any(|service| requested(service) == Some(ip))
-    }
-
     /// Whether an address was acquired for another Service of the cluster, or is shared by one. `is_live`: one that goes does
     /// not count, and one that shares it does not either.
     pub(crate) fn is_owned_by_others(&self, address: &AddressRef, is_live: bool) -> bool {

@@ -18,8 +18,6 @@ pub(crate) enum Learned {
     Started(Box<Pending>),
     /// What was to go is gone.
     Gone,
-    /// The address is not free any more.
-    Taken,
     /// The address is kept: these rules of others are on it.
     Shared(Vec<Rule>),
     /// The rule has other members than was thought.
@@ -48,16 +46,6 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
             observed.polls = 0;
         }
         Learned::Gone => done(observed, step, Made::default()),
-        Learned::Taken => {
-            if let CloudStep::Associate {
-                address: Some(address),
-                ..
-            } = step
-            {
-                observed.refused.insert(address.id.clone());
-                observed.candidates = None;
-            }
-        }
         Learned::Shared(rules) => {
             if let CloudStep::Release { address, .. } = step {
                 observed.strangers.insert(address.id.clone(), rules);
@@ -287,10 +275,13 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
 /// Nobody else has anything on an address that was acquired a moment ago.
 fn associated(observed: &mut Observed, was_any: bool, mut acquired: Address) {
     let AddressRef { id, ip } = acquired.address.clone();
+    if id.is_empty() {
+        observed.recovered = None; // to be looked for
+        return;
+    }
     acquired.state = AddressState::Allocated;
     observed.strangers.insert(id.clone(), Vec::new());
     observed.firewalls.insert(id.clone(), Vec::new());
-    observed.candidates = None;
     if let Some(found) = observed.looked_up.get_mut(&ip) {
         *found = vec![acquired.clone()];
     } else {

@@ -56,12 +56,8 @@ pub(crate) struct Observed {
     pub(crate) expected: Option<BTreeSet<String>>,
     /// All virtual machines.
     pub(crate) machines: Option<Arc<Vec<Machine>>>,
-    /// Free addresses, the ones to be preferred first.
-    pub(crate) candidates: Option<Vec<AddressRef>>,
     /// Addresses that may have been associated for a claim that names none.
     pub(crate) recovered: Option<Vec<Address>>,
-    /// Addresses that were not free any more when they were to be associated.
-    pub(crate) refused: BTreeSet<String>,
     /// How many calls the reading took.
     pub(crate) calls: usize,
     /// Jobs under way.
@@ -344,8 +340,6 @@ pub(crate) enum Need {
     Address(String),
     /// An address by its text.
     LookedUp(String),
-    /// Free addresses for a network.
-    Candidates(String),
     /// Addresses of a network that may have been associated for a claim that names none.
     Recovered(String),
     /// The rules of others on an address.

@@ -1,7 +1,7 @@
 //! The reads. What several ask for at the same time is read once.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery};
@@ -15,7 +15,7 @@ use super::{Failure, LOOK, Need, Observed, PATIENCE, jobs, wire};
 use crate::error::cloud_error;
 use crate::intent::Intent;
 use crate::machines::Machines;
-use crate::objects::{Abilities, AclItem, Address, AddressRef, FirewallRule, Machine, Network, Rule};
+use crate::objects::{Abilities, AclItem, Address, FirewallRule, Machine, Network, Rule};
 use crate::planning;
 use crate::version::{ServerVersion, Version};
 
@@ -40,8 +40,6 @@ pub(crate) struct Reads {
     rules: BalancerRules,
     machines: Arc<Machines>,
     version: ServerVersion,
-    /// Free addresses that Services of this process chose and may not have written down yet: UIDs and IDs.
-    reserved: Mutex<BTreeMap<String, String>>,
     trust: Trust,
     declined: DeclinedRules,
 }
@@ -53,7 +51,6 @@ enum Fact {
     Network(String, Option<Arc<Network>>),
     Address(String, Option<Address>),
     LookedUp(String, Vec<Address>),
-    Candidates(Vec<AddressRef>),
     Recovered(Vec<Address>),
     Strangers(String, Vec<Rule>),
     Neighbours(String, Vec<Rule>),
@@ -72,7 +69,6 @@ impl Reads {
             rules: BalancerRules::new(client),
             machines,
             version,
-            reserved: Mutex::default(),
             trust: Trust::default(),
             declined: DeclinedRules::default(),
         }
@@ -82,7 +78,6 @@ impl Reads {
     pub(crate) async fn all(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
         let mut observed = self.beginning(intent).await?;
         if let Some(seen) = seen {
-            observed.refused.clone_from(&seen.refused);
             observed.made.clone_from(&seen.made);
             observed.made_up = seen.made_up;
             observed.looks = seen.looks + 1;
@@ -107,9 +102,6 @@ impl Reads {
         if let Intent::Wanted(wanted) = intent {
             observed.expected = self.trust.expected(wanted);
             observed.declined = self.declined.of(wanted);
-        }
-        if matches!(intent, Intent::Absent(_)) || !observed.rules.is_empty() {
-            lock(&self.reserved).remove(&identity.uid);
         }
         Ok(observed)
     }
@@ -233,9 +225,6 @@ impl Reads {
                     .map_err(context("error retrieving IP address"))?;
                 Fact::LookedUp(ip.clone(), found)
             }
-            Need::Candidates(network) => {
-                Fact::Candidates(self.candidates(identity, observed, network).await?)
-            }
             Need::Recovered(network) => Fact::Recovered(self.recovered(observed, network).await?),
             Need::Strangers(address) => {
                 Fact::Strangers(address.clone(), self.strangers(identity, address).await?)
@@ -309,7 +298,6 @@ fn add(observed: &mut Observed, fact: Fact) {
         Fact::LookedUp(ip, found) => {
             observed.looked_up.insert(ip, found);
         }
-        Fact::Candidates(candidates) => observed.candidates = Some(candidates),
         Fact::Recovered(found) => observed.recovered = Some(found),
         Fact::Strangers(id, rules) => {
             observed.strangers.insert(id, rules);
@@ -334,8 +322,4 @@ fn add(observed: &mut Observed, fact: Fact) {
 
 fn context(prefix: &str) -> impl Fn(ApiError) -> CloudError + '_ {
     move |error| cloud_error(&error).context(prefix)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

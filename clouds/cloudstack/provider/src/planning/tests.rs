@@ -27,6 +27,10 @@ const UID: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
 const NAME: &str = "a7c9e6679742540de944be07fc1f90ae";
 
 /// A Service, its Nodes, and a cloud that is nothing but an observation.
+/// The ID and the text of an address that the cloud chooses, as they are predicted.
+const CHOSEN: &str = "new-ip-1";
+const CHOSEN_IP: &str = "192.0.2.1";
+
 struct World {
     service: Service,
     nodes: Vec<&'static str>,
@@ -59,10 +63,7 @@ impl World {
             }),
             networks: BTreeMap::from([("n1".to_owned(), Some(Arc::new(network)))]),
             machines: Some(Arc::new(["cp-a", "pool-a-7", "pool-a-8"].map(machine).into())),
-            candidates: Some(vec![AddressRef {
-                id: "ip-1".to_owned(),
-                ip: "203.0.113.40".to_owned(),
-            }]),
+            recovered: Some(Vec::new()),
             ..Observed::default()
         };
         Self {

@@ -1,5 +1,5 @@
-//! The address that the cloud chose, where free ones cannot be listed: which one it is only the cloud knows, and if its answer
-//! was lost, what came to the network after the claim has to be looked for.
+//! The address that the cloud chose: which one it is only the cloud knows, and if its answer was lost, what came to the network
+//! after the claim has to be looked for.
 
 use std::cmp::Reverse;
 use std::time::Duration;

@@ -342,28 +342,37 @@ async fn services_choose_different_addresses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_account_that_sees_no_free_address_gets_one_all_the_same() {
-    let mut world = World::with_service().await;
-    let hide = |world: &World| {
-        world.sim.faults().add(
-            Fault::operation("listPublicIpAddresses")
-                .answer(Canned::json(200, r#"{"listpublicipaddressesresponse":{}}"#)),
-        )
-    };
-    hide(&world);
-    let stopped = world.run_steps(WEB, 2).await;
-    assert_eq!(stopped.outcome, Outcome::Stopped);
-    assert!(
-        world.annotation(WEB, "ip-ids").unwrap().starts_with("any-of"),
-        "{stopped:#?}"
-    );
-    world.restart().await;
-    let run = world.run(WEB).await.settled();
-    assert_eq!(run.published(), [world.address().address.to_string()]);
-    assert_eq!(world.annotation(WEB, "ip-ids"), Some(world.address().id));
-    world.delete(WEB);
-    world.run(WEB).await.settled();
-    world.check_nothing_left("deleted");
+async fn the_cloud_chooses_an_address_that_is_claimed_before_and_by_its_id_once_that_is_told() {
+    for is_vpc in [false, true] {
+        let mut world = World::of(Site::new(), is_vpc).await;
+        world.add_web();
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.job_time = Duration::from_secs(20));
+        let mark = world.sim.journal().mark();
+        world.run_steps(WEB, 1).await;
+        assert!(world.annotation(WEB, "ip-ids").unwrap().starts_with("any-of "));
+        assert!(
+            !world
+                .sim
+                .calls_since(mark)
+                .contains(&"associateIpAddress".to_owned())
+        );
+        // The job is under way.
+        world.run_steps(WEB, 2).await;
+        let begun = world.annotation(WEB, "ip-ids").unwrap();
+        let calls = world.sim.journal().since(mark);
+        let asked = calls.iter().find(|call| call.operation == "associateIpAddress");
+        let sent = asked.and_then(|call| call.body.as_ref()?.as_object()).unwrap();
+        let place = if is_vpc { "vpcid" } else { "networkid" };
+        assert!(
+            sent.contains_key(place) && !sent.contains_key("ipaddress"),
+            "{sent:?}"
+        );
+        world.restart().await;
+        world.run(WEB).await.settled();
+        assert_eq!(world.annotation(WEB, "ip-ids"), Some(begun));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -385,42 +394,6 @@ async fn what_has_no_effect_is_said() {
         assert!(run.has_note(reason), "{reason}: {:#?}", run.notes);
     }
     assert_eq!(world.members("tcp-443"), MACHINES);
-}
-
-/// What the API says is free, whether it is or not.
-fn free(world: &World, addresses: &[(&str, &str)]) -> Canned {
-    let list: Vec<_> = addresses
-        .iter()
-        .map(|(id, ip)| json!({ "id": id, "ipaddress": ip, "state": "Free", "zoneid": world.sim.zone() }))
-        .collect();
-    let body = json!({ "listpublicipaddressesresponse": { "count": list.len(), "publicipaddress": list } });
-    Canned::json(200, &body.to_string())
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_address_that_somebody_took_meanwhile_is_left_to_them() {
-    for is_in_our_network in [false, true] {
-        let world = World::with_service().await;
-        let network = if is_in_our_network {
-            world.sim.network()
-        } else {
-            world.sim.add_network(NetworkSpec::new("other"))
-        };
-        let taken = world.sim.take_address(AddressSpec::new().network(&network));
-        let ip = world.sim.addresses()[0].address.to_string();
-        let stale = free(&world, &[(&taken, &ip)]);
-        world
-            .sim
-            .faults()
-            .add(Fault::operation("listPublicIpAddresses").answer(stale));
-        let run = world.run(WEB).await.settled();
-        assert_eq!(run.steps()[1], format!("associate-ip({ip})"));
-        assert_ne!(run.published(), [ip]);
-        assert_eq!(world.sim.addresses().len(), 2);
-        world.delete(WEB);
-        world.run(WEB).await.settled();
-        assert_eq!(world.address().id, taken);
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -470,41 +443,26 @@ async fn an_address_that_is_never_acquired_is_an_error_and_stays_claimed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_claimed_address_that_somebody_took_while_nobody_looked_is_left_to_them() {
-    for requested in [None, Some("203.0.113.77")] {
-        let mut world = World::with_service().await;
-        let other = world.sim.add_network(NetworkSpec::new("other"));
-        if let Some(ip) = requested {
-            world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(ip));
-        }
-        world.run_steps(WEB, 1).await;
-        let claimed = world.annotation(WEB, "ip-ids").unwrap();
-        let ip = (1..255)
-            .map(|last| format!("203.0.113.{last}").parse().unwrap())
-            .find(|ip| {
-                world
-                    .sim
-                    .address(*ip)
-                    .is_some_and(|address| address.id == claimed)
-            })
-            .unwrap();
-        world
-            .sim
-            .take_address(AddressSpec::new().address(ip).network(&other));
-        world.restart().await;
-        let run = world.run(WEB).await;
-        assert!(
-            !world.annotation(WEB, "ip-ids").unwrap().contains(&claimed),
-            "{run:#?}"
-        );
-        assert_eq!(
-            matches!(run.outcome, Outcome::Settled(_)),
-            requested.is_none(),
-            "{run:#?}"
-        );
-        world.delete(WEB);
-        world.run(WEB).await.settled();
-        assert_eq!(world.address().id, claimed);
-    }
+    let mut world = World::with_service().await;
+    let other = world.sim.add_network(NetworkSpec::new("other"));
+    world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+    world.run_steps(WEB, 1).await;
+    let claimed = world.annotation(WEB, "ip-ids").unwrap();
+    let ip = "203.0.113.77".parse().unwrap();
+    let taken = world
+        .sim
+        .take_address(AddressSpec::new().address(ip).network(&other));
+    assert_eq!(taken, claimed);
+    world.restart().await;
+    let run = world.run(WEB).await;
+    assert!(
+        !world.annotation(WEB, "ip-ids").unwrap().contains(&claimed),
+        "{run:#?}"
+    );
+    assert!(!matches!(run.outcome, Outcome::Settled(_)), "{run:#?}");
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(world.address().id, claimed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -517,7 +475,8 @@ async fn a_refused_address_is_not_claimed_any_more() {
         }
         let refused = Fault::operation("associateIpAddress").answer(Canned::json(535, refusal));
         world.sim.faults().add(refused);
-        let run = world.run(WEB).await;
+        let (run, writes) = world.writes_of(world.run(WEB)).await;
+        assert_eq!(writes, ["associateIpAddress"]);
         assert!(
             run.complaint().starts_with("error associating new IP address: "),
             "{}",
@@ -531,33 +490,6 @@ async fn a_refused_address_is_not_claimed_any_more() {
         assert_eq!(world.annotation(WEB, "ip-ids").as_deref(), Some(""));
         world.run(WEB).await.settled();
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_limit_that_is_reached_is_told_once_and_not_for_every_free_address() {
-    let world = World::with_service().await;
-    let refusal = r#"{"associateipaddressresponse":{"errorcode":535,"errortext":"Maximum number of resources reached"}}"#;
-    let all = ["203.0.113.20", "203.0.113.21", "203.0.113.22"]
-        .map(|ip| world.sim.address(ip.parse().unwrap()).unwrap());
-    let all = all
-        .each_ref()
-        .map(|address| (address.id.clone(), address.address.to_string()));
-    let free = free(&world, &all.each_ref().map(|(id, ip)| (id.as_str(), ip.as_str())));
-    let faults = world.sim.faults();
-    faults.add(
-        Fault::operation("associateIpAddress")
-            .always()
-            .answer(Canned::json(535, refusal)),
-    );
-    // It lists free ones by their ID, too.
-    faults.add(Fault::operation("listPublicIpAddresses").always().answer(free));
-    let (run, writes) = world.writes_of(world.run(WEB)).await;
-    assert!(
-        run.complaint().contains("Maximum number of resources reached"),
-        "{}",
-        run.complaint()
-    );
-    assert_eq!(writes, ["associateIpAddress"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,20 +13,12 @@ use crate::world::{Outcome, WEB, World};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
     Create,
-    /// With keys that see no free address.
-    CreateUnseen,
     CreateRequested,
     Change,
     Delete,
 }
 
-const WORKS: [Work; 5] = [
-    Work::Create,
-    Work::CreateUnseen,
-    Work::CreateRequested,
-    Work::Change,
-    Work::Delete,
-];
+const WORKS: [Work; 4] = [Work::Create, Work::CreateRequested, Work::Change, Work::Delete];
 
 async fn before(work: Work, is_vpc: bool) -> World {
     let world = if is_vpc {
@@ -37,9 +29,6 @@ async fn before(work: Work, is_vpc: bool) -> World {
     world.add_web();
     match work {
         Work::Create => {}
-        Work::CreateUnseen => world
-            .sim
-            .set_behaviour(|behaviour| behaviour.lists_free_addresses = false),
         Work::CreateRequested => world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77")),
         Work::Change => {
             world.run(WEB).await.settled();
@@ -205,12 +194,7 @@ async fn a_process_that_stops_between_any_two_steps_is_taken_over() {
 #[tokio::test(start_paused = true)]
 async fn a_balancer_that_is_removed_in_the_middle_of_its_making_leaves_nothing() {
     for job_time in [Duration::ZERO, Duration::from_secs(3)] {
-        for work in [
-            Work::Create,
-            Work::CreateUnseen,
-            Work::CreateRequested,
-            Work::Change,
-        ] {
+        for work in [Work::Create, Work::CreateRequested, Work::Change] {
             for is_vpc in [false, true] {
                 for k in 0.. {
                     let what = format!("{work:?}, VPC {is_vpc}: stopped after {k}, jobs of {job_time:?}");

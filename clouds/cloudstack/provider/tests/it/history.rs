@@ -123,12 +123,21 @@ async fn the_printed_plan_is_what_is_done() {
             let what = format!("seed {seed}, round {round}");
             assert!(is_settled, "{what}: {planned:#?}");
             let run = world.run(WEB).await.settled();
-            // IDs that are not known yet are made up in the plan.
+            let id = world.annotation(WEB, "ip-ids").unwrap();
+            let ip = run.published().remove(0);
+            // What is not known yet is made up in the plan: IDs, and the address that the cloud will choose.
             let blur = |waves: &[Vec<String>]| -> Vec<Vec<String>> {
-                let label = |label: &String| match label.split_once(", new-") {
+                let known = |label: &String| {
+                    label
+                        .replace("new-ip-1", &id)
+                        .replace("192.0.2.1 ", &format!("{ip} "))
+                };
+                let label = |label: &String| match known(label).split_once(", new-") {
                     Some((start, _)) => start.to_owned(),
-                    None if label.starts_with("close-") => label.rsplit_once(", ").unwrap().0.to_owned(),
-                    None => label.clone(),
+                    None if label.starts_with("close-") => {
+                        known(label).rsplit_once(", ").unwrap().0.to_owned()
+                    }
+                    None => known(label),
                 };
                 waves
                     .iter()

@@ -12,18 +12,15 @@ use crate::site::Site;
 use crate::world::{WEB, World};
 
 /// A world in which the job of the first address never ends, and the process that began it is gone.
-async fn killed(is_vpc: bool, lists_free: bool) -> (World, PublicAddress) {
-    killed_for(is_vpc, lists_free, None).await
+async fn killed(is_vpc: bool) -> (World, PublicAddress) {
+    killed_for(is_vpc, None).await
 }
 
 /// The same, if the Service asks for an address.
-async fn killed_for(is_vpc: bool, lists_free: bool, requested: Option<&str>) -> (World, PublicAddress) {
+async fn killed_for(is_vpc: bool, requested: Option<&str>) -> (World, PublicAddress) {
     let mut world = World::of(Site::new(), is_vpc).await;
     world.add_web();
     world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(requested));
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.lists_free_addresses = lists_free);
     world.sim.fail_jobs(JobFault::of("associateIpAddress").stuck());
     world.run_killed(WEB, 2).await;
     let begun = one(&world, |address| address.state == AddressState::Allocating);
@@ -48,32 +45,30 @@ fn held(world: &World) -> Vec<PublicAddress> {
 #[tokio::test(start_paused = true)]
 async fn an_address_on_its_way_is_taken_up_and_waited_for() {
     for is_vpc in [false, true] {
-        for lists_free in [false, true] {
-            for tells_where in [false, true] {
-                let what = format!("VPC {is_vpc}, lists free ones {lists_free}, tells where {tells_where}");
-                let (world, begun) = killed(is_vpc, lists_free).await;
-                if !tells_where {
-                    world.sim.edit_address(&begun.id, |address| {
-                        (address.network, address.vpc) = (None, None);
-                    });
-                }
-                let arrive = async {
-                    tokio::time::sleep(Duration::from_secs(9)).await;
-                    world.sim.edit_address(&begun.id, |address| {
-                        (address.network, address.vpc) = (begun.network.clone(), begun.vpc.clone());
-                        address.state = AddressState::Allocated;
-                    });
-                };
-                let (run, ()) = tokio::join!(world.run(WEB), arrive);
-                let run = run.settled();
-                assert_eq!(run.published(), [begun.address.to_string()], "{what}");
-                assert!(!run.has_note("PublicIPPending"), "{what}");
-                assert_eq!(one(&world, |_| true).id, begun.id, "{what}");
-                assert_eq!(world.annotation(WEB, "ip-ids"), Some(begun.id), "{what}");
-                world.delete(WEB);
-                world.run(WEB).await.settled();
-                world.check_nothing_left(&what);
+        for tells_where in [false, true] {
+            let what = format!("VPC {is_vpc}, tells where {tells_where}");
+            let (world, begun) = killed(is_vpc).await;
+            if !tells_where {
+                world.sim.edit_address(&begun.id, |address| {
+                    (address.network, address.vpc) = (None, None);
+                });
             }
+            let arrive = async {
+                tokio::time::sleep(Duration::from_secs(9)).await;
+                world.sim.edit_address(&begun.id, |address| {
+                    (address.network, address.vpc) = (begun.network.clone(), begun.vpc.clone());
+                    address.state = AddressState::Allocated;
+                });
+            };
+            let (run, ()) = tokio::join!(world.run(WEB), arrive);
+            let run = run.settled();
+            assert_eq!(run.published(), [begun.address.to_string()], "{what}");
+            assert!(!run.has_note("PublicIPPending"), "{what}");
+            assert_eq!(one(&world, |_| true).id, begun.id, "{what}");
+            assert_eq!(world.annotation(WEB, "ip-ids"), Some(begun.id), "{what}");
+            world.delete(WEB);
+            world.run(WEB).await.settled();
+            world.check_nothing_left(&what);
         }
     }
 }
@@ -81,26 +76,21 @@ async fn an_address_on_its_way_is_taken_up_and_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn an_address_that_never_comes_is_given_back_and_acquired_anew() {
     for is_vpc in [false, true] {
-        for lists_free in [false, true] {
-            for requested in [None, Some("203.0.113.77")] {
-                let what = format!("VPC {is_vpc}, lists free ones {lists_free}, {requested:?}");
-                if requested.is_some() && !lists_free {
-                    continue; // it could not be found to be asked for
-                }
-                let (world, _) = killed_for(is_vpc, lists_free, requested).await;
-                let run = world.run(WEB).await.settled();
-                assert!((30..60).contains(&run.waited.as_secs()), "{what}: {run:#?}");
-                assert!(run.has_note("PublicIPPending"), "{what}");
-                let held = one(&world, |_| true);
-                assert_eq!(run.published(), [held.address.to_string()], "{what}");
-                assert!(requested.is_none_or(|ip| run.published() == [ip]), "{what}");
-                assert_eq!(world.annotation(WEB, "ip-ids"), Some(held.id), "{what}");
-                world.publish(WEB);
-                assert!(world.run(WEB).await.settled().waves.is_empty(), "{what}");
-                world.delete(WEB);
-                world.run(WEB).await.settled();
-                world.check_nothing_left(&what);
-            }
+        for requested in [None, Some("203.0.113.77")] {
+            let what = format!("VPC {is_vpc}, {requested:?}");
+            let (world, _) = killed_for(is_vpc, requested).await;
+            let run = world.run(WEB).await.settled();
+            assert!((30..60).contains(&run.waited.as_secs()), "{what}: {run:#?}");
+            assert!(run.has_note("PublicIPPending"), "{what}");
+            let held = one(&world, |_| true);
+            assert_eq!(run.published(), [held.address.to_string()], "{what}");
+            assert!(requested.is_none_or(|ip| run.published() == [ip]), "{what}");
+            assert_eq!(world.annotation(WEB, "ip-ids"), Some(held.id), "{what}");
+            world.publish(WEB);
+            assert!(world.run(WEB).await.settled().waves.is_empty(), "{what}");
+            world.delete(WEB);
+            world.run(WEB).await.settled();
+            world.check_nothing_left(&what);
         }
     }
 }
@@ -109,15 +99,12 @@ async fn an_address_that_never_comes_is_given_back_and_acquired_anew() {
 async fn where_jobs_end_only_when_asked_after_one_address_serves() {
     for is_vpc in [false, true] {
         for takes_rules in [false, true] {
-            for (lists_free, requested) in [(false, None), (true, None), (true, Some("203.0.113.77"))] {
-                let what = format!(
-                    "VPC {is_vpc}, takes rules {takes_rules}, lists free ones {lists_free}, {requested:?}"
-                );
+            for requested in [None, Some("203.0.113.77")] {
+                let what = format!("VPC {is_vpc}, takes rules {takes_rules}, {requested:?}");
                 let mut world = World::of(Site::new(), is_vpc).await;
                 world.add_web();
                 world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(requested));
                 world.sim.set_behaviour(|behaviour| {
-                    behaviour.lists_free_addresses = lists_free;
                     behaviour.jobs_wait_for_polls = true;
                     behaviour.pending_addresses_take_rules = takes_rules;
                 });
@@ -146,41 +133,39 @@ async fn where_jobs_end_only_when_asked_after_one_address_serves() {
 #[tokio::test(start_paused = true)]
 async fn an_address_that_neither_comes_nor_goes_is_told_and_given_back_once_another_one_serves() {
     for is_vpc in [false, true] {
-        for lists_free in [false, true] {
-            for comes_at_last in [false, true] {
-                let what = format!("VPC {is_vpc}, lists free ones {lists_free}, comes {comes_at_last}");
-                let (world, begun) = killed(is_vpc, lists_free).await;
+        for comes_at_last in [false, true] {
+            let what = format!("VPC {is_vpc}, comes {comes_at_last}");
+            let (world, begun) = killed(is_vpc).await;
+            world
+                .sim
+                .faults()
+                .add(Fault::operation("disassociateIpAddress").status(431));
+            let run = world.run(WEB).await.settled();
+            assert!(
+                (60..90).contains(&run.waited.as_secs()),
+                "{what}: {:?}",
+                run.waited
+            );
+            assert!(run.has_note("PublicIPPending"), "{what}");
+            let other = one(&world, |address| address.id != begun.id);
+            assert_eq!(run.published(), [other.address.to_string()], "{what}");
+            let claim = format!("{},{}", begun.id, other.id);
+            assert_eq!(world.annotation(WEB, "ip-ids"), Some(claim), "{what}");
+            world.publish(WEB);
+            if comes_at_last {
                 world
                     .sim
-                    .faults()
-                    .add(Fault::operation("disassociateIpAddress").status(431));
-                let run = world.run(WEB).await.settled();
-                assert!(
-                    (60..90).contains(&run.waited.as_secs()),
-                    "{what}: {:?}",
-                    run.waited
-                );
-                assert!(run.has_note("PublicIPPending"), "{what}");
-                let other = one(&world, |address| address.id != begun.id);
-                assert_eq!(run.published(), [other.address.to_string()], "{what}");
-                let claim = format!("{},{}", begun.id, other.id);
-                assert_eq!(world.annotation(WEB, "ip-ids"), Some(claim), "{what}");
-                world.publish(WEB);
-                if comes_at_last {
-                    world
-                        .sim
-                        .edit_address(&begun.id, |address| address.state = AddressState::Allocated);
-                }
-                let run = world.run(WEB).await.settled();
-                assert_eq!(run.published(), [other.address.to_string()], "{what}");
-                assert_eq!(run.waited < Duration::from_secs(30), comes_at_last, "{what}");
-                assert_eq!(one(&world, |_| true).id, other.id, "{what}");
-                assert_eq!(world.annotation(WEB, "ip-ids"), Some(other.id), "{what}");
-                assert!(world.run(WEB).await.settled().waves.is_empty(), "{what}");
-                world.delete(WEB);
-                world.run(WEB).await.settled();
-                world.check_nothing_left(&what);
+                    .edit_address(&begun.id, |address| address.state = AddressState::Allocated);
             }
+            let run = world.run(WEB).await.settled();
+            assert_eq!(run.published(), [other.address.to_string()], "{what}");
+            assert_eq!(run.waited < Duration::from_secs(30), comes_at_last, "{what}");
+            assert_eq!(one(&world, |_| true).id, other.id, "{what}");
+            assert_eq!(world.annotation(WEB, "ip-ids"), Some(other.id), "{what}");
+            assert!(world.run(WEB).await.settled().waves.is_empty(), "{what}");
+            world.delete(WEB);
+            world.run(WEB).await.settled();
+            world.check_nothing_left(&what);
         }
     }
 }
@@ -188,23 +173,21 @@ async fn an_address_that_neither_comes_nor_goes_is_told_and_given_back_once_anot
 #[tokio::test(start_paused = true)]
 async fn a_service_that_goes_leaves_no_address_on_its_way_behind() {
     for is_vpc in [false, true] {
-        for lists_free in [false, true] {
-            for is_served in [false, true] {
-                let what = format!("VPC {is_vpc}, lists free ones {lists_free}, served {is_served}");
-                let (world, _) = killed(is_vpc, lists_free).await;
-                if is_served {
-                    world.run(WEB).await.settled();
-                }
-                world.delete(WEB);
-                let run = world.run(WEB).await.settled();
-                let seconds = if is_served { 0..5 } else { 30..60 };
-                assert!(
-                    seconds.contains(&run.waited.as_secs()),
-                    "{what}: {:?}",
-                    run.waited
-                );
-                world.check_nothing_left(&what);
+        for is_served in [false, true] {
+            let what = format!("VPC {is_vpc}, served {is_served}");
+            let (world, _) = killed(is_vpc).await;
+            if is_served {
+                world.run(WEB).await.settled();
             }
+            world.delete(WEB);
+            let run = world.run(WEB).await.settled();
+            let seconds = if is_served { 0..5 } else { 30..60 };
+            assert!(
+                seconds.contains(&run.waited.as_secs()),
+                "{what}: {:?}",
+                run.waited
+            );
+            world.check_nothing_left(&what);
         }
     }
 }

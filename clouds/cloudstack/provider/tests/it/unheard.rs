@@ -23,13 +23,10 @@ enum Fate {
 
 const FATES: [Fate; 4] = [Fate::Killed, Fate::Unanswered, Fate::Lost, Fate::Denied];
 
-/// A world in which a person has an address of the network; free ones are listed or not.
-async fn world(is_vpc: bool, lists_free: bool) -> (World, String) {
+/// A world in which a person has an address of the network.
+async fn world(is_vpc: bool) -> (World, String) {
     let world = World::of(Site::new(), is_vpc).await;
     world.add_web();
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.lists_free_addresses = lists_free);
     let person = world.sim.take_address(place(&world, is_vpc));
     (world, person)
 }
@@ -79,37 +76,33 @@ fn held(world: &World) -> Vec<PublicAddress> {
 #[tokio::test(start_paused = true)]
 async fn it_goes_with_its_service() {
     for is_vpc in [false, true] {
-        for lists_free in [false, true] {
-            for fate in FATES {
-                for restarts in [false, true] {
-                    for stays in [false, true] {
-                        let what = format!(
-                            "VPC {is_vpc}, lists free ones {lists_free}, {fate:?}, restarts {restarts}, stays {stays}"
-                        );
-                        let (mut world, person) = world(is_vpc, lists_free).await;
-                        ask(&mut world, fate).await;
-                        assert_eq!(
-                            held(&world).len(),
-                            if fate == Fate::Lost { 1 } else { 2 },
-                            "{what}"
-                        );
-                        if restarts {
-                            world.restart().await;
-                        }
-                        if stays {
-                            world.spec(WEB, |spec| spec["type"] = json!("ClusterIP"));
-                        } else {
-                            world.delete(WEB);
-                        }
-                        let run = world.run(WEB).await.settled();
-                        let left: Vec<String> = held(&world).into_iter().map(|address| address.id).collect();
-                        assert_eq!(left, [person], "{what}: {run:#?}");
-                        if stays {
-                            assert_eq!(world.annotation(WEB, "ip-ids"), None, "{what}");
-                        }
-                        // Nobody looks again.
-                        assert!(!run.has_note("PublicIPUnclear"), "{what}: {run:#?}");
+        for fate in FATES {
+            for restarts in [false, true] {
+                for stays in [false, true] {
+                    let what = format!("VPC {is_vpc}, {fate:?}, restarts {restarts}, stays {stays}");
+                    let (mut world, person) = world(is_vpc).await;
+                    ask(&mut world, fate).await;
+                    assert_eq!(
+                        held(&world).len(),
+                        if fate == Fate::Lost { 1 } else { 2 },
+                        "{what}"
+                    );
+                    if restarts {
+                        world.restart().await;
                     }
+                    if stays {
+                        world.spec(WEB, |spec| spec["type"] = json!("ClusterIP"));
+                    } else {
+                        world.delete(WEB);
+                    }
+                    let run = world.run(WEB).await.settled();
+                    let left: Vec<String> = held(&world).into_iter().map(|address| address.id).collect();
+                    assert_eq!(left, [person], "{what}: {run:#?}");
+                    if stays {
+                        assert_eq!(world.annotation(WEB, "ip-ids"), None, "{what}");
+                    }
+                    // Nobody looks again.
+                    assert!(!run.has_note("PublicIPUnclear"), "{what}: {run:#?}");
                 }
             }
         }
@@ -121,7 +114,7 @@ async fn it_is_waited_for_while_it_is_on_its_way() {
     for is_vpc in [false, true] {
         for tells_where in [false, true] {
             let what = format!("VPC {is_vpc}, tells where {tells_where}");
-            let (mut world, person) = world(is_vpc, false).await;
+            let (mut world, person) = world(is_vpc).await;
             world.sim.fail_jobs(JobFault::of("associateIpAddress").stuck());
             ask(&mut world, Fate::Killed).await;
             let begun = held(&world).into_iter().find(|address| address.id != person);
@@ -170,42 +163,25 @@ async fn what_others_acquired_meanwhile_and_use_stays_theirs() {
         }),
     ];
     for (name, give_use) in uses {
-        for lists_free in [false, true] {
-            // Nobody remembers for which network an address was chosen.
-            if lists_free && name == "elsewhere" {
-                continue;
-            }
-            let what = format!("{name}, lists free ones {lists_free}");
-            let (mut world, person) = world(false, lists_free).await;
-            ask(&mut world, Fate::Lost).await;
-            world.restart().await;
-            // The very address, where it was chosen.
-            let claimed = world.annotation(WEB, "ip-ids").unwrap();
-            let chosen = (1..255)
-                .filter_map(|last| world.sim.address(format!("203.0.113.{last}").parse().unwrap()))
-                .find(|address| address.id == claimed);
-            let spec = match &chosen {
-                Some(address) => place(&world, false).address(address.address),
-                None => place(&world, false),
-            };
-            assert_eq!(chosen.is_some(), lists_free, "{what}");
-            let theirs = world.sim.take_address(spec);
-            give_use(&world, &theirs);
-            world.delete(WEB);
-            let run = world.run(WEB).await.settled();
-            let left: Vec<String> = held(&world).into_iter().map(|address| address.id).collect();
-            assert!(
-                left.len() == 2 && left.contains(&person) && left.contains(&theirs),
-                "{what}: {left:?} {run:#?}"
-            );
-        }
+        let (mut world, person) = world(false).await;
+        ask(&mut world, Fate::Lost).await;
+        world.restart().await;
+        let theirs = world.sim.take_address(place(&world, false));
+        give_use(&world, &theirs);
+        world.delete(WEB);
+        let run = world.run(WEB).await.settled();
+        let left: Vec<String> = held(&world).into_iter().map(|address| address.id).collect();
+        assert!(
+            left.len() == 2 && left.contains(&person) && left.contains(&theirs),
+            "{name}: {left:?} {run:#?}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_several_none_is_released_and_people_are_told() {
     for is_vpc in [false, true] {
-        let (mut world, _) = world(is_vpc, false).await;
+        let (mut world, _) = world(is_vpc).await;
         ask(&mut world, Fate::Killed).await;
         world.sim.take_address(place(&world, is_vpc));
         world.restart().await;
@@ -219,20 +195,16 @@ async fn of_several_none_is_released_and_people_are_told() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_asks_for_another_one_since_gives_it_back() {
     for is_vpc in [false, true] {
-        for (lists_free, lists_them_later) in [(false, false), (false, true), (true, true)] {
-            let what = format!("VPC {is_vpc}, lists free ones {lists_free}, later {lists_them_later}");
-            let (mut world, person) = world(is_vpc, lists_free).await;
+        for is_free in [false, true] {
+            let what = format!("VPC {is_vpc}, the other one is free {is_free}");
+            let (mut world, person) = world(is_vpc).await;
             let ip = "203.0.113.77";
-            // Those who see no free address can only ask for one that they have.
-            if !lists_them_later {
+            if !is_free {
                 let address = ip.parse().unwrap();
                 world.sim.take_address(place(&world, is_vpc).address(address));
             }
             ask(&mut world, Fate::Killed).await;
             world.restart().await;
-            world
-                .sim
-                .set_behaviour(|behaviour| behaviour.lists_free_addresses = lists_them_later);
             world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(ip));
             let run = world.run(WEB).await.settled();
             assert_eq!(run.published(), [ip], "{what}");
@@ -250,7 +222,7 @@ async fn services_whose_answers_are_lost_together_share_what_came() {
         for first in 0..killed {
             for is_kept in [false, true] {
                 let what = format!("{killed} killed, {first} goes on first, kept {is_kept}");
-                let (mut world, person) = world(false, false).await;
+                let (mut world, person) = world(false).await;
                 for (number, key) in KEYS.into_iter().enumerate().take(killed) {
                     let uid = format!("0000000{number}-0000-4000-8000-000000000000");
                     world.add(key, &uid, &[("TCP", 443, 31443)]);

@@ -105,25 +105,6 @@ async fn only_true_keeps_an_address() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_that_another_service_asks_for_is_not_chosen() {
-    let world = World::new().await;
-    let free = {
-        let probe = World::new().await;
-        probe.add_web();
-        probe.run(WEB).await.published().remove(0)
-    };
-    world.add(
-        "shop/other",
-        "8c9e6679-7425-40de-944b-e07fc1f90ae7",
-        &[("TCP", 80, 31080)],
-    );
-    world.spec("shop/other", |spec| spec["loadBalancerIP"] = json!(free));
-    world.add_web();
-    assert_ne!(world.run(WEB).await.published(), std::slice::from_ref(&free));
-    assert_eq!(world.run("shop/other").await.published(), [free]);
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_status_tells_the_ip_mode_where_it_is_asked_for() {
     let world = World::with_service().await;
     let modes = |run: bowline_provider_kit::Run| match run.outcome {

@@ -7,7 +7,7 @@ use crate::claim::{Claim, Claimed, Whichever};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, Network};
-use crate::observe::{Need, STUCK};
+use crate::observe::{Need, Pending, STUCK};
 use crate::step::{self, CloudStep};
 
 fn associate(network: &Network, address: Option<AddressRef>) -> CloudStep {
@@ -145,7 +145,7 @@ fn allocated_address(
     Some(address.address.clone())
 }
 
-/// An address that the Service claims already, or one that is free.
+/// An address that the Service claims already, or whichever the cloud chooses.
 pub(super) fn automatic_address(
     draft: &mut Draft<'_>,
     wanted: &Wanted,
@@ -153,16 +153,21 @@ pub(super) fn automatic_address(
 ) -> Option<AddressRef> {
     let identity = &wanted.identity;
     let claim = &identity.claim;
-    let is_free = |id: &str| {
-        let candidates = draft.observed.candidates.iter().flatten();
-        draft.observed.refused.contains(id) || candidates.into_iter().any(|address| address.id == id)
-    };
-    let claimed_ids: Vec<&str> = claim.ids().filter(|id| !is_free(id)).collect();
+    if let Some(id) = chosen(draft) {
+        // Whoever comes next need not search for it.
+        draft.claims.extend(id.filter(|id| !claim.names(id)).map(claimed));
+        return None;
+    }
+    if let Some(made) = &draft.observed.made.address
+        && !claim.names(&made.id)
+    {
+        draft.claims.insert(claimed(&made.id));
+        return None;
+    }
     // They stay claimed, so that they are released later.
     let mut stuck = Vec::new();
-    for id in claimed_ids {
+    for id in claim.ids() {
         let address = draft.address(id)?;
-        // One that nobody has is among the free ones, or is gone.
         let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
             continue;
         };
@@ -192,49 +197,31 @@ pub(super) fn automatic_address(
         }
         return None;
     }
-    let Some(candidates) = &draft.observed.candidates else {
-        draft.need(Need::Candidates(network.id.clone()));
+    let Some(found) = &draft.observed.recovered else {
+        draft.need(Need::Recovered(network.id.clone()));
         return None;
     };
-    match candidates
-        .iter()
-        .find(|address| !draft.observed.refused.contains(&address.id))
-    {
-        Some(address) if is_claimed(claim, &address.id, &stuck) => {
-            draft.cloud(associate(network, Some(address.clone())));
-        }
-        Some(address) => {
-            // In one write with taking back what turned out not to be ours.
-            stuck.push(claimed(&address.id));
-            draft.annotate(Claim::default().with(stuck));
-        }
-        // Free ones cannot be listed, or there are none. What is there already is not what will be chosen.
-        None => match &draft.observed.recovered {
-            None => draft.need(Need::Recovered(network.id.clone())),
-            Some(found) => {
-                let known = found.iter().map(|address| address.address.id.clone());
-                stuck.push(Claimed::Any(Whichever {
-                    network: network.id.clone(),
-                    known: known.collect(),
-                }));
-                draft.annotate(Claim::default().with(stuck));
-            }
-        },
-    }
+    // What is there already is not what will be chosen. In one write with taking back what turned out not to be ours.
+    let known = found.iter().map(|address| address.address.id.clone());
+    stuck.push(Claimed::Any(Whichever {
+        network: network.id.clone(),
+        known: known.collect(),
+    }));
+    draft.annotate(Claim::default().with(stuck));
     None
+}
+
+/// The ID of the address that the cloud chose in this reconcile, if that is told already. The outer none: it was not asked to
+/// choose.
+fn chosen<'a>(draft: &Draft<'a>) -> Option<Option<&'a str>> {
+    let is_choice = |pending: &&Pending| matches!(pending.step, CloudStep::Associate { address: None, .. });
+    let pending = draft.observed.pending.iter().find(is_choice)?;
+    Some(pending.id.as_deref())
 }
 
 /// Whether nobody else has a rule on an address; none if that has to be read first.
 fn is_alone(draft: &mut Draft<'_>, id: &str) -> Option<bool> {
     draft.strangers(id).map(<[_]>::is_empty)
-}
-
-/// Whether an address is claimed, and but for it those alone that are `stuck`.
-fn is_claimed(claim: &Claim, id: &str, stuck: &[Claimed]) -> bool {
-    claim.names(id)
-        && claim
-            .ids()
-            .all(|other| other == id || stuck.contains(&claimed(other)))
 }
 
 /// Whether an address can be the balancer's own.

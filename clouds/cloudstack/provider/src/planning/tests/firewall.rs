@@ -41,13 +41,13 @@ fn a_firewall_rule_is_replaced_without_a_gap() {
         world
             .observed
             .firewalls
-            .get_mut("ip-1")
+            .get_mut(CHOSEN)
             .unwrap()
             .retain(|rule| rule.opening.port != 443);
         world
             .observed
             .firewalls
-            .get_mut("ip-1")
+            .get_mut(CHOSEN)
             .unwrap()
             .extend(firewall(present));
         world.spec(|spec| {
@@ -88,7 +88,7 @@ fn is_single(network: &str) -> bool {
 
 fn is_let_in(world: &World, probe: &str) -> bool {
     let probe: Cidrs = [probe].iter().collect();
-    let rules = &world.observed.firewalls["ip-1"];
+    let rules = &world.observed.firewalls[CHOSEN];
     rules.iter().any(|rule| rule.sources.contains(&probe))
 }
 
@@ -119,7 +119,7 @@ proptest! {
             spec["ports"].as_array_mut().unwrap().pop();
         });
         world.settle();
-        let rules = world.observed.firewalls.get_mut("ip-1").unwrap();
+        let rules = world.observed.firewalls.get_mut(CHOSEN).unwrap();
         rules.clear();
         for sources in &present {
             let rule = firewall(&[&sources.join(",")]).remove(0);
@@ -141,7 +141,7 @@ proptest! {
                 let LoadBalancerStep::Cloud(step) = wave.into_steps().remove(0) else { break };
                 if let CloudStep::OpenFirewall { sources, .. } = &step {
                     let new: Cidrs = sources.iter().collect();
-                    prop_assert!(world.observed.firewalls["ip-1"].iter().all(|rule| !rule.sources.shares_with(&new)));
+                    prop_assert!(world.observed.firewalls[CHOSEN].iter().all(|rule| !rule.sources.shares_with(&new)));
                 }
                 learn::predict(&mut world.observed, &step);
                 for probe in &served {
@@ -151,7 +151,7 @@ proptest! {
         }
         world.settle();
         let wish: Cidrs = wishes.last().unwrap().0.iter().collect();
-        let rules = &world.observed.firewalls["ip-1"];
+        let rules = &world.observed.firewalls[CHOSEN];
         prop_assert_eq!(rules.len(), 1);
         prop_assert!(rules[0].sources.is_same(&wish));
     }

@@ -121,7 +121,7 @@ fn a_balancer_moves_to_another_address_before_it_leaves_the_old_one() {
     );
     assert!(was_served, "{:#?}", world.labels);
     assert!(
-        world.labels.contains(&"release-ip(203.0.113.40)".to_owned()),
+        world.labels.contains(&format!("release-ip({CHOSEN_IP})")),
         "{:#?}",
         world.labels
     );
@@ -132,9 +132,9 @@ fn a_balancer_moves_to_another_address_before_it_leaves_the_old_one() {
 fn what_an_earlier_manager_made_needs_no_write_and_is_released_by_its_rule() {
     for (requested, mark, is_released) in [
         (None, None, true),
-        (Some("203.0.113.40"), None, false),
-        (Some("203.0.113.40"), Some("true"), true),
-        (Some("203.0.113.40"), Some("yes"), false),
+        (Some(CHOSEN_IP), None, false),
+        (Some(CHOSEN_IP), Some("true"), true),
+        (Some(CHOSEN_IP), Some("yes"), false),
     ] {
         let mut world = World::new();
         world.settle();
@@ -148,11 +148,11 @@ fn what_an_earlier_manager_made_needs_no_write_and_is_released_by_its_rule() {
         assert_eq!(world.settle(), Vec::<String>::new());
         world.is_wanted = false;
         let labels = world.settle();
-        let releases = labels.contains(&"release-ip(203.0.113.40)".to_owned());
+        let releases = labels.contains(&format!("release-ip({CHOSEN_IP})"));
         assert_eq!(releases, is_released, "{requested:?} {mark:?}: {labels:?}");
         if releases {
             // So that a release that fails half-way is found again.
-            assert_eq!(labels[0], format!("annotate-service({}=ip-1)", IP_IDS.key));
+            assert_eq!(labels[0], format!("annotate-service({}={CHOSEN})", IP_IDS.key));
         }
     }
 }
@@ -163,12 +163,12 @@ fn an_address_that_others_use_is_kept() {
     world.settle();
     let mut stranger = world.rule("tcp-443").clone();
     (stranger.id, stranger.name, stranger.public_port) = ("s".to_owned(), "other".to_owned(), Some(8080));
-    world.observed.strangers.insert("ip-1".to_owned(), vec![stranger]);
+    world.observed.strangers.insert(CHOSEN.to_owned(), vec![stranger]);
     world.is_wanted = false;
     let labels = world.settle();
     assert!(
         !labels.iter().any(|label| label.starts_with("release-ip")),
         "{labels:?}"
     );
-    assert!(world.observed.rules.is_empty() && world.observed.firewalls["ip-1"].is_empty());
+    assert!(world.observed.rules.is_empty() && world.observed.firewalls[CHOSEN].is_empty());
 }

@@ -5,19 +5,20 @@ use super::*;
 #[test]
 fn a_new_balancer_claims_its_address_before_it_acquires_it() {
     let mut world = World::new();
-    assert_eq!(world.run(), Ok(Some("203.0.113.40".to_owned())));
+    assert_eq!(world.run(), Ok(Some(CHOSEN_IP.to_owned())));
     let all = "vm-cp-a, vm-pool-a-7, vm-pool-a-8";
     assert_eq!(
         world.labels,
         [
-            format!("annotate-service({}=ip-1)", IP_IDS.key),
-            "associate-ip(203.0.113.40)".to_owned(),
+            format!("annotate-service({}=any-of n1 but)", IP_IDS.key),
+            "associate-ip(any for network n1)".to_owned(),
+            format!("annotate-service({}={CHOSEN})", IP_IDS.key),
             format!("create-rule({NAME}-tcp-443 -> 31443)"),
             format!("create-rule({NAME}-udp-4500 -> 31500)"),
             format!("assign({NAME}-tcp-443: {all})"),
-            "open-firewall(203.0.113.40 tcp/443 from 0.0.0.0/0)".to_owned(),
+            format!("open-firewall({CHOSEN_IP} tcp/443 from 0.0.0.0/0)"),
             format!("assign({NAME}-udp-4500: {all})"),
-            "open-firewall(203.0.113.40 udp/4500 from 0.0.0.0/0)".to_owned(),
+            format!("open-firewall({CHOSEN_IP} udp/4500 from 0.0.0.0/0)"),
         ]
     );
     assert_eq!(world.settle(), Vec::<String>::new());
