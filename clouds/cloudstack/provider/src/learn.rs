@@ -141,8 +141,13 @@ fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
         observed.unreleased.insert(address.id.clone()); // the balancer goes on without it
         return;
     }
-    if observed.failure.is_some() {
-        observed.made.is_stuck = true; // it was to be taken back
+    let is_repeated = observed.failed.contains(step);
+    observed.failed.push(step.clone());
+    if let Some(first) = &mut observed.failure {
+        // What was begun beside the first one fails too; only what takes something back is begun after it.
+        first.is_definite &= failure.is_definite;
+        let takes_back = matches!(step, CloudStep::Release { .. } | CloudStep::CloseAcl { .. });
+        observed.made.is_stuck |= takes_back || is_repeated;
         return;
     }
     if let CloudStep::Associate { address, .. } = step

@@ -14,6 +14,10 @@ use tokio::time::Instant;
 use crate::error::cloud_error;
 use crate::objects::LB;
 
+/// How long a list that many want at a time waits for them: a new Node concerns all Services, which look at members of their own
+/// before they need to know all machines.
+const GATHER: Duration = Duration::from_millis(50);
+
 /// How long a tier of a VPC is remembered: another ACL list can be put on it.
 const TIER_LIFE: Duration = Duration::from_secs(30);
 
@@ -48,8 +52,8 @@ impl Machines {
     pub(crate) fn new(client: &Client) -> Self {
         Self {
             client: client.clone(),
-            all: listing(client, Detail::All),
-            networks: listing(client, Detail::Networks),
+            all: listing(client, Detail::All, Duration::ZERO),
+            networks: listing(client, Detail::Networks, GATHER),
             known: Mutex::default(),
             unknown: Mutex::default(),
         }
@@ -139,9 +143,9 @@ impl Machines {
     }
 }
 
-fn listing(client: &Client, detail: Detail) -> Listing {
+fn listing(client: &Client, detail: Detail, gather: Duration) -> Listing {
     let client = client.clone();
-    SharedRead::new(SharedRead::<()>::INTERVAL, move || {
+    SharedRead::gathering(gather, SharedRead::<()>::INTERVAL, move || {
         let client = client.clone();
         async move {
             let query = VirtualMachineQuery {

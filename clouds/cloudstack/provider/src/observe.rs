@@ -68,6 +68,8 @@ pub(crate) struct Observed {
     pub(crate) looks: u32,
     /// Why nothing more is begun.
     pub(crate) failure: Option<Failure>,
+    /// The writes that failed since this reconcile began.
+    pub(crate) failed: Vec<CloudStep>,
     /// What this reconcile made for a balancer that was not there before: it goes again after a failure.
     pub(crate) made: Made,
     /// Whether the balancer is to go: then what cannot be closed does not keep it.

@@ -123,6 +123,32 @@ async fn a_new_node_costs_one_listing_for_all_services() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_goes_costs_one_listing_however_long_each_service_takes_to_ask() {
+    let world = World::new().await;
+    let keys: Vec<String> = (0..6).map(|number| format!("shop/web-{number}")).collect();
+    for (number, key) in keys.iter().enumerate() {
+        let uid = format!("0000000{number}-0000-4000-8000-000000000000");
+        world.add(key, &uid, &[("TCP", 443, 31443)]);
+        world.run(key).await.settled();
+    }
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    for nth in 1..=6 {
+        let members = Fault::operation("listLoadBalancerRuleInstances");
+        let delay = Duration::from_millis(6 * nth);
+        world.sim.faults().add(members.nth(nth).delay(delay));
+    }
+    world.remove_node("pool-a-8");
+    let (runs, calls) = world
+        .calls_of(futures::future::join_all(keys.iter().map(|key| world.run(key))))
+        .await;
+    for run in runs {
+        run.settled();
+    }
+    let listings = calls.iter().filter(|call| *call == "listVirtualMachines");
+    assert_eq!(listings.count(), 1, "{calls:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_balancer_of_two_ports_costs_few_calls() {
     let world = World::with_service().await;
     let (run, calls) = world.calls_of(world.run(WEB)).await;
