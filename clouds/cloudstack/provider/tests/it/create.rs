@@ -279,6 +279,48 @@ async fn a_failure_gives_the_address_back_and_the_next_try_succeeds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_fails_for_both_ports_gives_the_address_back_as_well() {
+    for is_vpc in [false, true] {
+        let opening = match is_vpc {
+            true => "createNetworkACL",
+            false => "createFirewallRule",
+        };
+        for command in ["createLoadBalancerRule", "assignToLoadBalancerRule", opening] {
+            for kind in ["530", "431", "537", "job"] {
+                let what = format!("VPC {is_vpc}, {command}, {kind}");
+                let world = World::of(crate::site::Site::new(), is_vpc).await;
+                world.add_web();
+                match kind {
+                    "job" => world.sim.fail_jobs(JobFault::of(command).always()),
+                    code => {
+                        let envelope = format!("{}response", command.to_lowercase());
+                        let body = format!(r#"{{"{envelope}":{{"errorcode":{code},"errortext":"no"}}}}"#);
+                        let fault = Fault::operation(command).always();
+                        let answer = Canned::json(code.parse().unwrap(), &body);
+                        world.sim.faults().add(fault.answer(answer));
+                    }
+                }
+                for _ in 0..2 {
+                    let run = world.run(WEB).await;
+                    assert!(
+                        run.complaint().starts_with("error "),
+                        "{what}: {}",
+                        run.complaint()
+                    );
+                    world.check_nothing_left(&what);
+                    assert_eq!(world.annotation(WEB, "ip-ids").as_deref(), Some(""), "{what}");
+                }
+                world.sim.faults().clear();
+                world.sim.clear_job_faults();
+                world.run(WEB).await.settled();
+                world.address();
+                world.check(&what);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn slow_jobs_are_waited_for_and_endless_ones_are_not() {
     let world = World::with_service().await;
     world
