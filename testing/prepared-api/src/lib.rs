@@ -14,6 +14,8 @@ use http_body_util::{BodyExt as _, Full};
 pub enum Answer {
     /// A status and a body.
     Body(u16, String),
+    /// A status, a header and a body.
+    Header(u16, (&'static str, &'static str), String),
     /// A status with `Retry-After`.
     RetryAfter(u16, &'static str),
     /// A status, and a body that repeats the request: line and body.
@@ -85,6 +87,9 @@ impl PreparedApi {
         let response = http::Response::builder();
         let response = match answer.ok_or("a request more than was prepared for")? {
             Answer::Body(status, body) => response.status(status).body(Full::from(body)),
+            Answer::Header(status, (name, value), body) => {
+                response.status(status).header(name, value).body(Full::from(body))
+            }
             Answer::RetryAfter(status, delay) => response
                 .status(status)
                 .header("retry-after", delay)

@@ -7,11 +7,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowline_cloud_http::{
-    CloudHttp, CredentialsFile, Failure, HttpError, Kind, Method, Request, Response, Secret, Url,
+    CloudHttp, CredentialsFile, Failure, HeaderName, HttpError, Kind, Method, Request, Response, Secret, Url,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::cookies::Cookies;
 use crate::envelope;
 use crate::error::{ApiError, ErrorKind, Members};
 use crate::paging::{self, Listed, Listing, Next};
@@ -56,6 +57,7 @@ pub(crate) struct Caller {
     /// Where other keys may appear.
     file: Option<Arc<CredentialsFile<Keys>>>,
     clock: WallClock,
+    cookies: Arc<Cookies>,
     /// Whether a list that ends before the server's count is taken for whole if it does so each time.
     takes_short_lists: bool,
 }
@@ -93,6 +95,7 @@ impl Client {
             keys: Arc::new(settings.keys.clone()),
             file: file.map(Arc::new),
             clock,
+            cookies: Arc::default(),
             takes_short_lists: false,
         };
         let scope = Scope::new(settings.project.clone(), &caller);
@@ -179,11 +182,27 @@ impl Caller {
             Kind::Read => Request::read(Method::GET, command, self.url.clone()).raw_query(&signed.query()),
             Kind::Write => Request::write(Method::POST, command, self.url.clone()).form(signed.form()),
         };
-        self.send(conceal(request, keys, &signed), parameters).await
+        let request = conceal(request, keys, &signed);
+        let request = match self.cookies.header() {
+            Some(cookies) => request.secret_header(HeaderName::from_static("cookie"), "", &cookies),
+            None => request,
+        };
+        self.send(request, parameters).await
     }
 
     async fn send(&self, request: Request, sent: &Parameters) -> Result<Answer, ApiError> {
         let response = self.http.send(request).await;
+        let headers = match &response {
+            Ok(response) => Some(&response.headers),
+            Err(HttpError {
+                failure: Failure::Status(failure),
+                ..
+            }) => Some(&failure.headers),
+            Err(_) => None,
+        };
+        if let Some(headers) = headers {
+            self.cookies.keep(headers, self.url.scheme() == "https");
+        }
         let response = response.map_err(|error| ApiError::of_call(error, sent))?;
         let payload = match envelope::open(&response.body) {
             Ok(payload) => payload.to_owned(),

@@ -18,6 +18,7 @@
 //! "Error handling") of Apache CloudStack 4.22.
 
 mod client;
+mod cookies;
 mod envelope;
 mod error;
 mod jobs;

@@ -271,3 +271,23 @@ async fn a_project_given_by_name_is_looked_up_once() {
         ]
     );
 }
+
+#[tokio::test]
+async fn cookies_come_back_whatever_the_answer_was() {
+    let refusal = r#"{"listresponse":{"errorcode":530,"errortext":"no"}}"#;
+    let api = Api::new([
+        Answer::Header(200, ("set-cookie", "srv=a; Path=/client"), EMPTY.to_owned()),
+        Answer::Header(530, ("set-cookie", "srv=b"), refusal.to_owned()),
+        Answer::ok(EMPTY),
+    ]);
+    let client = api.client();
+    for _ in 0..3 {
+        let _ = client.firewall_rules(&"i".into()).await;
+    }
+    let seen = api.take_seen();
+    let sent: Vec<_> = seen
+        .iter()
+        .map(|seen| seen.headers.get("cookie").map(|value| value.to_str().unwrap()))
+        .collect();
+    assert_eq!(sent, [None, Some("srv=a"), Some("srv=b")]);
+}
