@@ -21,6 +21,8 @@ mod jobs;
 pub(crate) mod lists;
 pub(crate) mod reads;
 mod rules;
+#[cfg(test)]
+mod tests;
 mod trust;
 mod unclosed;
 mod wire;

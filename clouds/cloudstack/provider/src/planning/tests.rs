@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Answer, Refusal};
-use bowline_cloud_provider::{LoadBalancerStep, Node, NodeName, Service, ServiceFacts};
+use bowline_cloud_provider::{CloudError, LoadBalancerStep, Node, NodeName, Service, ServiceFacts};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -16,23 +16,27 @@ use crate::intent;
 use crate::learn;
 use crate::names::IpProtocol;
 use crate::objects::{AclRef, AddressRef, AddressState, Machine, Network, Opening, RuleState};
+use crate::observe::Failure;
 
 mod acl;
 mod firewall;
 mod home;
 mod ports;
 mod refusals;
+mod whichever;
 
 const UID: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
 const NAME: &str = "a7c9e6679742540de944be07fc1f90ae";
 
-/// A Service, its Nodes, and a cloud that is nothing but an observation.
 /// The ID and the text of an address that the cloud chooses, as they are predicted.
 const CHOSEN: &str = "new-ip-1";
 const CHOSEN_IP: &str = "192.0.2.1";
 
+/// A Service, its Nodes, and a cloud that is nothing but an observation.
 struct World {
     service: Service,
+    /// Other Services of the cluster.
+    others: Vec<Service>,
     nodes: Vec<&'static str>,
     observed: Observed,
     is_wanted: bool,
@@ -78,6 +82,7 @@ impl World {
                 }
             }))
             .unwrap(),
+            others: Vec::new(),
             nodes: vec!["cp-a", "pool-a-7", "pool-a-8"],
             observed,
             is_wanted: true,
@@ -118,7 +123,7 @@ impl World {
             service: Arc::new(self.service.clone()),
             is_wanted: self.is_wanted,
             nodes: self.nodes.iter().map(node).collect(),
-            services: Arc::new(Vec::<Arc<Service>>::new()),
+            services: Arc::new(self.others.iter().cloned().map(Arc::new).collect::<Vec<_>>()),
             cluster: Arc::new(bowline_cloud_provider::ClusterFacts {
                 name: "kubernetes".to_owned(),
                 uid: None,
@@ -212,6 +217,22 @@ impl World {
             .filter(|rule| rule.opening.to_string() == opening)
             .map(|rule| format!("{:?}", rule.sources))
             .collect()
+    }
+}
+
+/// An address of the network, if somebody has it.
+fn address(id: &str, ip: &str, state: AddressState) -> Address {
+    Address {
+        address: AddressRef {
+            id: id.to_owned(),
+            ip: ip.to_owned(),
+        },
+        state,
+        zone: "z".to_owned(),
+        network: (state == AddressState::Allocated).then(|| "n1".to_owned()),
+        vpc: None,
+        is_source_nat: false,
+        is_static_nat: false,
     }
 }
 

@@ -169,9 +169,11 @@ async fn of_two_that_take_away_the_same_surplus_at_once_neither_takes_the_last()
         world.sim.remove_acl_item(&kept); // by hand
         world.run(OTHER).await.settled();
     };
-    let (late, ()) = tokio::join!(late, first);
+    let both = async { tokio::join!(late, first) };
+    let ((late, ()), writes) = world.writes_of(Box::pin(both)).await;
     assert!(late.settled().waves[0][0].starts_with("close-acl("));
     assert_eq!(items(&world), [EVERYBODY]);
+    assert_eq!(writes, Vec::<String>::new(), "and it was there all the time");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! Ports that cannot be closed while a balancer is removed: tried again, and then left, so that the rest goes.
 
+use std::time::Duration;
+
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{AddressSpec, JobFault};
@@ -61,8 +63,20 @@ async fn a_port_that_cannot_be_closed_does_not_keep_the_rule() {
                 None => world.sim.fail_jobs(JobFault::of(command(is_vpc)).always()),
             }
             world.delete(WEB);
-            let run = world.run(WEB).await.settled();
+            let (run, calls) = world.calls_of(world.run(WEB)).await;
+            let run = run.settled();
             assert!(run.has_note("PortLeftOpen"), "{what}: {run:#?}");
+            let tries = calls.iter().filter(|call| *call == command(is_vpc)).count();
+            // Two ports, and each up to three times with time between, unless the API says that it will never be.
+            let (most, waits) = match kind {
+                "431" | "432" => (2, false),
+                _ => (6, true),
+            };
+            assert_eq!(
+                (tries, run.waited > Duration::from_secs(3)),
+                (most, waits),
+                "{what}"
+            );
             assert_eq!((world.rules().len(), open(&world)), (0, 2), "{what}");
             let mut held = world.sim.addresses();
             held.retain(|address| !address.is_source_nat);
@@ -150,8 +164,16 @@ async fn a_port_that_cannot_be_looked_at_does_not_keep_the_rule() {
                 .faults()
                 .add(Fault::operation(list).times(times).status(status));
             world.delete(WEB);
-            let run = world.run(WEB).await.settled();
+            let (run, calls) = world.calls_of(world.run(WEB)).await;
+            let run = run.settled();
             assert_eq!(run.has_note("PortLeftOpen"), times > 2, "{what}: {run:#?}");
+            let looks = calls.iter().filter(|call| *call == list).count();
+            let (most, waits) = if status == 432 { (1, false) } else { (3, true) };
+            assert_eq!(
+                (looks, run.waited > Duration::from_secs(3)),
+                (most, waits),
+                "{what}"
+            );
             let left = if times > 2 { 2 } else { 0 };
             assert_eq!((world.rules().len(), open(&world)), (0, left), "{what}");
         }
@@ -223,6 +245,53 @@ async fn what_a_released_address_leaves_is_deleted() {
             assert_eq!(rules.len(), if moves { 2 } else { 0 }, "{what}");
             assert_eq!(open(&world), if moves { 2 } else { 0 }, "{what}");
             assert_eq!(world.sim.addresses().len(), usize::from(moves), "{what}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_of_a_service_that_stays_is_not_left_open_though_it_cannot_be_looked_at() {
+    let world = served(false).await;
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("listFirewallRules").always().status(530));
+    world.spec(WEB, |spec| {
+        spec["ports"].as_array_mut().unwrap().pop();
+    });
+    let run = world.run(WEB).await;
+    assert!(
+        run.complaint()
+            .starts_with("error fetching firewall rules for public IP "),
+        "{}",
+        run.complaint()
+    );
+    assert_eq!(world.rules().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_that_is_too_busy_to_close_a_port_leaves_none_open() {
+    for is_vpc in [false, true] {
+        for operation in [command(is_vpc), "listFirewallRules", "listNetworkACLs"] {
+            if is_vpc != operation.contains("NetworkACL") {
+                continue;
+            }
+            let mut world = served(is_vpc).await;
+            world.restart().await;
+            let busy = Fault::operation(operation).always();
+            let busy = world
+                .sim
+                .faults()
+                .add(busy.too_many_requests(Duration::from_secs(1)));
+            world.delete(WEB);
+            for _ in 0..5 {
+                assert!(!world.run(WEB).await.complaint().is_empty(), "{operation}");
+            }
+            assert_eq!(world.rules().len(), 2, "{operation}");
+            world.sim.faults().remove(busy);
+            let run = world.run(WEB).await.settled();
+            assert!(!run.has_note("PortLeftOpen"), "{operation}: {run:#?}");
+            assert_eq!((world.rules().len(), open(&world)), (0, 0), "{operation}");
         }
     }
 }

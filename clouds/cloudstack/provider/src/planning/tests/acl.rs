@@ -1,6 +1,8 @@
 //! VPC tiers: items of the ACL list.
 
 use super::*;
+use crate::annotations::ACL_SOURCES;
+use crate::names;
 
 #[test]
 fn a_vpc_opens_its_acl_list_and_speaks_tcp_to_it() {
@@ -63,4 +65,40 @@ fn source_ranges_narrow_the_acl_list_and_open_it_again() {
             .iter()
             .all(|item| item.sources.is_same(&Cidrs::parse("192.0.2.0/24")))
     );
+}
+
+#[test]
+fn an_item_for_a_range_is_kept_for_those_who_may_live_on_it() {
+    let range = "192.0.2.0/24";
+    for (ranges, made_for, is_kept) in [
+        (json!([range]), None, true),
+        (json!(["198.51.100.0/24"]), None, false),
+        // Its sources were changed a moment ago.
+        (json!(["198.51.100.0/24"]), Some(range), true),
+        // Nobody knows what it is open for.
+        (json!(["all of them"]), None, true),
+    ] {
+        let mut world = World::vpc();
+        world.spec(|spec| spec["loadBalancerSourceRanges"] = json!([range]));
+        world.settle();
+        let uid = "8c9e6679-7425-40de-944b-e07fc1f90ae7";
+        let mut other = world.service.clone();
+        other.metadata.uid = Some(uid.to_owned());
+        other.metadata.annotations = made_for.map(|made_for| {
+            let key = ACL_SOURCES.key.to_owned();
+            BTreeMap::from([(key, made_for.to_owned())])
+        });
+        let what = format!("{ranges} {made_for:?}");
+        other.spec.as_mut().unwrap().load_balancer_source_ranges = serde_json::from_value(ranges).unwrap();
+        world.others.push(other);
+        let mut rule = world.rule("tcp-443").clone();
+        rule.name = rule.name.replace(NAME, &names::balancer(uid));
+        rule.id = "theirs".to_owned();
+        world.observed.neighbours.insert("n1".to_owned(), vec![rule]);
+        world.is_wanted = false;
+        world.settle();
+        let left = world.observed.acls["acl"].iter();
+        let left: Vec<String> = left.map(|item| item.opening.to_string()).collect();
+        assert_eq!(left, if is_kept { vec!["tcp/443"] } else { Vec::new() }, "{what}");
+    }
 }

@@ -2,21 +2,6 @@
 
 use super::*;
 
-fn address(id: &str, ip: &str, state: AddressState) -> Address {
-    Address {
-        address: AddressRef {
-            id: id.to_owned(),
-            ip: ip.to_owned(),
-        },
-        state,
-        zone: "z".to_owned(),
-        network: (state == AddressState::Allocated).then(|| "n1".to_owned()),
-        vpc: None,
-        is_source_nat: false,
-        is_static_nat: false,
-    }
-}
-
 #[test]
 fn a_requested_free_address_is_claimed_acquired_and_marked_before_any_rule() {
     let mut world = World::new();
@@ -171,4 +156,126 @@ fn an_address_that_others_use_is_kept() {
         "{labels:?}"
     );
     assert!(world.observed.rules.is_empty() && world.observed.firewalls[CHOSEN].is_empty());
+}
+
+#[test]
+fn a_free_address_that_is_claimed_without_the_mark_is_marked_before_it_is_acquired() {
+    let mut world = World::new();
+    world.spec(|spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+    world.annotate(IP_IDS.key, "ip-77");
+    let free = address("ip-77", "203.0.113.77", AddressState::Free);
+    world
+        .observed
+        .looked_up
+        .insert("203.0.113.77".to_owned(), vec![free]);
+    world.settle();
+    assert!(
+        world.labels[0].contains(&format!("{}=true", IP_ASSOCIATED.key)),
+        "{:#?}",
+        world.labels
+    );
+    assert_eq!(world.labels[1], "associate-ip(203.0.113.77)");
+}
+
+#[test]
+fn a_claimed_address_that_went_elsewhere_is_neither_claimed_nor_marked_any_more() {
+    let mut world = World::new();
+    world.spec(|spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+    world.annotate(IP_IDS.key, "ip-77");
+    world.annotate(IP_ASSOCIATED.key, "true");
+    let elsewhere = Address {
+        network: Some("n2".to_owned()),
+        ..address("ip-77", "203.0.113.77", AddressState::Allocated)
+    };
+    let found = vec![elsewhere];
+    world.observed.looked_up.insert("203.0.113.77".to_owned(), found);
+    let complaint = world.run().unwrap_err();
+    assert!(complaint.contains("belongs to another network"), "{complaint}");
+    assert_eq!(world.labels.len(), 1, "in one write: {:#?}", world.labels);
+    assert_eq!(
+        (world.annotation(IP_IDS.key), world.annotation(IP_ASSOCIATED.key)),
+        (Some(""), None)
+    );
+}
+
+#[test]
+fn a_marked_address_that_the_claim_does_not_name_stays() {
+    let mut world = World::new();
+    world.spec(|spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+    world.annotate(IP_IDS.key, "ip-1");
+    world.annotate(IP_ASSOCIATED.key, "true");
+    let theirs = address("ip-77", "203.0.113.77", AddressState::Allocated);
+    let addresses = &mut world.observed.addresses;
+    addresses.insert("ip-1".to_owned(), None);
+    addresses.insert("ip-77".to_owned(), Some(theirs.clone()));
+    world.observed.strangers.insert("ip-77".to_owned(), Vec::new());
+    world
+        .observed
+        .looked_up
+        .insert("203.0.113.77".to_owned(), vec![theirs]);
+    world.is_wanted = false;
+    let labels = world.settle();
+    assert!(
+        !labels.iter().any(|label| label.starts_with("release-ip")),
+        "{labels:?}"
+    );
+}
+
+#[test]
+fn the_mark_goes_with_the_last_address_that_turned_out_to_be_nobody_s() {
+    for (is_other_gone, ids, mark) in [(false, "ip-77", Some("true")), (true, "", None)] {
+        let mut world = World::new();
+        world.spec(|spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
+        world.annotate(IP_IDS.key, "ip-1,ip-77");
+        world.annotate(IP_ASSOCIATED.key, "true");
+        let other = address("ip-77", "203.0.113.77", AddressState::Allocated);
+        let addresses = &mut world.observed.addresses;
+        addresses.insert("ip-1".to_owned(), None);
+        addresses.insert("ip-77".to_owned(), Some(other).filter(|_| !is_other_gone));
+        world.observed.failure = Some(Failure {
+            error: CloudError::transient("refused"),
+            is_definite: true,
+        });
+        assert!(world.run().is_err());
+        assert_eq!(
+            (world.annotation(IP_IDS.key), world.annotation(IP_ASSOCIATED.key)),
+            (Some(ids), mark)
+        );
+    }
+}
+
+/// What is claimed was free then. If it never came to serve, another's firewall rule tells that somebody was faster.
+#[test]
+fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
+    for (is_published, port, is_released) in [
+        (false, 443, true),
+        (false, 22, false),
+        (true, 22, true),
+        (true, 443, true),
+    ] {
+        let mut world = World::new();
+        let ip = "203.0.113.9";
+        world.annotate(IP_IDS.key, "ip-9");
+        if is_published {
+            let status = json!({ "loadBalancer": { "ingress": [{ "ip": ip }] } });
+            world.service.status = serde_json::from_value(status).unwrap();
+        }
+        let claimed = address("ip-9", ip, AddressState::Allocated);
+        let rule = FirewallRule {
+            id: "f".to_owned(),
+            opening: Opening {
+                protocol: IpProtocol::Tcp,
+                port,
+            },
+            sources: Cidrs::parse("0.0.0.0/0"),
+        };
+        let observed = &mut world.observed;
+        observed.addresses.insert("ip-9".to_owned(), Some(claimed));
+        observed.strangers.insert("ip-9".to_owned(), Vec::new());
+        observed.firewalls.insert("ip-9".to_owned(), vec![rule]);
+        world.is_wanted = false;
+        let labels = world.settle();
+        let releases = labels.contains(&format!("release-ip({ip})"));
+        assert_eq!(releases, is_released, "{is_published} {port}: {labels:?}");
+    }
 }
