@@ -29,7 +29,7 @@ bowline_plan::events! {
         "An address that this Service used is not released: others use it, or it cannot be proved that it was associated for this Service.",
         "Release it by hand if nobody needs it.";
     ADDRESS_PENDING = "PublicIPPending", Warning,
-        "An address has been on its way to the Service, or back, for an unusually long time. After a minute the Service gets another one, if it asked for none in particular, and the first one is released later.",
+        "An address has been on its way to the Service, or back, for an unusually long time. One that was claimed for the Service is given back and acquired anew; if it is not taken back either, the Service gets another one after a minute, if it asked for none in particular, and the first one is released later.",
         "See what the cloud's asynchronous jobs for the address do; an administrator can end them.";
     ADDRESSES_UNCLEAR = "PublicIPUnclear", Warning,
         "An address was asked for without knowing which one, the answer was lost, and several could be it. None is taken.",

@@ -7,7 +7,7 @@ mod create;
 mod dialects;
 mod disguise;
 mod faults;
-mod history;
+mod histories;
 mod instances;
 mod lookup;
 mod release;
