@@ -265,7 +265,8 @@ impl<'a> Draft<'a> {
 
     /// Whether an address is on its way and waited for no longer. Its job is not known.
     fn is_stuck(&self, address: &Address) -> bool {
-        address.state == AddressState::Allocating && self.observed.has_waited(STUCK)
+        let is_underway = matches!(address.state, AddressState::Allocating | AddressState::Releasing);
+        is_underway && self.observed.has_waited(STUCK)
     }
 
     /// Whether it is tried no more to close something of a balancer that goes; then people are told.

@@ -243,7 +243,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         match address.state {
             AddressState::Free => is_dropped = true,
             // The balancer went on without it. First of all the Service gets its status.
-            AddressState::Allocating if wanted.identity.published.is_empty() => {
+            AddressState::Allocating | AddressState::Releasing if identity.published.is_empty() => {
                 draft.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
                 is_kept.insert(id);
             }

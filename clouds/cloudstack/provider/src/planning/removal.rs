@@ -43,20 +43,20 @@ impl Removal<'_> {
         let Some(facts) = draft.address(&address.id) else {
             return;
         };
-        // Nothing needs it any more, so it is not waited for as long as by a balancer; and not at all if it came to serve.
-        let is_waited_for = rules.is_empty() && !draft.observed.has_waited(SLOW);
-        let is_stuck = facts.is_some_and(|facts| facts.state == AddressState::Allocating && !is_waited_for);
-        if let Some(facts) = facts
-            && matches!(facts.state, AddressState::Allocating | AddressState::Releasing)
-            && !is_stuck
-        {
+        // Nothing needs it any more, so it is not waited for as long as by a balancer; and not at all if it came to serve. Nobody may
+        // ask after the job by which it goes: then it is given back once more.
+        let is_patient = !draft.observed.has_waited(SLOW);
+        let is_waited_for = facts.is_some_and(|facts| match facts.state {
+            AddressState::Allocating => is_patient && rules.is_empty(),
+            AddressState::Releasing => is_patient,
+            AddressState::Free | AddressState::Allocated => false,
+        });
+        if is_waited_for {
             draft.wait_for_address(address);
             return;
         }
         let can_be_released = facts.is_some_and(|facts| {
-            (facts.state == AddressState::Allocated || is_stuck)
-                && !facts.is_source_nat
-                && !facts.is_static_nat
+            facts.state != AddressState::Free && !facts.is_source_nat && !facts.is_static_nat
         });
         // Without a rule on it, only the claim tells whose it is.
         let claim = &self.identity.claim;

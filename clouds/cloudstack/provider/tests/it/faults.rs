@@ -192,6 +192,37 @@ async fn a_process_that_stops_between_any_two_steps_is_taken_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_that_nobody_asks_after_any_more_is_made_good() {
+    for work in WORKS {
+        for is_vpc in [false, true] {
+            let (expected, _) = undisturbed(work, is_vpc).await;
+            for k in 1.. {
+                let what = format!("{work:?}, VPC {is_vpc}: killed after {k}");
+                let mut world = before(work, is_vpc).await;
+                // It is carried out by the poll that tells its end.
+                world
+                    .sim
+                    .set_behaviour(|behaviour| behaviour.jobs_wait_for_polls = true);
+                let killed = world.run_killed(WEB, k).await;
+                world.restart().await;
+                let begin = tokio::time::Instant::now();
+                // What is listed counts as made: the states of openings are the server's matter.
+                let all = |end: &Snapshot| format!("{end:?}").replace("state: Add", "state: Active");
+                assert_eq!(all(&finish(&world, &what).await), all(&expected), "{what}");
+                assert!(
+                    begin.elapsed() < Duration::from_secs(60),
+                    "{what}: {:?}",
+                    begin.elapsed()
+                );
+                if matches!(killed.outcome, Outcome::Settled(_)) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_balancer_that_is_removed_in_the_middle_of_its_making_leaves_nothing() {
     for job_time in [Duration::ZERO, Duration::from_secs(3)] {
         for work in [Work::Create, Work::CreateRequested, Work::Change] {
