@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::plan::{Answer, Lane, Note};
-use bowline_cloud_provider::{CloudProvider, DynStep, Reconcile, ServiceFacts};
+use bowline_cloud_provider::{CloudProvider, DynLearned, DynStep, Reconcile, ServiceFacts};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::{Outcome, Run, Services};
@@ -108,6 +108,8 @@ impl ServiceLoop {
                 Answer::Apply(wave) => {
                     run.waves.push(Vec::new());
                     let mut wrote_kube = false;
+                    // As in the service loop, the steps of a wave know nothing of each other.
+                    let mut learned = Vec::new();
                     for step in wave.into_steps() {
                         match interruption {
                             Interruption::BeforeStep(n) | Interruption::AfterStep(n) if n == made => {
@@ -126,8 +128,12 @@ impl ServiceLoop {
                             wrote_kube = true;
                         } else {
                             is_unverified = true;
-                            self.apply(session, &step).await?;
+                            let answer = self.apply(session, &step).await;
+                            learned.push((step, answer));
                         }
+                    }
+                    for (step, answer) in learned {
+                        session.learn(&step, answer?);
                     }
                     if wrote_kube {
                         self.services.find(key).ok_or("gone")?;
@@ -141,13 +147,15 @@ impl ServiceLoop {
         panic!("{key} never settles: {run:#?}");
     }
 
-    async fn apply(&self, session: &mut dyn Reconcile<ServiceFacts>, step: &DynStep) -> Result<(), String> {
+    async fn apply(
+        &self,
+        session: &dyn Reconcile<ServiceFacts>,
+        step: &DynStep,
+    ) -> Result<DynLearned, String> {
         let view = step.view();
         let _held = self.hold(&view.lanes).await;
         let learned = session.apply(step).await;
-        let learned = learned.map_err(|error| format!("error during {}: {error}", view.label))?;
-        session.learn(step, learned);
-        Ok(())
+        learned.map_err(|error| format!("error during {}: {error}", view.label))
     }
 
     /// Takes the lanes of a step, in name order as the service loop does.

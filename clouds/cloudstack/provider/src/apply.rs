@@ -64,6 +64,7 @@ impl Writer<'_> {
                     since,
                     heard: since,
                     nonsense: 0,
+                    gives_back: self.observed.failure.is_some(),
                 })));
             }
             Ok(Taken::AlreadyGone) => return Ok(Learned::Gone),
@@ -332,5 +333,6 @@ pub(crate) fn failed(step: &CloudStep, error: &ApiError) -> Learned {
             None => told,
         },
         is_definite: is_definite(error),
+        gives_back: false,
     })
 }

@@ -57,7 +57,7 @@ impl Reconciler for Balancers {
         };
         // An ACL list serves several Services. Its steps share a lane, so what is looked at here still holds when the write is
         // sent.
-        match step {
+        let mut learned = match step {
             CloudStep::OpenAcl {
                 list,
                 opening,
@@ -77,6 +77,7 @@ impl Reconciler for Balancers {
                     Err(error) => Ok(Learned::Failed(Failure {
                         error,
                         is_definite: false,
+                        gives_back: false,
                     })),
                 }
             }
@@ -88,11 +89,16 @@ impl Reconciler for Balancers {
                     Err(error) => Ok(Learned::Failed(Failure {
                         error,
                         is_definite: false,
+                        gives_back: false,
                     })),
                 }
             }
             _ => writer.apply(step).await,
+        };
+        if let Ok(Learned::Failed(failure)) = &mut learned {
+            failure.gives_back = observed.failure.is_some();
         }
+        learned
     }
 
     fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {

@@ -141,13 +141,10 @@ fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
         observed.unreleased.insert(address.id.clone()); // the balancer goes on without it
         return;
     }
-    let is_repeated = observed.failed.contains(step);
-    observed.failed.push(step.clone());
     if let Some(first) = &mut observed.failure {
-        // What was begun beside the first one fails too; only what takes something back is begun after it.
-        first.is_definite &= failure.is_definite;
-        let takes_back = matches!(step, CloudStep::Release { .. } | CloudStep::CloseAcl { .. });
-        observed.made.is_stuck |= takes_back || is_repeated;
+        // Writes that were made side by side may fail together: the first of them is told, and all are taken back.
+        first.is_definite &= failure.is_definite || failure.gives_back;
+        observed.made.is_stuck |= failure.gives_back;
         return;
     }
     if let CloudStep::Associate { address, .. } = step

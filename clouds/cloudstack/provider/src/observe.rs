@@ -70,8 +70,6 @@ pub(crate) struct Observed {
     pub(crate) looks: u32,
     /// Why nothing more is begun.
     pub(crate) failure: Option<Failure>,
-    /// The writes that failed since this reconcile began.
-    pub(crate) failed: Vec<CloudStep>,
     /// What this reconcile made for a balancer that was not there before: it goes again after a failure.
     pub(crate) made: Made,
     /// Whether the balancer is to go: then what cannot be closed does not keep it.
@@ -117,6 +115,8 @@ pub(crate) struct Pending {
     pub(crate) heard: Instant,
     /// How many answers in a row were none to the question.
     pub(crate) nonsense: u32,
+    /// Whether it takes back what an earlier failure left.
+    pub(crate) gives_back: bool,
 }
 
 /// A failed write.
@@ -126,6 +126,8 @@ pub(crate) struct Failure {
     pub(crate) error: CloudError,
     /// Whether the API itself said so. If not, the write may have had its effect.
     pub(crate) is_definite: bool,
+    /// Whether the write was to take back what an earlier failure left.
+    pub(crate) gives_back: bool,
 }
 
 /// Rules that the API refused to make in the place of others.

@@ -50,7 +50,7 @@ pub(crate) async fn poll(client: &Client, balancer: &str, seen: &Observed) -> Ob
                 if error.said.is_some() && matches!(error.kind, ErrorKind::Invalid | ErrorKind::NotFound) =>
             {
                 let told = CloudError::transient(format!("a job was lost: {error}"));
-                fail(&mut observed, &pending.step, told);
+                fail(&mut observed, pending, told);
             }
             Err(error) => unheard(&mut observed, pending, &error),
         }
@@ -68,7 +68,7 @@ fn unheard(observed: &mut Observed, pending: &Pending, error: &ApiError) {
     }
     if pending.nonsense >= TRIES || pending.heard.elapsed() > SILENCE {
         let told = cloud_error(error).context("a job could not be asked after");
-        fail(observed, &pending.step, told);
+        fail(observed, &pending, told);
     } else {
         go_on(observed, pending);
     }
@@ -80,22 +80,26 @@ fn go_on(observed: &mut Observed, pending: Pending) {
         return;
     }
     let told = CloudError::transient(TIMEOUT);
-    fail(observed, &pending.step, told);
+    fail(observed, &pending, told);
 }
 
 /// The outcome is not known.
-fn fail(observed: &mut Observed, step: &CloudStep, told: CloudError) {
+fn fail(observed: &mut Observed, pending: &Pending, told: CloudError) {
     let failure = Failure {
-        error: match step.failure_prefix() {
+        error: match pending.step.failure_prefix() {
             Some(prefix) => told.context(prefix),
             None => told,
         },
         is_definite: false,
+        gives_back: pending.gives_back,
     };
-    learn::learn(observed, step, Learned::Failed(failure));
+    learn::learn(observed, &pending.step, Learned::Failed(failure));
 }
 
-async fn end_badly(client: &Client, observed: &mut Observed, pending: &Pending, learned: Learned) {
+async fn end_badly(client: &Client, observed: &mut Observed, pending: &Pending, mut learned: Learned) {
+    if let Learned::Failed(failure) = &mut learned {
+        failure.gives_back = pending.gives_back;
+    }
     learn::learn(observed, &pending.step, learned);
     let CloudStep::Associate { address, .. } = &pending.step else {
         return;

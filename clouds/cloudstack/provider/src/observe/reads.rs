@@ -310,6 +310,7 @@ fn add(observed: &mut Observed, fact: Fact) {
         Fact::Unread(id, error) => {
             let failure = Failure {
                 is_definite: true,
+                gives_back: false,
                 error,
             };
             observed.unclosed.failed(&id, &failure);

@@ -278,6 +278,61 @@ async fn a_failure_gives_the_address_back_and_the_next_try_succeeds() {
     }
 }
 
+/// A passing error in the API's own words.
+fn router_down(command: &str) -> Canned {
+    let name = format!("{}response", command.to_lowercase());
+    let body = json!({ name: { "errorcode": 530, "cserrorcode": 9999, "errortext": "router" } });
+    Canned::json(530, &body.to_string())
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_taken_back_as_long_as_one_of_the_failed_writes_may_have_had_its_effect() {
+    let world = World::with_service().await;
+    let faults = world.sim.faults();
+    faults.add(
+        Fault::operation("createLoadBalancerRule")
+            .nth(1)
+            .answer(router_down("createLoadBalancerRule")),
+    );
+    faults.add(Fault::operation("createLoadBalancerRule").nth(2).lose_answer());
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(matches!(run.outcome, Outcome::Failed(_)), "{run:#?}");
+    assert!(
+        !writes.contains(&"disassociateIpAddress".to_owned()),
+        "{writes:?}"
+    );
+    let address = world.address();
+    world.run(WEB).await.settled();
+    assert_eq!((world.address(), world.rules().len()), (address, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_taken_back_is_not_tried_again_at_once() {
+    let world = World::with_service().await;
+    let faults = world.sim.faults();
+    faults.add(
+        Fault::operation("createLoadBalancerRule")
+            .times(2)
+            .answer(router_down("createLoadBalancerRule")),
+    );
+    faults.add(
+        Fault::operation("disassociateIpAddress")
+            .times(1)
+            .answer(router_down("disassociateIpAddress")),
+    );
+    let (run, writes) = world.writes_of(world.run(WEB)).await;
+    assert!(
+        run.complaint().starts_with("error creating load balancer rule "),
+        "{}",
+        run.complaint()
+    );
+    let releases = writes.iter().filter(|write| *write == "disassociateIpAddress");
+    assert_eq!(releases.count(), 1, "{writes:?}");
+    let address = world.address();
+    world.run(WEB).await.settled();
+    assert_eq!((world.address(), world.rules().len()), (address, 2));
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_fails_for_both_ports_gives_the_address_back_as_well() {
     for is_vpc in [false, true] {

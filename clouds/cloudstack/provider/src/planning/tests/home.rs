@@ -235,6 +235,7 @@ fn the_mark_goes_with_the_last_address_that_turned_out_to_be_nobody_s() {
         world.observed.failure = Some(Failure {
             error: CloudError::transient("refused"),
             is_definite: true,
+            gives_back: false,
         });
         assert!(world.run().is_err());
         assert_eq!(
