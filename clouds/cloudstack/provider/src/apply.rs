@@ -173,7 +173,8 @@ impl Writer<'_> {
     ) -> Result<Learned, CloudError> {
         let (opening, sources) = wanted;
         let sources: Cidrs = sources.iter().collect();
-        let is_same = |item: &AclItem| item.opening == opening && item.sources.is_same(&sources);
+        let is_same =
+            |item: &AclItem| !item.is_going && item.opening == opening && item.sources.is_same(&sources);
         match acl_items(self.client, &list.id).await {
             Ok(items) if items.iter().any(is_same) => Ok(Learned::Acl(items)),
             Ok(_) => self.apply(step).await,

@@ -129,7 +129,9 @@ impl Identity {
             return true;
         }
         // Until it has an item of its own it may live on the one for everybody: as after its sources were restricted.
-        let has_own = |other: &AclItem| other.opening == item.opening && other.sources.is_same(&open);
+        let has_own = |other: &AclItem| {
+            !other.is_going && other.opening == item.opening && other.sources.is_same(&open)
+        };
         item.sources.is_everything() && !items.iter().any(has_own)
     }
 }

@@ -237,6 +237,7 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
                 id: made.id.unwrap_or_default(),
                 opening: *opening,
                 sources: sources.iter().collect(),
+                is_going: false,
             };
             let rules = observed.firewalls.entry(address.id.clone()).or_default();
             rules.push(rule.clone());
@@ -258,6 +259,7 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
                 id: made.id.unwrap_or_default(),
                 opening: *opening,
                 sources: sources.iter().collect(),
+                is_going: false,
             };
             observed.made.acl_items.push((list.id.clone(), item.id.clone()));
             let items = observed.acls.entry(list.id.clone()).or_default();

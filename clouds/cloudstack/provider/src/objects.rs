@@ -249,6 +249,8 @@ pub(crate) struct FirewallRule {
     pub(crate) id: String,
     pub(crate) opening: Opening,
     pub(crate) sources: Cidrs,
+    /// Whether it is on its way out, or its deletion failed half-way.
+    pub(crate) is_going: bool,
 }
 
 /// An item of an ACL list that lets a single port in.
@@ -257,6 +259,8 @@ pub(crate) struct AclItem {
     pub(crate) id: String,
     pub(crate) opening: Opening,
     pub(crate) sources: Cidrs,
+    /// Whether it is on its way out, or its deletion failed half-way.
+    pub(crate) is_going: bool,
 }
 
 /// A virtual machine.

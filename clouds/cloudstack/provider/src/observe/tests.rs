@@ -16,6 +16,7 @@ fn rule(id: &str) -> FirewallRule {
         id: id.to_owned(),
         opening: OPENING,
         sources: Cidrs::default(),
+        is_going: false,
     }
 }
 
@@ -24,6 +25,7 @@ fn item(id: &str) -> AclItem {
         id: id.to_owned(),
         opening: OPENING,
         sources: Cidrs::default(),
+        is_going: false,
     }
 }
 

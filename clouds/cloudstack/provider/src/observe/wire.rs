@@ -80,12 +80,19 @@ fn opening(filter: &api::Filter) -> Option<Opening> {
     Some(Opening { protocol, port })
 }
 
+fn is_going(state: &str) -> bool {
+    ["Revoke", "Deleting"]
+        .iter()
+        .any(|word| state.eq_ignore_ascii_case(word))
+}
+
 /// None if it is not for a single port.
 pub(crate) fn firewall_rule(rule: &api::FirewallRule) -> Option<FirewallRule> {
     Some(FirewallRule {
         id: rule.id.as_str().to_owned(),
         opening: opening(&rule.filter)?,
         sources: rule.filter.cidrs().collect(),
+        is_going: is_going(&rule.state),
     })
 }
 
@@ -96,6 +103,7 @@ pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<AclItem> {
         id: item.id.as_str().to_owned(),
         opening: opening(&item.filter)?,
         sources: item.filter.cidrs().collect(),
+        is_going: is_going(&item.state),
     })
 }
 

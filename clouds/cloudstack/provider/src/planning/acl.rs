@@ -25,8 +25,9 @@ pub(super) fn open(
         return;
     };
     let wanted = &sources.cidrs;
-    let (right, others): (Vec<&AclItem>, Vec<&AclItem>) =
-        items.into_iter().partition(|item| item.sources.is_same(wanted));
+    let (right, others): (Vec<&AclItem>, Vec<&AclItem>) = items
+        .into_iter()
+        .partition(|item| !item.is_going && item.sources.is_same(wanted));
     let obsolete: Vec<&AclItem> = others.into_iter().filter(|item| is_own(item, claim)).collect();
     let Some(obsolete) = without_those_of_others(draft, list, network, obsolete, identity) else {
         return;

@@ -26,7 +26,10 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
         return;
     };
     let wanted = &sources.cidrs;
-    if let Some(right) = present.iter().find(|rule| rule.sources.is_same(wanted)) {
+    if let Some(right) = present
+        .iter()
+        .find(|rule| !rule.is_going && rule.sources.is_same(wanted))
+    {
         for surplus in present.iter().filter(|rule| rule.id != right.id) {
             draft.cloud(close(address, surplus, true));
         }
@@ -47,7 +50,9 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
         draft.cloud(step(sources.texts().to_vec(), false));
         return;
     }
-    let stands_in = present.iter().any(|rule| rule.sources.stands_in_for(wanted));
+    let stands_in = present
+        .iter()
+        .any(|rule| !rule.is_going && rule.sources.stands_in_for(wanted));
     let parts = wanted.divided(present.iter().map(|rule| &rule.sources));
     if stands_in || parts.is_empty() || draft.observed.takes_one_firewall_rule {
         for rule in in_the_way {

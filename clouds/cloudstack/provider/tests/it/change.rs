@@ -484,3 +484,59 @@ async fn rules_that_only_look_like_ours_are_left_alone() {
     // With them on it, the address is not ours to give back.
     world.address();
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_opening_that_is_on_its_way_out_is_none() {
+    use bowline_cloudstack_sim::JobFault;
+    for is_vpc in [false, true] {
+        for range in ["192.0.2.0/24", "192.0.2.7/32"] {
+            for comes_at_last in [false, true] {
+                let what = format!("VPC {is_vpc}, {range}, its job ends {comes_at_last}");
+                let mut world = World::of(crate::site::Site::new(), is_vpc).await;
+                world.add(WEB, crate::world::UID, &[("TCP", 443, 31443)]);
+                let ranges = |world: &World, ranges: &[&str]| {
+                    world.spec(WEB, |spec| spec["loadBalancerSourceRanges"] = json!(ranges));
+                };
+                ranges(&world, &[range]);
+                world.run(WEB).await.settled();
+                ranges(&world, &["198.51.100.0/24"]);
+                let command = match is_vpc {
+                    true => "deleteNetworkACL",
+                    false => "deleteFirewallRule",
+                };
+                if comes_at_last {
+                    let slow = std::time::Duration::from_secs(5);
+                    world.sim.set_behaviour(|behaviour| behaviour.job_time = slow);
+                } else {
+                    world.sim.fail_jobs(JobFault::of(command).stuck());
+                }
+                // A second opening is made, and then the process is killed when the end of the first one was accepted.
+                world.run_killed(WEB, if is_vpc { 3 } else { 2 }).await;
+                let going = |world: &World| {
+                    let rules = world.sim.firewall_rules().into_iter().map(|rule| rule.state);
+                    let items = world.sim.acl_items().into_iter().map(|item| item.state);
+                    let mut states = rules.chain(items);
+                    states.any(|state| state == bowline_cloudstack_sim::RuleState::Revoke)
+                };
+                assert!(
+                    going(&world),
+                    "{what}: {:?} {:?}",
+                    world.openings(),
+                    world.acl_items()
+                );
+                ranges(&world, &[range]);
+                world.restart().await;
+                let mut tries = 0;
+                while !matches!(world.run(WEB).await.outcome, crate::world::Outcome::Settled(_)) {
+                    tries += 1;
+                    assert!(tries < 3, "{what}");
+                }
+                tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+                assert!(!going(&world), "{what}");
+                let open: Vec<String> = world.openings().into_iter().chain(world.acl_items()).collect();
+                assert_eq!(open.len(), 1, "{what}: {open:?}");
+                assert!(open[0].ends_with(range), "{what}: {open:?}");
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@ fn firewall(sources: &[&str]) -> Vec<FirewallRule> {
             port: 443,
         },
         sources: Cidrs::parse(sources),
+        is_going: false,
     };
     sources.iter().enumerate().map(rule).collect()
 }

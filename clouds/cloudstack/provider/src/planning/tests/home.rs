@@ -269,6 +269,7 @@ fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
                 port,
             },
             sources: Cidrs::parse("0.0.0.0/0"),
+            is_going: false,
         };
         let observed = &mut world.observed;
         observed.addresses.insert("ip-9".to_owned(), Some(claimed));

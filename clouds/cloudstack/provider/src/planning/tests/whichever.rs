@@ -36,6 +36,7 @@ fn firewall_rule() -> FirewallRule {
             port: 22,
         },
         sources: Cidrs::parse("0.0.0.0/0"),
+        is_going: false,
     }
 }
 
