@@ -86,12 +86,14 @@ impl Identity {
         })
     }
 
-    /// Whether a person took an address from the Service that it was acquired for, by taking the mark off.
+    /// Whether a person took an address from the Service that it was acquired for: by taking the mark off, or by asking that it be
+    /// kept.
     pub(crate) fn is_disowned(&self, address: &AddressRef) -> bool {
         let services = self.services.services();
         services.iter().any(|service| {
             let claim = Claim::of(service);
-            claim.names(&address.id) && requested(service) == Some(address.ip.as_str()) && !claim.is_marked
+            let is_unmarked = requested(service) == Some(address.ip.as_str()) && !claim.is_marked;
+            claim.names(&address.id) && (is_unmarked || annotations::flag(service, &KEEP_IP))
         })
     }
 
@@ -106,7 +108,9 @@ impl Identity {
     pub(crate) fn is_held(&self, address: &AddressRef, counts: bool) -> bool {
         let (claim, requested) = (&self.claim, self.requested.as_deref());
         // One that was acquired for another Service is that one's, as long as it lives.
-        let is_left = || claim.shares(&address.id) && !self.is_owned_by_others(address, true);
+        let is_left = || {
+            claim.shares(&address.id) && !self.is_owned_by_others(address, true) && !self.is_disowned(address)
+        };
         !self.keeps_ip && (claim.holds(requested, address, counts) || is_left())
     }
 

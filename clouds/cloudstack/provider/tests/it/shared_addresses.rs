@@ -180,13 +180,30 @@ async fn an_address_of_a_person_that_services_share_stays() {
 
 #[tokio::test(start_paused = true)]
 async fn an_address_that_a_person_took_from_its_owner_stays() {
-    let world = borrowed(false, Some(IP), &[(OTHER, OTHER_UID, 81)]).await;
-    world.annotate(WEB, "ip-associated-by-controller", None);
-    world.run(OTHER).await.settled();
-    remove(&world, WEB).await;
-    remove(&world, OTHER).await;
-    assert_eq!(held(&world).len(), 1);
-    assert!(world.rules().is_empty());
+    for requested in [None, Some(IP)] {
+        for annotation in ["ip-associated-by-controller", "keep-ip"] {
+            for is_looked_at in [false, true] {
+                let what = format!("{requested:?}, {annotation}, looked at {is_looked_at}");
+                if requested.is_none() && annotation != "keep-ip" {
+                    continue; // it bears no mark
+                }
+                let world = borrowed(false, requested, &[(OTHER, OTHER_UID, 81)]).await;
+                let value = (annotation == "keep-ip").then_some("true");
+                world.annotate(WEB, annotation, value);
+                let order = if is_looked_at {
+                    world.run(OTHER).await.settled();
+                    [WEB, OTHER]
+                } else {
+                    [OTHER, WEB]
+                };
+                for key in order {
+                    remove(&world, key).await;
+                }
+                assert_eq!(held(&world).len(), 1, "{what}");
+                assert!(world.rules().is_empty(), "{what}");
+            }
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
