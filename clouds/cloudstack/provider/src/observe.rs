@@ -175,10 +175,13 @@ pub(crate) const LOOK: Duration = Duration::from_secs(2);
 
 /// How long an address may be on its way before it is tried to use it as it is. Some servers go on with a job only when it is
 /// asked after, and whoever comes after a restart does not know the job.
-pub(crate) const TRIED: Duration = Duration::from_secs(10);
+pub(crate) const TRIED: Duration = Duration::from_secs(5);
 
-/// How long an address may be on its way before people are told, and before it is given back: to be acquired anew, if it is
-/// needed.
+/// How long an address may be on its way, or on its way back, before it is given back: to be acquired anew, if it is needed. Jobs
+/// take some seconds, and began before whoever looks.
+pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(20);
+
+/// How long an address may be on its way before people are told.
 pub(crate) const SLOW: Duration = Duration::from_secs(30);
 
 /// How long an address may be on its way before a balancer goes on without it. Its job is not known any more: it may have been

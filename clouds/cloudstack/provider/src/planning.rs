@@ -20,7 +20,7 @@ use crate::objects::{
     Abilities, AclItem, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network,
     Opening, Rule,
 };
-use crate::observe::{LOOK, Need, Observed, SLOW, STUCK, TRIED};
+use crate::observe::{GIVEN_BACK, LOOK, Need, Observed, SLOW, STUCK, TRIED};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -250,7 +250,7 @@ impl<'a> Draft<'a> {
         if self.is_stuck(address) {
             return Arrival::Stuck;
         }
-        if is_own && observed.has_waited(SLOW) && !observed.unreleased.contains(id) {
+        if is_own && observed.has_waited(GIVEN_BACK) && !observed.unreleased.contains(id) {
             // Should it come after all, the server gives it back then.
             self.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
             self.cloud(CloudStep::Release {
