@@ -4,7 +4,7 @@ use super::*;
 use crate::cidrs::Cidrs;
 use crate::learn;
 use crate::names::IpProtocol;
-use crate::objects::Opening;
+use crate::objects::{AclRef, Opening};
 
 const OPENING: Opening = Opening {
     protocol: IpProtocol::Tcp,
@@ -66,4 +66,40 @@ fn with_an_address_what_was_opened_on_it_is_gone() {
     }
     assert_eq!(observed.firewalls["ip-1"], []);
     assert_eq!(observed.firewalls["ip-2"], [rule("of-ip-2")]);
+}
+
+#[test]
+fn what_was_closed_is_not_seen_again() {
+    let mut observed = Observed::default();
+    observed.see_firewall("ip-1", vec![rule("f")]);
+    observed.see_acl("acl", vec![item("i")]);
+    let address = AddressRef {
+        id: "ip-1".to_owned(),
+        ip: "203.0.113.1".to_owned(),
+    };
+    let list = AclRef {
+        id: "acl".to_owned(),
+        name: "tier-acl".to_owned(),
+    };
+    let closings = [
+        CloudStep::CloseFirewall {
+            address,
+            opening: OPENING,
+            rule: "f".to_owned(),
+            is_replaced: false,
+        },
+        CloudStep::CloseAcl {
+            list,
+            item: item("i"),
+            twin: None,
+            is_replaced: false,
+        },
+    ];
+    for closing in &closings {
+        learn::predict(&mut observed, closing);
+    }
+    observed.see_firewall("ip-1", vec![rule("f")]);
+    observed.see_acl("acl", vec![item("i")]);
+    assert_eq!(observed.firewalls["ip-1"], []);
+    assert_eq!(observed.acls["acl"], []);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
-use bowline_cloudstack_sim::{AclItemSpec, FirewallSpec, RuleSpec};
+use bowline_cloudstack_sim::{AclItemSpec, AddressSpec, FirewallSpec, NetworkSpec, RuleSpec};
 use serde_json::{Value, json};
 
 use crate::world::{UID, WEB, World};
@@ -115,9 +115,21 @@ async fn a_rule_of_nobody_we_know_needs_what_is_open_for_everybody() {
     assert_eq!(items(&world), [RANGED]); // on another port
 
     let world = two_in_force().await;
+    let vpc = world.sim.vpcs().remove(0).id;
+    let list = world.sim.add_acl_list("another", &vpc);
+    let other_tier = world.sim.add_network(NetworkSpec::tier("another", &vpc, list));
+    let theirs = world.sim.take_address(AddressSpec::new().vpc(vpc));
+    world
+        .sim
+        .add_rule(RuleSpec::new("theirs", &theirs, 443, 8443).network(&other_tier));
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    assert_eq!(items(&world), [RANGED]); // behind another list
+
+    let world = two_in_force().await;
     let theirs = world
         .sim
-        .take_address(bowline_cloudstack_sim::AddressSpec::new().vpc(world.sim.vpcs().remove(0).id));
+        .take_address(AddressSpec::new().vpc(world.sim.vpcs().remove(0).id));
     world
         .sim
         .add_rule(RuleSpec::new("theirs", &theirs, 443, 8443).network(&tier));

@@ -1,6 +1,9 @@
 //! Addresses whose association the process that asked for it never heard of, of Services that go before it is looked for.
 
+use std::time::Duration;
+
 use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::model::{AddressState, PublicAddress};
 use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, JobFault, NetworkSpec, RuleSpec};
 use serde_json::json;
@@ -19,9 +22,17 @@ enum Fate {
     Lost,
     /// Its job says that it failed, and has its effect.
     Denied,
+    /// The same, and nobody tells which address it is.
+    DeniedUntold,
 }
 
-const FATES: [Fate; 4] = [Fate::Killed, Fate::Unanswered, Fate::Lost, Fate::Denied];
+const FATES: [Fate; 5] = [
+    Fate::Killed,
+    Fate::Unanswered,
+    Fate::Lost,
+    Fate::Denied,
+    Fate::DeniedUntold,
+];
 
 /// A world in which a person has an address of the network.
 async fn world(is_vpc: bool) -> (World, String) {
@@ -53,11 +64,25 @@ async fn ask(world: &mut World, fate: Fate) {
             faults.add(Fault::operation("associateIpAddress").drop_before());
         }
         Fate::Denied => world.sim.fail_jobs(JobFault::of("associateIpAddress").kept()),
+        Fate::DeniedUntold => {
+            let job = Canned::json(200, r#"{"associateipaddressresponse":{"jobid":"j-1"}}"#);
+            faults.add(Fault::operation("associateIpAddress").answer(job));
+            let failure = r#"{"queryasyncjobresultresponse":{"jobid":"j-1","jobstatus":2,"jobresult":{"errorcode":530,"errortext":"no"}}}"#;
+            let failure = Canned::json(200, failure);
+            faults.add(Fault::operation("queryAsyncJobResult").answer(failure));
+        }
     }
-    let run = if fate == Fate::Killed {
-        world.run_killed(WEB, 2).await
-    } else {
-        world.run(WEB).await
+    let run = match fate {
+        Fate::Killed => world.run_killed(WEB, 2).await,
+        Fate::DeniedUntold => {
+            let arrive = async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                let is_vpc = !world.sim.vpcs().is_empty();
+                world.sim.take_address(place(world, is_vpc));
+            };
+            tokio::join!(world.run(WEB), arrive).0
+        }
+        _ => world.run(WEB).await,
     };
     assert!(
         matches!(run.outcome, Outcome::Stopped | Outcome::Failed(_)),
@@ -127,7 +152,7 @@ async fn it_is_waited_for_while_it_is_on_its_way() {
             world.restart().await;
             world.delete(WEB);
             let arrive = async {
-                tokio::time::sleep(std::time::Duration::from_secs(9)).await;
+                tokio::time::sleep(Duration::from_secs(9)).await;
                 assert_eq!(held(&world).len(), 2, "{what}");
                 world.sim.edit_address(&begun.id, |address| {
                     (address.network, address.vpc) = (begun.network.clone(), begun.vpc.clone());

@@ -70,13 +70,15 @@ fn source_ranges_narrow_the_acl_list_and_open_it_again() {
 #[test]
 fn an_item_for_a_range_is_kept_for_those_who_may_live_on_it() {
     let range = "192.0.2.0/24";
-    for (ranges, made_for, is_kept) in [
-        (json!([range]), None, true),
-        (json!(["198.51.100.0/24"]), None, false),
+    for (ranges, made_for, is_going, is_kept) in [
+        (json!([range]), None, false, true),
+        // It is there until its rules are gone.
+        (json!([range]), None, true, true),
+        (json!(["198.51.100.0/24"]), None, false, false),
         // Its sources were changed a moment ago.
-        (json!(["198.51.100.0/24"]), Some(range), true),
+        (json!(["198.51.100.0/24"]), Some(range), false, true),
         // Nobody knows what it is open for.
-        (json!(["all of them"]), None, true),
+        (json!(["all of them"]), None, false, true),
     ] {
         let mut world = World::vpc();
         world.spec(|spec| spec["loadBalancerSourceRanges"] = json!([range]));
@@ -88,7 +90,11 @@ fn an_item_for_a_range_is_kept_for_those_who_may_live_on_it() {
             let key = ACL_SOURCES.key.to_owned();
             BTreeMap::from([(key, made_for.to_owned())])
         });
-        let what = format!("{ranges} {made_for:?}");
+        if is_going {
+            let since = json!("2026-01-01T00:00:00Z");
+            other.metadata.deletion_timestamp = serde_json::from_value(since).unwrap();
+        }
+        let what = format!("{ranges} {made_for:?} {is_going}");
         other.spec.as_mut().unwrap().load_balancer_source_ranges = serde_json::from_value(ranges).unwrap();
         world.others.push(other);
         let mut rule = world.rule("tcp-443").clone();
