@@ -37,7 +37,9 @@ mod under_test;
 mod world;
 
 pub use fuse::{End, Fuse, Writer};
-pub use under_test::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, StrayRoute, Wish};
+pub use under_test::{
+    Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, StrayRoute, Wish, without_ids,
+};
 pub use world::{
     AUTOSCALER, EXCLUDED, FINALIZER, SECOND, SHUTDOWN, Since, Start, UNINITIALIZED, World, service,
     tainted_node, web,

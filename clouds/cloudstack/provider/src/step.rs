@@ -325,6 +325,8 @@ impl Step for CloudStep {
         let lane = match self {
             // Each is preceded by a look, which takes as long as it takes: so the order is kept.
             Self::OpenAcl { list, .. } | Self::CloseAcl { list, .. } => format!("acl/{}", list.id),
+            // Services that ask for whichever address get one each.
+            Self::Associate { address: None, .. } => return Vec::new(),
             other => other.target(),
         };
         vec![Lane::new(format!("cloudstack/{lane}"))]

@@ -122,15 +122,7 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
 
     /// The label of a step without what the cloud or the clock chooses, which nobody can predict. Most choose ids only.
     fn foreseen(label: &str) -> String {
-        let is_of_id = |it: char| it.is_ascii_hexdigit() || it == '-';
-        let words = label.split_inclusive(|it| !is_of_id(it)).map(|word| {
-            let id = word.trim_end_matches(|it| !is_of_id(it));
-            match uuid::Uuid::parse_str(id) {
-                Ok(_) => format!("[id]{}", &word[id.len()..]),
-                Err(_) => word.to_owned(),
-            }
-        });
-        words.collect()
+        without_ids(label)
     }
 
     /// What else runs in a cluster of this cloud and has a part in its balancers, such as an announcer of addresses.
@@ -271,4 +263,17 @@ impl Seat {
         config.gate = self.gate;
         CloudHttp::new(config, self.transport)
     }
+}
+
+/// A label without UUIDs.
+pub fn without_ids(label: &str) -> String {
+    let is_of_id = |it: char| it.is_ascii_hexdigit() || it == '-';
+    let words = label.split_inclusive(|it| !is_of_id(it)).map(|word| {
+        let id = word.trim_end_matches(|it| !is_of_id(it));
+        match uuid::Uuid::parse_str(id) {
+            Ok(_) => format!("[id]{}", &word[id.len()..]),
+            Err(_) => word.to_owned(),
+        }
+    });
+    words.collect()
 }

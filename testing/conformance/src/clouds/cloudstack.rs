@@ -16,7 +16,7 @@ use bowline_cloudstack_sim::{
 };
 use serde_json::{Value, json};
 
-use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
+use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish, without_ids};
 
 const API_KEY: &str = "vT4kQm8-3aXo9bRz";
 
@@ -308,6 +308,19 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         let uid = service["metadata"]["uid"].as_str().unwrap_or_default();
         let digits = uid.chars().filter(|it| *it != '-');
         std::iter::once('a').chain(digits).take(32).collect()
+    }
+
+    /// The cloud chooses the address as well. A plan shows one that cannot be mistaken for it.
+    fn foreseen(label: &str) -> String {
+        let label = without_ids(label).replace("new-ip-1", "[id]");
+        let words = label.split_inclusive(['(', ' ']).map(|word| {
+            let text = word.trim_end_matches(['(', ' ']);
+            match text.parse::<IpAddr>() {
+                Ok(_) => format!("[address]{}", &word[text.len()..]),
+                Err(_) => word.to_owned(),
+            }
+        });
+        words.collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Draft;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
-use crate::intent::Identity;
+use crate::intent::{Identity, Wanted};
 use crate::objects::{AclItem, AclRef, Opening};
 use crate::step::CloudStep;
 
@@ -50,6 +50,22 @@ pub(super) fn open(
     }
     for item in obsolete {
         draft.cloud(close(list, item, None, true));
+    }
+}
+
+/// Notes for which sources items will have to be made.
+pub(super) fn foresee(draft: &mut Draft<'_>, list: &AclRef, wanted: &Wanted) {
+    let (sources, claim) = (&wanted.sources, &wanted.identity.claim);
+    let items = draft.observed.acls.get(&list.id).map_or(&[][..], Vec::as_slice);
+    let is_open = |opening: &Opening| {
+        let mut items = items.iter();
+        items.any(|item| item.opening == *opening && item.sources.is_same(&sources.cidrs))
+    };
+    if !sources.cidrs.is_everything()
+        && !claim.has_opened(&sources.cidrs)
+        && !wanted.openings().iter().all(is_open)
+    {
+        draft.annotate(claim.opening(sources));
     }
 }
 

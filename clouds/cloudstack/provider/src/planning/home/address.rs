@@ -2,7 +2,7 @@
 
 use bowline_plan::Refusal;
 
-use super::super::{Arrival, Draft, pending, whichever};
+use super::super::{Arrival, Draft, acl, pending, whichever};
 use crate::claim::{Claim, Claimed, Whichever};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
@@ -208,6 +208,9 @@ pub(super) fn automatic_address(
         known: known.collect(),
     }));
     draft.annotate(Claim::default().with(stuck));
+    if let Barrier::Acl(list) = network.barrier() {
+        acl::foresee(draft, list, wanted); // in the same write
+    }
     None
 }
 
