@@ -175,11 +175,15 @@ pub(crate) const LOOK: Duration = Duration::from_secs(2);
 
 /// How long an address may be on its way before it is tried to use it as it is. Some servers go on with a job only when it is
 /// asked after, and whoever comes after a restart does not know the job.
-pub(crate) const TRIED: Duration = Duration::from_secs(5);
+pub(crate) const TRIED: Duration = Duration::from_secs(4);
 
-/// How long an address may be on its way, or on its way back, before it is given back: to be acquired anew, if it is needed. Jobs
-/// take some seconds, and began before whoever looks.
-pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(20);
+/// How long an address may be on its way before it is given back: to be acquired anew, if it is needed. Its job began before
+/// whoever looks, and should it still end, the server gives the address back then.
+pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(10);
+
+/// How long an address may be on its way back before it is given back once more. That fails if the first time is still to come,
+/// so it is not tried as soon.
+pub(crate) const GIVEN_BACK_AGAIN: Duration = Duration::from_secs(20);
 
 /// How long an address may be on its way before people are told.
 pub(crate) const SLOW: Duration = Duration::from_secs(30);

@@ -16,7 +16,7 @@ use crate::claim::Claimed;
 use crate::events::ADDRESS_KEPT;
 use crate::intent::Identity;
 use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, Rule};
-use crate::observe::GIVEN_BACK;
+use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN};
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::CloudStep;
 
@@ -45,10 +45,10 @@ impl Removal<'_> {
         };
         // Nothing needs it any more, so it is not waited for as long as by a balancer; and not at all if it came to serve. Nobody may
         // ask after the job by which it goes: then it is given back once more.
-        let is_patient = !draft.observed.has_waited(GIVEN_BACK);
+        let observed = draft.observed;
         let is_waited_for = facts.is_some_and(|facts| match facts.state {
-            AddressState::Allocating => is_patient && rules.is_empty(),
-            AddressState::Releasing => is_patient,
+            AddressState::Allocating => rules.is_empty() && !observed.has_waited(GIVEN_BACK),
+            AddressState::Releasing => !observed.has_waited(GIVEN_BACK_AGAIN),
             AddressState::Free | AddressState::Allocated => false,
         });
         if is_waited_for {

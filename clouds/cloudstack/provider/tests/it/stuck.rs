@@ -80,7 +80,7 @@ async fn an_address_that_never_comes_is_given_back_and_acquired_anew() {
             let what = format!("VPC {is_vpc}, {requested:?}");
             let (world, _) = killed_for(is_vpc, requested).await;
             let run = world.run(WEB).await.settled();
-            assert!((20..30).contains(&run.waited.as_secs()), "{what}: {run:#?}");
+            assert!((10..20).contains(&run.waited.as_secs()), "{what}: {run:#?}");
             assert!(run.has_note("PublicIPPending"), "{what}");
             let held = one(&world, |_| true);
             assert_eq!(run.published(), [held.address.to_string()], "{what}");
@@ -112,7 +112,7 @@ async fn where_jobs_end_only_when_asked_after_one_address_serves() {
                 let begun = one(&world, |address| address.state == AddressState::Allocating);
                 world.restart().await;
                 let run = world.run(WEB).await.settled();
-                let seconds = if takes_rules { 5..10 } else { 20..30 };
+                let seconds = if takes_rules { 4..9 } else { 10..20 };
                 assert!(seconds.contains(&run.waited.as_secs()), "{what}: {run:#?}");
                 let held = one(&world, |_| true);
                 assert!(held.id == begun.id || !takes_rules, "{what}");
@@ -181,7 +181,7 @@ async fn a_service_that_goes_leaves_no_address_on_its_way_behind() {
             }
             world.delete(WEB);
             let run = world.run(WEB).await.settled();
-            let seconds = if is_served { 0..5 } else { 20..40 };
+            let seconds = if is_served { 0..5 } else { 10..20 };
             assert!(
                 seconds.contains(&run.waited.as_secs()),
                 "{what}: {:?}",
