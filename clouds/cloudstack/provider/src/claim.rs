@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use bowline_cloud_provider::{KubeWrite, Service, facts};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, flag, text};
 use crate::cidrs::{Cidrs, Sources};
@@ -45,24 +46,52 @@ pub(crate) enum Claimed {
 pub(crate) struct Whichever {
     /// The ID of the network.
     pub(crate) network: String,
+    /// When it was claimed, right before it was asked for.
+    pub(crate) since: Option<Timestamp>,
     /// The IDs of the others.
     pub(crate) known: BTreeSet<String>,
 }
 
-/// Whichever address is written as `any-of NETWORK but ADDRESS ADDRESS`.
+/// Whichever address is written as `any-of NETWORK since TIME but ADDRESS ADDRESS`.
 const ANY: &str = "any-of ";
+const SINCE: &str = "since";
 const BUT: &str = "but";
+
+/// How long a claim is good for another request.
+const FRESH: SignedDuration = SignedDuration::from_secs(30);
+
+/// How long after it the server may take a request: as long as an answer is waited for, and what two clocks may differ.
+const TAKEN_WITHIN: SignedDuration = SignedDuration::from_mins(2);
 
 /// A shared address is written as `shared ADDRESS`.
 const SHARED: &str = "shared ";
 
 impl Whichever {
     fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split_whitespace().map(str::to_owned);
+        let (head, known) = text.split_once(BUT).unwrap_or((text, ""));
+        let mut words = head.split_whitespace();
+        let network = words.next()?.to_owned();
+        let since = words
+            .next()
+            .filter(|word| *word == SINCE)
+            .and_then(|_| words.next());
         Some(Self {
-            network: words.next()?,
-            known: words.filter(|word| word != BUT).collect(),
+            network,
+            since: since.and_then(|time| time.parse().ok()),
+            known: known.split_whitespace().map(str::to_owned).collect(),
         })
+    }
+
+    /// Whether it is new enough to ask for an address under it.
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        self.since.is_some_and(|since| now.duration_since(since) <= FRESH)
+    }
+
+    /// Whether an address that somebody has since `allocated` came too late to be the one. Other people's are not to be taken
+    /// for it.
+    pub(crate) fn is_over(&self, allocated: Option<Timestamp>) -> bool {
+        let times = self.since.zip(allocated);
+        times.is_some_and(|(since, allocated)| allocated.duration_since(since) > FRESH + TAKEN_WITHIN)
     }
 }
 
@@ -83,8 +112,16 @@ impl fmt::Display for Claimed {
         match self {
             Self::Address(id) => f.write_str(id),
             Self::Shared(id) => write!(f, "{SHARED}{id}"),
-            Self::Any(Whichever { network, known }) => {
-                write!(f, "{ANY}{network} {BUT}")?;
+            Self::Any(Whichever {
+                network,
+                since,
+                known,
+            }) => {
+                write!(f, "{ANY}{network} ")?;
+                if let Some(since) = since {
+                    write!(f, "{SINCE} {since:.0} ")?;
+                }
+                f.write_str(BUT)?;
                 known.iter().try_for_each(|id| write!(f, " {id}"))
             }
         }
@@ -270,6 +307,7 @@ mod tests {
         for known in [&["three", "four"][..], &[]] {
             let whichever = Whichever {
                 network: "n1".to_owned(),
+                since: known.first().map(|_| Timestamp::UNIX_EPOCH),
                 known: known.iter().map(|id| (*id).to_owned()).collect(),
             };
             let any = read(&one.with([Claimed::Any(whichever.clone())]), &mut service);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{IpMode, ServicesView, facts};
 use bowline_plan::{Note, Refusal};
+use jiff::Timestamp;
 
 use crate::annotations::{self, KEEP_IP};
 use crate::cidrs::Sources;
@@ -54,6 +55,8 @@ pub(crate) struct Identity {
     pub(crate) replaced: ReplacedRules,
     /// The Services of the cluster.
     pub(crate) services: Arc<dyn ServicesView>,
+    /// The time, to date claims.
+    pub(crate) now: Timestamp,
 }
 
 impl Identity {

@@ -217,7 +217,7 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
                     ip: made.ip.unwrap_or_else(|| "192.0.2.1".to_owned()),
                 }),
                 state: AddressState::Allocated,
-                zone: String::new(),
+                allocated: None,
                 network: to.vpc.is_none().then(|| to.network.clone()),
                 vpc: to.vpc.clone(),
                 is_source_nat: false,

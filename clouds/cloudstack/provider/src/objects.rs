@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
+
 use crate::cidrs::Cidrs;
 use crate::names::{self, IpProtocol, Protocol};
 
@@ -138,7 +140,8 @@ impl std::fmt::Display for Opening {
 pub(crate) struct Address {
     pub(crate) address: AddressRef,
     pub(crate) state: AddressState,
-    pub(crate) zone: String,
+    /// Since when somebody has it.
+    pub(crate) allocated: Option<Timestamp>,
     /// The guest network that it leads to.
     pub(crate) network: Option<String>,
     pub(crate) vpc: Option<String>,

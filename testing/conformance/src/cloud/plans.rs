@@ -91,7 +91,7 @@ pub(super) async fn what_is_predicted_is_what_becomes<C: CloudUnderTest>() {
             let done = session.make(made).await;
             assert_eq!(foreseen::<C>(&done), all[..made], "{story}");
             // What is under way in the cloud comes to its end.
-            world.pass(SECOND * 30).await;
+            world.pass(SECOND * 20).await;
             let rest = Session::begin(&world, "web").await.printed().await;
             let (mut rest, mut wanted) = (foreseen::<C>(&labels(&rest)), all[made..].to_vec());
             rest.sort();

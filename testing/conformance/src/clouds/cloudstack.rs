@@ -310,14 +310,16 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         std::iter::once('a').chain(digits).take(32).collect()
     }
 
-    /// The cloud chooses the address as well. A plan shows one that cannot be mistaken for it.
+    /// The cloud chooses the address as well: a plan shows one that cannot be mistaken for it. Claims are dated.
     fn foreseen(label: &str) -> String {
         let label = without_ids(label).replace("new-ip-1", "[id]");
         let words = label.split_inclusive(['(', ' ']).map(|word| {
             let text = word.trim_end_matches(['(', ' ']);
-            match text.parse::<IpAddr>() {
-                Ok(_) => format!("[address]{}", &word[text.len()..]),
-                Err(_) => word.to_owned(),
+            let is_chosen = text.parse::<IpAddr>().is_ok() || text.parse::<jiff::Timestamp>().is_ok();
+            if is_chosen {
+                format!("[chosen]{}", &word[text.len()..])
+            } else {
+                word.to_owned()
             }
         });
         words.collect()

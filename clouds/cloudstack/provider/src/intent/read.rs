@@ -95,6 +95,7 @@ fn identity(facts: &ServiceFacts) -> Result<Identity, Refusal> {
         claim: Claim::of(service),
         replaced: ReplacedRules::on(service),
         services: Arc::clone(&facts.services),
+        now: facts.now,
     })
 }
 

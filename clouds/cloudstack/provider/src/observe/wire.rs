@@ -4,12 +4,18 @@ use std::sync::Arc;
 
 use bowline_cloudstack_client as api;
 use bowline_cloudstack_client::{IpState, VmState};
+use jiff::Timestamp;
 
 use crate::names::IpProtocol;
 use crate::objects::{
     AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, Rule,
     RuleState,
 };
+
+/// The API writes times as `2026-03-04T05:06:07+0000`.
+fn time(text: &str) -> Option<Timestamp> {
+    Timestamp::strptime("%Y-%m-%dT%H:%M:%S%z", text).ok()
+}
 
 fn text<Id: AsRef<str>>(id: Option<&Id>) -> String {
     id.map(|id| id.as_ref().to_owned()).unwrap_or_default()
@@ -49,7 +55,7 @@ pub(crate) fn address(address: &api::PublicIpAddress) -> Address {
             _ if address.is_free() => AddressState::Free,
             _ => AddressState::Allocated,
         },
-        zone: text(address.zone_id.as_ref()),
+        allocated: address.allocated.as_deref().and_then(time),
         network: address.network_id.as_ref().map(|id| id.as_str().to_owned()),
         vpc: address.vpc_id.as_ref().map(|id| id.as_str().to_owned()),
         is_source_nat: address.is_source_nat,

@@ -228,7 +228,7 @@ fn address(id: &str, ip: &str, state: AddressState) -> Address {
             ip: ip.to_owned(),
         },
         state,
-        zone: "z".to_owned(),
+        allocated: None,
         network: (state == AddressState::Allocated).then(|| "n1".to_owned()),
         vpc: None,
         is_source_nat: false,

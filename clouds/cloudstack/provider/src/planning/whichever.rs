@@ -123,6 +123,7 @@ fn may_be(
     is_somebodys
         && (address.is_fit(network) || address.is_underway_anywhere())
         && !claimed.known.contains(id)
+        && !claimed.is_over(address.allocated)
         && !identity.claim.names(id)
         && !identity.is_claimed_by_others(id)
         && draft.observed.rules.iter().all(|rule| rule.address.id != *id)

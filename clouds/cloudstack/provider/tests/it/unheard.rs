@@ -204,6 +204,30 @@ async fn what_others_acquired_meanwhile_and_use_stays_theirs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_person_acquires_minutes_later_stays_theirs() {
+    for is_vpc in [false, true] {
+        for is_wanted in [false, true] {
+            let (mut world, person) = world(is_vpc).await;
+            ask(&mut world, Fate::Lost).await;
+            tokio::time::sleep(std::time::Duration::from_secs(180)).await;
+            let later = world.sim.take_address(place(&world, is_vpc));
+            world.restart().await;
+            if is_wanted {
+                let run = world.run(WEB).await.settled();
+                assert_ne!(world.annotation(WEB, "ip-ids").unwrap(), later, "{run:#?}");
+            }
+            world.delete(WEB);
+            world.run(WEB).await.settled();
+            let mut left: Vec<String> = held(&world).into_iter().map(|address| address.id).collect();
+            let mut theirs = [person, later];
+            left.sort();
+            theirs.sort();
+            assert_eq!(left, theirs, "VPC {is_vpc}, wanted {is_wanted}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_several_none_is_released_and_people_are_told() {
     for is_vpc in [false, true] {
         let (mut world, _) = world(is_vpc).await;

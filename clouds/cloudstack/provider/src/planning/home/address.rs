@@ -188,14 +188,18 @@ pub(super) fn automatic_address(
         }
     }
     if let Some(claimed) = claim.whichever() {
-        if whichever::adopt(draft, identity, STUCK) {
-            if claimed.network == network.id {
-                draft.cloud(associate(network, None));
-            } else {
-                draft.annotate(claim.keeping(|kept| !matches!(kept, Claimed::Any(_))));
-            }
+        if !whichever::adopt(draft, identity, STUCK) {
+            return None;
         }
-        return None;
+        if claimed.network != network.id {
+            draft.annotate(claim.keeping(|kept| !matches!(kept, Claimed::Any(_))));
+            return None;
+        }
+        if claimed.is_fresh(identity.now) {
+            draft.cloud(associate(network, None));
+            return None;
+        }
+        // It is dated anew, or what comes now would be taken for somebody else's.
     }
     let Some(found) = &draft.observed.recovered else {
         draft.need(Need::Recovered(network.id.clone()));
@@ -205,6 +209,7 @@ pub(super) fn automatic_address(
     let known = found.iter().map(|address| address.address.id.clone());
     stuck.push(Claimed::Any(Whichever {
         network: network.id.clone(),
+        since: Some(identity.now),
         known: known.collect(),
     }));
     draft.annotate(Claim::default().with(stuck));

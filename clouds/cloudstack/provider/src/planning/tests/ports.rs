@@ -10,7 +10,10 @@ fn a_new_balancer_claims_its_address_before_it_acquires_it() {
     assert_eq!(
         world.labels,
         [
-            format!("annotate-service({}=any-of n1 but)", IP_IDS.key),
+            format!(
+                "annotate-service({}=any-of n1 since 2023-11-14T22:13:20Z but)",
+                IP_IDS.key
+            ),
             "associate-ip(any for network n1)".to_owned(),
             format!("annotate-service({}={CHOSEN})", IP_IDS.key),
             format!("create-rule({NAME}-tcp-443 -> 31443)"),

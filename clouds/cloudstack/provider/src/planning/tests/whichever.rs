@@ -52,6 +52,48 @@ fn what_came_after_the_claim_is_used_or_goes_with_the_service() {
 }
 
 #[test]
+fn what_came_long_after_the_claim_is_a_persons() {
+    let claimed_at = Timestamp::from_second(1_700_000_000).unwrap();
+    for (seconds, is_taken) in [(-60, true), (0, true), (150, true), (151, false), (86_400, false)] {
+        for is_wanted in [true, false] {
+            let mut world = World::new();
+            world.annotate(IP_IDS.key, &format!("any-of n1 since {claimed_at} but"));
+            came(&mut world, "ip-9", "203.0.113.9");
+            let came = &mut world.observed.recovered.as_mut().unwrap()[0];
+            came.allocated = Some(claimed_at + jiff::SignedDuration::from_secs(seconds));
+            world.is_wanted = is_wanted;
+            let labels = world.settle();
+            let named = labels
+                .iter()
+                .any(|label| label.contains("ip-9") || label.contains("203.0.113.9"));
+            assert_eq!(named, is_taken, "{seconds} s, wanted {is_wanted}: {labels:?}");
+        }
+    }
+}
+
+#[test]
+fn a_claim_is_dated_anew_before_an_address_is_asked_for_again() {
+    for (since, renews) in [
+        ("since 2023-11-14T22:13:00Z ", false),
+        ("since 2023-11-14T22:12:00Z ", true),
+        ("", true),
+    ] {
+        let mut world = World::new();
+        world.annotate(IP_IDS.key, &format!("any-of n1 {since}but"));
+        let labels = world.settle();
+        let renewed = format!(
+            "annotate-service({}=any-of n1 since 2023-11-14T22:13:20Z but)",
+            IP_IDS.key
+        );
+        assert_eq!(labels[0] == renewed, renews, "{since}: {labels:?}");
+        assert!(
+            labels.contains(&"associate-ip(any for network n1)".to_owned()),
+            "{labels:?}"
+        );
+    }
+}
+
+#[test]
 fn what_came_stays_with_a_service_that_keeps_its_address() {
     let mut world = claimed();
     came(&mut world, "ip-9", "203.0.113.9");
@@ -71,7 +113,11 @@ fn what_somebody_else_uses_is_not_taken() {
         world.observed.firewalls.insert("ip-9".to_owned(), rules);
         world.is_wanted = is_wanted;
         let labels = world.settle();
-        assert!(!labels.iter().any(|label| label.contains("ip-9")), "{labels:?}");
+        assert!(
+            !labels.iter().any(|label| label.contains("203.0.113.9")),
+            "{labels:?}"
+        );
+        assert_ne!(world.annotation(IP_IDS.key), Some("ip-9"));
     }
 }
 
@@ -95,7 +141,10 @@ fn an_address_is_not_acquired_under_a_claim_for_another_network() {
         .labels
         .iter()
         .position(|label| label.starts_with("associate-ip"));
-    let claimed = format!("annotate-service({}=any-of n1 but ip-8)", IP_IDS.key);
+    let claimed = format!(
+        "annotate-service({}=any-of n1 since 2023-11-14T22:13:20Z but ip-8)",
+        IP_IDS.key
+    );
     let claimed = world.labels.iter().position(|label| *label == claimed);
     assert!(claimed.is_some() && claimed < acquired, "{:#?}", world.labels);
 }
