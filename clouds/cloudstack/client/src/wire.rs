@@ -9,7 +9,6 @@ mod machine;
 mod network;
 mod rule;
 mod server;
-mod tag;
 mod words;
 
 use bowline_cloud_http::lenient::{list, or_default};
@@ -17,13 +16,13 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-pub use self::acl::{NetworkAcl, NetworkAclList, NetworkAclQuery, NewNetworkAcl};
+pub use self::acl::{NetworkAcl, NetworkAclList, NewNetworkAcl};
 pub use self::address::{Association, NewPublicIp, PublicIpAddress, PublicIpQuery};
 pub use self::filter::{Filter, NewFilter};
 pub use self::firewall::{FirewallRule, NewFirewallRule};
 pub use self::ids::{
     AclItemId, AclListId, FirewallRuleId, JobId, NetworkId, ProjectId, PublicIpId, RuleId, VirtualMachineId,
-    VpcId, ZoneId,
+    VpcId,
 };
 pub(crate) use self::machine::Member;
 pub use self::machine::{Detail, Nic, VirtualMachine, VirtualMachineQuery};
@@ -31,7 +30,6 @@ pub use self::network::Network;
 pub use self::rule::{LoadBalancerRule, NewLoadBalancerRule, RuleChange, RuleQuery};
 pub(crate) use self::server::Project;
 pub use self::server::{Capabilities, ManagementServer};
-pub use self::tag::Tag;
 pub use self::words::{Algorithm, IpState, RuleProtocol, RuleState, VmState};
 
 /// Takes a number, or a text that is one, and anything else for none.

@@ -192,7 +192,6 @@ impl Address {
 pub(crate) struct Network {
     pub(crate) id: String,
     pub(crate) name: String,
-    pub(crate) zone: String,
     pub(crate) vpc: Option<String>,
     /// The names of what it offers; letter case counts.
     pub(crate) services: BTreeSet<String>,

@@ -7,8 +7,8 @@ use crate::paging::Listed;
 use crate::sign::Parameters;
 use crate::wire::{
     AclListId, Capabilities, FirewallRule, JobId, LoadBalancerRule, ManagementServer, Network, NetworkAcl,
-    NetworkAclList, NetworkAclQuery, NetworkId, PublicIpAddress, PublicIpId, PublicIpQuery, RuleId,
-    RuleQuery, VirtualMachine, VirtualMachineId, VirtualMachineQuery, is_or_unsaid,
+    NetworkAclList, NetworkId, PublicIpAddress, PublicIpId, PublicIpQuery, RuleId, RuleQuery, VirtualMachine,
+    VirtualMachineId, VirtualMachineQuery, is_or_unsaid,
 };
 
 impl Client {
@@ -114,14 +114,17 @@ impl Client {
         self.one("listNetworkACLLists", id.as_str()).await
     }
 
-    /// The items of ACL lists that fulfil the query.
+    /// The items of an ACL list.
     ///
     /// # Errors
     ///
     /// See [`ErrorKind`](crate::ErrorKind).
-    pub async fn network_acls(&self, query: &NetworkAclQuery) -> Result<Vec<NetworkAcl>, ApiError> {
-        let mut items: Vec<NetworkAcl> = self.list("listNetworkACLs", query.parameters()).await?;
-        items.retain(|item| is_or_unsaid(&item.list_id, query.list.as_ref()));
+    pub async fn network_acls(&self, list: &AclListId) -> Result<Vec<NetworkAcl>, ApiError> {
+        let mut parameters = Parameters::default();
+        parameters.set("aclid", list.as_str());
+        parameters.set("listall", "true");
+        let mut items: Vec<NetworkAcl> = self.list("listNetworkACLs", parameters).await?;
+        items.retain(|item| is_or_unsaid(&item.list_id, Some(list)));
         Ok(items)
     }
 

@@ -12,7 +12,7 @@ use crate::jobs::Started;
 use crate::sign::Parameters;
 use crate::wire::{
     AclItemId, FirewallRuleId, JobId, NewFirewallRule, NewLoadBalancerRule, NewNetworkAcl, NewPublicIp,
-    PublicIpId, RuleChange, RuleId, Tag, VirtualMachineId, joined,
+    PublicIpId, RuleChange, RuleId, VirtualMachineId, joined,
 };
 
 /// The answer to a command that starts a job.
@@ -144,27 +144,6 @@ impl Client {
     /// See [`ErrorKind`]; an item that is gone is none.
     pub async fn delete_network_acl(&self, id: &AclItemId) -> Result<Deleted, ApiError> {
         self.delete("deleteNetworkACL", id.as_str()).await
-    }
-
-    /// Puts tags on objects of one type, e.g. `PublicIpAddress`.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::CommandUnavailable`] if the account may not.
-    pub async fn create_tags(
-        &self,
-        resource_type: &str,
-        ids: &[&str],
-        tags: &[Tag],
-    ) -> Result<JobId, ApiError> {
-        let mut parameters = Parameters::default();
-        parameters.set("resourcetype", resource_type);
-        parameters.set("resourceids", ids.join(","));
-        for (index, tag) in tags.iter().enumerate() {
-            parameters.set(format!("tags[{index}].key"), tag.key.as_str());
-            parameters.set(format!("tags[{index}].value"), tag.value.as_str());
-        }
-        self.change("createTags", parameters).await
     }
 
     async fn start<Id: From<String>>(

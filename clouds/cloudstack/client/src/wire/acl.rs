@@ -67,29 +67,6 @@ impl Listed for NetworkAcl {
     }
 }
 
-/// Which items of ACL lists are asked for. The default: all that the keys may see.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct NetworkAclQuery {
-    /// Of this list.
-    pub list: Option<AclListId>,
-    /// In force for this network.
-    pub network: Option<NetworkId>,
-}
-
-impl NetworkAclQuery {
-    pub(crate) fn parameters(&self) -> Parameters {
-        let mut parameters = Parameters::default();
-        parameters.set("listall", "true");
-        if let Some(list) = &self.list {
-            parameters.set("aclid", list.as_str());
-        }
-        if let Some(network) = &self.network {
-            parameters.set("networkid", network.as_str());
-        }
-        parameters
-    }
-}
-
 /// An item to be added to an ACL list, that lets something in at one port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewNetworkAcl {

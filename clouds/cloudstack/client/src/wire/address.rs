@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{IpState, NetworkId, PublicIpId, Tag, VpcId, ZoneId, is_or_unsaid};
+use super::{IpState, NetworkId, PublicIpId, VpcId};
 use crate::paging::Listed;
 use crate::sign::Parameters;
 
@@ -20,9 +20,6 @@ pub struct PublicIpAddress {
     /// Its state.
     #[serde(default, deserialize_with = "super::or_default")]
     pub state: IpState,
-    /// The zone that it is in.
-    #[serde(default, rename = "zoneid", deserialize_with = "super::id_or_none")]
-    pub zone_id: Option<ZoneId>,
     /// The network of virtual machines that it serves. One of a VPC has none until it has a rule.
     #[serde(
         default,
@@ -39,9 +36,6 @@ pub struct PublicIpAddress {
     /// Whether it leads to one machine alone.
     #[serde(default, rename = "isstaticnat", deserialize_with = "super::yes")]
     pub is_static_nat: bool,
-    /// Its tags.
-    #[serde(default, deserialize_with = "super::list")]
-    pub tags: Vec<Tag>,
 }
 
 impl PublicIpAddress {
@@ -59,62 +53,31 @@ impl Listed for PublicIpAddress {
     }
 }
 
-/// Which public addresses are asked for. The default: all that are allocated, and that the keys may see.
+/// Which public addresses are asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PublicIpQuery {
-    /// This one.
-    pub address: Option<String>,
-    /// Free ones too, not only allocated ones.
-    pub free_too: bool,
-    /// In this state.
-    pub state: Option<IpState>,
-    /// Serving this network.
-    pub network: Option<NetworkId>,
-    /// Of this VPC.
-    pub vpc: Option<VpcId>,
-    /// Of this zone.
-    pub zone: Option<ZoneId>,
-    /// With this tag.
-    pub tag: Option<Tag>,
+pub enum PublicIpQuery {
+    /// All that are allocated, and that the keys may see.
+    #[default]
+    Allocated,
+    /// This one, be it free or not.
+    Address(String),
 }
 
 impl PublicIpQuery {
     /// Whether an address can be one that was asked for.
     pub(crate) fn admits(&self, address: &PublicIpAddress) -> bool {
-        is_or_unsaid(&address.network_id, self.network.as_ref())
-            && is_or_unsaid(&address.vpc_id, self.vpc.as_ref())
-            && is_or_unsaid(&address.zone_id, self.zone.as_ref())
-            && self
-                .address
-                .as_ref()
-                .is_none_or(|asked| address.ip_address == *asked)
-            && self.tag.as_ref().is_none_or(|tag| address.tags.contains(tag))
+        match self {
+            Self::Allocated => true,
+            Self::Address(asked) => address.ip_address == *asked,
+        }
     }
 
     pub(crate) fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
         parameters.set("listall", "true");
-        if let Some(address) = &self.address {
+        if let Self::Address(address) = self {
             parameters.set("ipaddress", address.as_str());
-        }
-        if self.free_too {
             parameters.set("allocatedonly", "false");
-        }
-        if let Some(state) = &self.state {
-            parameters.set("state", state.as_str());
-        }
-        if let Some(network) = &self.network {
-            parameters.set("associatednetworkid", network.as_str());
-        }
-        if let Some(vpc) = &self.vpc {
-            parameters.set("vpcid", vpc.as_str());
-        }
-        if let Some(zone) = &self.zone {
-            parameters.set("zoneid", zone.as_str());
-        }
-        if let Some(tag) = &self.tag {
-            parameters.set("tags[0].key", tag.key.as_str());
-            parameters.set("tags[0].value", tag.value.as_str());
         }
         parameters
     }

@@ -59,8 +59,6 @@ id!(
     NetworkId
     /// The id of a VPC.
     VpcId
-    /// The id of a zone.
-    ZoneId
     /// The id of a public address.
     PublicIpId
     /// The id of a load balancer rule.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{NetworkId, VirtualMachineId, VmState, ZoneId, joined};
+use super::{NetworkId, VirtualMachineId, VmState};
 use crate::paging::Listed;
 use crate::sign::Parameters;
 
@@ -19,9 +19,6 @@ pub struct VirtualMachine {
     /// Its state.
     #[serde(default, deserialize_with = "super::or_default")]
     pub state: VmState,
-    /// The zone that it is in.
-    #[serde(default, rename = "zoneid", deserialize_with = "super::id_or_none")]
-    pub zone_id: Option<ZoneId>,
     /// That zone's name.
     #[serde(default, rename = "zonename", deserialize_with = "super::or_default")]
     pub zone_name: String,
@@ -100,10 +97,6 @@ pub enum Detail {
 pub struct VirtualMachineQuery {
     /// Whose name has this in it, whatever the case. Compare again.
     pub name: Option<String>,
-    /// One of these; none is no condition.
-    pub ids: Vec<VirtualMachineId>,
-    /// In this network.
-    pub network: Option<NetworkId>,
     /// Everything that the keys may see, instead of what the account has itself.
     pub all: bool,
     /// How much of each.
@@ -115,12 +108,6 @@ impl VirtualMachineQuery {
         let mut parameters = Parameters::default();
         if let Some(name) = &self.name {
             parameters.set("name", name.as_str());
-        }
-        if !self.ids.is_empty() {
-            parameters.set("ids", joined(&self.ids));
-        }
-        if let Some(network) = &self.network {
-            parameters.set("networkid", network.as_str());
         }
         if self.all {
             parameters.set("listall", "true");

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{AclListId, NetworkId, VpcId, ZoneId};
+use super::{AclListId, NetworkId, VpcId};
 use crate::paging::Listed;
 
 /// A network of virtual machines.
@@ -13,9 +13,6 @@ pub struct Network {
     /// Its name.
     #[serde(default, deserialize_with = "super::or_default")]
     pub name: String,
-    /// The zone that it is in.
-    #[serde(default, rename = "zoneid", deserialize_with = "super::id_or_none")]
-    pub zone_id: Option<ZoneId>,
     /// The VPC of which it is a tier.
     #[serde(default, rename = "vpcid", deserialize_with = "super::id_or_none")]
     pub vpc_id: Option<VpcId>,

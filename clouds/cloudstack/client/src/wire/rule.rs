@@ -2,10 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{
-    Algorithm, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState, Tag, ZoneId, is_or_unsaid, joined,
-    parts,
-};
+use super::{Algorithm, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState, is_or_unsaid, joined, parts};
 use crate::paging::Listed;
 use crate::sign::Parameters;
 
@@ -38,18 +35,12 @@ pub struct LoadBalancerRule {
     /// The network of the members.
     #[serde(default, rename = "networkid", deserialize_with = "super::id_or_none")]
     pub network_id: Option<NetworkId>,
-    /// The zone that it is in.
-    #[serde(default, rename = "zoneid", deserialize_with = "super::id_or_none")]
-    pub zone_id: Option<ZoneId>,
     /// From where it accepts, as the server writes it; see [`LoadBalancerRule::cidrs`].
     #[serde(default, rename = "cidrlist", deserialize_with = "super::text_or_none")]
     pub cidr_list: Option<String>,
     /// Its state.
     #[serde(default, deserialize_with = "super::or_default")]
     pub state: RuleState,
-    /// Its tags.
-    #[serde(default, deserialize_with = "super::list")]
-    pub tags: Vec<Tag>,
 }
 
 impl LoadBalancerRule {
@@ -73,20 +64,14 @@ impl Listed for LoadBalancerRule {
 pub struct RuleQuery {
     /// Whose name or description has this in it, whatever the case. Compare again.
     pub keyword: Option<String>,
-    /// Of exactly this name.
-    pub name: Option<String>,
     /// On this public address.
     pub public_ip: Option<PublicIpId>,
-    /// With members in this network.
-    pub network: Option<NetworkId>,
 }
 
 impl RuleQuery {
     /// Whether a rule can be one that was asked for.
     pub(crate) fn admits(&self, rule: &LoadBalancerRule) -> bool {
         is_or_unsaid(&rule.public_ip_id, self.public_ip.as_ref())
-            && is_or_unsaid(&rule.network_id, self.network.as_ref())
-            && self.name.as_ref().is_none_or(|name| rule.name == *name)
     }
 
     pub(crate) fn parameters(&self) -> Parameters {
@@ -95,14 +80,8 @@ impl RuleQuery {
         if let Some(keyword) = &self.keyword {
             parameters.set("keyword", keyword.as_str());
         }
-        if let Some(name) = &self.name {
-            parameters.set("name", name.as_str());
-        }
         if let Some(address) = &self.public_ip {
             parameters.set("publicipid", address.as_str());
-        }
-        if let Some(network) = &self.network {
-            parameters.set("networkid", network.as_str());
         }
         parameters
     }

@@ -1,9 +1,8 @@
 //! What is sent: every command with its parameters.
 
 use bowline_cloudstack_client::{
-    Algorithm, Association, Deleted, Detail, IpState, NetworkAclQuery, NewFilter, NewFirewallRule,
-    NewLoadBalancerRule, NewNetworkAcl, NewPublicIp, PublicIpQuery, RuleChange, RuleProtocol, RuleQuery, Tag,
-    VirtualMachineQuery,
+    Algorithm, Association, Deleted, Detail, NewFilter, NewFirewallRule, NewLoadBalancerRule, NewNetworkAcl,
+    NewPublicIp, PublicIpQuery, RuleChange, RuleProtocol, RuleQuery, VirtualMachineQuery,
 };
 
 use crate::answers::{API_KEY, Answer, Api};
@@ -24,13 +23,6 @@ fn new_rule() -> NewLoadBalancerRule {
     }
 }
 
-fn tag() -> Tag {
-    Tag {
-        key: "k8s-service-uid".to_owned(),
-        value: "7c9e".to_owned(),
-    }
-}
-
 #[tokio::test]
 async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
     let api = Api::new(vec![Answer::ok(EMPTY); 12]);
@@ -42,63 +34,46 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
     };
     let named = VirtualMachineQuery {
         name: Some("pool-a-7".to_owned()),
-        ids: vec!["v1".into(), "v2".into()],
-        network: Some("n".into()),
         ..VirtualMachineQuery::default()
     };
     client.virtual_machines(&all).await.unwrap();
     client.virtual_machines(&named).await.unwrap();
     assert_eq!(client.virtual_machine(&"v".into()).await.unwrap(), None);
     assert_eq!(client.network(&"n".into()).await.unwrap(), None);
-    let by_address = PublicIpQuery {
-        address: Some("203.0.113.77".to_owned()),
-        free_too: true,
-        ..PublicIpQuery::default()
-    };
-    client.public_ip_addresses(&by_address).await.unwrap();
-    let free = PublicIpQuery {
-        free_too: true,
-        state: Some(IpState::Free),
-        tag: Some(tag()),
-        ..PublicIpQuery::default()
-    };
-    client.public_ip_addresses(&free).await.unwrap();
+    for query in [
+        PublicIpQuery::Address("203.0.113.77".to_owned()),
+        PublicIpQuery::Allocated,
+    ] {
+        client.public_ip_addresses(&query).await.unwrap();
+    }
     assert_eq!(client.public_ip_address(&"i".into()).await.unwrap(), None);
     let rules = RuleQuery {
         keyword: Some("a1".to_owned()),
         public_ip: Some("i".into()),
-        ..RuleQuery::default()
     };
     client.load_balancer_rules(&rules).await.unwrap();
     client.load_balancer_rule_instances(&"r".into()).await.unwrap();
     client.firewall_rules(&"i".into()).await.unwrap();
     assert_eq!(client.network_acl_list(&"l".into()).await.unwrap(), None);
-    let items = NetworkAclQuery {
-        list: Some("l".into()),
-        network: Some("n".into()),
-    };
-    client.network_acls(&items).await.unwrap();
+    client.network_acls(&"l".into()).await.unwrap();
     let project = "projectid=5f0c8b1e-7f2a-4f0d-9a55-0d6a3c1f2b10";
     assert_eq!(
         api.take_commands(),
         [
             format!("GET listVirtualMachines details=min,nics listall=true {project}"),
-            format!("GET listVirtualMachines ids=v1,v2 name=pool-a-7 networkid=n {project}"),
+            format!("GET listVirtualMachines name=pool-a-7 {project}"),
             format!("GET listVirtualMachines id=v listall=true {project}"),
             format!("GET listNetworks id=n listall=true {project}"),
             format!(
                 "GET listPublicIpAddresses allocatedonly=false ipaddress=203.0.113.77 listall=true {project}"
             ),
-            format!(
-                "GET listPublicIpAddresses allocatedonly=false listall=true {project} state=Free \
-                 tags[0].key=k8s-service-uid tags[0].value=7c9e"
-            ),
+            format!("GET listPublicIpAddresses listall=true {project}"),
             format!("GET listPublicIpAddresses id=i listall=true {project}"),
             format!("GET listLoadBalancerRules keyword=a1 listall=true {project} publicipid=i"),
             "GET listLoadBalancerRuleInstances id=r".to_owned(),
             format!("GET listFirewallRules ipaddressid=i listall=true {project}"),
             format!("GET listNetworkACLLists id=l listall=true {project}"),
-            format!("GET listNetworkACLs aclid=l listall=true networkid=n {project}"),
+            format!("GET listNetworkACLs aclid=l listall=true {project}"),
         ]
     );
 }
@@ -201,22 +176,6 @@ async fn every_write_has_its_parameters_and_only_the_association_carries_the_pro
             "POST createNetworkACL aclid=l action=Allow cidrlist=192.0.2.0/24,198.51.100.0/24 endport=443 \
              networkid=n protocol=tcp startport=443 traffictype=Ingress",
             "POST deleteNetworkACL id=a",
-        ]
-    );
-}
-
-#[tokio::test]
-async fn tags_are_numbered() {
-    let api = Api::new([Answer::ok(TAKEN)]);
-    api.client()
-        .create_tags("PublicIpAddress", &["i1", "i2"], &[tag()])
-        .await
-        .unwrap();
-    assert_eq!(
-        api.take_commands(),
-        [
-            "POST createTags resourceids=i1,i2 resourcetype=PublicIpAddress tags[0].key=k8s-service-uid \
-             tags[0].value=7c9e"
         ]
     );
 }

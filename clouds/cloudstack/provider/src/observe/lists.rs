@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloudstack_client::{
-    AclListId, ApiError, Client, FirewallRule as FirewallRuleOnWire, NetworkAcl, NetworkAclQuery, RuleId,
-    RuleQuery,
+    AclListId, ApiError, Client, FirewallRule as FirewallRuleOnWire, NetworkAcl, RuleId, RuleQuery,
 };
 
 use super::wire;
@@ -46,11 +45,7 @@ pub(crate) async fn members_of(client: &Client, rule: &str) -> Result<BTreeSet<S
 
 /// The items of an ACL list that let a single port in.
 pub(crate) async fn acl_items(client: &Client, list: &str) -> Result<Vec<AclItem>, ApiError> {
-    let query = NetworkAclQuery {
-        list: Some(AclListId::from(list)),
-        ..NetworkAclQuery::default()
-    };
-    let items = client.network_acls(&query).await?;
+    let items = client.network_acls(&AclListId::from(list)).await?;
     let is_of = |item: &&NetworkAcl| item.list_id.as_ref().is_none_or(|id| id.as_str() == list);
     Ok(items.iter().filter(is_of).filter_map(wire::acl_item).collect())
 }

@@ -214,13 +214,8 @@ impl Reads {
                 Fact::Address(id.clone(), address.as_ref().map(wire::address))
             }
             Need::LookedUp(ip) => {
-                let query = PublicIpQuery {
-                    address: Some(ip.clone()),
-                    free_too: true,
-                    ..PublicIpQuery::default()
-                };
                 let found = self
-                    .addresses(&query)
+                    .addresses(&PublicIpQuery::Address(ip.clone()))
                     .await
                     .map_err(context("error retrieving IP address"))?;
                 Fact::LookedUp(ip.clone(), found)

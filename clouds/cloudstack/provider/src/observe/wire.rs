@@ -68,7 +68,6 @@ pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Netwo
     Arc::new(Network {
         id: network.id.as_str().to_owned(),
         name: network.name.clone(),
-        zone: text(network.zone_id.as_ref()),
         vpc: network.vpc_id.as_ref().map(|id| id.as_str().to_owned()),
         services: network.services().map(str::to_owned).collect(),
         acl: network.acl_list_id.as_ref().map(|id| AclRef {

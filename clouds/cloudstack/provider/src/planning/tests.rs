@@ -55,7 +55,6 @@ impl World {
         let network = Network {
             id: "n1".to_owned(),
             name: "k8s".to_owned(),
-            zone: "z".to_owned(),
             vpc: None,
             services: ["Lb", "Firewall", "SourceNat"].map(str::to_owned).into(),
             acl: None,

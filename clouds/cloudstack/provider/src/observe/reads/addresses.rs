@@ -15,7 +15,7 @@ impl Reads {
         observed: &Observed,
         network: &str,
     ) -> Result<Vec<Address>, CloudError> {
-        let found = self.addresses(&PublicIpQuery::default()).await;
+        let found = self.addresses(&PublicIpQuery::Allocated).await;
         let mut found = found.map_err(context("error retrieving IP address"))?;
         if let Some(Some(network)) = observed.networks.get(network) {
             found.retain(|address| address.is_of(network) || address.is_underway_anywhere());
