@@ -186,7 +186,7 @@ pub struct BackgroundFacts {
 pub enum NodeSet {
     /// All others, ready or not: the balancer's own health checks decide.
     Stable,
-    /// Only those that are ready and schedulable: the balancer has no health checks.
+    /// Only those that are ready: the balancer has no health checks.
     Ready,
 }
 

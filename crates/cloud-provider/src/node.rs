@@ -93,8 +93,6 @@ pub struct Node {
     pub taints: Vec<Taint>,
     /// `spec.podCIDRs`.
     pub pod_cidrs: Vec<String>,
-    /// `spec.unschedulable`.
-    pub unschedulable: bool,
     /// `status.addresses` in order.
     pub addresses: Vec<NodeAddress>,
     /// `status.conditions[type=Ready]`.
@@ -118,7 +116,6 @@ impl Node {
             provider_id: None,
             taints: Vec::new(),
             pod_cidrs: Vec::new(),
-            unschedulable: false,
             addresses: Vec::new(),
             readiness: Readiness::Missing,
             network_unavailable: None,

@@ -3,7 +3,8 @@
 //! A Node is left out while it is being deleted, while it carries the exclusion label, and from when the cluster
 //! autoscaler announces its removal. Nothing else counts for the *stable* set: not readiness, not a cordon, not other
 //! taints, not a missing provider ID. So a Node that flaps does not rebuild balancers, and their own health checks
-//! decide. The *ready* set, for clouds without health checks, asks for a Node that is ready and schedulable besides.
+//! decide. The *ready* set, for clouds without health checks, asks for a Node that is ready besides: one that is drained
+//! serves until it is gone.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub fn is_balanced(node: &Node, set: NodeSet) -> bool {
         !node.deleting && !node.is_excluded_from_balancers() && !node.has_taint(keys::TAINT_TO_BE_DELETED);
     match set {
         NodeSet::Stable => is_stable,
-        NodeSet::Ready => is_stable && !node.unschedulable && node.readiness == Readiness::Ready,
+        NodeSet::Ready => is_stable && node.readiness == Readiness::Ready,
     }
 }
 
@@ -86,15 +87,6 @@ mod tests {
                 false,
             ),
             ("without conditions", Node::named("a"), true, false),
-            (
-                "cordoned",
-                Node {
-                    unschedulable: true,
-                    ..ready()
-                },
-                true,
-                false,
-            ),
             (
                 "being deleted",
                 Node {
@@ -175,7 +167,6 @@ mod tests {
         assert!(!changed(|node| node.deleting = true));
         assert!(!changed(|node| node.taints = tainted(keys::TAINT_TO_BE_DELETED)));
         assert!(!changed(|node| node.readiness = Readiness::Unknown));
-        assert!(!changed(|node| node.unschedulable = true));
         assert!(!changed(|node| node.resource_version = "7".into()));
         assert!(!changed(|node| node.labels = Labels::from_iter([("a", "b")])));
     }
@@ -194,11 +185,10 @@ mod tests {
     }
 
     prop_compose! {
-        fn node()(ready: bool, deleting: bool, unschedulable: bool, tainted_down: bool, id in 0..2_u8) -> Node {
+        fn node()(ready: bool, deleting: bool, tainted_down: bool, id in 0..2_u8) -> Node {
             Node {
                 readiness: if ready { Readiness::Ready } else { Readiness::Unknown },
                 deleting,
-                unschedulable,
                 taints: if tainted_down { tainted(keys::TAINT_TO_BE_DELETED) } else { Vec::new() },
                 provider_id: (id > 0).then(|| "fake://1".into()),
                 ..Node::named("a")

@@ -91,8 +91,6 @@ struct WireSpec<'a> {
     taints: Option<Vec<Taint>>,
     #[serde(rename = "podCIDRs")]
     pod_cidrs: Option<Vec<String>>,
-    #[serde(default)]
-    unschedulable: bool,
 }
 
 #[derive(Default, serde::Deserialize)]
@@ -139,7 +137,6 @@ impl WireNode<'_> {
                 .map(|id| strings.share(&id.0)),
             taints: tight(spec.taints),
             pod_cidrs: tight(spec.pod_cidrs),
-            unschedulable: spec.unschedulable,
             addresses: tight(status.addresses),
             readiness: readiness(&conditions),
             network_unavailable: network_unavailable(&conditions),

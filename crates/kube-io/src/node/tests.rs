@@ -51,7 +51,7 @@ fn all_that_is_looked_at_is_read() {
         ("worker-1", "5c9b", "4711")
     );
     assert_eq!(node.created.to_string(), "2026-03-01T10:00:00Z");
-    assert!(!node.deleting && node.unschedulable);
+    assert!(!node.deleting);
     assert_eq!(node.labels.value("kubernetes.io/arch"), Some("amd64"));
     assert_eq!(
         node.annotations.value(keys::ANNOTATION_PROVIDED_NODE_IP),

@@ -78,6 +78,14 @@ pub(super) async fn a_node_that_is_not_ready_is_left_out_until_it_is<C: CloudUnd
         world.set_ready("n2", status);
         followed(&world).await;
     }
+    // One that is drained serves until it is gone.
+    let begun = world.since();
+    world.edit_node("n1", |node| node["spec"]["unschedulable"] = json!(true));
+    world.pass(SECOND * 30).await;
+    world.annotate_idly("web");
+    world.pass(SECOND * 30).await;
+    assert_eq!(world.writes(begun), Vec::<String>::new());
+    followed(&world).await;
 }
 
 pub(super) async fn s22_a_node_that_gets_its_provider_id_late_is_found<C: CloudUnderTest>() {
