@@ -217,7 +217,7 @@ fn ip_mode(facts: &ServiceFacts, problems: &mut Vec<String>) -> Option<IpMode> {
 /// The networks of the annotation. Host bits may be set and are sent as they are.
 fn source_cidrs(service: &Service, problems: &mut Vec<String>, notes: &mut Vec<Note>) -> Sources {
     let text = annotations::text(service, &SOURCE_CIDRS);
-    if text.trim().is_empty() {
+    if text.is_empty() {
         notes.push(NO_SOURCE_CIDRS.note(format!(
             "annotation {} is empty, which restricts nothing",
             SOURCE_CIDRS.key

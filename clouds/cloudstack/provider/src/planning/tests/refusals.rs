@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn what_is_wrong_is_found_before_anything_is_made() {
     type Change = fn(&mut World);
-    let cases: [(&str, Change); 10] = [
+    let cases: [(&str, Change); 11] = [
         ("requested load balancer with no ports", |world| {
             world.spec(|spec| spec["ports"] = json!([]))
         }),
@@ -29,6 +29,10 @@ fn what_is_wrong_is_found_before_anything_is_made() {
         ),
         ("invalid CIDR  in annotation", |world| {
             world.annotate(SOURCE_CIDRS.key, "10.0.0.0/8,")
+        }),
+        // Only an empty text is an empty list.
+        ("invalid CIDR  in annotation", |world| {
+            world.annotate(SOURCE_CIDRS.key, " ")
         }),
         (
             "none of the hosts matched the list of VMs retrieved from CS API",
