@@ -13,6 +13,9 @@ pub struct Plan<S, T> {
     /// What a person should be told; becomes events. A note is raised when its text is new for the object, so the same
     /// note may be part of every plan as long as it holds.
     pub notes: Vec<Note>,
+    /// When to look again, if nothing is left to do now and something has to be tidied up later. Counts from a plan that is
+    /// settled.
+    pub again: Option<Duration>,
 }
 
 impl<S, T> Plan<S, T> {
@@ -22,6 +25,7 @@ impl<S, T> Plan<S, T> {
         Self {
             answer,
             notes: Vec::new(),
+            again: None,
         }
     }
 
@@ -30,6 +34,13 @@ impl<S, T> Plan<S, T> {
     pub fn with_notes(mut self, mut notes: Vec<Note>) -> Self {
         notes.append(&mut self.notes);
         self.notes = notes;
+        self
+    }
+
+    /// The same plan; once settled, it is looked again after this time.
+    #[must_use]
+    pub fn looking_again(mut self, after: Option<Duration>) -> Self {
+        self.again = after;
         self
     }
 }

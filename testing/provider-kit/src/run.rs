@@ -29,6 +29,8 @@ pub struct Run {
     pub notes: Vec<Note>,
     /// How long it waited, because the plan said so.
     pub waited: Duration,
+    /// When to look again, if it settled and there is something to be tidied up later.
+    pub again: Option<Duration>,
 }
 
 impl Run {

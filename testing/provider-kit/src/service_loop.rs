@@ -62,6 +62,7 @@ impl ServiceLoop {
             waves: Vec::new(),
             notes: Vec::new(),
             waited: Duration::ZERO,
+            again: None,
         };
         match cloud.load_balancer().unwrap().begin(facts()) {
             Ok(mut session) => {
@@ -91,7 +92,10 @@ impl ServiceLoop {
                 .extend(plan.notes.iter().filter(|note| !said.contains(note)).cloned());
             said = plan.notes;
             match plan.answer {
-                Answer::Settled(status) if !is_unverified => return Ok(Outcome::Settled(status)),
+                Answer::Settled(status) if !is_unverified => {
+                    run.again = plan.again;
+                    return Ok(Outcome::Settled(status));
+                }
                 Answer::Settled(_) => {
                     session.verify().await.map_err(|error| error.to_string())?;
                     is_unverified = false;

@@ -31,7 +31,7 @@ impl Reconciler for Balancers {
 
     async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
         match seen {
-            None => self.reads.all(intent, None).await,
+            None => self.reads.first(intent).await,
             Some(seen) => self.reads.again(intent, seen).await,
         }
     }
@@ -95,8 +95,10 @@ impl Reconciler for Balancers {
             }
             _ => writer.apply(step).await,
         };
-        if let Ok(Learned::Failed(failure)) = &mut learned {
-            failure.gives_back = observed.failure.is_some();
+        match &mut learned {
+            Ok(Learned::Failed(failure)) => failure.gives_back = observed.failure.is_some(),
+            Ok(Learned::Started(pending)) => self.reads.started(intent, pending),
+            _ => {}
         }
         learned
     }

@@ -25,6 +25,7 @@ mod rules;
 mod tests;
 mod trust;
 mod unclosed;
+mod underway;
 mod wire;
 
 pub(crate) use unclosed::Unclosed;
@@ -64,6 +65,8 @@ pub(crate) struct Observed {
     pub(crate) calls: usize,
     /// Jobs under way.
     pub(crate) pending: Vec<Pending>,
+    /// They are an earlier sync's, and since when they are waited for. Nothing else is read before they end.
+    pub(crate) inherits_since: Option<Instant>,
     /// How often they were asked after since the last one was started.
     pub(crate) polls: u32,
     /// How often something else was looked at again that the cloud does by itself.
@@ -180,6 +183,9 @@ pub(crate) const TRIED: Duration = Duration::from_secs(4);
 /// How long an address may be on its way before it is given back: to be acquired anew, if it is needed. Its job began before
 /// whoever looks, and should it still end, the server gives the address back then.
 pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(10);
+
+/// How long the jobs of an earlier sync are waited for. Then what they made is found as after a restart.
+pub(crate) const INHERITED: Duration = Duration::from_secs(10);
 
 /// How long an address may be on its way back before it is given back once more. That fails if the first time is still to come,
 /// so it is not tried as soon.

@@ -50,6 +50,9 @@ pub(crate) fn needs(intent: &Intent, observed: &Observed) -> BTreeSet<Need> {
 
 fn draft<'a>(intent: &'a Intent, observed: &'a Observed) -> Draft<'a> {
     let mut draft = Draft::new(observed);
+    if observed.inherits_since.is_some() {
+        return draft;
+    }
     if observed.failure.is_some() {
         giving_back::plan(&mut draft, intent);
         return draft;
@@ -170,6 +173,8 @@ struct Draft<'a> {
     /// Why not all is as it is wanted when the rest is done.
     shortfall: Option<Refusal>,
     settled: Option<LoadBalancerStatus>,
+    /// When to look again once it is settled.
+    again: Option<Duration>,
 }
 
 impl<'a> Draft<'a> {
@@ -186,6 +191,7 @@ impl<'a> Draft<'a> {
             refusal: None,
             shortfall: None,
             settled: None,
+            again: None,
         }
     }
 
@@ -384,7 +390,7 @@ impl<'a> Draft<'a> {
             // A failure is told by the next look.
             wait(Duration::ZERO, "a write failed".to_owned())
         };
-        Plan::new(answer).with_notes(self.notes)
+        Plan::new(answer).with_notes(self.notes).looking_again(self.again)
     }
 }
 

@@ -55,7 +55,7 @@ impl ServiceController {
         // What holds for many runs is said once.
         lock(&self.background_notes).insert(index, std::mem::take(&mut *lock(&hooks.said)));
         match &driven {
-            Ok(Driven::Settled(_) | Driven::Wait { .. }) => {
+            Ok(Driven::Settled(..) | Driven::Wait { .. }) => {
                 self.ctx
                     .metrics
                     .measurements
@@ -72,7 +72,7 @@ impl ServiceController {
                 tracing::warn!(work = work.name(), err = %refusal, "background work refused");
                 again(work.period());
             }
-            Ok(Driven::Settled(_) | Driven::Superseded) => again(work.period()),
+            Ok(Driven::Settled(..) | Driven::Superseded) => again(work.period()),
             Err(error) => {
                 tracing::warn!(work = work.name(), err = %error, "background work failed, will be tried again");
                 again(work.period());

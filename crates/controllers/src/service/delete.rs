@@ -116,7 +116,7 @@ impl ServiceController {
         };
         let before = Arc::clone(&session.facts().service);
         let outcome = match self.drive(key, &mut *session, &mut progress).await {
-            Ok(Driven::Settled(status)) => {
+            Ok(Driven::Settled(status, _)) => {
                 if progress.has_written {
                     self.wake_background();
                 }

@@ -20,8 +20,8 @@ const MAX_WAVES: usize = 100;
 /// How a drive ended.
 #[derive(Debug)]
 pub(super) enum Driven {
-    /// Nothing is left to do.
-    Settled(LoadBalancerStatus),
+    /// Nothing is left to do, but perhaps to look again after a time.
+    Settled(LoadBalancerStatus, Option<Duration>),
     /// The cloud is busy; go on with the same session after this time.
     Wait { after: Duration, reason: String },
     /// A person has to change something first.
@@ -107,7 +107,7 @@ pub(super) async fn drive<F>(
                 session.verify().await.map_err(DriveError::Observe)?;
                 *is_unverified = false;
             }
-            Answer::Settled(status) => return Ok(Driven::Settled(status)),
+            Answer::Settled(status) => return Ok(Driven::Settled(status, plan.again)),
             Answer::Wait { after, reason } => return Ok(Driven::Wait { after, reason }),
             Answer::Refused(refusal) => return Ok(Driven::Refused(refusal)),
         }

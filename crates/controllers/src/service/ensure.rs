@@ -43,10 +43,13 @@ impl ServiceController {
             Err(outcome) => return *outcome,
         };
         match self.drive(key, &mut *session, &mut progress).await {
-            Ok(Driven::Settled(status)) => {
+            Ok(Driven::Settled(status, again)) => {
                 let ServiceFacts { service, nodes, .. } = session.facts();
-                self.publish(service, &status, self.identities(nodes), progress)
-                    .await
+                let identities = self.identities(nodes);
+                match self.publish(service, &status, &identities, progress).await {
+                    Ok(()) => Outcome::Settled(identities, again),
+                    Err(outcome) => *outcome,
+                }
             }
             Ok(Driven::Wait { after, reason }) => {
                 tracing::debug!(service = %key, %reason, ?after, "waiting for the cloud");
@@ -59,7 +62,7 @@ impl ServiceController {
             Err(DriveError::Observe(error) | DriveError::Step { error, .. })
                 if error.kind() == ErrorKind::ImplementedElsewhere =>
             {
-                Outcome::Settled(self.identities(&session.facts().nodes)) // another controller's work: silence, no status
+                Outcome::Settled(self.identities(&session.facts().nodes), None) // another controller's work: silence, no status
             }
             Err(error) => Outcome::of_drive_error(ensuring(progress), &error, progress),
         }
@@ -117,18 +120,18 @@ impl ServiceController {
         &self,
         service: &Arc<Service>,
         status: &LoadBalancerStatus,
-        identities: NodeIdentities,
+        identities: &NodeIdentities,
         progress: Progress,
-    ) -> Outcome {
+    ) -> Result<(), Box<Outcome>> {
         if !is_published(service, status)
             && let Err(error) = self.ctx.kube.patch_service_status(service, status).await
         {
             let prefix = "failed to update load balancer status";
-            return Outcome::of_kube_error(prefix, &error, progress);
+            return Err(Box::new(Outcome::of_kube_error(prefix, &error, progress)));
         }
         // Without Nodes a provider may keep the last members, which writes nothing: people are told all the same.
         if progress.causes.is_nodes_only() && (progress.has_written || identities.is_empty()) {
-            self.tell_updated(service, &identities);
+            self.tell_updated(service, identities);
         } else if progress.is_announced {
             self.event(
                 service,
@@ -137,7 +140,7 @@ impl ServiceController {
                 "Ensured load balancer",
             );
         }
-        Outcome::Settled(identities)
+        Ok(())
     }
 
     /// Takes back the parked session if nothing but time has passed; else what the sync before had come to.

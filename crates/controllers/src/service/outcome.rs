@@ -19,8 +19,8 @@ const MAX_CONFLICTS: u32 = 10;
 
 /// How a sync of one Service ended, and when it comes back.
 pub(super) enum Outcome {
-    /// All is as it should be with these Nodes.
-    Settled(NodeIdentities),
+    /// All is as it should be with these Nodes; perhaps it is looked again after a time.
+    Settled(NodeIdentities, Option<Duration>),
     /// The balancer is gone and the Service needs us no longer.
     Removed,
     /// Nothing had to be done.
@@ -120,7 +120,7 @@ impl ServiceController {
     /// Counts a sync by what it was to do and how it ended.
     pub(super) fn count(&self, operation: &'static str, outcome: &Outcome) {
         let result = match outcome {
-            Outcome::Settled(_) | Outcome::Removed => "settled",
+            Outcome::Settled(..) | Outcome::Removed => "settled",
             Outcome::Parked(..) => "waiting",
             Outcome::Superseded(_) => "interrupted",
             Outcome::Conflict(_) => "conflict",
@@ -142,7 +142,7 @@ impl ServiceController {
     pub(super) fn conclude(&self, key: &ServiceKey, outcome: Outcome) {
         let queued = Key::Service(key.clone());
         match outcome {
-            Outcome::Settled(identities) => {
+            Outcome::Settled(identities, again) => {
                 self.tracked(key, Tracked::leave_node_syncs);
                 self.observe_settled(key);
                 let current = self.balanced_nodes().identities;
@@ -156,6 +156,10 @@ impl ServiceController {
                     tracked.settled();
                 });
                 self.queue.forget(&queued);
+                if let Some(after) = again {
+                    self.tracked(key, |tracked| tracked.add_causes(Causes::VERIFY));
+                    self.queue.add_after(queued, after);
+                }
                 if is_behind && follows_nodes {
                     self.enqueue(key, Causes::NODES);
                 } else if is_behind {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use bowline_cloud_provider::{CloudError, ErrorKind};
 use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery};
 use futures::future::try_join_all;
+use tokio::time::Instant;
 
 use super::declined::DeclinedRules;
 use super::lists::{acl_items, firewall_of, members_of};
 use super::rules::BalancerRules;
 use super::trust::Trust;
-use super::{Failure, LOOK, Need, Observed, PATIENCE, jobs, wire};
+use super::underway::Underway;
+use super::{Failure, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, jobs, wire};
 use crate::error::cloud_error;
 use crate::intent::Intent;
 use crate::machines::Machines;
@@ -42,6 +44,7 @@ pub(crate) struct Reads {
     version: ServerVersion,
     trust: Trust,
     declined: DeclinedRules,
+    underway: Underway,
 }
 
 /// Something that was read.
@@ -71,7 +74,27 @@ impl Reads {
             version,
             trust: Trust::default(),
             declined: DeclinedRules::default(),
+            underway: Underway::default(),
         }
+    }
+
+    /// A first look. If an earlier sync left jobs under way, they come to their end first.
+    pub(crate) async fn first(&self, intent: &Intent) -> Result<Observed, CloudError> {
+        let pending = self.underway.of(&intent.identity().name);
+        if pending.is_empty() {
+            return self.all(intent, None).await;
+        }
+        let seen = Observed {
+            pending,
+            inherits_since: Some(Instant::now()),
+            ..Observed::default()
+        };
+        self.again(intent, &seen).await
+    }
+
+    /// A job was started.
+    pub(crate) fn started(&self, intent: &Intent, pending: &Pending) {
+        self.underway.started(&intent.identity().name, pending);
     }
 
     /// Everything that the decision needs, from the beginning. Of an earlier look only what this reconcile did is kept.
@@ -121,7 +144,16 @@ impl Reads {
     /// Looks again at what is waited for: at the jobs, if there are any.
     pub(crate) async fn again(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
         if !seen.pending.is_empty() {
-            let mut observed = jobs::poll(&self.client, &intent.identity().name, seen).await;
+            let balancer = &intent.identity().name;
+            let mut observed = jobs::poll(&self.client, balancer, seen).await;
+            self.underway.left(balancer, &observed.pending);
+            if let Some(since) = observed.inherits_since {
+                if !observed.pending.is_empty() && since.elapsed() < INHERITED {
+                    return Ok(observed);
+                }
+                self.underway.left(balancer, &[]);
+                return self.all(intent, None).await;
+            }
             self.complete(intent, &mut observed).await?;
             return Ok(observed);
         }

@@ -1,6 +1,7 @@
 //! Removes a balancer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_plan::Impact;
@@ -72,6 +73,17 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     for id in identity.claim.shared() {
         if let Some(Some(address)) = draft.address(id)
             && identity.published.contains(&address.address.ip)
+        {
+            held.push(address.address.clone());
+        }
+    }
+    // Its only rule was taken away to be made anew, and an earlier manager wrote down nothing.
+    let shown = &identity.published;
+    let shows_address = shown.iter().any(|shown| shown.parse::<IpAddr>().is_ok());
+    let replaced = identity.replaced.iter().map(|replaced| &replaced.place.address);
+    for address in replaced.filter(|address| !shows_address || shown.contains(&address.ip)) {
+        if identity.claim.held.is_none()
+            && let Some(Some(address)) = draft.address(&address.id)
         {
             held.push(address.address.clone());
         }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use bowline_plan::Refusal;
 
 use super::removal::Removal;
-use super::{Draft, members, pending, whichever};
+use super::{Draft, members, whichever};
 use crate::claim::{Claim, Claimed};
-use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, NODES_LEFT_OUT};
+use crate::events::{ADDRESS_KEPT, NODES_LEFT_OUT};
 use crate::intent::Wanted;
 use crate::members::Members;
-use crate::objects::{AddressRef, AddressState, Barrier, LB, Network, Rule, RuleState};
-use crate::observe::{Need, STUCK};
+use crate::objects::{Address, AddressRef, AddressState, Barrier, LB, Network, Rule, RuleState};
+use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, LOOK, Need, STUCK};
+use crate::replaced::Replaced;
 use crate::step::CloudStep;
 
 mod address;
@@ -49,6 +50,10 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Home> {
         draft.notes.push(NODES_LEFT_OUT.note(missing));
     }
     let network = network(draft, settled.as_ref(), members.as_ref())?;
+    let settled = match settled {
+        None => former(draft, wanted, &network)?,
+        settled => settled,
+    };
     foresee(draft, wanted, &network, settled.as_ref());
     let address = match (settled, requested) {
         (Some(address), _) => address,
@@ -129,6 +134,37 @@ fn busiest(rules: &[Rule]) -> Option<AddressRef> {
         .iter()
         .find(|(_, count)| *count == most)
         .map(|(address, _)| (*address).clone())
+}
+
+/// The address of a rule that goes, or that was taken away to be made anew, where no other rule tells one; none if there is no
+/// such one, or it can be used no more. The outer none: it has to be read first.
+fn former(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) -> Option<Option<AddressRef>> {
+    let identity = &wanted.identity;
+    let going = draft.observed.rules.iter().map(|rule| &rule.address);
+    let is_wanted = |replaced: &&Replaced| {
+        wanted
+            .ports
+            .iter()
+            .any(|port| Some(port.port) == replaced.place.port)
+    };
+    let replaced = identity.replaced.iter().filter(is_wanted);
+    let Some(at) = going
+        .chain(replaced.map(|replaced| &replaced.place.address))
+        .filter(|at| identity.requested.as_ref().is_none_or(|ip| at.ip == *ip))
+        .max_by_key(|at| identity.published.contains(&at.ip))
+    else {
+        return Some(None);
+    };
+    let is_read = draft.observed.addresses.contains_key(&at.id);
+    if !is_read && !draft.observed.gone.is_empty() {
+        return Some(Some(at.clone())); // this reconcile deleted the rule there, a moment ago
+    }
+    // It served, so it may be one for source NAT as well.
+    let is_usable = |address: &&Address| {
+        address.state == AddressState::Allocated && address.is_of(network) && !address.is_static_nat
+    };
+    let address = draft.address(&at.id)?.filter(is_usable);
+    Some(address.map(|address| address.address.clone()))
 }
 
 /// The network of the members, with all that has to be right about it before anything is made.
@@ -226,6 +262,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         return;
     }
     let identity = &wanted.identity;
+    let shown = wanted.hostname.as_ref().unwrap_or(&home.address.ip);
     let mut is_dropped = claim.whichever().is_some();
     let mut is_kept = BTreeSet::new();
     for id in claim
@@ -242,12 +279,16 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         };
         match address.state {
             AddressState::Free => is_dropped = true,
-            // The balancer went on without it. First of all the Service gets its status.
-            AddressState::Allocating | AddressState::Releasing if identity.published.is_empty() => {
-                draft.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
+            // The balancer went on without it. First of all the Service shows where it is.
+            AddressState::Allocating | AddressState::Releasing if !identity.published.contains(shown) => {
+                draft.again = Some(LOOK);
                 is_kept.insert(id);
             }
-            AddressState::Allocating | AddressState::Releasing if !draft.is_stuck(address) => {
+            AddressState::Allocating if !draft.observed.has_waited(GIVEN_BACK) => {
+                draft.wait_for_address(&address.address);
+                return;
+            }
+            AddressState::Releasing if !draft.observed.has_waited(GIVEN_BACK_AGAIN) => {
                 draft.wait_for_address(&address.address);
                 return;
             }
@@ -259,7 +300,8 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
                     true => identity.is_claimed_by_others(id),
                     false => identity.is_owned_by_others(&address.address, true),
                 };
-                let is_ours = address.is_fit(&home.network) && !is_others;
+                let may_fit = address.is_fit(&home.network) || address.is_underway_anywhere();
+                let is_ours = may_fit && !is_others;
                 if is_ours && strangers.is_empty() && !identity.keeps_ip {
                     draft.cloud(CloudStep::Release {
                         address: address.address.clone(),

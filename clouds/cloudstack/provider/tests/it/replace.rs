@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
-use bowline_cloudstack_sim::{JobFault, RuleSpec};
+use bowline_cloudstack_sim::{AddressSpec, JobFault, NetworkSpec, RuleSpec};
 use serde_json::json;
 
 use crate::world::{MACHINES, NAME, Outcome, UID, WEB, World};
@@ -38,8 +38,8 @@ const CASES: [Case; 3] = [
     },
 ];
 
-async fn before(case: &Case, is_vpc: bool) -> World {
-    let world = if is_vpc {
+async fn site(case: &Case, is_vpc: bool) -> World {
+    if is_vpc {
         let world = World::vpc("tier-acl").await;
         world
             .sim
@@ -47,10 +47,56 @@ async fn before(case: &Case, is_vpc: bool) -> World {
         world.restarted().await
     } else {
         World::built(|builder| builder.version(case.version), "").await
-    };
+    }
+}
+
+async fn before(case: &Case, is_vpc: bool) -> World {
+    let world = site(case, is_vpc).await;
     world.add(WEB, UID, &[("TCP", 443, 31443)]);
     world.run(WEB).await.settled();
     world
+}
+
+/// Whose address the balancer has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// It was acquired for it.
+    Ours,
+    /// The Go manager acquired it, and wrote nothing down.
+    GoManagers,
+    /// A person acquired it and asked for it once.
+    Persons,
+}
+
+const ORIGINS: [Origin; 3] = [Origin::Ours, Origin::GoManagers, Origin::Persons];
+
+/// A balancer with one rule at such an address, which the status shows.
+async fn at_address_of(origin: Origin, case: &Case, is_vpc: bool) -> (World, String) {
+    let world = if origin == Origin::Persons {
+        let world = site(case, is_vpc).await;
+        let place = match world.sim.vpcs().first() {
+            Some(vpc) => AddressSpec::new().vpc(&vpc.id),
+            None => AddressSpec::new(),
+        };
+        world.sim.take_address(place);
+        let ip = world.address().address.to_string();
+        world.add(WEB, UID, &[("TCP", 443, 31443)]);
+        world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(ip));
+        world.run(WEB).await.settled();
+        world.spec(WEB, |spec| {
+            spec.as_object_mut().unwrap().remove("loadBalancerIP");
+        });
+        world.run(WEB).await.settled();
+        world
+    } else {
+        before(case, is_vpc).await
+    };
+    if origin == Origin::GoManagers {
+        world.annotate(WEB, "ip-ids", None);
+    }
+    let ip = world.address().address.to_string();
+    world.publish_at(WEB, &ip);
+    (world, ip)
 }
 
 /// The port's rule as anybody sees it, but for its ID.
@@ -214,6 +260,93 @@ async fn the_gap_of_a_port_is_as_short_as_can_be() {
     let notes = steps.iter().filter(|step| step.contains("replaced-rules"));
     assert_eq!(notes.count(), 2, "{steps:#?}");
     assert_eq!(world.members("tcp-80"), MACHINES);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_rule_is_made_anew_at_the_address_it_had_with_no_call_in_between() {
+    for case in &CASES {
+        for (is_vpc, origin) in [false, true]
+            .into_iter()
+            .flat_map(|is| ORIGINS.map(|it| (is, it)))
+        {
+            let (world, ip) = at_address_of(origin, case, is_vpc).await;
+            let what = format!("{} to {}, {origin:?}, VPC {is_vpc}", case.before, case.after);
+            (case.change)(&world);
+            let (run, calls) = world.calls_of(world.run(WEB)).await;
+            assert_eq!(run.published(), [ip.as_str()], "{what}");
+            assert_eq!(world.address().address.to_string(), ip, "{what}");
+            let of = |command| calls.iter().position(|call| call.starts_with(command)).unwrap();
+            let between = &calls[of("deleteLoadBalancerRule") + 1..of("createLoadBalancerRule")];
+            // Who relies on the item of the former protocol is asked when its rule is gone.
+            let may_ask = is_vpc && case.before != case.after;
+            assert!(between.len() <= usize::from(may_ask), "{what}: {calls:#?}");
+            world.delete(WEB);
+            world.run(WEB).await.settled();
+            assert_eq!(
+                world.sim.addresses().is_empty(),
+                origin != Origin::Persons,
+                "{what}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_stops_in_between_finds_the_address_again() {
+    for (is_vpc, origin) in [false, true]
+        .into_iter()
+        .flat_map(|is| ORIGINS.map(|it| (is, it)))
+    {
+        for is_wanted in [true, false] {
+            for k in 0.. {
+                let (mut world, ip) = at_address_of(origin, &CASES[0], is_vpc).await;
+                (CASES[0].change)(&world);
+                let stopped = world.run_steps(WEB, k).await;
+                world.restart().await;
+                let what = format!("{origin:?}, VPC {is_vpc}, wanted {is_wanted}, stopped after {k}");
+                if is_wanted {
+                    assert_eq!(
+                        world.run(WEB).await.settled().published(),
+                        [ip.as_str()],
+                        "{what}"
+                    );
+                    assert_eq!(world.address().address.to_string(), ip, "{what}");
+                }
+                world.delete(WEB);
+                world.run(WEB).await.settled();
+                assert_eq!(
+                    world.sim.addresses().is_empty(),
+                    origin != Origin::Persons,
+                    "{what}"
+                );
+                if matches!(stopped.outcome, Outcome::Settled(_)) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_is_given_away_in_between_is_left_to_whoever_has_it() {
+    for origin in ORIGINS {
+        let (mut world, ip) = at_address_of(origin, &CASES[0], false).await;
+        let other = world.sim.add_network(NetworkSpec::new("other"));
+        (CASES[0].change)(&world);
+        // Up to the deletion of the rule, which is noted first.
+        world.run_steps(WEB, 2).await;
+        world.restart().await;
+        assert_eq!(world.rules(), Vec::<String>::new(), "{origin:?}");
+        world.sim.release_address(&world.address().id);
+        let taken = AddressSpec::new().address(ip.parse().unwrap()).network(&other);
+        let taken = world.sim.take_address(taken);
+        let run = world.run(WEB).await.settled();
+        assert_ne!(run.published(), [ip.as_str()], "{origin:?}");
+        assert_eq!(world.rules(), ["tcp-443"]);
+        world.delete(WEB);
+        world.run(WEB).await.settled();
+        assert_eq!(world.address().id, taken);
+    }
 }
 
 #[tokio::test(start_paused = true)]

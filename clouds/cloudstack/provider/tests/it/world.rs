@@ -178,8 +178,13 @@ impl World {
 
     /// The Service's status shows an address, as after its balancer was made.
     pub(crate) fn publish(&self, key: &str) {
+        self.publish_at(key, "203.0.113.1");
+    }
+
+    /// The Service's status shows this address.
+    pub(crate) fn publish_at(&self, key: &str, ip: &str) {
         self.edit(key, |service| {
-            let status = json!({ "loadBalancer": { "ingress": [{ "ip": "203.0.113.1" }] } });
+            let status = json!({ "loadBalancer": { "ingress": [{ "ip": ip }] } });
             service.status = Some(serde_json::from_value(status).unwrap());
         });
     }

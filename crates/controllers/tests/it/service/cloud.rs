@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) read_errors: VecDeque<CloudError>,
     /// Says *wait* for so many looks before it settles.
     pub(super) busy_looks: u32,
+    /// Wants to look again a minute after it settled, so many times.
+    pub(super) later_looks: u32,
     /// Time that one write takes, by Service name; others take none.
     pub(super) write_time: BTreeMap<String, Duration>,
     /// Time that one read takes.
@@ -232,7 +234,11 @@ impl Reconciler for Cloud {
             ))),
             (true, Some(_)) => settled(state.ip_mode),
         };
-        Plan::new(answer).with_notes(state.note.clone().into_iter().collect())
+        let is_settled = matches!(answer, Answer::Settled(_)) && state.later_looks > 0;
+        state.later_looks -= u32::from(is_settled);
+        Plan::new(answer)
+            .with_notes(state.note.clone().into_iter().collect())
+            .looking_again(is_settled.then_some(Duration::from_secs(60)))
     }
 
     async fn apply(

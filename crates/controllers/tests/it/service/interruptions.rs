@@ -47,6 +47,24 @@ async fn conflicts_are_tried_again_soon_and_without_events() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_settled_balancer_is_looked_at_again_when_its_plan_says_so() {
+    let world = World::running(&["a"]).await;
+    // The first one is asked for before the writes are verified.
+    world.cloud.set(|cloud| cloud.later_looks = 3);
+    world.add_service("web");
+    world.settled("web").await;
+    world.pass(seconds(300)).await;
+    let reads = world.cloud.calls("read web");
+    let seconds: Vec<u64> = reads.iter().map(|(at, _)| at.as_secs()).collect();
+    // Read, verified, and looked at twice more.
+    assert_eq!(seconds, [0, 0, 60, 120]);
+    assert_eq!(
+        world.reasons("web"),
+        ["EnsuringLoadBalancer", "EnsuredLoadBalancer"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_service_that_the_api_server_does_not_find_is_not_asked_for_without_pause() {
     let world = World::running(&["a"]).await;
     let not_found = Status::new(404, "NotFound", "services \"web\" not found");

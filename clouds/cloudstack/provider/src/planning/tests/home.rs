@@ -143,6 +143,34 @@ fn what_an_earlier_manager_made_needs_no_write_and_is_released_by_its_rule() {
 }
 
 #[test]
+fn an_address_whose_only_rule_is_going_is_kept_if_it_is_still_there() {
+    for (state, is_kept) in [(AddressState::Allocated, true), (AddressState::Free, false)] {
+        let mut world = World::new();
+        world.spec(|spec| {
+            spec["ports"].as_array_mut().unwrap().pop();
+        });
+        world.settle();
+        world.service.metadata.annotations = None;
+        world.observed.made = crate::observe::Made::default();
+        world.observed.rules[0].state = RuleState::Revoke;
+        let known = address(CHOSEN, CHOSEN_IP, state);
+        world.observed.addresses.insert(CHOSEN.to_owned(), Some(known));
+        let labels = world.settle();
+        let acquires = labels.iter().any(|label| label.starts_with("associate-ip"));
+        assert_eq!(acquires, !is_kept, "{state:?}: {labels:?}");
+        if is_kept {
+            let expected = ["delete-rule", "create-rule", "assign"];
+            let done = labels.iter().filter_map(|label| label.split_once('('));
+            let done: Vec<&str> = done
+                .map(|(kind, _)| kind)
+                .filter(|it| expected.contains(it))
+                .collect();
+            assert_eq!(done, expected, "{labels:?}");
+        }
+    }
+}
+
+#[test]
 fn an_address_that_others_use_is_kept() {
     let mut world = World::new();
     world.settle();
