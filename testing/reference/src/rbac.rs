@@ -24,7 +24,27 @@ struct Manifest {
     labels: &'static [(&'static str, &'static str)],
     /// The name of the binding to the role that lets the authorities of clients be read.
     reader: &'static str,
+    /// What the former manager's role has, in its order, where a return shall take nothing but its image.
+    former: &'static [FormerRule],
 }
+
+/// A rule of a Go manager's role: the API group, the resource and the verbs.
+type FormerRule = (&'static str, &'static str, &'static str);
+
+/// The role of CloudStack's Go manager 1.2.0.
+const FORMER_CLOUDSTACK: &[FormerRule] = &[
+    ("coordination.k8s.io", "leases", "get, create, update"),
+    ("", "configmaps", "list, watch"),
+    ("", "events", "create, patch, update"),
+    ("", "nodes", "\"*\""),
+    ("", "nodes/status", "patch"),
+    ("", "pods", "list, get"),
+    ("", "services", "get, list, patch, update, watch"),
+    ("", "services/status", "list, patch, update, watch"),
+    ("", "serviceaccounts", "create"),
+    ("", "endpoints", "create, get, list, watch, update"),
+    ("", "persistentvolumes", "list, watch, patch"),
+];
 
 const CLOUDSCALE: Manifest = Manifest {
     path: "deploy/cloudscale/config.yml",
@@ -35,6 +55,7 @@ const CLOUDSCALE: Manifest = Manifest {
     annotations: &[],
     labels: &[],
     reader: "cloud-controller-manager:extension-apiserver-authentication-reader",
+    former: &[],
 };
 
 /// Its annotation on Nodes comes with what the cloud-node loop writes, and needs no right of its own.
@@ -50,6 +71,7 @@ const PHOENIXNAP: Manifest = Manifest {
     annotations: &[("rbac.authorization.kubernetes.io/autoupdate", "true")],
     labels: &[],
     reader: "cloud-controller-manager:extension-apiserver-authentication-reader",
+    former: &[],
 };
 
 const CLOUDSTACK: Manifest = Manifest {
@@ -61,6 +83,7 @@ const CLOUDSTACK: Manifest = Manifest {
     annotations: &[("rbac.authorization.kubernetes.io/autoupdate", "true")],
     labels: &[("k8s-app", "cloud-controller-manager")],
     reader: "system:cloud-controller-manager:extension-apiserver-authentication-reader",
+    former: FORMER_CLOUDSTACK,
 };
 
 const MANIFESTS: [&Manifest; 3] = [&CLOUDSCALE, &PHOENIXNAP, &CLOUDSTACK];
@@ -77,6 +100,9 @@ const LOOPS: &[Part] = &[Part::CloudNode, Part::NodeLifecycle, Part::Service];
 
 const NAME: &str = "cloud-controller-manager";
 const ROLE: &str = "system:cloud-controller-manager";
+
+const FORMER_MARK: &str = "  # From here on: what the Go manager's role has, so that a return takes nothing but its image. Nothing \
+of it is used\n  # beyond the rules above: who does not want to go back takes it out.\n";
 
 const BEGIN: &str = "# BEGIN RBAC: written by `cargo xtask generate`";
 const END: &str = "# END RBAC\n";
@@ -108,7 +134,7 @@ fn replaced(text: &str, block: &str) -> String {
 
 /// One identity for everything: the default.
 fn single(manifest: &Manifest) -> String {
-    process_objects(manifest, &all_parts(manifest), &[])
+    process_objects(manifest, &all_parts(manifest), &[], manifest.former)
 }
 
 /// Everything that one identity needs.
@@ -151,7 +177,7 @@ fn accounts(manifest: &Manifest) -> String {
          # (system:controller:node-controller, ...:service-controller, ...:route-controller).\n\
          {}",
         manifest.path.rsplit('/').next().unwrap_or_default(),
-        process_objects(manifest, &parts, &[manifest.account])
+        process_objects(manifest, &parts, &[manifest.account], &[])
     );
     let name = manifest.account;
     text.push_str(&role(
@@ -165,10 +191,22 @@ fn accounts(manifest: &Manifest) -> String {
 }
 
 /// The roles and bindings of the process.
-fn process_objects(manifest: &Manifest, parts: &[Part], more_accounts: &[&str]) -> String {
+fn process_objects(
+    manifest: &Manifest,
+    parts: &[Part],
+    more_accounts: &[&str],
+    former: &[FormerRule],
+) -> String {
     let of_cluster = grants(parts, Scope::Cluster);
     let marks = [("annotations", manifest.annotations), ("labels", manifest.labels)];
     let mut text = role("ClusterRole", ROLE, &marks, &of_cluster);
+    if !former.is_empty() {
+        text.push_str(FORMER_MARK);
+    }
+    for (group, resource, verbs) in former {
+        let _ = writeln!(text, "  - apiGroups: [{}]", quoted(group));
+        let _ = writeln!(text, "    resources: [{resource}]\n    verbs: [{verbs}]");
+    }
     text.push_str(&binding("ClusterRoleBinding", ROLE, "ClusterRole", ROLE, NAME));
     let mut in_system = grants(&without_bound(parts), Scope::System);
     for grant in in_system
@@ -333,7 +371,10 @@ mod tests {
     #[test]
     fn no_role_gives_more_than_the_table() {
         for manifest in MANIFESTS {
-            for text in [single(manifest), accounts(manifest)] {
+            // But for what a return to the Go manager needs.
+            let text = single(manifest);
+            let own = text.split(FORMER_MARK).next().unwrap_or_default().to_owned();
+            for text in [own, accounts(manifest)] {
                 assert!(!text.contains('*') && !text.contains("secrets"), "{text}");
             }
             // The process itself writes nothing to Nodes and Services when the loops have accounts of their own.

@@ -90,7 +90,7 @@ fn the_pod_is_told_who_it_is_where_the_host_has_another_name() {
 }
 
 #[test]
-fn the_role_has_what_claims_and_leases_need_and_nothing_of_old() {
+fn the_role_has_what_claims_and_leases_need_and_what_a_return_to_the_go_manager_needs() {
     let needed = [
         "patch services",
         "patch services/status",
@@ -99,7 +99,24 @@ fn the_role_has_what_claims_and_leases_need_and_nothing_of_old() {
         "create leases",
         "get leases",
         "update leases",
+        // Of the Go manager alone.
+        "* nodes",
+        "get services",
+        "update services",
+        "update services/status",
+        "update events",
+        "watch configmaps",
+        "list pods",
+        "create serviceaccounts",
+        "update endpoints",
+        "patch persistentvolumes",
     ];
+    assert_rights(&manifest(), &needed, &["secrets", "delete services"]);
+}
+
+#[test]
+fn the_roles_of_loops_with_accounts_of_their_own_have_nothing_of_old() {
+    let all = documents(&folder().join("service-account-credentials.yaml"));
     let unneeded = [
         "*",
         "secrets",
@@ -108,7 +125,16 @@ fn the_role_has_what_claims_and_leases_need_and_nothing_of_old() {
         "pods",
         "update services",
     ];
-    assert_rights(&manifest(), &needed, &unneeded);
+    let process = ["ClusterRole", "Role"].map(|kind| {
+        let named = |it: &&Value| {
+            it["kind"] == kind
+                && it["metadata"]["name"]
+                    .as_str()
+                    .is_some_and(|name| name.ends_with(NAME))
+        };
+        all.iter().find(named).unwrap().clone()
+    });
+    assert_rights(&process, &["create leases"], &unneeded);
 }
 
 #[test]
