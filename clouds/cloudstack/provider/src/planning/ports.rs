@@ -37,7 +37,10 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
     };
     let begin = draft.steps.len();
     let mut gap = None;
-    for port in &wanted.ports {
+    // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile.
+    let mut ports: Vec<&Port> = wanted.ports.iter().collect();
+    ports.sort_by_key(|port| !is_open_gap(draft, wanted, home, port));
+    for port in ports {
         let first = draft.steps.len();
         if one(draft, wanted, home, port, abilities, &removal) == Progress::Gap {
             gap.get_or_insert(first..draft.steps.len());
@@ -113,6 +116,18 @@ fn one(
     } else {
         Progress::Ordinary
     }
+}
+
+/// Whether a port's rule was taken away to be made anew, and serves not yet.
+fn is_open_gap(draft: &Draft<'_>, wanted: &Wanted, home: &Home, port: &Port) -> bool {
+    let serves = match present(draft, wanted, home, port) {
+        Present { kept: None, surplus } => !surplus.is_empty(),
+        Present { kept: Some(rule), .. } => {
+            let members = draft.observed.members.get(&rule.id);
+            members.is_none_or(|members| !members.is_empty())
+        }
+    };
+    !serves && wanted.identity.replaced.is_at(&home.address, port.port)
 }
 
 /// Whether a write to a port's rule is under way.

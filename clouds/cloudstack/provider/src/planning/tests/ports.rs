@@ -217,3 +217,39 @@ fn members_follow_the_nodes_and_missing_ones_come_first() {
     world.nodes.clear();
     assert_eq!(world.settle(), Vec::<String>::new());
 }
+
+#[test]
+fn a_gap_is_closed_before_another_one_begins_in_whatever_order_the_ports_come() {
+    for steps in 0..8 {
+        let mut world = World::new();
+        world.settle();
+        world.spec(|spec| {
+            spec["ports"][0]["nodePort"] = json!(32000);
+            spec["ports"][1]["nodePort"] = json!(32001);
+        });
+        for _ in 0..steps {
+            let intent = world.intent().unwrap();
+            let Answer::Apply(wave) = plan(&intent, &world.observed).answer else {
+                break;
+            };
+            match wave.into_steps().remove(0) {
+                LoadBalancerStep::Cloud(step) => learn::predict(&mut world.observed, &step),
+                LoadBalancerStep::Kube(write) => write.predict(&mut world.service),
+            }
+        }
+        world.spec(|spec| spec["ports"].as_array_mut().unwrap().reverse());
+        let mut fewest = usize::MAX;
+        let settled = world.run_checked(|world| {
+            let members = &world.observed.members;
+            let serves = |rule: &&Rule| members.get(&rule.id).is_none_or(|members| !members.is_empty());
+            fewest = fewest.min(world.observed.rules.iter().filter(serves).count());
+        });
+        assert_eq!(
+            settled,
+            Ok(Some(CHOSEN_IP.to_owned())),
+            "{steps}: {:?}",
+            world.labels
+        );
+        assert!(fewest >= 1, "after {steps} steps: {:#?}", world.labels);
+    }
+}
