@@ -328,6 +328,20 @@ async fn a_process_that_stops_in_between_finds_the_address_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_go_manager_acquired_goes_with_a_service_that_shows_a_host_name_too() {
+    let (mut world, _) = at_address_of(Origin::GoManagers, &CASES[0], false).await;
+    world.annotate(WEB, "hostname", Some("edge.example.org"));
+    world.publish_at(WEB, "edge.example.org");
+    (CASES[0].change)(&world);
+    world.run_steps(WEB, 2).await;
+    assert_eq!(world.rules(), Vec::<String>::new());
+    world.restart().await;
+    world.delete(WEB);
+    world.run(WEB).await.settled();
+    world.check_nothing_left("a host name");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_address_that_is_given_away_in_between_is_left_to_whoever_has_it() {
     for origin in ORIGINS {
         let (mut world, ip) = at_address_of(origin, &CASES[0], false).await;
