@@ -352,6 +352,7 @@ fn rule_changed(observed: &mut Observed, port: &PublicPort, change: &RuleChange,
             observed.members.remove(rule);
             observed.written.remove(rule);
             observed.gone.insert(rule.clone());
+            observed.cleared = Some(port.address.clone());
         }
         RuleChange::Assign { rule, machines, .. } => {
             let members = observed.members.entry(rule.clone()).or_default();

@@ -93,6 +93,8 @@ pub(crate) struct Observed {
     pub(crate) written: BTreeMap<String, Rule>,
     /// The IDs of what this reconcile deleted: a list that still has it is behind.
     pub(crate) gone: BTreeSet<String>,
+    /// The address of the rule that it deleted last.
+    pub(crate) cleared: Option<AddressRef>,
     /// The IDs of rules that were on addresses which this reconcile gave back: they should be gone.
     pub(crate) gone_along: BTreeSet<String>,
     /// Some of them are listed all the same, and not looked at for a while: the list may be behind.

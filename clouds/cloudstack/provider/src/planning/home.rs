@@ -141,23 +141,25 @@ fn busiest(rules: &[Rule]) -> Option<AddressRef> {
 fn former(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) -> Option<Option<AddressRef>> {
     let identity = &wanted.identity;
     let going = draft.observed.rules.iter().map(|rule| &rule.address);
-    let is_wanted = |replaced: &&Replaced| {
-        wanted
-            .ports
-            .iter()
-            .any(|port| Some(port.port) == replaced.place.port)
+    let is_shown = |at: &&AddressRef| identity.published.contains(&at.ip);
+    let counts = |replaced: &&Replaced| {
+        let place = &replaced.place;
+        let is_wanted = wanted.ports.iter().any(|port| Some(port.port) == place.port);
+        is_wanted || is_shown(&&place.address)
     };
-    let replaced = identity.replaced.iter().filter(is_wanted);
+    let replaced = identity.replaced.iter().filter(counts);
+    let cleared = &draft.observed.cleared;
     let Some(at) = going
         .chain(replaced.map(|replaced| &replaced.place.address))
+        .chain(cleared)
         .filter(|at| identity.requested.as_ref().is_none_or(|ip| at.ip == *ip))
-        .max_by_key(|at| identity.published.contains(&at.ip))
+        .max_by_key(is_shown)
     else {
         return Some(None);
     };
     let is_read = draft.observed.addresses.contains_key(&at.id);
-    if !is_read && !draft.observed.gone.is_empty() {
-        return Some(Some(at.clone())); // this reconcile deleted the rule there, a moment ago
+    if !is_read && cleared.as_ref() == Some(at) {
+        return Some(Some(at.clone())); // a moment ago there was a rule
     }
     // It served, so it may be one for source NAT as well.
     let is_usable = |address: &&Address| {

@@ -170,6 +170,64 @@ fn an_address_whose_only_rule_is_going_is_kept_if_it_is_still_there() {
     }
 }
 
+/// A balancer of the Go manager with one rule, whose status shows its address.
+fn of_one_rule() -> World {
+    let mut world = World::new();
+    world.spec(|spec| {
+        spec["ports"].as_array_mut().unwrap().pop();
+    });
+    world.settle();
+    world.service.metadata.annotations = None;
+    let status = json!({ "loadBalancer": { "ingress": [{ "ip": CHOSEN_IP }] } });
+    world.service.status = Some(serde_json::from_value(status).unwrap());
+    world.observed.made = crate::observe::Made::default();
+    let known = address(CHOSEN, CHOSEN_IP, AddressState::Allocated);
+    world.observed.addresses.insert(CHOSEN.to_owned(), Some(known));
+    world
+}
+
+#[test]
+fn a_port_that_changes_while_its_rule_is_missing_leaves_the_address() {
+    for is_same_process in [true, false] {
+        let mut world = of_one_rule();
+        world.spec(|spec| spec["ports"][0]["nodePort"] = json!(32000));
+        // It is noted, and then deleted.
+        for _ in 0..2 {
+            let intent = world.intent().unwrap();
+            let Answer::Apply(wave) = plan(&intent, &world.observed).answer else {
+                panic!("nothing to do");
+            };
+            match wave.into_steps().remove(0) {
+                LoadBalancerStep::Cloud(step) => learn::predict(&mut world.observed, &step),
+                LoadBalancerStep::Kube(write) => write.predict(&mut world.service),
+            }
+        }
+        assert!(world.observed.rules.is_empty());
+        if !is_same_process {
+            world.observed.cleared = None;
+        }
+        world.spec(|spec| spec["ports"][0]["port"] = json!(8443));
+        let labels = world.settle();
+        assert!(
+            !labels.iter().any(|label| label.starts_with("associate-ip")),
+            "{labels:?}"
+        );
+        assert_eq!(world.rule("tcp-8443").address.id, CHOSEN);
+    }
+}
+
+#[test]
+fn a_rule_that_nobody_could_make_again_leaves_its_address() {
+    let mut world = of_one_rule();
+    world.observed.rules[0].private_port = None;
+    let labels = world.settle();
+    assert!(
+        !labels.iter().any(|label| label.starts_with("associate-ip")),
+        "{labels:?}"
+    );
+    assert_eq!(world.rule("tcp-443").private_port, Some(31443));
+}
+
 #[test]
 fn an_address_that_others_use_is_kept() {
     let mut world = World::new();
