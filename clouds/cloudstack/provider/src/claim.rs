@@ -68,17 +68,16 @@ const SHARED: &str = "shared ";
 
 impl Whichever {
     fn parse(text: &str) -> Option<Self> {
-        let (head, known) = text.split_once(BUT).unwrap_or((text, ""));
-        let mut words = head.split_whitespace();
+        let mut words = text.split_whitespace();
         let network = words.next()?.to_owned();
-        let since = words
-            .next()
-            .filter(|word| *word == SINCE)
-            .and_then(|_| words.next());
+        let mut since = None;
+        for word in words.by_ref().take_while(|word| *word != BUT) {
+            since = since.or_else(|| word.parse().ok());
+        }
         Some(Self {
             network,
-            since: since.and_then(|time| time.parse().ok()),
-            known: known.split_whitespace().map(str::to_owned).collect(),
+            since,
+            known: words.map(str::to_owned).collect(),
         })
     }
 
@@ -306,7 +305,7 @@ mod tests {
         assert!(one.names("one") && !one.names("two"));
         for known in [&["three", "four"][..], &[]] {
             let whichever = Whichever {
-                network: "n1".to_owned(),
+                network: "debut-1".to_owned(),
                 since: known.first().map(|_| Timestamp::UNIX_EPOCH),
                 known: known.iter().map(|id| (*id).to_owned()).collect(),
             };

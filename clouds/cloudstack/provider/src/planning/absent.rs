@@ -84,6 +84,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     for address in replaced.filter(|address| !shows_address || shown.contains(&address.ip)) {
         if identity.claim.held.is_none()
             && let Some(Some(address)) = draft.address(&address.id)
+            && is_ours(draft, absent, address)
         {
             held.push(address.address.clone());
         }

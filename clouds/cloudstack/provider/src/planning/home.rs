@@ -141,11 +141,11 @@ fn busiest(rules: &[Rule]) -> Option<AddressRef> {
 fn former(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) -> Option<Option<AddressRef>> {
     let identity = &wanted.identity;
     let going = draft.observed.rules.iter().map(|rule| &rule.address);
-    let is_shown = |at: &&AddressRef| identity.published.contains(&at.ip);
+    let is_shown = |at: &AddressRef| identity.published.contains(&at.ip);
     let counts = |replaced: &&Replaced| {
         let place = &replaced.place;
         let is_wanted = wanted.ports.iter().any(|port| Some(port.port) == place.port);
-        is_wanted || is_shown(&&place.address)
+        is_wanted || is_shown(&place.address)
     };
     let replaced = identity.replaced.iter().filter(counts);
     let cleared = &draft.observed.cleared;
@@ -153,7 +153,7 @@ fn former(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) -> Option<O
         .chain(replaced.map(|replaced| &replaced.place.address))
         .chain(cleared)
         .filter(|at| identity.requested.as_ref().is_none_or(|ip| at.ip == *ip))
-        .max_by_key(is_shown)
+        .max_by_key(|at| is_shown(at))
     else {
         return Some(None);
     };

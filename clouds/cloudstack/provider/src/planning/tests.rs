@@ -186,6 +186,19 @@ impl World {
         Err(format!("never ends: {:#?}", self.labels))
     }
 
+    /// Makes the first step of what comes next, as predicted; whether there was one.
+    fn step(&mut self) -> bool {
+        let intent = self.intent().unwrap();
+        let Answer::Apply(wave) = plan(&intent, &self.observed).answer else {
+            return false;
+        };
+        match wave.into_steps().remove(0) {
+            LoadBalancerStep::Cloud(step) => learn::predict(&mut self.observed, &step),
+            LoadBalancerStep::Kube(write) => write.predict(&mut self.service),
+        }
+        true
+    }
+
     fn run(&mut self) -> Result<Option<String>, String> {
         self.run_checked(|_| {})
     }
@@ -258,12 +271,7 @@ proptest! {
             }
             // Only some steps are made before the next change.
             for _ in 0..stop {
-                let intent = world.intent().unwrap();
-                let Answer::Apply(wave) = plan(&intent, &world.observed).answer else { break };
-                match wave.into_steps().remove(0) {
-                    LoadBalancerStep::Cloud(step) => learn::predict(&mut world.observed, &step),
-                    LoadBalancerStep::Kube(write) => write.predict(&mut world.service),
-                }
+                world.step();
             }
         }
         world.settle();

@@ -145,13 +145,7 @@ fn what_an_earlier_manager_made_needs_no_write_and_is_released_by_its_rule() {
 #[test]
 fn an_address_whose_only_rule_is_going_is_kept_if_it_is_still_there() {
     for (state, is_kept) in [(AddressState::Allocated, true), (AddressState::Free, false)] {
-        let mut world = World::new();
-        world.spec(|spec| {
-            spec["ports"].as_array_mut().unwrap().pop();
-        });
-        world.settle();
-        world.service.metadata.annotations = None;
-        world.observed.made = crate::observe::Made::default();
+        let mut world = of_one_rule();
         world.observed.rules[0].state = RuleState::Revoke;
         let known = address(CHOSEN, CHOSEN_IP, state);
         world.observed.addresses.insert(CHOSEN.to_owned(), Some(known));
@@ -193,14 +187,7 @@ fn a_port_that_changes_while_its_rule_is_missing_leaves_the_address() {
         world.spec(|spec| spec["ports"][0]["nodePort"] = json!(32000));
         // It is noted, and then deleted.
         for _ in 0..2 {
-            let intent = world.intent().unwrap();
-            let Answer::Apply(wave) = plan(&intent, &world.observed).answer else {
-                panic!("nothing to do");
-            };
-            match wave.into_steps().remove(0) {
-                LoadBalancerStep::Cloud(step) => learn::predict(&mut world.observed, &step),
-                LoadBalancerStep::Kube(write) => write.predict(&mut world.service),
-            }
+            assert!(world.step());
         }
         assert!(world.observed.rules.is_empty());
         if !is_same_process {

@@ -228,14 +228,7 @@ fn a_gap_is_closed_before_another_one_begins_in_whatever_order_the_ports_come() 
             spec["ports"][1]["nodePort"] = json!(32001);
         });
         for _ in 0..steps {
-            let intent = world.intent().unwrap();
-            let Answer::Apply(wave) = plan(&intent, &world.observed).answer else {
-                break;
-            };
-            match wave.into_steps().remove(0) {
-                LoadBalancerStep::Cloud(step) => learn::predict(&mut world.observed, &step),
-                LoadBalancerStep::Kube(write) => write.predict(&mut world.service),
-            }
+            world.step();
         }
         world.spec(|spec| spec["ports"].as_array_mut().unwrap().reverse());
         let mut fewest = usize::MAX;
