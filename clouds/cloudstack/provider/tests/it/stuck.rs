@@ -204,6 +204,13 @@ async fn an_address_that_is_not_needed_any_more_goes_once_the_status_shows_where
         for hostname in [None, Some("edge.example.org")] {
             let what = format!("VPC {is_vpc}, {hostname:?}");
             let (world, begun) = killed(is_vpc).await;
+            if hostname.is_some() {
+                // The API told which one it is, and does not tell where it leads to.
+                world.annotate(WEB, "ip-ids", Some(&begun.id));
+                world.sim.edit_address(&begun.id, |address| {
+                    (address.network, address.vpc) = (None, None);
+                });
+            }
             world.annotate(WEB, "hostname", hostname);
             world.spec(WEB, |spec| spec["loadBalancerIP"] = json!("203.0.113.77"));
             let run = world.run(WEB).await.settled();
