@@ -80,10 +80,11 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     // Its only rule was taken away to be made anew, and an earlier manager wrote down nothing.
     let shown = &identity.published;
     let shows_address = shown.iter().any(|shown| shown.parse::<IpAddr>().is_ok());
-    let replaced = identity.replaced.iter().map(|replaced| &replaced.place.address);
-    for address in replaced.filter(|address| !shows_address || shown.contains(&address.ip)) {
+    for replaced in identity.replaced.iter() {
+        let at = &replaced.place.address;
         if identity.claim.held.is_none()
-            && let Some(Some(address)) = draft.address(&address.id)
+            && (!shows_address || shown.contains(&at.ip))
+            && let Some(Some(address)) = draft.address(&at.id)
             && is_ours(draft, absent, address)
         {
             held.push(address.address.clone());
@@ -109,6 +110,14 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
 /// came to serve, somebody else may have been faster.
 fn is_ours(draft: &mut Draft<'_>, absent: &Absent, address: &Address) -> bool {
     let AddressRef { id, ip } = &address.address;
+    let mut replaced = absent.identity.replaced.iter();
+    if let Some(replaced) = replaced.find(|replaced| replaced.place.address.id == *id) {
+        match draft.network(&replaced.rule.network) {
+            None => return false,
+            Some(Some(network)) if address.is_elsewhere(network) => return false, // it was released meanwhile
+            Some(_) => {}
+        }
+    }
     let has_rule = draft.observed.rules.iter().any(|rule| rule.address.id == *id);
     let may_be_anothers = address.state == AddressState::Allocated
         && address.vpc.is_none()
