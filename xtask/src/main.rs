@@ -57,7 +57,7 @@ fn command() -> Command {
                     Arg::new("kubernetes")
                         .long("kubernetes")
                         .value_name("MINOR")
-                        .help("the real API server to test with: 1.34, 1.35 or 1.36 [default: 1.36]"),
+                        .help("the real API server to test with: 1.35, 1.36 or 1.37 [default: 1.37]"),
                 ),
         )
         .subcommand(Command::new("arrows").about("Check which crate depends on which against the table"))

@@ -140,6 +140,15 @@ pub(crate) enum Part {
     Status,
 }
 
+/// An update that is to be checked.
+pub(crate) struct Change<'a> {
+    pub(crate) new: &'a Value,
+    pub(crate) old: &'a Value,
+    pub(crate) part: Part,
+    /// Minor of the Kubernetes version that is played.
+    pub(crate) minor: u32,
+}
+
 /// What is special about a kind. The steps run in the order of the methods, as in the generic registry of a real
 /// server.
 pub(crate) trait Strategy: Sync {
@@ -175,7 +184,7 @@ pub(crate) trait Strategy: Sync {
     fn validate(&self, _object: &Value, _errors: &mut Vec<FieldError>) {}
 
     /// Checks a change.
-    fn validate_update(&self, _new: &Value, _old: &Value, _part: Part, _errors: &mut Vec<FieldError>) {}
+    fn validate_update(&self, _change: &Change<'_>, _errors: &mut Vec<FieldError>) {}
 
     /// Puts in what the Go type writes even when it is empty. The last step before an object is stored.
     fn finish(&self, _object: &mut Value) {}

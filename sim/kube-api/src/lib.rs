@@ -3,7 +3,7 @@
 //! It keeps objects in memory under one growing revision and serves them to `kube` clients in the same process (see
 //! [`KubeApi::service`]) and to everybody else over a socket ([`KubeApi::serve`]). What a client can see of a real
 //! server is kept: defaults, allocation of addresses and ports, validation, conflicts, finalizers, subresources,
-//! watches with their expiry, and the wording of errors. The rules are those of Kubernetes 1.36; where the sources of
+//! watches with their expiry, and the wording of errors. The rules are those of Kubernetes 1.37; where the sources of
 //! `kube-apiserver` decide a detail, the module names the place.
 //!
 //! Time is the runtime's: with a stopped clock nothing expires until a test advances it. Every random choice comes
@@ -64,7 +64,7 @@ pub use crate::status::Status;
 use crate::core::Core;
 
 /// Minor version that is played unless another is asked for.
-pub const DEFAULT_MINOR: u32 = 36;
+pub const DEFAULT_MINOR: u32 = 37;
 
 /// Changes that are kept for watches unless another number is asked for. A long test writes some thousands.
 const DEFAULT_HISTORY: usize = 100_000;
@@ -80,7 +80,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Minor of the Kubernetes version to play, e.g. 36 for 1.36.
+    /// Minor of the Kubernetes version to play, e.g. 37 for 1.37.
     #[must_use]
     pub fn version(mut self, minor: u32) -> Self {
         self.minor = minor;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::canonical::canonicalize;
 use crate::core::State;
-use crate::kind::{Context, Kind, Part};
+use crate::kind::{Change, Context, Kind, Part};
 use crate::meta;
 use crate::path::{at, list, remove, set, text, texts};
 use crate::status::Status;
@@ -138,7 +138,13 @@ impl Registry<'_> {
         kind.strategy.prepare_update(&mut new, &old, part);
         let mut errors = Vec::new();
         meta::validate_update(&new, &old, &mut errors);
-        kind.strategy.validate_update(&new, &old, part, &mut errors);
+        let change = Change {
+            new: &new,
+            old: &old,
+            part,
+            minor: self.minor,
+        };
+        kind.strategy.validate_update(&change, &mut errors);
         if part == Part::Main {
             kind.strategy.validate(&new, &mut errors);
         }

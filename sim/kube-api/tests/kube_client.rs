@@ -93,8 +93,7 @@ async fn objects_are_created_read_updated_and_deleted() {
     assert_eq!((code, reason.as_str()), (422, "Invalid"));
     assert_eq!(
         message,
-        "Node \"a\" is invalid: spec.providerID: Forbidden: node updates may not change providerID except from \"\" \
-         to valid"
+        "Node \"a\" is invalid: spec.providerID: Invalid value: null: field cannot be modified once set"
     );
 
     assert!(

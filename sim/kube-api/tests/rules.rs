@@ -564,7 +564,7 @@ async fn tables_have_the_columns_of_kubectl() {
         "kind": "Node",
         "metadata": {"name": "a", "labels": {"node-role.kubernetes.io/worker": ""}},
         "spec": {"unschedulable": true},
-        "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"kubeletVersion": "v1.36.0"},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}], "nodeInfo": {"kubeletVersion": "v1.37.0"},
             "addresses": [{"type": "ExternalIP", "address": "192.0.2.1"}]},
     }))
     .unwrap();

@@ -104,7 +104,7 @@ fn node(number: u32) -> Value {
             "images": images,
             "nodeInfo": {
                 "architecture": "amd64", "operatingSystem": "linux", "osImage": "Some Linux 12",
-                "kernelVersion": "6.1.0", "kubeletVersion": "v1.36.0", "kubeProxyVersion": "",
+                "kernelVersion": "6.1.0", "kubeletVersion": "v1.37.0", "kubeProxyVersion": "",
                 "containerRuntimeVersion": "containerd://2.0.0", "bootID": format!("{number:032x}"),
                 "machineID": format!("{number:032x}"), "systemUUID": format!("{number:032x}"),
             },

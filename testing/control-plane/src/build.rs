@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn the_server_is_told_its_version() {
-        let flags = linker_flags(Version::V1_36);
-        assert!(flags.contains("version.gitVersion=v1.36."), "{flags}");
-        assert!(flags.contains("version.gitMinor=36"), "{flags}");
+        let flags = linker_flags(Version::V1_37);
+        assert!(flags.contains("version.gitVersion=v1.37."), "{flags}");
+        assert!(flags.contains("version.gitMinor=37"), "{flags}");
     }
 }

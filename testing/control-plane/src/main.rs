@@ -39,7 +39,7 @@ fn command() -> Command {
         .long("version")
         .value_name("MINOR")
         .value_parser(|text: &str| text.parse::<Version>())
-        .help("1.34, 1.35 or 1.36 [default: $BOWLINE_KUBERNETES, else 1.36]");
+        .help("1.35, 1.36 or 1.37 [default: $BOWLINE_KUBERNETES, else 1.37]");
     Command::new("control-plane")
         .about("The real kube-apiserver and etcd, for tests")
         .subcommand_required(true)

@@ -341,6 +341,9 @@ impl Files {
             format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
             "--bind-address=127.0.0.1".to_owned(),
             "--advertise-address=127.0.0.1".to_owned(),
+            // Nobody reaches it through the Service `kubernetes`, and from 1.37 on an address of the loopback is refused as
+            // an endpoint.
+            "--endpoint-reconciler-type=none".to_owned(),
             format!("--secure-port={secure_port}"),
             format!("--tls-cert-file={}", file("apiserver.crt")),
             format!("--tls-private-key-file={}", file("apiserver.key")),

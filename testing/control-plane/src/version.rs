@@ -7,23 +7,23 @@ use std::str::FromStr;
 /// A Kubernetes minor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Version {
-    /// Kubernetes 1.34.
-    V1_34,
     /// Kubernetes 1.35.
     V1_35,
     /// Kubernetes 1.36.
-    #[default]
     V1_36,
+    /// Kubernetes 1.37.
+    #[default]
+    V1_37,
 }
 
 /// The text names no supported minor.
 #[derive(Debug, thiserror::Error)]
-#[error("unknown Kubernetes version {0:?}; known are 1.34, 1.35 and 1.36")]
+#[error("unknown Kubernetes version {0:?}; known are 1.35, 1.36 and 1.37")]
 pub struct UnknownVersion(String);
 
 impl Version {
     /// All of them, oldest first.
-    pub const ALL: [Self; 3] = [Self::V1_34, Self::V1_35, Self::V1_36];
+    pub const ALL: [Self; 3] = [Self::V1_35, Self::V1_36, Self::V1_37];
 
     /// The environment variable by which `cargo xtask test --kubernetes` chooses for all tests.
     pub const VARIABLE: &str = "BOWLINE_KUBERNETES";
@@ -40,16 +40,16 @@ impl Version {
         }
     }
 
-    /// The minor as people write it: `1.36`.
+    /// The minor as people write it: `1.37`.
     pub fn minor(self) -> &'static str {
         match self {
-            Self::V1_34 => "1.34",
             Self::V1_35 => "1.35",
             Self::V1_36 => "1.36",
+            Self::V1_37 => "1.37",
         }
     }
 
-    /// The release that is built: `v1.36.3`. The Go module file is where it is written.
+    /// The release that is built: `v1.37.1`. The Go module file is where it is written.
     pub fn release(self) -> &'static str {
         self.go_mod()
             .lines()
@@ -77,17 +77,17 @@ impl Version {
 
     fn go_mod(self) -> &'static str {
         match self {
-            Self::V1_34 => include_str!("../go/1.34/go.mod"),
             Self::V1_35 => include_str!("../go/1.35/go.mod"),
             Self::V1_36 => include_str!("../go/1.36/go.mod"),
+            Self::V1_37 => include_str!("../go/1.37/go.mod"),
         }
     }
 
     fn go_sum(self) -> &'static str {
         match self {
-            Self::V1_34 => include_str!("../go/1.34/go.sum"),
             Self::V1_35 => include_str!("../go/1.35/go.sum"),
             Self::V1_36 => include_str!("../go/1.36/go.sum"),
+            Self::V1_37 => include_str!("../go/1.37/go.sum"),
         }
     }
 }

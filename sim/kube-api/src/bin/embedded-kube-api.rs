@@ -89,10 +89,10 @@ mod tests {
 
     #[test]
     fn versions_are_read_with_and_without_prefix_and_patch() {
-        for text in ["1.34", "v1.34", "1.34.2", "34"] {
+        for text in ["1.35", "v1.35", "1.35.2", "35"] {
             assert_eq!(
                 parse(&["--kubernetes-version", text]).map(|args| args.minor),
-                Ok(34),
+                Ok(35),
                 "{text}"
             );
         }

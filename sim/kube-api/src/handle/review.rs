@@ -101,7 +101,12 @@ fn access_review(core: &Core, request: &Request, mut review: Value) -> Result<Va
         },
         _ => {
             let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            let error = crate::field::FieldError::invalid("spec.resourceAttributes", Value::Null, detail);
+            let field = if core.minor >= 37 {
+                "spec"
+            } else {
+                "spec.resourceAttributes"
+            };
+            let error = crate::field::FieldError::invalid(field, Value::Null, detail);
             return Err(Status::invalid(
                 "authorization.k8s.io",
                 "SubjectAccessReview",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{DEFAULT, Kind, ListMerge, Part, Strategy, Type};
+use super::{Change, DEFAULT, Kind, ListMerge, Part, Strategy, Type};
 use crate::field::FieldError;
 use crate::names;
 use crate::path;
@@ -78,6 +78,20 @@ const NODE_INFO: &[&str] = &[
 
 const ROLE_PREFIX: &str = "node-role.kubernetes.io/";
 
+/// What the server says of a provider ID that is changed or cleared.
+fn changed_provider_id(is_cleared: bool, minor: u32) -> FieldError {
+    let field = "spec.providerID";
+    let detail = match (minor, is_cleared) {
+        (..=36, _) => {
+            let detail = "node updates may not change providerID except from \"\" to valid";
+            return FieldError::forbidden(field, detail);
+        }
+        (_, true) => "field cannot be cleared once set",
+        (_, false) => "field cannot be modified once set",
+    };
+    FieldError::invalid(field, Value::Null, detail)
+}
+
 struct Node;
 
 impl Strategy for Node {
@@ -126,7 +140,14 @@ impl Strategy for Node {
         }
     }
 
-    fn validate_update(&self, new: &Value, old: &Value, part: Part, errors: &mut Vec<FieldError>) {
+    fn validate_update(&self, change: &Change<'_>, errors: &mut Vec<FieldError>) {
+        let Change {
+            new,
+            old,
+            part,
+            minor,
+            ..
+        } = *change;
         let mut seen = BTreeSet::new();
         for (index, address) in path::list(new, "status.addresses").iter().enumerate() {
             if !seen.insert((path::text(address, "type"), path::text(address, "address"))) {
@@ -139,10 +160,12 @@ impl Strategy for Node {
             let detail = "node updates may not change podCIDR except from \"\" to valid";
             errors.push(FieldError::forbidden("spec.podCIDRs", detail));
         }
-        let id = path::text(old, "spec.providerID");
-        if !id.is_empty() && id != path::text(new, "spec.providerID") {
-            let detail = "node updates may not change providerID except from \"\" to valid";
-            errors.push(FieldError::forbidden("spec.providerID", detail));
+        let (had, has) = (
+            path::text(old, "spec.providerID"),
+            path::text(new, "spec.providerID"),
+        );
+        if !had.is_empty() && had != has {
+            errors.push(changed_provider_id(has.is_empty(), minor));
         }
         if part == Part::Status {
             validate_taints(new, errors);

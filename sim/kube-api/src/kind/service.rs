@@ -5,7 +5,7 @@ mod validate;
 
 use serde_json::{Value, json};
 
-use super::{Context, DEFAULT, Kind, ListMerge, Part, Strategy, Type};
+use super::{Change, Context, DEFAULT, Kind, ListMerge, Part, Strategy, Type};
 use crate::field::FieldError;
 use crate::names::NameRule;
 use crate::path::{at, copy, flag, list, list_mut, number, remove, set, text, texts};
@@ -173,7 +173,8 @@ impl Strategy for Service {
         validate::spec(object, errors);
     }
 
-    fn validate_update(&self, new: &Value, old: &Value, part: Part, errors: &mut Vec<FieldError>) {
+    fn validate_update(&self, change: &Change<'_>, errors: &mut Vec<FieldError>) {
+        let Change { new, old, part, .. } = *change;
         match part {
             Part::Main => validate::change(new, old, errors),
             Part::Status => validate::status(new, errors),

@@ -1,5 +1,6 @@
 //! Nodes.
 
+use bowline_control_plane::Version;
 use serde_json::{Value, json};
 
 use super::scope::{Scope, text};
@@ -52,14 +53,26 @@ pub(super) async fn the_provider_id_is_set_once(scope: Scope) {
     let patched = scope.merge(&path, &id("cloud://1")).await.granted();
     assert_eq!(patched["spec"]["providerID"], "cloud://1");
     scope.merge(&path, &id("cloud://1")).await.granted();
-    let causes = scope.merge(&path, &id("cloud://2")).await.causes();
-    assert_eq!(
-        causes,
-        [(
-            "spec.providerID".to_owned(),
-            "Forbidden: node updates may not change providerID except from \"\" to valid".to_owned()
-        )]
-    );
+    let before_1_37 = "Forbidden: node updates may not change providerID except from \"\" to valid";
+    for (wanted, since_1_37) in [
+        (
+            "cloud://2",
+            "Invalid value: null: field cannot be modified once set",
+        ),
+        ("", "Invalid value: null: field cannot be cleared once set"),
+    ] {
+        let causes = scope.merge(&path, &id(wanted)).await.causes();
+        let said = if scope.version() < Version::V1_37 {
+            before_1_37
+        } else {
+            since_1_37
+        };
+        assert_eq!(
+            causes,
+            [("spec.providerID".to_owned(), said.to_owned())],
+            "{wanted:?}"
+        );
+    }
 }
 
 pub(super) async fn taints_are_replaced_as_a_list(scope: Scope) {

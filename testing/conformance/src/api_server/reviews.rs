@@ -1,5 +1,6 @@
 //! Reviews: who is it, and may they.
 
+use bowline_control_plane::Version;
 use serde_json::{Value, json};
 
 use super::scope::{Scope, text};
@@ -65,8 +66,11 @@ pub(super) async fn access_is_answered_with_yes_or_no(scope: Scope) {
     }
     let neither = ask("root", "system:masters", json!({}));
     let causes = scope.post(ACCESS, &neither).await.causes();
-    assert!(
-        causes[0].0.starts_with("spec.") && causes[0].1.contains("exactly one of"),
-        "{causes:?}"
-    );
+    let field = if scope.version() < Version::V1_37 {
+        "spec.resourceAttributes"
+    } else {
+        "spec"
+    };
+    assert_eq!(causes[0].0, field, "{causes:?}");
+    assert!(causes[0].1.contains("exactly one of"), "{causes:?}");
 }

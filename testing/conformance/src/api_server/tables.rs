@@ -33,7 +33,7 @@ pub(super) async fn nodes_are_shown_as_a_person_sees_them(scope: Scope) {
                 "spec": {"unschedulable": true},
                 "status": {
                     "conditions": [{"type": "Ready", "status": "True"}],
-                    "nodeInfo": {"kubeletVersion": "v1.36.0", "osImage": "Some Linux", "kernelVersion": "6.1",
+                    "nodeInfo": {"kubeletVersion": "v1.37.0", "osImage": "Some Linux", "kernelVersion": "6.1",
                         "containerRuntimeVersion": "containerd://2.0", "architecture": "amd64", "bootID": "",
                         "kubeProxyVersion": "", "machineID": "", "operatingSystem": "linux", "systemUUID": ""},
                     "addresses": [{"type": "ExternalIP", "address": "192.0.2.1"}],
@@ -69,7 +69,7 @@ pub(super) async fn nodes_are_shown_as_a_person_sees_them(scope: Scope) {
             "Ready,SchedulingDisabled",
             "worker",
             "-",
-            "v1.36.0",
+            "v1.37.0",
             "<none>",
             "192.0.2.1",
             "Some Linux",

@@ -46,7 +46,7 @@ impl<'a, C: CloudUnderTest> Session<'a, C> {
             cluster: Arc::new(ClusterFacts {
                 name: "kubernetes".to_owned(),
                 uid: self.cluster_uid(),
-                server_version: Some(ServerVersion { major: 1, minor: 36 }),
+                server_version: Some(ServerVersion { major: 1, minor: 37 }),
                 holder: "conformance".to_owned(),
             }),
             now: self.world.api.now(),
