@@ -1,7 +1,7 @@
 //! Which version this is.
 
 /// The line of the framework whose flags, metrics and behaviour this program keeps to.
-const FRAMEWORK: (&str, &str, &str) = ("1", "36", "0");
+const FRAMEWORK: (&str, &str, &str) = ("1", "37", "0");
 
 /// What is known of the build.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Version {
     pub major: String,
     /// The minor version of the framework's line.
     pub minor: String,
-    /// The version as reported, such as `v1.36.0+bowline.0.1.0`.
+    /// The version as reported, such as `v1.37.0+bowline.0.1.0`.
     pub git_version: String,
     /// The commit it was built from; empty if the build did not say.
     pub git_commit: &'static str,
@@ -41,7 +41,7 @@ impl Version {
         }
     }
 
-    /// The same build under another version, such as `v1.36.2`.
+    /// The same build under another version, such as `v1.37.2`.
     ///
     /// # Errors
     ///
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn the_version_line_has_the_framework_s_form() {
         let line = |program| Version::current().line(program);
-        assert!(line("cloud-controller-manager").starts_with("Kubernetes v1.36."));
-        assert!(line("cloud-provider-phoenixnap").starts_with("Cloud Provider PhoenixNAP v1.36."));
+        assert!(line("cloud-controller-manager").starts_with("Kubernetes v1.37."));
+        assert!(line("cloud-provider-phoenixnap").starts_with("Cloud Provider PhoenixNAP v1.37."));
     }
 
     #[test]

@@ -49,7 +49,6 @@ pub(super) fn page(flags: &Flags) -> Value {
             "UseServiceAccountCredentials": flags.switch("use-service-account-credentials"),
             "AllowUntaggedCloud": flags.switch("allow-untagged-cloud"),
             "RouteReconciliationPeriod": time("route-reconciliation-period"),
-            "NodeMonitorPeriod": time("node-monitor-period"),
             "ClusterName": flags.text("cluster-name"),
             "ClusterCIDR": flags.text("cluster-cidr"),
             "AllocateNodeCIDRs": flags.switch("allocate-node-cidrs"),
@@ -60,6 +59,10 @@ pub(super) fn page(flags: &Flags) -> Value {
         "NodeController": {
             "ConcurrentNodeSyncs": flags.int("concurrent-node-syncs"),
             "ConcurrentNodeStatusUpdates": flags.int("concurrent-node-status-updates"),
+        },
+        "NodeLifecycleController": {
+            "NodeMonitorPeriod": time("node-monitor-period"),
+            "ConcurrentNodeLifecycleSyncs": flags.int("concurrent-node-lifecycle-syncs"),
         },
         "ServiceController": { "ConcurrentServiceSyncs": flags.int("concurrent-service-syncs") },
         "NodeStatusUpdateFrequency": time("node-status-update-frequency"),

@@ -66,28 +66,25 @@ impl Gate {
     }
 }
 
-/// The gates of the framework's 1.36 line. Most belong to the library that its secure port is made of, and have no effect
+/// The gates of the framework's 1.37 line. Most belong to the library that its secure port is made of, and have no effect
 /// that users of a cloud controller manager see.
 pub const GATES: &[Gate] = &[
     beta("APIResponseCompression", true),
     beta("APIServerIdentity", true),
-    stable("APIServerTracing", true).locked(),
+    alpha("APIServerWebhookAuthenticationToken", false),
     alpha("APIServingWithRoutine", false),
     deprecated("AggregatedDiscoveryRemoveBetaType", true).locked(),
     alpha("AllAlpha", false).in_force(),
     beta("AllBeta", false).in_force(),
     beta("AllowParsingUserUIDFromCertAuth", true),
-    alpha("AllowUnsafeMalformedObjectDeletion", false),
-    stable("AnonymousAuthConfigurableEndpoints", true).locked(),
-    stable("AuthorizeWithSelectors", true).locked(),
-    stable("BtreeWatchCache", true).locked(),
+    beta("AllowUnsafeMalformedObjectDeletion", true),
     alpha("CBORServingAndStorage", false),
     alpha("CloudControllerManagerWatchBasedRoutesReconciliation", false).in_force(),
     alpha("CloudControllerManagerWebhook", false).in_force(),
     beta("ComponentFlagz", true),
     beta("ComponentStatusz", true),
-    beta("ConcurrentWatchObjectDecode", false),
-    stable("ConsistentListFromCache", true).locked(),
+    beta("ConcurrentWatchObjectDecode", true),
+    alpha("ConsistentListFromCacheSkipTimeoutFallback", false),
     beta("ConstrainedImpersonation", true),
     beta("ContextualLogging", true).in_force(),
     alpha("ControllerManagerReleaseLeaderElectionLockOnExit", false),
@@ -96,36 +93,49 @@ pub const GATES: &[Gate] = &[
     beta("DeclarativeValidationBeta", true),
     deprecated("DeclarativeValidationTakeover", false),
     beta("DetectCacheInconsistency", true),
+    beta("EtcdRangeStream", true),
+    beta("ExcludeAdmissionWebhookVirtualResources", true),
     deprecated("KMSv1", false),
     beta("ListFromCacheSnapshot", true),
     alpha("LoggingAlphaOptions", false).in_force(),
     beta("LoggingBetaOptions", true).in_force(),
-    alpha("ManifestBasedAdmissionControlConfig", false),
+    beta("ManifestBasedAdmissionControlConfig", true),
     stable("MutatingAdmissionPolicy", true),
-    alpha("NativeHistograms", false),
+    beta("NativeHistograms", true),
     beta("OpenAPIEnums", true),
     beta("RemoteRequestHeaderUID", true).in_force(),
-    stable("ResilientWatchCacheInitialization", true).locked(),
-    stable("RetryGenerateName", true).locked(),
     deprecated("SeparateCacheWatchRPC", false).locked(),
     alpha("ShardedListAndWatch", false),
     beta("SizeBasedListCostEstimate", true),
     alpha("StorageVersionAPI", false),
     beta("StorageVersionHash", true),
-    stable("StreamingCollectionEncodingToJSON", true).locked(),
-    stable("StreamingCollectionEncodingToProtobuf", true).locked(),
-    stable("StructuredAuthenticationConfiguration", true).locked(),
     beta("StructuredAuthenticationConfigurationEgressSelector", true),
     beta("StructuredAuthenticationConfigurationJWKSMetrics", true),
     beta("TokenRequestServiceAccountUIDValidation", true),
     beta("UnauthenticatedHTTP2DOSMitigation", true),
     beta("UnknownVersionInteroperabilityProxy", true),
-    beta("WatchCacheInitializationPostStartHook", true),
+    stable("WatchCacheInitializationPostStartHook", true),
     beta("WatchList", true),
+    beta("WatchListCompression", true),
+    beta("WebhookRoundTripLoadBalancing", true),
+];
+
+/// Gates that the framework's 1.36 line still had: a manifest that names one goes on as it did.
+const FORMER: &[Gate] = &[
+    stable("APIServerTracing", true).locked(),
+    stable("AnonymousAuthConfigurableEndpoints", true).locked(),
+    stable("AuthorizeWithSelectors", true).locked(),
+    stable("BtreeWatchCache", true).locked(),
+    stable("ConsistentListFromCache", true).locked(),
+    stable("ResilientWatchCacheInitialization", true).locked(),
+    stable("RetryGenerateName", true).locked(),
+    stable("StreamingCollectionEncodingToJSON", true).locked(),
+    stable("StreamingCollectionEncodingToProtobuf", true).locked(),
+    stable("StructuredAuthenticationConfiguration", true).locked(),
 ];
 
 fn find(name: &str) -> Option<&'static Gate> {
-    GATES.iter().find(|gate| gate.name == name)
+    GATES.iter().chain(FORMER).find(|gate| gate.name == name)
 }
 
 /// Reads `Name=true`.
@@ -201,6 +211,20 @@ mod tests {
             assignment("BtreeWatchCache=false").unwrap_err(),
             "cannot set feature gate BtreeWatchCache to false, feature is locked to true"
         );
+    }
+
+    #[test]
+    fn what_the_former_line_accepted_is_accepted_with_the_warning() {
+        // Gone with 1.37, or fixed to one value.
+        for text in [
+            "BtreeWatchCache=true",
+            "StructuredAuthenticationConfiguration=true",
+            "WatchCacheInitializationPostStartHook=false",
+            "DeclarativeValidationTakeover=true",
+        ] {
+            let (name, _) = assignment(text).unwrap();
+            assert!(!has_effect(&name), "{name} would be given without a warning");
+        }
     }
 
     #[test]

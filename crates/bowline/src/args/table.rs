@@ -1,4 +1,4 @@
-//! The table of flags: names, defaults and meanings are those of the framework's 1.36 line, and a few of our own.
+//! The table of flags: names, defaults and meanings are those of the framework's 1.37 line, and a few of our own.
 //!
 //! Parser, help and the reference page are made from it, so it is the only place where a flag is described.
 

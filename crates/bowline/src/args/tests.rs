@@ -421,7 +421,7 @@ fn a_plan_s_flags_are_unknown_to_the_manager() {
 #[test]
 fn the_version_is_one_line() {
     let text = printed(&["ccm", "--version"]);
-    assert!(text.starts_with("Kubernetes v1.36."), "{text}");
+    assert!(text.starts_with("Kubernetes v1.37."), "{text}");
     assert_eq!(text.lines().count(), 1);
     assert!(printed(&["ccm", "--version=raw"]).contains("GitVersion:"));
     assert_eq!(resolved(&["--version=v1.35.1"]).version.git_version, "v1.35.1");
@@ -534,8 +534,14 @@ fn who_is_believed_comes_from_flags_or_is_looked_up() {
 }
 
 #[test]
-fn a10_configz_shows_the_configuration_in_effect_in_eight_parts() {
-    let configz = resolved(&["--leader-elect-lease-duration=20s", "--controllers=*,-route"]).configz;
+fn a10_configz_shows_the_configuration_in_effect_in_nine_parts() {
+    let configz = resolved(&[
+        "--leader-elect-lease-duration=20s",
+        "--controllers=*,-route",
+        "--node-monitor-period=90s",
+        "--concurrent-node-lifecycle-syncs=4",
+    ])
+    .configz;
     let parts: Vec<&String> = configz.as_object().unwrap().keys().collect();
     assert_eq!(
         parts,
@@ -543,6 +549,7 @@ fn a10_configz_shows_the_configuration_in_effect_in_eight_parts() {
             "Generic",
             "KubeCloudShared",
             "NodeController",
+            "NodeLifecycleController",
             "NodeStatusUpdateFrequency",
             "ServiceController",
             "Webhook",
@@ -556,6 +563,37 @@ fn a10_configz_shows_the_configuration_in_effect_in_eight_parts() {
     assert_eq!(generic["Controllers"], serde_json::json!(["*", "-route"]));
     assert_eq!(generic["Port"], 10258);
     assert_eq!(configz["KubeCloudShared"]["CloudProvider"]["Name"], "cloudscale");
+    let lifecycle = serde_json::json!({ "NodeMonitorPeriod": "1m30s", "ConcurrentNodeLifecycleSyncs": 4 });
+    assert_eq!(configz["NodeLifecycleController"], lifecycle);
+    assert_eq!(configz["KubeCloudShared"].get("NodeMonitorPeriod"), None);
+}
+
+#[test]
+fn the_workers_of_the_node_lifecycle_loop_are_checked_in_the_framework_s_words() {
+    let flag = "--concurrent-node-lifecycle-syncs";
+    for (given, said) in [
+        (
+            "0",
+            "concurrent-node-lifecycle-syncs must be at least 1, but got 0",
+        ),
+        (
+            "-3",
+            "concurrent-node-lifecycle-syncs must be at least 1, but got -3",
+        ),
+    ] {
+        assert_eq!(wrong(&[&format!("{flag}={given}")]), [said]);
+    }
+    let together = wrong(&[&format!("{flag}=0"), "--secure-port=-1"]);
+    assert_eq!(together.len(), 2, "{together:?}");
+    assert_eq!(
+        resolved(&[&format!("{flag}=5")]).idle_flags,
+        ["concurrent-node-lifecycle-syncs"]
+    );
+    let too_many = wrong(&[&format!("{flag}=2147483648")]);
+    assert!(
+        too_many[0].contains(flag) && too_many[0].contains("out of range"),
+        "{too_many:?}"
+    );
 }
 
 #[test]

@@ -117,6 +117,12 @@ impl<'a> Checks<'a> {
     pub(super) fn accepted_flags(&mut self) {
         self.pause("controller-start-interval");
         self.pause("min-resync-period");
+        let name = "concurrent-node-lifecycle-syncs";
+        let workers = self.flags.int(name);
+        if workers < 1 {
+            // The framework's own words: it checks this number of workers and no other.
+            self.fault(format!("{name} must be at least 1, but got {workers}"));
+        }
     }
 
     /// The headers of front proxies.

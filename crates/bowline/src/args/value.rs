@@ -1,6 +1,7 @@
 //! Values of flags: what they look like on the command line, and what is wrong with them.
 
 use std::net::IpAddr;
+use std::num::{IntErrorKind, ParseIntError};
 
 use jiff::SignedDuration;
 
@@ -13,7 +14,7 @@ pub enum Kind {
     Text,
     /// `true` or `false`; the flag alone means `true`, and a value needs `=`.
     Bool,
-    /// A whole number.
+    /// A whole number of 32 bits.
     Int,
     /// A number.
     Float,
@@ -146,6 +147,11 @@ fn boolean(text: &str) -> Result<bool, String> {
 }
 
 fn integer(text: &str) -> Result<i64, String> {
-    text.parse()
-        .map_err(|_| format!("{text:?} is not a whole number"))
+    let number: Result<i32, ParseIntError> = text.parse();
+    number.map(i64::from).map_err(|error| match error.kind() {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
+            format!("{text} is out of range: {} to {} are allowed", i32::MIN, i32::MAX)
+        }
+        _ => format!("{text:?} is not a whole number"),
+    })
 }

@@ -30,7 +30,6 @@ pub(super) static GENERIC: &[Flag] = &[
     Flag::new("node-cidr-mask-size", Kind::Int, "0", "The prefix length of a Node's pod network, with --allocate-node-cidrs and one cluster CIDR. 0 is 24 for IPv4 and 64 for IPv6."),
     Flag::new("node-cidr-mask-size-ipv4", Kind::Int, "0", "The prefix length of a Node's IPv4 pod network, with --allocate-node-cidrs. 0 is 24."),
     Flag::new("node-cidr-mask-size-ipv6", Kind::Int, "0", "The prefix length of a Node's IPv6 pod network, with --allocate-node-cidrs. 0 is 64; at most 16 more than the cluster CIDR's."),
-    Flag::new("node-monitor-period", Kind::Duration, "5s", "The period of the node lifecycle loop: how often Nodes that are not ready are looked for in the cloud."),
     Flag::new("node-sync-period", Kind::Duration, "0s", "Does nothing, as in the framework.").accepted().hidden(),
     Flag::new("route-reconciliation-period", Kind::Duration, "10s", "How often the route loop reads all routes when nothing changes. Changes of Nodes are acted on at once whatever it is, so it may be long."),
     Flag::new("service-cluster-ip-range", Kind::Text, "", "The network of Services, or one of each family. Node IPAM gives nothing from it."),
@@ -61,6 +60,13 @@ pub(super) static SERVICE_LB: &[Flag] = &[Flag::new(
 
 pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
     Flag::new(
+        "concurrent-node-lifecycle-syncs",
+        Kind::Int,
+        "1",
+        "Workers that look after Nodes that are not ready. All Nodes that are due are asked for together, whatever it says.",
+    )
+    .accepted(),
+    Flag::new(
         "node-deletion-confirmation",
         Kind::Duration,
         "5s",
@@ -77,6 +83,12 @@ pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
         Kind::Duration,
         "10m0s",
         "The time that --node-deletion-share is counted over.",
+    ),
+    Flag::new(
+        "node-monitor-period",
+        Kind::Duration,
+        "5s",
+        "The period of the node lifecycle loop: how often Nodes that are not ready are looked for in the cloud.",
     ),
 ];
 
