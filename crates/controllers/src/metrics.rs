@@ -8,7 +8,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 pub use ipam::{IpamLabels, IpamMetrics};
@@ -36,6 +36,12 @@ struct ResultLabels {
 struct SyncLabels {
     operation: &'static str,
     result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabels {
+    outcome: &'static str,
+    trigger: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -81,8 +87,8 @@ pub struct ControllerMetrics {
     pub nodesync_latency_seconds: Histogram,
     /// Seconds of bringing one balancer up to date because Nodes changed.
     pub update_loadbalancer_host_latency_seconds: Histogram,
-    /// Route reconciliations begun.
-    pub route_sync_total: Counter,
+    /// Seconds of one pass over the Nodes that may be lost.
+    pub monitor_nodes_duration_seconds: Histogram,
     /// Node IPAM's.
     pub ipam: IpamMetrics,
     /// Nodes whose deletion is proved but frozen, because the credentials see no machine of a ready Node.
@@ -93,6 +99,8 @@ pub struct ControllerMetrics {
     pub settle_duration_seconds: Histogram,
     /// What the provider counts.
     pub measurements: Measurements,
+    instance_calls: Family<SyncLabels, Counter>,
+    route_syncs: Family<RouteLabels, Counter>,
     plans: Family<ResultLabels, Counter>,
     syncs: Family<SyncLabels, Counter>,
     guard_trips: Family<GuardLabels, Counter>,
@@ -107,12 +115,14 @@ impl Default for ControllerMetrics {
             nodesync_error_total: Counter::default(),
             nodesync_latency_seconds: Histogram::new(BALANCER_BUCKETS),
             update_loadbalancer_host_latency_seconds: Histogram::new(BALANCER_BUCKETS),
-            route_sync_total: Counter::default(),
+            monitor_nodes_duration_seconds: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
             ipam: IpamMetrics::default(),
             node_deletions_frozen: Gauge::default(),
             node_deletions_throttled: Gauge::default(),
             settle_duration_seconds: Histogram::new(SETTLE_BUCKETS),
             measurements: Measurements::default(),
+            instance_calls: Family::default(),
+            route_syncs: Family::default(),
             plans: Family::default(),
             syncs: Family::default(),
             guard_trips: Family::default(),
@@ -135,6 +145,19 @@ impl ControllerMetrics {
     /// Counts a sync of one balancer.
     pub fn synced(&self, operation: &'static str, result: &'static str) {
         self.syncs.get_or_create(&SyncLabels { operation, result }).inc();
+    }
+
+    /// Counts what was learned about the instance of a Node that is not ready.
+    pub fn instance_asked(&self, operation: &'static str, result: &'static str) {
+        let labels = SyncLabels { operation, result };
+        self.instance_calls.get_or_create(&labels).inc();
+    }
+
+    /// Counts a route reconciliation that has ended.
+    pub fn route_synced(&self, outcome: &'static str, trigger: &'static str) {
+        self.route_syncs
+            .get_or_create(&RouteLabels { outcome, trigger })
+            .inc();
     }
 
     /// How often a guard has begun to hold something back.
@@ -185,9 +208,19 @@ impl ControllerMetrics {
             self.update_loadbalancer_host_latency_seconds.clone(),
         );
         registry.register(
+            "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds",
+            "[ALPHA] Time of one pass over the Nodes that are not ready or were not a moment ago; one without any counts too",
+            self.monitor_nodes_duration_seconds.clone(),
+        );
+        registry.register(
+            "cloud_node_lifecycle_controller_cloud_provider_calls",
+            "[ALPHA] Answers about the instances of Nodes that are not ready, by operation and result. One request to the cloud can answer many",
+            self.instance_calls.clone(),
+        );
+        registry.register(
             "route_controller_route_sync",
-            "[ALPHA] Route reconciliations begun",
-            self.route_sync_total.clone(),
+            "[ALPHA] Route reconciliations ended, by outcome (error if the routes could not be read, changed if one was created or deleted, else noop) and trigger (node_change or periodic)",
+            self.route_syncs.clone(),
         );
         self.ipam.register(registry);
         registry.register(
@@ -243,6 +276,9 @@ mod tests {
         metrics.register(&mut registry);
         metrics.taint_removal_delay_seconds.observe(20.0);
         metrics.nodesync_error_total.inc();
+        metrics.monitor_nodes_duration_seconds.observe(0.003);
+        metrics.instance_asked("instance_exists", "instance_not_found");
+        metrics.route_synced("changed", "node_change");
         metrics.node_deletions_frozen.set(2);
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
@@ -254,7 +290,11 @@ mod tests {
             "service_controller_nodesync_error_total 1",
             "service_controller_nodesync_latency_seconds_bucket{le=\"16384.0\"} 0",
             "service_controller_update_loadbalancer_host_latency_seconds_count 0",
-            "route_controller_route_sync_total 0",
+            "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds_bucket{le=\"0.002\"} 0",
+            "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds_bucket{le=\"0.004\"} 1",
+            "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds_bucket{le=\"16.384\"} 1",
+            "cloud_node_lifecycle_controller_cloud_provider_calls_total{operation=\"instance_exists\",result=\"instance_not_found\"} 1",
+            "route_controller_route_sync_total{outcome=\"changed\",trigger=\"node_change\"} 1",
             "node_deletions_frozen 2",
             "node_deletions_throttled 0",
         ] {

@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node, NodeName, PowerState, Purpose,
-    Readiness,
+    ErrorKind, InstanceAnswer, InstanceQuery, InstanceResult, InstancesV2, Node, NodeName, PowerState,
+    Purpose, Readiness,
 };
 use bowline_kube_io::{Change, KubeError};
 use bowline_plan::NoteKind;
@@ -83,6 +83,7 @@ impl Default for NodeLifecycleSettings {
 pub struct NodeLifecycleController {
     ctx: LoopContext,
     instances: Arc<dyn InstancesV2>,
+    period: Duration,
     window: Duration,
     jitter: Jitter,
     heartbeat: Arc<Heartbeat>,
@@ -92,10 +93,12 @@ pub struct NodeLifecycleController {
 }
 
 impl Work for NodeLifecycleController {
-    /// Nodes that are due together.
+    /// Nodes that are due together; none after a period in which none was, so that the number of passes shows that the loop
+    /// runs.
     type Piece = Vec<NodeName>;
 
     async fn take(&self) -> Vec<NodeName> {
+        let empty_pass = Instant::now() + self.period;
         loop {
             let (due, next) = {
                 let mut ledger = self.ledger();
@@ -108,12 +111,14 @@ impl Work for NodeLifecycleController {
                 biased;
                 () = self.changed.notified() => {}
                 () = until(next) => {}
+                () = sleep_until(empty_pass) => return due,
             }
         }
     }
 
-    /// One round: every Node that is due now, in one question.
+    /// One pass: every Node that is due now, in one question.
     async fn work(&self, due: Vec<NodeName>) {
+        let begun = Instant::now();
         let _working = self.heartbeat.begin();
         let (back, suspects): (Vec<_>, Vec<_>) = due
             .iter()
@@ -126,6 +131,8 @@ impl Work for NodeLifecycleController {
         });
         future::join(future::join_all(back), self.ask(suspects)).await;
         self.show_held();
+        let took = begun.elapsed().as_secs_f64();
+        self.ctx.metrics.monitor_nodes_duration_seconds.observe(took);
     }
 }
 
@@ -139,6 +146,7 @@ impl NodeLifecycleController {
     ) -> Arc<Self> {
         let controller = Arc::new(Self {
             instances,
+            period: settings.node_monitor_period,
             window: settings.node_deletion_window,
             jitter: ctx.jitter(),
             heartbeat: ctx.heartbeat(NAME),
@@ -225,7 +233,9 @@ impl NodeLifecycleController {
         let mut answers = answers.into_iter();
         let mut verdicts = Verdicts::default();
         for suspect in suspects {
-            let seen = match answers.next() {
+            let answer = answers.next();
+            self.count(answer.as_ref());
+            let seen = match answer {
                 Some(Ok(InstanceAnswer::Present(instance))) => match instance.power {
                     PowerState::On => Seen::Running,
                     PowerState::Off => Seen::Off,
@@ -253,6 +263,27 @@ impl NodeLifecycleController {
             }
         }
         verdicts
+    }
+
+    /// Counts an answer by the questions of upstream that it settles: existence, and power where there is an instance. What
+    /// witnesses say is not counted, nor what no cloud was asked.
+    fn count(&self, answer: Option<&InstanceResult>) {
+        let (exists, shutdown) = match answer {
+            Some(Ok(InstanceAnswer::Present(_))) => ("success", Some("success")),
+            Some(Ok(InstanceAnswer::Absent(_))) => ("instance_not_found", None),
+            Some(Ok(InstanceAnswer::Foreign)) => return,
+            Some(Err(error)) => match error.kind() {
+                ErrorKind::NotFound => ("instance_not_found", None),
+                ErrorKind::NotSupported => ("not_implemented", None),
+                _ => ("error", None),
+            },
+            None => ("error", None),
+        };
+        let metrics = &self.ctx.metrics;
+        metrics.instance_asked("instance_exists", exists);
+        if let Some(result) = shutdown {
+            metrics.instance_asked("instance_shutdown", result);
+        }
     }
 
     async fn write_taints(&self, verdicts: &Verdicts) {

@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::LoopContext;
 use crate::queue::{Backoff, Heartbeat, Jitter, WorkQueue};
 use attempts::Attempts;
+use pass::Outcome;
 
 /// The canonical name.
 pub const NAME: &str = "node-route-controller";
@@ -77,6 +78,14 @@ impl RouteTiming {
         }
     }
 
+    /// What the first pass is called for, as upstream: with watches, every Node is a new one at the start.
+    fn first(self) -> Trigger {
+        match self {
+            Self::Periodic(_) => Trigger::Periodic,
+            Self::WatchBased => Trigger::NodeChange,
+        }
+    }
+
     fn backoff(self, jitter: Jitter) -> Backoff {
         let max = match self {
             Self::Periodic(period) => LAST_RETRY.min(period),
@@ -86,6 +95,28 @@ impl RouteTiming {
             base: FIRST_RETRY.min(max),
             max,
             jitter: Some(jitter),
+        }
+    }
+}
+
+/// Why a pass begins. One pass answers whatever called for it until then, and bears the name of what called first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Trigger {
+    /// Nodes came, went, or changed what their routes are made of.
+    NodeChange,
+    /// The period has passed, or something that failed is to be tried again.
+    Periodic,
+}
+
+impl Trigger {
+    /// All of them.
+    pub(crate) const ALL: [Self; 2] = [Self::NodeChange, Self::Periodic];
+
+    /// The value of the label `trigger`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NodeChange => "node_change",
+            Self::Periodic => "periodic",
         }
     }
 }
@@ -106,8 +137,8 @@ pub struct RouteController {
     ctx: LoopContext,
     routes: Arc<dyn Routes>,
     settings: RouteSettings,
-    /// One key: a pass that is called for.
-    queue: Arc<WorkQueue<()>>,
+    /// What calls for a pass.
+    queue: Arc<WorkQueue<Trigger>>,
     jitter: Jitter,
     heartbeat: Arc<Heartbeat>,
     attempts: Mutex<Attempts>,
@@ -151,12 +182,17 @@ impl RouteController {
     pub async fn run(self: Arc<Self>) {
         self.ctx.nodes.synced().await;
         let mut last_begun = None;
-        while let Some(is_safety_pass) = self.next_pass(last_begun).await {
+        while let Some((trigger, is_safety_pass)) = self.next_pass(last_begun).await {
             last_begun = Some(Instant::now());
-            // Whatever called for a pass before now is answered by this one.
-            self.queue.remove(&());
-            self.pass(is_safety_pass).await;
-            self.queue.done(&());
+            self.answer_all();
+            if let Some(outcome) = self.pass(is_safety_pass).await {
+                self.ctx.metrics.route_synced(outcome.name(), trigger.name());
+                if outcome == Outcome::Error {
+                    // As upstream: what could not be read is asked for again under the key that asked for it.
+                    self.call_again(trigger);
+                }
+            }
+            self.queue.done(&trigger);
         }
     }
 
@@ -165,25 +201,30 @@ impl RouteController {
         self.stop.cancel();
     }
 
-    /// Waits until a pass is to begin, the last of which began then. Answers whether it is a safety pass; none: the loop
-    /// is stopping.
-    async fn next_pass(&self, last_begun: Option<Instant>) -> Option<bool> {
+    /// Waits until a pass is to begin, the last of which began then. Answers what called for it, and whether it is a safety
+    /// pass; none: the loop is stopping.
+    async fn next_pass(&self, last_begun: Option<Instant>) -> Option<(Trigger, bool)> {
         let timing = self.settings.timing;
         let mut safety_pass = Instant::now();
         if let Some(last_begun) = last_begun {
             let earliest = sleep_until(last_begun + timing.distance());
             self.stop.run_until_cancelled(earliest).await?;
             safety_pass = last_begun + timing.rest(&self.jitter).max(timing.distance());
-            if let Some(due) = self.attempts().next_due() {
-                self.call_for_pass(due.saturating_duration_since(Instant::now()));
-            }
+            self.call_again(Trigger::Periodic);
+        } else {
+            self.answer_all();
+            self.queue.add(timing.first());
         }
-        tokio::select! {
+        let trigger = tokio::select! {
             biased;
-            () = self.stop.cancelled() => None,
-            () = self.queue.next() => Some(safety_pass <= Instant::now()),
-            () = sleep_until(safety_pass) => Some(true),
-        }
+            () = self.stop.cancelled() => return None,
+            trigger = self.queue.next() => trigger,
+            () = sleep_until(safety_pass) => {
+                self.queue.add(Trigger::Periodic);
+                self.queue.next().await
+            }
+        };
+        Some((trigger, safety_pass <= Instant::now()))
     }
 
     fn on_node(&self, change: &Change<Node>) {
@@ -193,11 +234,23 @@ impl RouteController {
             Change::Updated { .. } => return,
         };
         self.attempts().node_changed(&node.name);
-        self.call_for_pass(self.settings.timing.batch());
+        let batch = self.settings.timing.batch();
+        self.queue.add_after(Trigger::NodeChange, batch);
     }
 
-    fn call_for_pass(&self, after: Duration) {
-        self.queue.add_after((), after);
+    /// Whatever called for a pass before now is answered by the one that begins.
+    fn answer_all(&self) {
+        for trigger in Trigger::ALL {
+            self.queue.remove(&trigger);
+        }
+    }
+
+    /// Calls for a pass when what failed is to be tried again, if something is.
+    fn call_again(&self, trigger: Trigger) {
+        if let Some(due) = self.attempts().next_due() {
+            let after = due.saturating_duration_since(Instant::now());
+            self.queue.add_after(trigger, after);
+        }
     }
 
     fn attempts(&self) -> MutexGuard<'_, Attempts> {

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn names_and_labels_are_those_of_the_framework() {
         let build = BuildInfo {
-            labels: vec![("major", "1".to_owned()), ("minor", "36".to_owned())],
+            labels: vec![("major", "1".to_owned()), ("minor", "37".to_owned())],
         };
         let metrics = Metrics::new(Registry::default(), &build);
         metrics.series().set_leading("cloud-controller-manager", true);
@@ -191,7 +191,7 @@ mod tests {
             r#"leader_election_slowpath_total{name="cloud-controller-manager"} 1"#,
             r#"running_managed_controllers{manager="cloud-controller-manager",name="cloud-node-lifecycle"} 1"#,
             r#"controller_ready{name="service-lb-controller"} 0"#,
-            r#"kubernetes_build_info{major="1",minor="36"} 1"#,
+            r#"kubernetes_build_info{major="1",minor="37"} 1"#,
             // Two from above, three of the queues, three of these books.
             r#"registered_metrics_total{deprecated_version="",stability_level="BETA"} 8"#,
         ] {

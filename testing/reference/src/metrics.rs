@@ -214,6 +214,8 @@ async fn live_for_a_moment(
     queue.done(&queue.next().await);
     metrics.controllers().planned(&Answer::<(), ()>::Settled(()));
     metrics.controllers().synced("ensure", "settled");
+    metrics.controllers().route_synced("noop", "periodic");
+    metrics.controllers().instance_asked("instance_exists", "success");
     let counted = bowline_phoenixnap::gauge_table().map(|gauge| gauge.measure("", 0));
     let measurements = &metrics.controllers().measurements;
     measurements.show("reference", counted.to_vec());

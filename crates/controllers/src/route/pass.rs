@@ -1,6 +1,7 @@
 //! One pass: read all routes, create and delete what the plan says, publish on each Node what came of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Node, Route};
 use bowline_kube_io::KubeError;
@@ -26,36 +27,66 @@ struct Pass {
     share: f64,
     /// Bounds the calls in flight.
     calls: Semaphore,
+    /// Whether a route was created or deleted.
+    has_changed: AtomicBool,
+}
+
+/// What came of a pass. That single routes could not be created or deleted is no error of the pass, as upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// A route at least was created or deleted.
+    Changed,
+    /// None was.
+    Noop,
+    /// The routes could not be read.
+    Error,
+}
+
+impl Outcome {
+    /// The value of the label `outcome`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Noop => "noop",
+            Self::Error => "error",
+        }
+    }
 }
 
 /// The deletions of routes to one destination, for those who have to wait for them.
 type Deletion<'a> = Shared<BoxFuture<'a, ()>>;
 
 impl RouteController {
-    /// Makes one pass. A failure of a part of it is no failure of the pass: it is remembered, and tried again.
+    /// Makes one pass. A failure of a part of it is no failure of the pass: it is remembered, and tried again. Answers what
+    /// came of it; none: the routes are not to be read yet.
     ///
     /// # Cancellation
     ///
     /// Every write stands by itself: the next pass begins with what the cloud then shows.
-    pub(super) async fn pass(&self, is_safety_pass: bool) {
+    pub(super) async fn pass(&self, is_safety_pass: bool) -> Option<Outcome> {
         let pass = Pass {
             is_safety_pass,
             begun: Instant::now(),
             share: self.attempts().draw(),
             calls: Semaphore::new(self.routes.calls_at_once().max(1)),
+            has_changed: AtomicBool::new(false),
         };
         if !self.is_due(&pass, &Wish::List) {
-            return;
+            return None;
         }
-        self.ctx.metrics.route_sync_total.inc();
         let Some(listed) = self.list(&pass).await else {
-            return;
+            return Some(Outcome::Error);
         };
         // Read after the routes, so that a route is not taken for one of a Node that is not known yet.
         let nodes = self.ctx.nodes.all();
         let plan = Plan::new(&nodes, &listed, &self.settings.cluster_cidrs);
         self.forget_unwished(&plan);
         self.apply(&pass, &plan).await;
+        Some(if pass.has_changed.load(Ordering::Relaxed) {
+            Outcome::Changed
+        } else {
+            Outcome::Noop
+        })
     }
 
     async fn list(&self, pass: &Pass) -> Option<Vec<Route>> {
@@ -138,7 +169,10 @@ impl RouteController {
                     tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "failed to delete a route; it will be tried again");
                 }
             }
-            _ => {
+            deleted => {
+                if deleted.is_ok() {
+                    pass.has_changed.store(true, Ordering::Relaxed);
+                }
                 self.attempts().succeeded(&wish);
                 tracing::info!(controller = NAME, route = route.name, destination = %route.destination, node = target, "route deleted");
             }
@@ -193,6 +227,7 @@ impl RouteController {
         let begun = Instant::now();
         match self.try_to_create(node, &route).await {
             Ok(()) => {
+                pass.has_changed.store(true, Ordering::Relaxed);
                 self.attempts().succeeded(&wish);
                 tracing::info!(controller = NAME, node = %node.name, %destination, "route created");
                 true

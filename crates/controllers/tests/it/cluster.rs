@@ -227,6 +227,21 @@ impl Cluster {
             .matching(|exchange| exchange.is_write() && exchange.resource == "nodes")
     }
 
+    /// The samples of a series, as `{labels} value`.
+    pub(crate) fn series(&self, name: &str) -> Vec<String> {
+        let mut registry = prometheus_client::registry::Registry::default();
+        self.metrics.register(&mut registry);
+        let mut page = String::new();
+        prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
+        let samples = page.lines().filter_map(|line| line.strip_prefix(name));
+        let mut samples: Vec<String> = samples
+            .filter(|rest| rest.starts_with([' ', '{']))
+            .map(|rest| rest.trim_start().to_owned())
+            .collect();
+        samples.sort();
+        samples
+    }
+
     /// Lets time pass.
     pub(crate) async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;

@@ -11,4 +11,5 @@ mod node_lifecycle;
 mod node_refresh;
 mod route;
 mod route_table;
+mod series;
 mod service;

@@ -12,7 +12,7 @@ use crate::cluster::{Cluster, SECOND};
 use crate::route_table::RouteTable;
 
 const WITHIN: Duration = Duration::from_secs(11);
-const PERIODIC: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
+pub(crate) const PERIODIC: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
 
 fn settings(timing: RouteTiming) -> RouteSettings {
     RouteSettings {
@@ -24,13 +24,13 @@ fn settings(timing: RouteTiming) -> RouteSettings {
     }
 }
 
-fn start(timing: RouteTiming) -> (Cluster, RouteTable) {
+pub(crate) fn start(timing: RouteTiming) -> (Cluster, RouteTable) {
     let (mut cluster, table) = (Cluster::new(), RouteTable::default());
     cluster.start_route_loop(&table, settings(timing));
     (cluster, table)
 }
 
-fn node(name: &str, networks: &[&str]) -> Value {
+pub(crate) fn node(name: &str, networks: &[&str]) -> Value {
     let mut node = json!({
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
         "status": {"addresses": [{"type": "InternalIP", "address": "10.1.0.1"}]},
@@ -72,7 +72,9 @@ fn is_not_routed(cluster: &Cluster, name: &str) -> bool {
 }
 
 fn syncs(cluster: &Cluster) -> u64 {
-    cluster.metrics.route_sync_total.get()
+    let samples = cluster.series("route_controller_route_sync_total");
+    let values = samples.iter().filter_map(|sample| sample.rsplit_once(' '));
+    values.map(|(_, value)| value.parse::<u64>().unwrap()).sum()
 }
 
 fn delete_node(cluster: &Cluster, name: &str) {

@@ -1,6 +1,6 @@
 //! The series of the Kubernetes cloud controller manager that this program has: what dashboards and alerts go by.
 //!
-//! The facts are those of a scrape of a manager built from `k8s.io/cloud-provider` v0.36, and of the sources of
+//! The facts are those of a scrape of a manager built from `k8s.io/cloud-provider` v0.37, and of the sources of
 //! `k8s.io/apiserver`, `k8s.io/component-base` and `k8s.io/client-go` of the same release.
 
 use super::{Family, described};
@@ -26,7 +26,9 @@ const THEIRS: &[(&str, &str, &str, &str, &str)] = &[
     ("ALPHA", "service_controller_nodesync_error_total", "counter", "", ""),
     ("ALPHA", "service_controller_nodesync_latency_seconds", "histogram", "", BALANCER),
     ("ALPHA", "service_controller_update_loadbalancer_host_latency_seconds", "histogram", "", BALANCER),
-    ("ALPHA", "route_controller_route_sync_total", "counter", "", ""),
+    ("ALPHA", "route_controller_route_sync_total", "counter", "outcome trigger", ""),
+    ("ALPHA", "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds", "histogram", "", DECISION),
+    ("ALPHA", "cloud_node_lifecycle_controller_cloud_provider_calls_total", "counter", "operation result", ""),
     ("ALPHA", "node_ipam_controller_cidrset_cidrs_allocations_total", "counter", "clusterCIDR", ""),
     ("ALPHA", "node_ipam_controller_cidrset_cidrs_releases_total", "counter", "clusterCIDR", ""),
     ("ALPHA", "node_ipam_controller_cirdset_max_cidrs", "gauge", "clusterCIDR", ""),

@@ -58,7 +58,7 @@ async fn a22_a_scrape_shows_every_series_that_dashboards_go_by_and_none_that_the
         "service_controller_nodesync_error_total",
         "service_controller_nodesync_latency_seconds_bucket{le=\"16384\"}",
         "service_controller_update_loadbalancer_host_latency_seconds_sum",
-        "route_controller_route_sync_total",
+        "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds_bucket{le=\"16.384\"}",
         "leader_election_master_status{name=\"cloud-controller-manager\"}",
         "rest_client_transport_create_calls_total{result=\"miss\"}",
         "load_balancer_plans_total{result=\"settled\"}",
