@@ -3,6 +3,8 @@
 //! A plain structure behind a lock. A watch feeds it; a test can push objects in and read the results at once, with no
 //! API server and nothing to wait for.
 
+mod doubts;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -11,6 +13,9 @@ use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, ServicesView};
 use tokio::sync::watch;
 
 use crate::error::KubeError;
+use doubts::Doubts;
+
+pub(crate) use doubts::Settled;
 
 /// An object that can be kept in a [`Cache`].
 pub trait CacheKey: Send + Sync + 'static {
@@ -115,6 +120,8 @@ pub struct Cache<T: CacheKey> {
     synced: watch::Sender<bool>,
     /// Why the API server does not let this cache be read, if so.
     refusal: Mutex<Option<KubeError>>,
+    /// What is said to be gone and not proved to be.
+    doubts: Doubts<T::Key>,
 }
 
 impl<T: CacheKey> Default for Cache<T> {
@@ -124,6 +131,7 @@ impl<T: CacheKey> Default for Cache<T> {
             objects: RwLock::default(),
             synced: watch::Sender::new(false),
             refusal: Mutex::default(),
+            doubts: Doubts::default(),
         }
     }
 }

@@ -1,16 +1,19 @@
 //! Reads: single objects, and lists in pages.
 
+mod pages;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{Node, NodeName, ServerVersion, Service, ServiceKey};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::cache::CacheKey;
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, segment};
 use crate::writes::node_path;
+use pages::Pages;
 
 /// Objects per page. A page of 100 large Nodes is 3 MiB of JSON, which is in memory only while it is converted.
 const PAGE: usize = 100;
@@ -22,16 +25,22 @@ const LIST_ATTEMPTS: usize = 3;
 pub(crate) trait Listed: CacheKey + Sized {
     /// The plural, for the path.
     const PLURAL: &'static str;
+    /// The kind of a list of them.
+    const LIST: &'static str;
 
     /// Reads one object.
     fn decode(bytes: &[u8], kube: &Kube) -> Result<Self, KubeError>;
 
     /// The key of these two.
     fn key_of(namespace: &str, name: &str) -> Self::Key;
+
+    /// Namespace and name of a key; an empty namespace is none.
+    fn names_of(key: &Self::Key) -> (&str, &str);
 }
 
 impl Listed for Node {
     const PLURAL: &'static str = "nodes";
+    const LIST: &'static str = "NodeList";
 
     fn decode(bytes: &[u8], kube: &Kube) -> Result<Self, KubeError> {
         crate::node::decode(bytes, &kube.link.strings)
@@ -40,10 +49,15 @@ impl Listed for Node {
     fn key_of(_: &str, name: &str) -> NodeName {
         NodeName::new(name)
     }
+
+    fn names_of(key: &NodeName) -> (&str, &str) {
+        ("", key.as_str())
+    }
 }
 
 impl Listed for Service {
     const PLURAL: &'static str = "services";
+    const LIST: &'static str = "ServiceList";
 
     fn decode(bytes: &[u8], _: &Kube) -> Result<Self, KubeError> {
         crate::service::decode(bytes)
@@ -51,6 +65,10 @@ impl Listed for Service {
 
     fn key_of(namespace: &str, name: &str) -> ServiceKey {
         ServiceKey::new(namespace, name)
+    }
+
+    fn names_of(key: &ServiceKey) -> (&str, &str) {
+        (&key.namespace, &key.name)
     }
 }
 
@@ -62,21 +80,13 @@ pub(crate) struct Listing<T: CacheKey> {
     pub(crate) resource_version: String,
 }
 
-#[derive(Deserialize)]
-struct Page<'a> {
-    metadata: ListMeta,
-    // Read one by one, so that an object that cannot be understood is an error of that object alone.
-    #[serde(borrow, default = "Vec::new")]
-    items: Vec<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ListMeta {
-    #[serde(default)]
-    resource_version: String,
-    #[serde(default, rename = "continue")]
-    next: String,
+/// What a question about one object by its name found.
+#[derive(Debug)]
+pub(crate) struct Found<T> {
+    /// The object that bears the name now; none if the API server says that there is none.
+    pub(crate) object: Option<Arc<T>>,
+    /// The version in which that is so.
+    pub(crate) version: u64,
 }
 
 /// The names of an object, for when nothing more can be read of it.
@@ -96,6 +106,25 @@ struct Names {
 pub(crate) fn key_of<T: Listed>(bytes: &[u8]) -> Option<T::Key> {
     let Named { metadata } = serde_json::from_slice(bytes).ok()?;
     Some(T::key_of(&metadata.namespace, &metadata.name))
+}
+
+/// Reads one object. One without a UID or a version is not understood: nobody could tell whether it is the one that was
+/// known before.
+pub(crate) fn decode<T: Listed>(bytes: &[u8], kube: &Kube) -> Result<T, KubeError> {
+    let object = T::decode(bytes, kube)?;
+    if object.uid().is_empty() || object.resource_version().is_empty() {
+        return Err(KubeError::Decode(format!(
+            "{} {:?} has no UID or no version",
+            T::PLURAL,
+            object.key()
+        )));
+    }
+    Ok(object)
+}
+
+/// A resource version as a number, which may be compared within one kind of objects.
+pub(crate) fn version_number(version: &str) -> Option<u64> {
+    version.parse().ok()
 }
 
 #[derive(Deserialize)]
@@ -175,7 +204,7 @@ impl Kube {
     }
 
     async fn complete_list<T: Listed>(&self) -> Result<Vec<Arc<T>>, KubeError> {
-        let mut listing = self.list::<T>().await?;
+        let mut listing = self.list::<T>(true).await?;
         if let Some(key) = listing.unreadable.first() {
             return Err(KubeError::Decode(format!("{} {key:?}", T::PLURAL)));
         }
@@ -184,48 +213,103 @@ impl Kube {
     }
 
     /// Lists page by page; each page is converted before the next is asked for.
-    pub(crate) async fn list<T: Listed>(&self) -> Result<Listing<T>, KubeError> {
+    ///
+    /// If it `is_first`, nothing is known yet that a gap would show against. Then the objects are counted, too.
+    pub(crate) async fn list<T: Listed>(&self, is_first: bool) -> Result<Listing<T>, KubeError> {
         let mut attempt = 1;
         loop {
-            match self.list_once().await {
+            match self.list_once(is_first).await {
                 Err(KubeError::Expired(_)) if attempt < LIST_ATTEMPTS => attempt += 1,
                 done => return done,
             }
         }
     }
 
-    async fn list_once<T: Listed>(&self) -> Result<Listing<T>, KubeError> {
-        let mut listing = Listing {
-            objects: Vec::new(),
-            unreadable: Vec::new(),
-            resource_version: String::new(),
-        };
-        let mut next = String::new();
+    async fn list_once<T: Listed>(&self, is_counted: bool) -> Result<Listing<T>, KubeError> {
+        let mut pages = Pages::of(T::LIST);
+        let (mut objects, mut unreadable) = (Vec::new(), Vec::new());
+        let mut keys = BTreeSet::new();
         loop {
             // No resource version: with one, the API server answers from its cache and ignores the page size.
             let mut path = format!("/api/v1/{}?limit={PAGE}", T::PLURAL);
-            if !next.is_empty() {
+            if !pages.next().is_empty() {
                 path.push_str("&continue=");
-                path.push_str(&segment(&next));
+                path.push_str(&segment(pages.next()));
             }
             let answer = self.exchange(Call::get(path)).await?;
-            let page: Page<'_> = read(&answer)?;
-            for item in page.items {
-                match T::decode(item.get().as_bytes(), self) {
-                    Ok(object) => listing.objects.push(Arc::new(object)),
+            for item in pages.add(&answer)? {
+                let key = match decode::<T>(item.get().as_bytes(), self) {
+                    Ok(object) => {
+                        let key = object.key();
+                        objects.push(Arc::new(object));
+                        key
+                    }
                     Err(error) => {
                         let key = key_of::<T>(item.get().as_bytes()).ok_or(error.clone())?;
                         tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "Object cannot be understood");
-                        listing.unreadable.push(key);
+                        unreadable.push(key.clone());
+                        key
                     }
+                };
+                if !keys.insert(key) {
+                    return Err(pages.refuse("an object comes twice"));
                 }
             }
-            listing.resource_version = page.metadata.resource_version;
-            next = page.metadata.next;
-            if next.is_empty() {
-                return Ok(listing);
+            if pages.next().is_empty() {
+                if is_counted {
+                    self.count::<T>(&pages).await?;
+                }
+                return Ok(Listing {
+                    objects,
+                    unreadable,
+                    resource_version: pages.version().to_owned(),
+                });
             }
         }
+    }
+
+    /// Checks the number of objects against another answer: a page of one object, which tells how many more there are. Only
+    /// the first of several pages tells that by itself.
+    async fn count<T: Listed>(&self, pages: &Pages) -> Result<(), KubeError> {
+        if pages.is_counted() {
+            return Ok(());
+        }
+        let (plural, version) = (T::PLURAL, segment(pages.version()));
+        let path = format!("/api/v1/{plural}?limit=1&resourceVersion={version}&resourceVersionMatch=Exact");
+        let answer = self.exchange(Call::get(path)).await?;
+        pages.count(&answer)
+    }
+
+    /// Asks for one object by its name, with a list: the roles grant no `get` of Services. From no cache, so the answer is
+    /// not older than the question.
+    ///
+    /// # Errors
+    ///
+    /// Also if the answer is not one to this question, or its object cannot be understood: both are no proof.
+    pub(crate) async fn find<T: Listed>(&self, key: &T::Key) -> Result<Found<T>, KubeError> {
+        let (namespace, name) = T::names_of(key);
+        let scope = match namespace {
+            "" => String::new(),
+            namespace => format!("namespaces/{}/", segment(namespace)),
+        };
+        let (plural, name) = (T::PLURAL, segment(name));
+        let path = format!("/api/v1/{scope}{plural}?fieldSelector=metadata.name%3D{name}");
+        let answer = self.exchange(Call::get(path)).await?;
+        let mut pages = Pages::of(T::LIST);
+        let items = pages.add(&answer)?;
+        let objects = items
+            .iter()
+            .map(|item| decode::<T>(item.get().as_bytes(), self))
+            .collect::<Result<Vec<T>, KubeError>>()?;
+        if !pages.next().is_empty() || objects.len() > 1 || objects.iter().any(|object| object.key() != *key)
+        {
+            return Err(pages.refuse("one object was asked for by its name, and others came"));
+        }
+        Ok(Found {
+            object: objects.into_iter().next().map(Arc::new),
+            version: version_number(pages.version())
+                .ok_or_else(|| pages.refuse("its resourceVersion is no number"))?,
+        })
     }
 }
 

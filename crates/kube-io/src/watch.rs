@@ -1,6 +1,7 @@
 //! Watches: a list, then every change after it, for ever.
 
 mod config_map;
+mod questions;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::cache::{Cache, NodeCache, ServiceCache};
 use crate::client::Kube;
 use crate::error::{KubeError, Status};
 use crate::exchange::{Call, Rank, segment, transport};
-use crate::reads::{Listed, Listing, key_of, read};
+use crate::reads::{Listed, Listing, decode, key_of, read, version_number};
 
 pub use config_map::watch_config_map;
 
@@ -66,12 +67,19 @@ impl Backoff {
 }
 
 async fn watch<T: Listed>(kube: Kube, cache: Arc<Cache<T>>, open: Duration) {
+    tokio::join!(
+        feed(&kube, &cache, open),
+        questions::ask_about_doubts(&kube, &cache)
+    );
+}
+
+async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) {
     let mut backoff = Backoff::default();
     let mut version: Option<String> = None;
     let mut is_new = false; // whether the version is that of a list
     loop {
         let failure = match version.take() {
-            None => match fill(&kube, &cache).await {
+            None => match fill(kube, cache).await {
                 Ok(listed) => {
                     version = Some(listed);
                     is_new = true;
@@ -79,25 +87,27 @@ async fn watch<T: Listed>(kube: Kube, cache: Arc<Cache<T>>, open: Duration) {
                 }
                 Err(error) => error,
             },
-            Some(mut position) => match follow(&kube, &cache, &mut position, open, &mut backoff).await {
-                Ok(()) => {
-                    backoff.reset();
-                    version = Some(position);
-                    is_new = false;
-                    continue;
+            Some(mut position) => {
+                match believed(cache, follow(kube, cache, &mut position, open, &mut backoff)).await {
+                    Ok(()) => {
+                        backoff.reset();
+                        version = Some(position);
+                        is_new = false;
+                        continue;
+                    }
+                    // What expires at once after a list would only be listed again and again.
+                    Err(KubeError::Expired(reason)) if !is_new => {
+                        tracing::debug!(kind = T::PLURAL, reason, "Watch expired, listing again");
+                        continue;
+                    }
+                    Err(error) => {
+                        // Nothing was missed if only the connection failed. After anything else, begin with a list.
+                        version = goes_on(&error).then_some(position);
+                        is_new = false;
+                        error
+                    }
                 }
-                // What expires at once after a list would only be listed again and again.
-                Err(KubeError::Expired(reason)) if !is_new => {
-                    tracing::debug!(kind = T::PLURAL, reason, "Watch expired, listing again");
-                    continue;
-                }
-                Err(error) => {
-                    // Nothing was missed if only the connection failed. After anything else, begin with a list.
-                    version = goes_on(&error).then_some(position);
-                    is_new = false;
-                    error
-                }
-            },
+            }
         };
         let wait = backoff.next().max(failure.retry_after().unwrap_or_default());
         let wait_seconds = wait.as_secs_f64();
@@ -125,14 +135,28 @@ fn is_refusal(error: &KubeError) -> bool {
 
 async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>) -> Result<String, KubeError> {
     let Listing {
-        mut objects,
+        objects,
         unreadable,
         resource_version,
-    } = kube.list::<T>().await?;
-    // What cannot be understood is not gone: what was known of it stays.
-    objects.extend(unreadable.iter().filter_map(|key| cache.get(key)));
-    cache.reset(objects);
+    } = kube.list::<T>(!cache.is_synced()).await?;
+    let version = version_number(&resource_version).unwrap_or_default();
+    cache.refill(objects, &unreadable, version);
     Ok(resource_version)
+}
+
+/// Follows a watch as long as nothing shows that it, or the list before it, is untrue.
+async fn believed<T: Listed>(
+    cache: &Cache<T>,
+    follow: impl Future<Output = Result<(), KubeError>>,
+) -> Result<(), KubeError> {
+    tokio::select! {
+        biased;
+        () = cache.disproved() => Err(KubeError::Decode(format!(
+            "{} that are there were said to be gone. Look for a proxy that answers for the API server.",
+            T::PLURAL
+        ))),
+        followed = follow => followed,
+    }
 }
 
 /// Applies changes until the watch ends in good order. The position moves on with each change, so that a watch that
@@ -200,10 +224,10 @@ fn apply<T: Listed>(
 ) -> Result<Option<String>, KubeError> {
     let object = event.object.get().as_bytes();
     match event.kind {
-        "ADDED" | "MODIFIED" => match T::decode(object, kube) {
+        "ADDED" | "MODIFIED" => match decode::<T>(object, kube) {
             Ok(object) => {
                 let version = object.resource_version().to_owned();
-                cache.apply(object);
+                cache.observe(object);
                 return Ok(Some(version));
             }
             Err(error) => {
@@ -211,9 +235,14 @@ fn apply<T: Listed>(
             }
         },
         "DELETED" => {
-            if let Some(key) = key_of::<T>(object) {
-                cache.delete(&key);
+            let unnamed =
+                || KubeError::Decode(format!("one of the {} was deleted, without a name", T::PLURAL));
+            let key = key_of::<T>(object).ok_or_else(unnamed)?;
+            let version = read::<Versioned>(object)?.metadata.resource_version;
+            if cache.get(&key).is_some() {
+                cache.doubt(key, version_number(&version).unwrap_or_default());
             }
+            return Ok(Some(version));
         }
         "BOOKMARK" => {}
         "ERROR" => {

@@ -6,6 +6,7 @@ mod accounts;
 mod bounds;
 mod events;
 mod lease;
+mod missing;
 mod sockets;
 mod unreadable;
 mod watches;

@@ -25,8 +25,15 @@ fn answering(lists: Vec<Value>) -> Kube {
                 let status = json!({"kind": "Status", "code": 410, "message": "too old"});
                 format!("{}\n", json!({"type": "ERROR", "object": status}))
             } else {
-                let number = asked.fetch_add(1, Ordering::SeqCst).min(lists.len() - 1);
-                json!({"metadata": {"resourceVersion": "7"}, "items": lists[number]}).to_string()
+                let is_count = request.uri().query().is_some_and(|query| query.contains("Exact"));
+                let number =
+                    asked.fetch_add(usize::from(!is_count), Ordering::SeqCst) - usize::from(is_count);
+                let number = number.min(lists.len() - 1);
+                json!({
+                    "kind": "NodeList", "apiVersion": "v1",
+                    "metadata": {"resourceVersion": "7"}, "items": lists[number],
+                })
+                .to_string()
             };
             ready(Ok::<_, Infallible>(Response::new(Body::from(body.into_bytes()))))
         }),

@@ -1,0 +1,55 @@
+//! Questions by name about objects that are said to be gone.
+
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+
+use super::Backoff;
+use crate::cache::{Cache, Settled};
+use crate::client::Kube;
+use crate::reads::Listed;
+
+/// Questions under way at once. After an outage a thousand Nodes may be missing from a list: they are asked for in a
+/// second or two, and other requests still find their turn.
+const AT_ONCE: usize = 8;
+
+/// Asks about whatever is in doubt, until it is settled. Never returns; drop it to stop.
+pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
+    let mut backoff = Backoff::default();
+    loop {
+        let (raised, keys) = cache.doubted().await;
+        let mut wait = None;
+        let mut answers = stream::iter(keys)
+            .map(|key| async move {
+                let found = kube.find::<T>(&key).await;
+                (key, found)
+            })
+            .buffer_unordered(AT_ONCE);
+        while let Some((key, found)) = answers.next().await {
+            let again = match found {
+                Ok(found) => match cache.settle(&key, found) {
+                    Settled::Over => continue,
+                    Settled::Stale => Duration::ZERO,
+                    Settled::Disproved => {
+                        tracing::warn!(kind = T::PLURAL, object = ?key, "Object was said to be gone, but is there when asked for by its name");
+                        break;
+                    }
+                },
+                Err(error) => {
+                    tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "Object is said to be gone, which cannot be proved yet: it stays known");
+                    error.retry_after().unwrap_or_default()
+                }
+            };
+            wait = Some(again.max(wait.unwrap_or_default()));
+        }
+        drop(answers);
+        match wait {
+            None => backoff.reset(),
+            // What is new need not wait for what failed.
+            Some(stated) if stated.is_zero() => {
+                let _ = tokio::time::timeout(backoff.next(), cache.next_doubt(raised)).await;
+            }
+            Some(stated) => tokio::time::sleep(backoff.next().max(stated)).await,
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Objects that are said to be gone: by lists that somebody spoiled on their way, and by watches.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bowline_cloud_provider::{NodeName, ServiceKey};
+use bowline_kube_api::{ApiBody, ApiService, BoxError, KubeApi, Status};
+use bowline_kube_io::{
+    Body, Cache, CacheKey, Kube, KubeError, NodeCache, ServiceCache, watch_nodes, watch_services,
+};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, Either, Full};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tower::ServiceExt as _;
+
+use crate::{node, options, server, service, until};
+
+type Spoil = Arc<dyn Fn(&str, &mut Value) + Send + Sync>;
+
+/// What stands between the client and the API server, and changes answers to lists. It is told the query.
+#[derive(Clone, Default)]
+struct Proxy(Arc<Mutex<Option<Spoil>>>);
+
+impl Proxy {
+    /// From now on all lists of everything are changed so; questions by name are answered in truth.
+    fn spoil_lists(&self, spoil: impl Fn(&mut Value) + Send + Sync + 'static) {
+        self.spoil(move |query, list| {
+            if !query.contains("fieldSelector") {
+                spoil(list);
+            }
+        });
+    }
+
+    fn spoil(&self, spoil: impl Fn(&str, &mut Value) + Send + Sync + 'static) {
+        *self.0.lock().unwrap() = Some(Arc::new(spoil));
+    }
+
+    fn be_honest(&self) {
+        *self.0.lock().unwrap() = None;
+    }
+
+    fn before(&self, api: &KubeApi) -> Kube {
+        let (service, proxy) = (api.service(), self.clone());
+        Kube::with_service(
+            tower::service_fn(move |request| answer(service.clone(), proxy.clone(), request)),
+            options(),
+        )
+    }
+}
+
+async fn answer(
+    service: ApiService,
+    proxy: Proxy,
+    request: Request<Body>,
+) -> Result<Response<Either<ApiBody, Full<Bytes>>>, BoxError> {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let answer = service.oneshot(request).await?;
+    let spoil = proxy.0.lock().unwrap().clone();
+    let (head, body) = answer.into_parts();
+    let Some(spoil) = spoil.filter(|_| !query.contains("watch=true") && head.status.is_success()) else {
+        return Ok(Response::from_parts(head, Either::Left(body)));
+    };
+    let mut list: Value = serde_json::from_slice(&body.collect().await?.to_bytes())?;
+    spoil(&query, &mut list);
+    Ok(Response::from_parts(
+        head,
+        Either::Right(Full::from(list.to_string())),
+    ))
+}
+
+/// A cache of Nodes or of Services with its watch.
+struct Watched<T: CacheKey> {
+    cache: Arc<Cache<T>>,
+    watch: JoinHandle<()>,
+}
+
+impl<T: CacheKey> Drop for Watched<T> {
+    fn drop(&mut self) {
+        self.watch.abort();
+    }
+}
+
+fn nodes_of(kube: Kube) -> Watched<bowline_cloud_provider::Node> {
+    let cache = Arc::new(NodeCache::new());
+    let watch = tokio::spawn(watch_nodes(kube, Arc::clone(&cache)));
+    Watched { cache, watch }
+}
+
+fn services_of(kube: Kube) -> Watched<bowline_cloud_provider::Service> {
+    let cache = Arc::new(ServiceCache::new());
+    let watch = tokio::spawn(watch_services(kube, Arc::clone(&cache)));
+    Watched { cache, watch }
+}
+
+/// Has the watches of a kind begin again with a list.
+async fn list_again(api: &KubeApi, resource: &str) {
+    let lists = || api.journal().of("list", resource).len();
+    let before = lists();
+    // What is written while no watch is open, and no longer kept when the next one begins, has to be listed.
+    api.faults()
+        .fail_next(1, "watch", resource, Status::unavailable("restarting"));
+    api.close_watches();
+    let watches = api.journal().of("watch", resource).len();
+    until("the watch broke", || {
+        api.journal().of("watch", resource).len() > watches
+    })
+    .await;
+    api.apply_json(
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": format!("n{before}")}}),
+    )
+    .unwrap();
+    api.compact();
+    until("the next list", || lists() > before).await;
+}
+
+fn by_name(api: &KubeApi, resource: &str) -> usize {
+    let lists = api.journal().of("list", resource);
+    lists
+        .iter()
+        .filter(|list| list.query.contains("fieldSelector"))
+        .count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_none_takes_nothing_away_and_is_asked_for_again() {
+    let spoilt: Vec<(&str, fn(&mut Value))> = vec![
+        ("no version", |list| list["metadata"] = json!({})),
+        ("another kind", |list| list["kind"] = json!("ConfigMapList")),
+        ("no kind", |list| list["kind"] = Value::Null),
+        ("no items", |list| {
+            drop(list.as_object_mut().unwrap().remove("items"))
+        }),
+        ("null items", |list| list["items"] = Value::Null),
+        ("an object", |list| *list = json!({})),
+        ("a promise", |list| {
+            list["items"] = json!([]);
+            list["metadata"]["remainingItemCount"] = json!(2);
+        }),
+    ];
+    for (case, spoil) in spoilt {
+        let (api, proxy) = (server(), Proxy::default());
+        for name in ["a", "b"] {
+            api.apply_json(service(name)).unwrap();
+        }
+        let watched = services_of(proxy.before(&api));
+        watched.cache.synced().await;
+        proxy.spoil_lists(spoil);
+        list_again(&api, "services").await;
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        assert_eq!(watched.cache.len(), 3, "{case}");
+        proxy.be_honest();
+        api.apply_json(service("c")).unwrap();
+        until("the truth", || watched.cache.len() == 4).await;
+        assert_eq!(
+            by_name(&api, "services"),
+            0,
+            "{case}: it is no list, so nothing is missing from it"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_missing_from_a_list_stays_known_while_the_api_server_shows_it_by_name() {
+    let (api, proxy) = (server(), Proxy::default());
+    for number in 0..60 {
+        api.apply_json(node(&format!("n{number:02}"))).unwrap();
+    }
+    let watched = nodes_of(proxy.before(&api));
+    watched.cache.synced().await;
+    let deleted = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&deleted);
+    watched.cache.subscribe(Arc::new(move |change| {
+        if matches!(change, bowline_kube_io::Change::Deleted(_)) {
+            *count.lock().unwrap() += 1;
+        }
+    }));
+    proxy.spoil_lists(|list| list["items"].as_array_mut().unwrap().truncate(10));
+    list_again(&api, "nodes").await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!((watched.cache.len(), *deleted.lock().unwrap()), (60, 0));
+    let (asked, all) = (by_name(&api, "nodes"), api.journal().of("list", "nodes").len());
+    let lists = all - asked;
+    // One question that is answered tells that the list is untrue; those under way with it are answered too.
+    assert!(
+        lists <= 40 && asked <= 8 * lists,
+        "{asked} questions, {lists} lists"
+    );
+    proxy.be_honest();
+    api.delete("Node", "", "n59");
+    until("the truth", || watched.cache.len() == 59).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_from_a_list_goes_when_nobody_bears_its_name() {
+    let (api, proxy) = (server(), Proxy::default());
+    for number in 0..300 {
+        api.apply_json(node(&format!("n{number:03}"))).unwrap();
+    }
+    let watched = nodes_of(proxy.before(&api));
+    watched.cache.synced().await;
+    api.faults()
+        .fail_next(1, "watch", "nodes", Status::unavailable("restarting"));
+    api.close_watches();
+    until("the watch broke", || api.journal().of("watch", "nodes").len() > 1).await;
+    for number in 0..200 {
+        api.delete("Node", "", &format!("n{number:03}"));
+    }
+    api.compact();
+    until("they are gone", || watched.cache.len() == 100).await;
+    assert_eq!(by_name(&api, "nodes"), 200, "each is asked for once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_answer_and_an_odd_one_prove_nothing() {
+    let odd: Vec<(&str, fn(&mut Value))> = vec![
+        ("no kind", |list| {
+            drop(list.as_object_mut().unwrap().remove("kind"))
+        }),
+        ("no items", |list| {
+            drop(list.as_object_mut().unwrap().remove("items"))
+        }),
+        ("no version", |list| list["metadata"] = json!({})),
+        ("an old version", |list| {
+            list["metadata"]["resourceVersion"] = json!("1")
+        }),
+        ("no number", |list| {
+            list["metadata"]["resourceVersion"] = json!("x7")
+        }),
+        ("others", |list| {
+            list["items"] = json!([{"metadata": {
+                "name": "other", "namespace": "default", "uid": "u", "resourceVersion": "2",
+            }}]);
+        }),
+    ];
+    for (case, spoil) in odd {
+        let (api, proxy) = (server(), Proxy::default());
+        api.apply_json(service("web")).unwrap();
+        let watched = services_of(proxy.before(&api));
+        watched.cache.synced().await;
+        proxy.spoil(move |query, list| {
+            if query.contains("fieldSelector") {
+                spoil(list);
+            }
+        });
+        let is_known = || watched.cache.get(&ServiceKey::new("default", "web")).is_some();
+        api.delete("Service", "default", "web");
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        assert!(is_known(), "{case}");
+        let asked = by_name(&api, "services");
+        assert!(
+            (5..=20).contains(&asked),
+            "{case}: asked {asked} times in five minutes"
+        );
+        proxy.be_honest();
+        until("it is proved gone", || !is_known()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_fails_is_asked_again_and_keeps_no_other_waiting() {
+    let (api, proxy) = (server(), Proxy::default());
+    for name in ["a", "b"] {
+        api.apply_json(service(name)).unwrap();
+    }
+    let watched = services_of(proxy.before(&api));
+    watched.cache.synced().await;
+    proxy.spoil(|query, list| {
+        if query.contains("metadata.name%3Da") {
+            list["items"] = Value::Null;
+        }
+    });
+    api.delete("Service", "default", "a");
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    api.delete("Service", "default", "b");
+    let begun = Instant::now();
+    let is_known = |name| watched.cache.get(&ServiceKey::new("default", name)).is_some();
+    until("b is gone", || !is_known("b")).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(is_known("a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_successor_of_the_same_name_proves_that_the_one_before_is_gone() {
+    let (api, proxy) = (server(), Proxy::default());
+    api.apply_json(service("web")).unwrap();
+    let watched = services_of(proxy.before(&api));
+    watched.cache.synced().await;
+    let key = ServiceKey::new("default", "web");
+    let uid = || {
+        let service = watched.cache.get(&key);
+        service.map(|service| service.metadata.uid.clone().unwrap_or_default())
+    };
+    let first = uid().unwrap();
+    // A list that gives it another UID is a doubt, no proof.
+    proxy.spoil_lists(|list| list["items"][0]["metadata"]["uid"] = json!("another"));
+    list_again(&api, "services").await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(uid().as_ref(), Some(&first));
+    proxy.be_honest();
+    api.delete("Service", "default", "web");
+    api.apply_json(service("web")).unwrap();
+    let mut labelled = api.object("Service", "default", "web").unwrap();
+    labelled["metadata"]["labels"] = json!({"a": "b"});
+    api.apply_json(labelled).unwrap();
+    until("the successor as it is now", || {
+        watched.cache.get(&key).is_some_and(|service| {
+            service.metadata.uid.as_ref() != Some(&first) && service.metadata.labels.is_some()
+        })
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_list_that_lacks_objects_is_not_believed() {
+    let (api, proxy) = (server(), Proxy::default());
+    for name in ["a", "b", "c"] {
+        api.apply_json(node(name)).unwrap();
+    }
+    proxy.spoil_lists(|list| list["items"].as_array_mut().unwrap().truncate(1));
+    let watched = nodes_of(proxy.before(&api));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(!watched.cache.is_synced());
+    let error = proxy.before(&api).list_nodes().await.unwrap_err();
+    assert!(
+        matches!(&error, KubeError::Decode(text) if text.contains("1 of 3 objects")),
+        "{error}"
+    );
+    proxy.be_honest();
+    watched.cache.synced().await;
+    assert_eq!(watched.cache.len(), 3);
+    assert!(watched.cache.get(&NodeName::new("c")).is_some());
+}
