@@ -34,6 +34,8 @@ pub(crate) struct Core {
     pub(crate) access: Access,
     /// Counts how often all watches have been closed.
     pub(crate) closed: watch::Sender<u64>,
+    /// Counts how often all watches have fallen silent.
+    pub(crate) silenced: watch::Sender<u64>,
 }
 
 impl Core {
@@ -49,6 +51,7 @@ impl Core {
             journal: Journal::default(),
             access,
             closed: watch::Sender::new(0),
+            silenced: watch::Sender::new(0),
         };
         core.found();
         core

@@ -16,6 +16,12 @@ pub enum Effect {
     DropAfter,
     /// The request is handled after this much time.
     Delay(Duration),
+    /// Something on the way answers in the server's place: this HTTP status with this text, which is no JSON. The request
+    /// has no effect.
+    Text(u16, &'static str),
+    /// The server accepts the request and falls silent: a watch is opened and shows nothing, not even its end; any other
+    /// request is never answered and has no effect.
+    Silence,
 }
 
 /// A rule: which requests meet which effect, and how often.

@@ -22,8 +22,8 @@ pub(crate) use watch::Watch;
 pub(crate) enum Answer {
     /// An object, with its HTTP status code.
     Object(u16, Value),
-    /// Plain text.
-    Text(&'static str),
+    /// Plain text, with its HTTP status code.
+    Text(u16, &'static str),
     /// A stream of events.
     Watch(Box<Watch>),
 }

@@ -281,6 +281,12 @@ impl KubeApi {
         self.core.closed.send_modify(|epoch| *epoch += 1);
     }
 
+    /// Lets all running watches fall silent, as when their server dies without closing its connections. Watches that are
+    /// opened later are not concerned.
+    pub fn silence_watches(&self) {
+        self.core.silenced.send_modify(|epoch| *epoch += 1);
+    }
+
     /// Wall time of the server.
     pub fn now(&self) -> Timestamp {
         self.core.now()

@@ -84,9 +84,27 @@ impl ApiService {
                 drop(handle(&self.core, request));
                 Err("connection dropped by a fault after the request took effect".into())
             }
+            Some(Effect::Text(code, text)) => Ok(Ok(Answer::Text(code, text))),
+            Some(Effect::Silence) => match handle_watch(&self.core, request) {
+                Some(answer) => Ok(answer),
+                None => std::future::pending().await,
+            },
             Some(Effect::Delay(_)) | None => Ok(handle(&self.core, request)),
         }
     }
+}
+
+/// A watch that shows nothing; none if the request is no watch.
+fn handle_watch(core: &Arc<Core>, request: &Request) -> Option<Result<Answer, Status>> {
+    (request.target.verb == "watch").then(|| {
+        handle(core, request).map(|answer| match answer {
+            Answer::Watch(mut watch) => {
+                watch.fall_silent();
+                Answer::Watch(watch)
+            }
+            other => other,
+        })
+    })
 }
 
 impl<B> tower::Service<http::Request<B>> for ApiService
@@ -149,8 +167,8 @@ impl Body for ApiBody {
 fn respond(answer: Result<Answer, Status>) -> Response<ApiBody> {
     let (code, media, content) = match answer {
         Ok(Answer::Object(code, object)) => (code, "application/json", whole(&object)),
-        Ok(Answer::Text(text)) => (
-            200,
+        Ok(Answer::Text(code, text)) => (
+            code,
             "text/plain; charset=utf-8",
             Content::Whole(Some(Bytes::from_static(text.as_bytes()))),
         ),

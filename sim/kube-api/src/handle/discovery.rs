@@ -49,7 +49,7 @@ pub(super) fn answer(core: &Core, request: &Request) -> Result<Answer, Status> {
     }
     let parts: Vec<&str> = request.path.split('/').filter(|part| !part.is_empty()).collect();
     let found = match &parts[..] {
-        ["healthz" | "livez" | "readyz", ..] => return Ok(Answer::Text("ok")),
+        ["healthz" | "livez" | "readyz", ..] => return Ok(Answer::Text(200, "ok")),
         [] => Some(
             json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz",
             "/version"]}),

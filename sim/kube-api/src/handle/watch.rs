@@ -45,12 +45,15 @@ pub(crate) struct Watch {
     cursor: Cursor,
     committed: Receiver<u64>,
     closed: Receiver<u64>,
+    silenced: Receiver<u64>,
     deadline: Instant,
     next_bookmark: Option<Instant>,
     /// Whether a table with column names has been sent.
     headed: bool,
     pending: VecDeque<Bytes>,
     ended: bool,
+    /// Whether nothing is shown any more, not even the end.
+    is_silent: bool,
 }
 
 pub(super) fn answer(core: &Arc<Core>, kind: &'static Kind, request: &Request) -> Result<Answer, Status> {
@@ -97,6 +100,7 @@ pub(super) fn answer(core: &Arc<Core>, kind: &'static Kind, request: &Request) -
         cursor: state.store.cursor(start),
         committed: state.store.subscribe(),
         closed: core.closed.subscribe(),
+        silenced: core.silenced.subscribe(),
         deadline: now + timeout,
         next_bookmark: if bookmarks {
             bookmark_after(now, now + timeout)
@@ -106,6 +110,7 @@ pub(super) fn answer(core: &Arc<Core>, kind: &'static Kind, request: &Request) -
         headed: false,
         pending: VecDeque::new(),
         ended: false,
+        is_silent: false,
     };
     if expired {
         watch.fail(&Status::expired(format!(
@@ -135,6 +140,9 @@ impl Watch {
     /// The next line of the body; none when the watch is over.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
+            if self.is_silent {
+                return std::future::pending().await;
+            }
             if let Some(line) = self.pending.pop_front() {
                 return Some(line);
             }
@@ -152,6 +160,7 @@ impl Watch {
                 .map_or(self.deadline, |next| next.min(self.deadline));
             tokio::select! {
                 biased;
+                _ = self.silenced.changed() => self.fall_silent(),
                 _ = self.closed.changed() => {
                     // What was committed before is still delivered.
                     self.read();
@@ -167,6 +176,11 @@ impl Watch {
                 }
             }
         }
+    }
+
+    /// Shows nothing any more, and does not end either: what a client sees of a server that has died without a word.
+    pub(crate) fn fall_silent(&mut self) {
+        self.is_silent = true;
     }
 
     fn read(&mut self) {
