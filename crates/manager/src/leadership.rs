@@ -25,6 +25,15 @@ const TOLERANCE: Duration = Duration::from_secs(20);
 /// How long giving the lease up may take; who waits for it waits for the lease's end otherwise.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The wait before the lease is read again when giving it up met a conflict, once more as long each time.
+const RELEASE_PAUSE: Duration = Duration::from_millis(50);
+
+/// A watch of the lease that shows nothing for so long is not believed: a holder renews every few seconds.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// In an outage every attempt fails. The first failure is told, and then one in this time.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
+
 /// Where this process stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leadership {
@@ -85,6 +94,8 @@ pub(crate) struct Elector {
     jitter: Jitter,
     /// Whether a write may have made us the holder unseen: its answer did not come.
     is_in_doubt: bool,
+    /// When a failed attempt was told last; none: none has failed since the last that did not.
+    told_failure: Option<Instant>,
 }
 
 /// A follower's watch of the lease.
@@ -93,6 +104,8 @@ struct Follow {
     watch: Option<LeaseWatch>,
     /// What the role says about it, once that is known.
     is_allowed: Option<bool>,
+    /// The next attempt that does not wait for its turn may be made from here on.
+    early_from: Option<Instant>,
 }
 
 impl Follow {
@@ -135,6 +148,7 @@ impl Follow {
 }
 
 /// One attempt's result.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Attempt {
     /// The lease is ours.
     Held,
@@ -175,6 +189,7 @@ impl Elector {
             recorder,
             jitter: Jitter::seeded(seed),
             is_in_doubt: false,
+            told_failure: None,
         }
     }
 
@@ -228,7 +243,7 @@ impl Elector {
             if stop.is_cancelled() {
                 break;
             }
-            if matches!(attempt, Attempt::Held) {
+            if attempt == Attempt::Held {
                 self.lead();
                 return true;
             }
@@ -241,7 +256,7 @@ impl Elector {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = self.pause(&mut follow) => {}
+                () = self.pause(&mut follow, attempt) => {}
             }
         }
         if self.is_in_doubt || self.election.is_holder() {
@@ -260,41 +275,64 @@ impl Elector {
         self.series.set_leading(&self.lease, true);
     }
 
-    /// Waits until the next try is worth it: the lease can be over, was given up, or may have changed unseen.
-    async fn pause(&mut self, follow: &mut Follow) {
-        let retry = Instant::now()
-            + self
-                .timings
-                .retry_period
-                .mul_f64(LONGEST_PAUSE * self.jitter.share(1.0 / LONGEST_PAUSE));
-        follow.open(&self.lock, &self.election, retry).await;
+    /// A retry period as it is for the next time.
+    fn retry_period(&mut self) -> Duration {
+        let share = LONGEST_PAUSE * self.jitter.share(1.0 / LONGEST_PAUSE);
+        self.timings.retry_period.mul_f64(share)
+    }
+
+    /// Waits until the next attempt is worth it: the lease can be over, was given up, or may have changed unseen.
+    ///
+    /// After a failed attempt that is a retry period later, whatever else is due: a server that is ill would be asked
+    /// without a pause otherwise. For the same reason one attempt in a retry period may come before its turn, and no more:
+    /// whatever a watch or a record says, it cannot make us ask faster.
+    async fn pause(&mut self, follow: &mut Follow, last: Attempt) {
+        let begun = Instant::now();
+        let retry = begun + self.retry_period();
+        let has_failed = last == Attempt::Failed;
+        let earliest = if has_failed {
+            retry
+        } else {
+            follow.early_from.map_or(begun, |from| from.max(begun))
+        };
+        if !has_failed {
+            follow.open(&self.lock, &self.election, retry).await;
+        }
         loop {
-            // Not before the lease can be over, but then at once.
-            let soonest = Instant::now() + Duration::from_millis(1);
-            let over = self.election.held_by_others_until().map(|end| end.max(soonest));
-            let Some(watch) = &mut follow.watch else {
-                let wake = over.map_or(retry, |over| over.min(retry));
-                return tokio::time::sleep_until(wake).await;
-            };
-            // Whoever sees each renewal need not read the lease in between.
+            let over = self.election.held_by_others_until();
+            let due = match (&follow.watch, over) {
+                // Whoever sees each renewal need not read the lease in between.
+                (Some(_), Some(over)) => over.min(Instant::now() + SILENCE),
+                (Some(_), None) => earliest,
+                (None, over) => over.map_or(retry, |over| over.min(retry)),
+            }
+            .max(earliest);
             let seen = tokio::select! {
                 biased;
-                seen = watch.next() => seen,
-                () = tokio::time::sleep_until(over.unwrap_or(retry)) => {
-                    // The holder is silent, or the watch is.
-                    follow.watch = None;
-                    return;
-                }
+                () = tokio::time::sleep_until(due) => None,
+                seen = async {
+                    match &mut follow.watch {
+                        Some(watch) => watch.next().await,
+                        None => std::future::pending().await,
+                    }
+                } => Some(seen),
             };
             match seen {
-                Ok(record) => {
-                    self.election.observe(record, Instant::now());
-                    if self.election.held_by_others_until().is_none() {
+                None => {
+                    if over.is_some() {
+                        // The holder is silent, or the watch is.
+                        follow.watch = None;
+                    } else if follow.watch.is_some() && !has_failed {
                         tracing::info!(lease = self.lease, "The lease was given up");
-                        return;
                     }
+                    let now = Instant::now();
+                    if now < retry {
+                        follow.early_from = Some(now + self.retry_period());
+                    }
+                    return;
                 }
-                Err(error) => {
+                Some(Ok(record)) => self.election.observe(record, Instant::now()),
+                Some(Err(error)) => {
                     tracing::debug!(lease = self.lease, %error, "The watch of the lease has ended");
                     follow.watch = None;
                 }
@@ -337,27 +375,42 @@ impl Elector {
 
     /// Reads the lease unless it is known to be ours, decides, and writes.
     async fn attempt(&mut self) -> Attempt {
+        match self.try_once().await {
+            Ok(attempt) => {
+                self.told_failure = None;
+                attempt
+            }
+            Err(error) => {
+                self.tell(&error);
+                Attempt::Failed
+            }
+        }
+    }
+
+    async fn try_once(&mut self) -> Result<Attempt, KubeError> {
         let knows_ours = self.election.is_holder();
         if knows_ours {
             // The usual case: our own last write is still the newest.
             match self.write().await {
-                Ok(attempt) => return attempt,
                 Err(error) if error.is_conflict() || error.is_not_found() => {
                     self.series.count_slow_renewal(&self.lease);
                     tracing::debug!(lease = self.lease, %error, "The lease has changed");
                 }
-                Err(error) => return self.failed(&error),
+                done => return done,
             }
         }
-        match self.lock.get().await {
-            Ok(record) => self.election.observe(Some(record), Instant::now()),
-            Err(KubeError::NotFound(_)) => self.election.observe(None, Instant::now()),
-            Err(error) => return self.failed(&error),
-        }
+        let newest = self.newest().await?;
+        self.election.observe(newest, Instant::now());
         self.is_in_doubt = false;
-        match self.write().await {
-            Ok(attempt) => attempt,
-            Err(error) => self.failed(&error),
+        self.write().await
+    }
+
+    /// The lease as it is; none if there is none.
+    async fn newest(&self) -> Result<Option<LeaseRecord>, KubeError> {
+        match self.lock.get().await {
+            Ok(record) => Ok(Some(record)),
+            Err(KubeError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -379,14 +432,18 @@ impl Elector {
         Ok(Attempt::Held)
     }
 
-    fn failed(&self, error: &KubeError) -> Attempt {
+    /// Tells that an attempt failed, unless that was told lately.
+    fn tell(&mut self, error: &KubeError) {
+        let now = Instant::now();
         if error.is_conflict() {
             // Another candidate was faster, which is how an election goes.
             tracing::debug!(lease = self.lease, %error, "The lease could not be written");
+        } else if self.told_failure.is_some_and(|told| now < told + TOLD_EVERY) {
+            tracing::debug!(lease = self.lease, %error, "The lease could still not be read or written");
         } else {
             tracing::warn!(lease = self.lease, err = %error, "The lease could not be read or written, will retry");
+            self.told_failure = Some(now);
         }
-        Attempt::Failed
     }
 
     /// Gives the lease up, so that the next leader need not wait for its end. Nothing is written any more by now.
@@ -394,7 +451,8 @@ impl Elector {
         self.gate.close();
         self.series.set_leading(&self.lease, false);
         match tokio::time::timeout(RELEASE_TIMEOUT, self.give_up()).await {
-            Ok(Ok(())) => tracing::info!(lease = self.lease, "Lease released"),
+            Ok(Ok(true)) => tracing::info!(lease = self.lease, "Lease released"),
+            Ok(Ok(false)) => tracing::debug!(lease = self.lease, "The lease is not ours, nothing to release"),
             Ok(Err(error)) => {
                 tracing::warn!(lease = self.lease, err = %error, "The lease could not be released")
             }
@@ -402,23 +460,28 @@ impl Elector {
         }
     }
 
-    async fn give_up(&mut self) -> Result<(), KubeError> {
-        if let Some(record) = self.election.release(self.kube.clock().now()) {
-            match self.lock.update(&record).await {
-                // A renewal was cut off by the stop, and had been made all the same: the record has another version now.
-                Err(error) if error.is_conflict() => {}
-                result => return result.map(drop),
+    /// Whether the lease was ours and is given up now.
+    ///
+    /// The record may have changed since it was seen: a renewal was cut off by the stop, and had been made all the same,
+    /// or somebody has set a label. So after a conflict it is read again, and tried again unless somebody else holds it.
+    async fn give_up(&mut self) -> Result<bool, KubeError> {
+        let mut pause = Duration::ZERO;
+        loop {
+            if let Some(record) = self.election.release(self.kube.clock().now()) {
+                match self.lock.update(&record).await {
+                    Err(error) if error.is_conflict() => {}
+                    Err(KubeError::NotFound(_)) => return Ok(false),
+                    result => return result.map(|_| true),
+                }
             }
-        }
-        // The last request was cut off: it may or may not have made us the holder.
-        let newest = match self.lock.get().await {
-            Err(KubeError::NotFound(_)) => return Ok(()),
-            newest => newest?,
-        };
-        self.election.observe(Some(newest), Instant::now());
-        match self.election.release(self.kube.clock().now()) {
-            Some(record) => self.lock.update(&record).await.map(drop),
-            None => Ok(()),
+            tokio::time::sleep(pause).await;
+            pause += RELEASE_PAUSE;
+            // It is also not known whose it is if the last request was cut off: that one may have made us the holder.
+            let newest = self.newest().await?;
+            self.election.observe(newest, Instant::now());
+            if !self.election.is_holder() {
+                return Ok(false);
+            }
         }
     }
 

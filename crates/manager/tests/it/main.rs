@@ -3,7 +3,9 @@
 mod clouds;
 mod election;
 mod life;
+mod log;
 mod migration;
+mod outage;
 mod plan;
 mod process;
 mod routes;

@@ -1,0 +1,234 @@
+//! An API server that is ill, as one that stands by for the lease meets it: how often it asks, and how much it says.
+
+use std::time::Duration;
+
+use bowline_kube_api::{Effect, Fault, KubeApi, Status};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::log::Log;
+use crate::process::{Process, SECOND, api_server, lease, until};
+
+/// The shortest wait after a failed attempt is the retry period of 2 s, so these are the most attempts in a minute.
+const MOST_PER_MINUTE: usize = 30;
+
+/// What may be logged in a minute of an outage: the lease, and two watches that fail at their back-off.
+const MOST_LINES_PER_MINUTE: usize = 20;
+
+/// A lease whose holder died long ago.
+fn abandoned(api: &KubeApi) {
+    api.apply_json(json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "cloud-controller-manager", "namespace": "kube-system" },
+        "spec": { "holderIdentity": "gone", "leaseDurationSeconds": 15, "renewTime": "2025-12-31T23:00:00.000000Z" },
+    }))
+    .unwrap();
+}
+
+fn failures() -> Vec<(&'static str, Effect)> {
+    let status = |code: u16, reason: &str| Effect::Answer(Status::new(code, reason, "no"));
+    vec![
+        ("500", status(500, "InternalError")),
+        ("403", status(403, "Forbidden")),
+        ("504", status(504, "Timeout")),
+        ("429", Effect::Answer(Status::too_many_requests(1))),
+        ("conflict", status(409, "Conflict")),
+        ("a page of a proxy", Effect::Text(200, "<html>welcome</html>")),
+        (
+            "a page with an error",
+            Effect::Text(502, "<html>bad gateway</html>"),
+        ),
+        ("a cut", Effect::DropBefore),
+        ("a cut after the write", Effect::DropAfter),
+        ("silence", Effect::Silence),
+    ]
+}
+
+fn requests(api: &KubeApi, verb: &str) -> usize {
+    api.journal().of(verb, "leases").len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_attempt_for_a_lease_that_has_run_out_waits_a_retry_period() {
+    for verb in ["update", "get"] {
+        for (name, effect) in failures() {
+            if verb == "get" && matches!(effect, Effect::DropAfter) {
+                continue; // what a read does is its answer
+            }
+            let (log, _guards) = Log::listen();
+            let api = api_server();
+            abandoned(&api);
+            let process = Process::start(&api, "a");
+            until("it has read the lease", || requests(&api, "get") > 0).await;
+            api.faults()
+                .inject(Fault::new(effect).verb(verb).resource("leases"));
+            // The lease runs out in this minute.
+            tokio::time::sleep(60 * SECOND).await;
+            for _ in 0..3 {
+                let before = requests(&api, verb);
+                log.take();
+                tokio::time::sleep(60 * SECOND).await;
+                let attempts = requests(&api, verb) - before;
+                // What is never answered never gets into the journal.
+                let least = if name == "silence" { 0 } else { 10 };
+                assert!(
+                    (least..=MOST_PER_MINUTE).contains(&attempts),
+                    "{attempts} attempts in a minute: {verb}, {name}"
+                );
+                let said = log.take();
+                assert!(said.len() <= 2, "{verb}, {name}: {said:#?}");
+            }
+            assert!(!process.leads(), "{verb}, {name}");
+            // It is no longer ill: the lease is taken within a try, unless a lost write has made us the holder already.
+            api.faults().clear();
+            let took = until("it leads", || process.leads()).await;
+            assert!(took < 15 * SECOND, "{took:?}: {verb}, {name}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_any_api_server_little_is_tried_and_said() {
+    for effect in [Effect::DropBefore, Effect::Silence] {
+        let (log, _guards) = Log::listen();
+        let api = api_server();
+        abandoned(&api);
+        let _process = Process::start(&api, "a");
+        tokio::time::sleep(5 * SECOND).await;
+        api.close_watches();
+        api.faults().inject(Fault::new(effect));
+        tokio::time::sleep(60 * SECOND).await;
+        for _ in 0..5 {
+            let before = api.journal().all().len();
+            log.take();
+            tokio::time::sleep(60 * SECOND).await;
+            let sent = api.journal().all().len() - before;
+            assert!(sent <= MOST_PER_MINUTE + 10, "{sent} requests in a minute");
+            let said = log.take();
+            assert!(said.len() <= MOST_LINES_PER_MINUTE, "{said:#?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_somebody_gives_up_and_takes_again_all_the_time_is_not_asked_for_all_the_time() {
+    let (log, _guards) = Log::listen();
+    let api = api_server();
+    abandoned(&api);
+    let _process = Process::start(&api, "a");
+    let record = |holder: &str, number: u32| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": "cloud-controller-manager", "namespace": "kube-system" },
+            "spec": { "holderIdentity": holder, "leaseDurationSeconds": 15, "leaseTransitions": number },
+        })
+    };
+    // Somebody is always faster.
+    api.faults().inject(
+        Fault::new(Effect::Answer(Status::new(409, "Conflict", "no")))
+            .verb("update")
+            .resource("leases"),
+    );
+    tokio::time::sleep(5 * SECOND).await;
+    log.take();
+    let before = requests(&api, "get");
+    let begun = Instant::now();
+    let mut number = 0;
+    while begun.elapsed() < 60 * SECOND {
+        number += 1;
+        api.apply_json(record("other", number)).unwrap();
+        tokio::time::sleep(Duration::from_millis(25)).await;
+        api.apply_json(record("", number)).unwrap();
+        tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+    let attempts = requests(&api, "get") - before;
+    assert!(attempts <= MOST_PER_MINUTE, "{attempts} attempts in a minute");
+    let said = log.take();
+    assert!(said.len() <= MOST_PER_MINUTE, "{said:#?}");
+    assert_eq!(lease(&api)["holderIdentity"], "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_the_lease_that_cannot_be_had_costs_one_request_in_a_retry_period() {
+    for effect in [
+        Effect::Answer(Status::internal("etcd")),
+        Effect::DropBefore,
+        Effect::Text(200, "<html>\n<html>\n"),
+        Effect::Text(200, ""),
+    ] {
+        let (log, _guards) = Log::listen();
+        let api = api_server();
+        let _leader = Process::start(&api, "a");
+        tokio::time::sleep(SECOND).await;
+        api.faults()
+            .inject(Fault::new(effect).verb("watch").resource("leases"));
+        let _follower = Process::start(&api, "b");
+        tokio::time::sleep(60 * SECOND).await;
+        let before = requests(&api, "watch");
+        log.take();
+        tokio::time::sleep(60 * SECOND).await;
+        let watches = requests(&api, "watch") - before;
+        assert!((1..=MOST_PER_MINUTE).contains(&watches), "{watches}");
+        assert_eq!(log.take(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_of_a_long_lease_is_found_out() {
+    let api = api_server();
+    let mut long = json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "cloud-controller-manager", "namespace": "kube-system" },
+        "spec": { "holderIdentity": "other", "leaseDurationSeconds": 3600 },
+    });
+    api.apply_json(long.clone()).unwrap();
+    let process = Process::start(&api, "a");
+    until("it watches the lease", || requests(&api, "watch") > 0).await;
+    api.silence_watches();
+    long["spec"]["holderIdentity"] = json!("");
+    api.apply_json(long).unwrap();
+    let took = until("it leads", || process.leads()).await;
+    assert!(took <= 45 * SECOND, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_meets_a_conflict_is_tried_again_unless_somebody_else_holds_the_lease() {
+    // How often the release meets a conflict; whether it is the last word.
+    for conflicts in [1, 2, 5] {
+        let api = api_server();
+        let mut process = Process::start(&api, "a");
+        until("a leads", || process.leads()).await;
+        api.faults().inject(
+            Fault::new(Effect::Answer(Status::new(409, "Conflict", "changed")))
+                .verb("update")
+                .resource("leases")
+                .times(conflicts),
+        );
+        let begun = Instant::now();
+        process.stop().await;
+        assert!(begun.elapsed() < 2 * SECOND, "{:?}", begun.elapsed());
+        assert_eq!(lease(&api)["holderIdentity"], "", "after {conflicts} conflicts");
+    }
+    // It never ends: given up in time, and without a flood.
+    let api = api_server();
+    let mut process = Process::start(&api, "a");
+    until("a leads", || process.leads()).await;
+    let conflict = Effect::Answer(Status::new(409, "Conflict", "changed"));
+    api.faults()
+        .inject(Fault::new(conflict).verb("update").resource("leases"));
+    let before = requests(&api, "update");
+    process.stop().await;
+    let tries = requests(&api, "update") - before;
+    assert!((3..=20).contains(&tries), "{tries}");
+    // Somebody else took it.
+    let api = api_server();
+    let mut process = Process::start(&api, "a");
+    until("a leads", || process.leads()).await;
+    let mut taken = api
+        .object("Lease", "kube-system", "cloud-controller-manager")
+        .unwrap();
+    taken["spec"]["holderIdentity"] = json!("b");
+    api.apply_json(taken).unwrap();
+    process.stop().await;
+    assert_eq!(lease(&api)["holderIdentity"], "b");
+}
