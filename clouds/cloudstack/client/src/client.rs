@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use crate::cookies::Cookies;
 use crate::envelope;
 use crate::error::{ApiError, ErrorKind, Members};
-use crate::paging::{self, Listed, Listing, Next};
+use crate::paging::{self, Counted, Listed, Listing, Next};
 use crate::project::Scope;
 use crate::settings::{Keys, Settings, WallClock};
 use crate::sign::{Parameters, Signed, escaped};
@@ -67,7 +67,7 @@ enum Broken<T> {
     /// It changed under the reader.
     Changing,
     /// It ended before the server's count.
-    Short { items: Vec<T>, count: usize },
+    Short { items: Counted<T>, count: usize },
 }
 
 impl<T> fmt::Display for Broken<T> {
@@ -75,7 +75,7 @@ impl<T> fmt::Display for Broken<T> {
         match self {
             Self::Changing => f.write_str("it changes while it is read"),
             Self::Short { items, count } => {
-                write!(f, "the server lists {} and counts {count}", items.len())
+                write!(f, "the server lists {} and counts {count}", items.items.len())
             }
         }
     }
@@ -223,6 +223,15 @@ impl Caller {
         command: &'static str,
         parameters: &Parameters,
     ) -> Result<Vec<T>, ApiError> {
+        Ok(self.counted(command, parameters).await?.items)
+    }
+
+    /// The same, and whether the server's count is that of the list.
+    pub(crate) async fn counted<T: Listed>(
+        &self,
+        command: &'static str,
+        parameters: &Parameters,
+    ) -> Result<Counted<T>, ApiError> {
         let mut lengths = Vec::new();
         loop {
             let broken = match self.listing(command, parameters).await? {
@@ -231,7 +240,7 @@ impl Caller {
             };
             let problem = broken.to_string();
             lengths.push(match &broken {
-                Broken::Short { items, .. } => Some(items.len()),
+                Broken::Short { items, .. } => Some(items.items.len()),
                 Broken::Changing => None,
             });
             if lengths.len() < LISTINGS {
@@ -278,21 +287,21 @@ impl Caller {
         &self,
         command: &'static str,
         parameters: &Parameters,
-    ) -> Result<Result<Vec<T>, Broken<T>>, ApiError> {
+    ) -> Result<Result<Counted<T>, Broken<T>>, ApiError> {
         let mut listing = Listing::new();
         let mut parameters = parameters.clone();
         loop {
             let answer = self.get(command, &parameters).await?;
             let page = paging::page(&answer.payload).map_err(|reason| answer.unreadable(reason))?;
             match listing.take(page) {
-                Next::Whole => return Ok(Ok(listing.into_items())),
+                Next::Whole => return Ok(Ok(listing.finish())),
                 Next::Page { number, size } => {
                     parameters.set("page", number.to_string());
                     parameters.set("pagesize", size.to_string());
                 }
                 Next::Again => return Ok(Err(Broken::Changing)),
                 Next::Short { count, .. } => {
-                    let items = listing.into_items();
+                    let items = listing.finish();
                     return Ok(Err(Broken::Short { items, count }));
                 }
             }

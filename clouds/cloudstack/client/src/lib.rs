@@ -31,5 +31,6 @@ pub mod wire;
 pub use client::{Client, Deleted};
 pub use error::{ApiError, ErrorKind, Missing, Said};
 pub use jobs::{Job, JobResult, Started};
+pub use paging::{Counted, Lookup};
 pub use settings::{Keys, Project, Settings, SettingsError, WallClock};
 pub use wire::*;

@@ -17,6 +17,36 @@ pub(crate) trait Listed: DeserializeOwned {
     fn id(&self) -> &str;
 }
 
+/// A list that is whole as far as the server says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted<T> {
+    /// What it holds.
+    pub items: Vec<T>,
+    /// Whether the server counted just as many. If not, what is missing in the list may be there all the same.
+    pub is_counted: bool,
+}
+
+/// What the API says about one ID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup<T> {
+    /// Here it is.
+    Found(T),
+    /// Nothing has this ID, whoever asks: the API refuses it.
+    Unknown,
+    /// A list without it: it is gone, or these keys do not see it in this project.
+    Unlisted,
+}
+
+impl<T> Lookup<T> {
+    /// It, if it was found.
+    pub fn found(self) -> Option<T> {
+        match self {
+            Self::Found(item) => Some(item),
+            Self::Unknown | Self::Unlisted => None,
+        }
+    }
+}
+
 /// One answer.
 pub(crate) struct Page<T> {
     /// How many there are on all pages.
@@ -137,8 +167,12 @@ impl<T: Listed> Listing<T> {
         }
     }
 
-    pub(crate) fn into_items(self) -> Vec<T> {
-        self.items
+    /// What was read so far.
+    pub(crate) fn finish(self) -> Counted<T> {
+        Counted {
+            is_counted: self.count == Some(self.items.len()),
+            items: self.items,
+        }
     }
 }
 
@@ -180,6 +214,21 @@ mod tests {
         let payload = RawValue::from_string(r#"{"count":"0","thing":null}"#.to_owned()).unwrap();
         assert_eq!(super::page::<Thing>(&payload).unwrap().count, 0);
         assert_eq!(after(vec![page]), [Next::Whole]);
+    }
+
+    #[test]
+    fn only_a_list_of_the_server_s_own_count_is_counted() {
+        for (payload, expected) in [
+            (r#"{"count":1,"thing":[{"id":"a"}]}"#, true),
+            (r#"{"thing":[{"id":"a"}]}"#, false),
+            (r#"{"count":1,"thing":[{"id":"a"},{"id":"b"}]}"#, false),
+            ("{}", true),
+        ] {
+            let payload = RawValue::from_string(payload.to_owned()).unwrap();
+            let mut listing = Listing::<Thing>::new();
+            assert_eq!(listing.take(super::page(&payload).unwrap()), Next::Whole);
+            assert_eq!(listing.finish().is_counted, expected, "{payload}");
+        }
     }
 
     #[test]

@@ -1,4 +1,8 @@
 //! Virtual machines as the machines of Nodes.
+//!
+//! What proves that a machine is gone: the API says that it is destroyed; or it refuses the ID as one that nothing has; or it
+//! answers with a list without it, which a wrong project looks like as well, so it counts only while the machine of another Node
+//! is listed. And each time a list of all machines, to the server's own count and not empty, has none of the Node's name.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -9,7 +13,7 @@ use bowline_cloud_provider::{
     InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress, PowerState, Purpose, Sought,
     answer_all,
 };
-use bowline_cloudstack_client::{Nic, VirtualMachine, VirtualMachineId, VmState};
+use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -24,6 +28,19 @@ pub(crate) struct VirtualMachines {
     options: NodeOptions,
     /// Names that cannot stand in a label and were told of.
     told: Mutex<BTreeSet<String>>,
+    /// The IDs that Nodes of the cluster have, in lower case, as far as they were asked about and are listed. A list with one of
+    /// them is the cluster's.
+    of_nodes: Mutex<BTreeSet<String>>,
+}
+
+/// Why a machine seems to be gone.
+enum Gone {
+    /// The API says that it is destroyed.
+    Destroyed,
+    /// The API refuses its ID.
+    Unknown,
+    /// The API answered with a list without it.
+    Unlisted,
 }
 
 impl VirtualMachines {
@@ -32,24 +49,69 @@ impl VirtualMachines {
             machines,
             options,
             told: Mutex::default(),
+            of_nodes: Mutex::default(),
         }
     }
 
-    /// Asks for one machine; the outer error is the proof that it is gone.
-    async fn by_id(
+    /// Asks for one machine; the outer error says why it seems to be gone.
+    async fn by_id(&self, query: &InstanceQuery, id: &VirtualMachineId) -> Result<InstanceResult, Gone> {
+        match self.machines.by_id(id).await {
+            Ok(Lookup::Found(machine)) if is_going(&machine) => Err(Gone::Destroyed),
+            Ok(Lookup::Found(machine)) => Ok(self.present(query, &machine)),
+            Ok(Lookup::Unknown) => Err(Gone::Unknown),
+            Ok(Lookup::Unlisted) => Err(Gone::Unlisted),
+            Err(error) => Ok(Err(failed(query, error))),
+        }
+    }
+
+    /// Whether a machine that seems to be gone is, by a list that has none of the Node's name.
+    fn judge(
         &self,
         query: &InstanceQuery,
         id: &VirtualMachineId,
-    ) -> Result<InstanceResult, InstanceAnswer> {
-        match self.machines.by_id(id).await {
-            Ok(Some(machine)) if is_going(&machine) => Err(deleted(id)),
-            Ok(Some(machine)) => Ok(self.present(query, &machine)),
-            Ok(None) => Err(absent(format!(
-                "the API knows no virtual machine {id}, and lists none of the name of node {}",
-                query.node.name
-            ))),
-            Err(error) => Ok(Err(failed(query, error))),
+        gone: &Gone,
+        listing: &MachineIndex,
+    ) -> InstanceResult {
+        if query.purpose != Purpose::Existence {
+            return Err(not_found(&query.node));
         }
+        if let Some(flaw) = listing.flaw() {
+            return Err(unproven(
+                query,
+                &format!("the list of virtual machines {flaw}, which proves nothing about {id}"),
+            ));
+        }
+        let said = match gone {
+            Gone::Destroyed => {
+                return Ok(absent(format!(
+                    "the API says that virtual machine {id} is destroyed"
+                )));
+            }
+            Gone::Unknown => "knows no",
+            Gone::Unlisted if self.has_other(listing, id) => "does not list",
+            Gone::Unlisted => {
+                return Err(unproven(
+                    query,
+                    &format!(
+                        "the API does not list virtual machine {id}, nor that of any other node, which proves nothing: see \
+                         whether keys and project are those of the cluster"
+                    ),
+                ));
+            }
+        };
+        Ok(absent(format!(
+            "the API {said} virtual machine {id}, and lists none of the name of node {}",
+            query.node.name
+        )))
+    }
+
+    /// Whether a list has the machine of another Node.
+    fn has_other(&self, listing: &MachineIndex, id: &VirtualMachineId) -> bool {
+        let of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = of_nodes
+            .iter()
+            .filter(|other| !other.eq_ignore_ascii_case(id.as_str()));
+        others.any(|other| listing.by_id(&other.as_str().into()).is_some())
     }
 
     /// The answer that the Node's name gives; none if no machine has it.
@@ -141,7 +203,11 @@ impl MachineDirectory for VirtualMachines {
     fn sought(&self, query: &InstanceQuery) -> Result<Sought<VirtualMachineId>, InstanceResult> {
         let node = &*query.node;
         match node.provider_id.as_deref().map(provider_id::parse) {
-            Some(Reference::Machine(id)) => Ok(Sought::Id(id.into())),
+            Some(Reference::Machine(id)) => {
+                let mut of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
+                of_nodes.insert(id.to_ascii_lowercase());
+                Ok(Sought::Id(id.into()))
+            }
             Some(Reference::Foreign) => Err(Ok(InstanceAnswer::Foreign)),
             None | Some(Reference::Unreadable) if node.name.as_str().is_empty() => {
                 Err(Err(CloudError::invalid("node name cannot be empty")))
@@ -157,15 +223,22 @@ impl MachineDirectory for VirtualMachines {
             Err(gone) => gone,
         };
         let listing = self.machines.all().await.map_err(|error| failed(query, error))?;
+        if let Some(machine) = listing.by_id(id).filter(|machine| !is_going(machine)) {
+            return self.present(query, machine);
+        }
         match self.named(query, &listing).await {
             Some(answer) => answer,
-            None if query.purpose == Purpose::Existence => Ok(gone),
-            None => Err(not_found(&query.node)),
+            None => self.judge(query, id, &gone, &listing),
         }
     }
 
     async fn list(&self) -> Result<Arc<MachineIndex>, CloudError> {
-        self.machines.all().await
+        let listing = self.machines.all().await?;
+        if listing.flaw().is_none() {
+            let mut of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
+            of_nodes.retain(|id| listing.by_id(&id.as_str().into()).is_some());
+        }
+        Ok(listing)
     }
 
     async fn look_up(
@@ -191,12 +264,16 @@ impl MachineDirectory for VirtualMachines {
         if let Some(answer) = self.named(query, listing).await {
             return answer;
         }
-        match found {
-            _ if query.purpose != Purpose::Existence => Err(not_found(&query.node)),
-            Some(_) => Ok(deleted(id)),
+        let gone = match found {
+            _ if query.purpose != Purpose::Existence => return Err(not_found(&query.node)),
+            Some(_) => Gone::Destroyed,
             // A miss in a list proves nothing: the machine itself is asked for.
-            None => self.by_id(query, id).await.unwrap_or_else(Ok),
-        }
+            None => match self.by_id(query, id).await {
+                Ok(answer) => return answer,
+                Err(gone) => gone,
+            },
+        };
+        self.judge(query, id, &gone, listing)
     }
 
     fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
@@ -218,15 +295,16 @@ fn nobody(node: &Node, listing: &MachineIndex) -> InstanceResult {
              which one it was, so this proves nothing",
             node.name
         ))),
-        // Wrong keys or a wrong project see nothing at all.
-        None if listing.is_empty() => Err(CloudError::not_found(format!(
-            "instance not found: the list of virtual machines is empty, which proves nothing about node {}",
-            node.name
-        ))),
-        None => Ok(absent(format!(
-            "node {} has no providerID, and the API lists no virtual machine of its name",
-            node.name
-        ))),
+        None => match listing.flaw() {
+            Some(flaw) => Err(CloudError::not_found(format!(
+                "instance not found: the list of virtual machines {flaw}, which proves nothing about node {}",
+                node.name
+            ))),
+            None => Ok(absent(format!(
+                "node {} has no providerID, and the API lists no virtual machine of its name",
+                node.name
+            ))),
+        },
     }
 }
 
@@ -234,8 +312,12 @@ fn absent(evidence: String) -> InstanceAnswer {
     InstanceAnswer::Absent(AbsenceProof::new(evidence))
 }
 
-fn deleted(id: &VirtualMachineId) -> InstanceAnswer {
-    absent(format!("the API says that virtual machine {id} is destroyed"))
+/// A machine that seems to be gone, of which that is not certain.
+fn unproven(query: &InstanceQuery, reason: &str) -> CloudError {
+    CloudError::not_found(format!(
+        "instance not found: {reason}. If the machine of node {} is gone, delete the node by hand",
+        query.node.name
+    ))
 }
 
 fn failed(query: &InstanceQuery, error: CloudError) -> CloudError {

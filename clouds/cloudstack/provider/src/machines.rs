@@ -7,7 +7,8 @@ use std::time::Duration;
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
-    Client, Detail, Network, NetworkId, VirtualMachine, VirtualMachineId, VirtualMachineQuery, VmState,
+    Client, Counted, Detail, Lookup, Network, NetworkId, VirtualMachine, VirtualMachineId,
+    VirtualMachineQuery, VmState,
 };
 use tokio::time::Instant;
 
@@ -70,8 +71,8 @@ impl Machines {
         self.networks.ask().await
     }
 
-    /// One machine; none if the API itself says that there is none with this ID.
-    pub(crate) async fn by_id(&self, id: &VirtualMachineId) -> Result<Option<VirtualMachine>, CloudError> {
+    /// What the API says about one machine.
+    pub(crate) async fn by_id(&self, id: &VirtualMachineId) -> Result<Lookup<VirtualMachine>, CloudError> {
         self.client
             .virtual_machine(id)
             .await
@@ -164,6 +165,8 @@ fn listing(client: &Client, detail: Detail, gather: Duration) -> Listing {
 #[derive(Debug, Default)]
 pub(crate) struct MachineIndex {
     machines: Vec<VirtualMachine>,
+    /// Whether the server counted just as many.
+    is_counted: bool,
     /// By ID in lower case.
     by_id: BTreeMap<String, usize>,
     /// By name in lower case; only those that are not on their way out.
@@ -182,8 +185,12 @@ pub(crate) enum Named<'a> {
 }
 
 impl MachineIndex {
-    pub(crate) fn new(machines: Vec<VirtualMachine>) -> Self {
-        let mut index = Self::default();
+    pub(crate) fn new(listed: Counted<VirtualMachine>) -> Self {
+        let mut index = Self {
+            is_counted: listed.is_counted,
+            ..Self::default()
+        };
+        let machines = listed.items;
         for (position, machine) in machines.iter().enumerate() {
             index
                 .by_id
@@ -197,9 +204,13 @@ impl MachineIndex {
         index
     }
 
-    /// Whether the keys see no machine at all.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.machines.is_empty()
+    /// Why nothing follows from what is not in it. Wrong keys or a wrong project see nothing at all.
+    pub(crate) fn flaw(&self) -> Option<&'static str> {
+        match (self.machines.is_empty(), self.is_counted) {
+            (true, _) => Some("is empty"),
+            (false, false) => Some("does not come to the server's own count"),
+            (false, true) => None,
+        }
     }
 
     /// All of them, in the server's order.
@@ -246,15 +257,13 @@ mod tests {
     use super::*;
 
     fn index(machines: &[(&str, &str, &str)]) -> MachineIndex {
-        MachineIndex::new(
-            machines
-                .iter()
-                .map(|(id, name, state)| {
-                    serde_json::from_value(serde_json::json!({ "id": id, "name": name, "state": state }))
-                        .unwrap()
-                })
-                .collect(),
-        )
+        let items = machines.iter().map(|(id, name, state)| {
+            serde_json::from_value(serde_json::json!({ "id": id, "name": name, "state": state })).unwrap()
+        });
+        MachineIndex::new(Counted {
+            items: items.collect(),
+            is_counted: true,
+        })
     }
 
     fn named(machines: &[(&str, &str, &str)], name: &str) -> String {

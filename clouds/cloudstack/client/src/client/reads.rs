@@ -3,7 +3,7 @@
 use super::{Caller, Client};
 use crate::error::ApiError;
 use crate::jobs::{Job, Status};
-use crate::paging::Listed;
+use crate::paging::{Counted, Listed, Lookup};
 use crate::sign::Parameters;
 use crate::wire::{
     AclListId, Capabilities, FirewallRule, JobId, LoadBalancerRule, ManagementServer, Network, NetworkAcl,
@@ -12,7 +12,7 @@ use crate::wire::{
 };
 
 impl Client {
-    /// The virtual machines that fulfil the query.
+    /// The virtual machines that fulfil the query; not those that say that they are another project's.
     ///
     /// # Errors
     ///
@@ -20,21 +20,28 @@ impl Client {
     pub async fn virtual_machines(
         &self,
         query: &VirtualMachineQuery,
-    ) -> Result<Vec<VirtualMachine>, ApiError> {
-        self.list("listVirtualMachines", query.parameters()).await
+    ) -> Result<Counted<VirtualMachine>, ApiError> {
+        let parameters = self.in_project(query.parameters()).await?;
+        let mut machines: Counted<VirtualMachine> =
+            self.caller.counted("listVirtualMachines", &parameters).await?;
+        // The ID -1 stands for all projects.
+        let project = self.project().await?.filter(|id| id.as_str() != "-1");
+        machines
+            .items
+            .retain(|machine| is_or_unsaid(&machine.project_id, project));
+        Ok(machines)
     }
 
-    /// One virtual machine, with all that the server shows. None: the API itself says that there is none with this id that
-    /// these keys may see in this project.
+    /// One virtual machine, with all that the server shows.
     ///
     /// # Errors
     ///
     /// See [`ErrorKind`](crate::ErrorKind).
-    pub async fn virtual_machine(&self, id: &VirtualMachineId) -> Result<Option<VirtualMachine>, ApiError> {
-        self.one("listVirtualMachines", id.as_str()).await
+    pub async fn virtual_machine(&self, id: &VirtualMachineId) -> Result<Lookup<VirtualMachine>, ApiError> {
+        self.look_up("listVirtualMachines", id.as_str()).await
     }
 
-    /// One network. None: as for [virtual machines](Self::virtual_machine).
+    /// One network. None: the API itself says that there is none with this id that these keys may see in this project.
     ///
     /// # Errors
     ///
@@ -105,7 +112,7 @@ impl Client {
         Ok(rules)
     }
 
-    /// One ACL list. None: as for [virtual machines](Self::virtual_machine).
+    /// One ACL list. None: as for [networks](Self::network).
     ///
     /// # Errors
     ///
@@ -177,14 +184,18 @@ impl Client {
     /// The one object with an id, or none if the API itself says that there is none: by an empty list, or by a refusal that
     /// names this id.
     async fn one<T: Listed>(&self, command: &'static str, id: &str) -> Result<Option<T>, ApiError> {
+        Ok(self.look_up(command, id).await?.found())
+    }
+
+    async fn look_up<T: Listed>(&self, command: &'static str, id: &str) -> Result<Lookup<T>, ApiError> {
         let mut parameters = Parameters::default();
         parameters.set("id", id);
         // Without it an administrator's keys see no more than their own account's, and nothing is no proof of anything.
         parameters.set("listall", "true");
         let parameters = self.in_project(parameters).await?;
         match self.caller.find(command, &parameters, id).await {
-            Ok(found) => Ok(found),
-            Err(error) if error.proves_absence_of(id) => Ok(None),
+            Ok(found) => Ok(found.map_or(Lookup::Unlisted, Lookup::Found)),
+            Err(error) if error.proves_absence_of(id) => Ok(Lookup::Unknown),
             Err(error) => Err(error),
         }
     }

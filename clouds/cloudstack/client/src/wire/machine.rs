@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{NetworkId, VirtualMachineId, VmState};
+use super::{NetworkId, ProjectId, VirtualMachineId, VmState};
 use crate::paging::Listed;
 use crate::sign::Parameters;
 
@@ -16,6 +16,9 @@ pub struct VirtualMachine {
     /// Its name, which is the host name of the guest. Not the display name.
     #[serde(default, deserialize_with = "super::or_default")]
     pub name: String,
+    /// The project that it belongs to, if it does to one.
+    #[serde(default, rename = "projectid", deserialize_with = "super::id_or_none")]
+    pub project_id: Option<ProjectId>,
     /// Its state.
     #[serde(default, deserialize_with = "super::or_default")]
     pub state: VmState,

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
 use bowline_cloud_http::{CredentialsFile, Secret};
-use bowline_cloudstack_client::{ApiError, Association, Deleted, ErrorKind, Keys, NewPublicIp};
+use bowline_cloudstack_client::{ApiError, Association, Deleted, ErrorKind, Keys, Lookup, NewPublicIp};
 
 use crate::answers::{API_KEY, Answer, Api, SECRET_KEY};
 
@@ -141,7 +141,10 @@ async fn missing_is_believed_only_of_an_id_that_was_sent_and_never_of_the_projec
 async fn what_is_gone_is_none_when_read_and_no_error_when_deleted() {
     let gone = || refusal(431, &missing("id", "x-1"));
     let client = Api::new([gone(), gone(), gone(), gone()]).client();
-    assert_eq!(client.virtual_machine(&"x-1".into()).await.unwrap(), None);
+    assert_eq!(
+        client.virtual_machine(&"x-1".into()).await.unwrap(),
+        Lookup::Unknown
+    );
     assert_eq!(client.network(&"x-1".into()).await.unwrap(), None);
     assert_eq!(
         client.delete_load_balancer_rule(&"x-1".into()).await.unwrap(),

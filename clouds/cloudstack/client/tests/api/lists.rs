@@ -1,6 +1,6 @@
 //! Lists are whole, or an error.
 
-use bowline_cloudstack_client::{ApiError, ErrorKind, PublicIpQuery, RuleQuery, VirtualMachineQuery};
+use bowline_cloudstack_client::{ApiError, ErrorKind, Lookup, PublicIpQuery, RuleQuery, VirtualMachineQuery};
 
 use crate::answers::{Answer, Api, machines};
 
@@ -9,7 +9,7 @@ async fn names(api: &Api) -> Result<Vec<String>, ApiError> {
         .client()
         .virtual_machines(&VirtualMachineQuery::default())
         .await?;
-    Ok(machines.into_iter().map(|machine| machine.name).collect())
+    Ok(machines.items.into_iter().map(|machine| machine.name).collect())
 }
 
 #[tokio::test]
@@ -127,7 +127,8 @@ async fn a_page_that_fails_fails_the_list() {
 #[tokio::test]
 async fn one_object_is_found_whatever_the_server_counts_and_its_absence_needs_a_whole_list() {
     let api = Api::new([machines(9, &["a"])]);
-    assert!(api.client().virtual_machine(&"a".into()).await.unwrap().is_some());
+    let found = api.client().virtual_machine(&"a".into()).await.unwrap();
+    assert!(matches!(found, Lookup::Found(_)));
     assert_eq!(api.take_seen().len(), 1);
     let short = vec![machines(2, &["b"]), machines(2, &[])];
     let first = [machines(2, &["b"])];
@@ -135,7 +136,8 @@ async fn one_object_is_found_whatever_the_server_counts_and_its_absence_needs_a_
     let error = api.client().virtual_machine(&"a".into()).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Truncated);
     let api = Api::new([machines(1, &["b"])]);
-    assert!(api.client().virtual_machine(&"a".into()).await.unwrap().is_none());
+    let found = api.client().virtual_machine(&"a".into()).await.unwrap();
+    assert_eq!(found, Lookup::Unlisted);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Secret, SocketOptions, Transport};
-use bowline_cloudstack_client::{Client, ErrorKind, Keys, Project, Settings, VirtualMachineQuery};
+use bowline_cloudstack_client::{Client, ErrorKind, Keys, Lookup, Project, Settings, VirtualMachineQuery};
 
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_default()
@@ -41,12 +41,15 @@ async fn a_server_takes_our_signatures_and_tells_what_is_not_there() {
         ..VirtualMachineQuery::default()
     };
     let machines = client.virtual_machines(&all).await.expect("a whole list");
-    for machine in machines.iter().take(1) {
+    for machine in machines.items.iter().take(1) {
         let one = client.virtual_machine(&machine.id).await.expect("an answer");
-        assert_eq!(one.map(|one| one.name), Some(machine.name.clone()));
+        assert_eq!(one.found().map(|one| one.name), Some(machine.name.clone()));
     }
     let nobody = "00000000-0000-4000-8000-000000000000".into();
-    assert_eq!(client.virtual_machine(&nobody).await.expect("a proof"), None);
+    assert_eq!(
+        client.virtual_machine(&nobody).await.expect("a proof"),
+        Lookup::Unknown
+    );
     match client.management_servers().await {
         Ok(servers) => assert!(!servers.is_empty()),
         Err(error) => assert_eq!(error.kind, ErrorKind::CommandUnavailable),

@@ -1,8 +1,8 @@
 //! What is sent: every command with its parameters.
 
 use bowline_cloudstack_client::{
-    Algorithm, Association, Deleted, Detail, NewFilter, NewFirewallRule, NewLoadBalancerRule, NewNetworkAcl,
-    NewPublicIp, PublicIpQuery, RuleChange, RuleProtocol, RuleQuery, VirtualMachineQuery,
+    Algorithm, Association, Deleted, Detail, Lookup, NewFilter, NewFirewallRule, NewLoadBalancerRule,
+    NewNetworkAcl, NewPublicIp, PublicIpQuery, RuleChange, RuleProtocol, RuleQuery, VirtualMachineQuery,
 };
 
 use crate::answers::{API_KEY, Answer, Api};
@@ -38,7 +38,10 @@ async fn every_read_has_its_parameters_and_those_that_know_projects_carry_it() {
     };
     client.virtual_machines(&all).await.unwrap();
     client.virtual_machines(&named).await.unwrap();
-    assert_eq!(client.virtual_machine(&"v".into()).await.unwrap(), None);
+    assert_eq!(
+        client.virtual_machine(&"v".into()).await.unwrap(),
+        Lookup::Unlisted
+    );
     assert_eq!(client.network(&"n".into()).await.unwrap(), None);
     for query in [
         PublicIpQuery::Address("203.0.113.77".to_owned()),

@@ -6,6 +6,7 @@ use bowline_cloud_provider::{
 };
 use bowline_cloudstack::CloudStack;
 use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{
     AddressSpec, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VmState,
 };
@@ -335,6 +336,131 @@ async fn an_empty_list_is_no_proof_for_a_node_without_an_id() {
         .await
         .unwrap_err();
     assert!(error.to_string().contains("which proves nothing"), "{error}");
+}
+
+/// Asks about each Node alone, and about all of them together.
+async fn existence_both_ways(provider: &CloudStack, nodes: &[Arc<Node>]) -> Vec<InstanceResult> {
+    let mut answers = ask_all(provider, nodes, Purpose::Existence).await;
+    for node in nodes {
+        answers.push(ask(provider, node, Purpose::Existence).await);
+    }
+    answers
+}
+
+#[track_caller]
+fn assert_all_unproven(answers: &[InstanceResult]) {
+    for answer in answers {
+        let error = answer.as_ref().unwrap_err().to_string();
+        assert!(error.contains("proves nothing"), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_and_an_unknown_id_prove_nothing_together() {
+    let site = Site::new();
+    let ids = site.sim.add_vms("n", 3);
+    let nodes: Vec<_> = ["n-1", "n-2", "n-3"]
+        .iter()
+        .zip(&ids)
+        .map(|(name, id)| with_own_id(name, id))
+        .collect();
+    let provider = site.start().await.unwrap();
+    ask_all(&provider, &nodes, Purpose::Metadata).await;
+    ids.iter().for_each(|id| assert!(site.sim.expunge_vm(id)));
+    assert_all_unproven(&existence_both_ways(&provider, &nodes).await);
+    // As soon as anything is listed the IDs that nothing has are proof.
+    site.sim.add_vm(VmSpec::new("other"));
+    for answer in existence_both_ways(&provider, &nodes).await {
+        assert_absent(answer);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_of_a_wrong_project_prove_nothing_about_those_of_the_cluster() {
+    let site = Site::new().with("project-id = wrong\n");
+    let (right, wrong) = (ProjectSpec::new("right"), ProjectSpec::new("wrong"));
+    let (right, wrong) = (site.sim.add_project(right), site.sim.add_project(wrong));
+    let nodes: Vec<_> = ["a", "b"]
+        .iter()
+        .map(|name| with_own_id(name, &site.sim.add_vm(VmSpec::new(*name).project(&right))))
+        .collect();
+    site.sim.add_vm(VmSpec::new("other").project(&wrong));
+    let provider = site.start().await.unwrap();
+    assert_all_unproven(&existence_both_ways(&provider, &nodes).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_destroyed_machine_that_the_keys_do_not_see_is_gone_if_they_see_that_of_another_node() {
+    let site = Site::new();
+    let ids = site.sim.add_vms("n", 2);
+    let nodes: Vec<_> = ["n-1", "n-2"]
+        .iter()
+        .zip(&ids)
+        .map(|(name, id)| with_own_id(name, id))
+        .collect();
+    site.sim.set_vm_state(&ids[0], VmState::Destroyed);
+    let provider = site.start().await.unwrap();
+    assert_all_unproven(&[ask(&provider, &nodes[0], Purpose::Existence).await]);
+    let answers = ask_all(&provider, &nodes, Purpose::Existence).await;
+    assert!(matches!(
+        answers.as_slice(),
+        [Ok(InstanceAnswer::Absent(_)), Ok(InstanceAnswer::Present(_))]
+    ));
+    assert_absent(ask(&provider, &nodes[0], Purpose::Existence).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_odd_list_proves_nothing_about_what_it_does_not_hold() {
+    let other = r#"{"id":"0000-1","name":"other","state":"Running"}"#;
+    let theirs = r#"{"id":"0000-2","name":"theirs","state":"Running","projectid":"another"}"#;
+    for list in [
+        "{}".to_owned(),
+        r#"{"count":0}"#.to_owned(),
+        r#"{"count":0,"virtualmachine":[]}"#.to_owned(),
+        r#"{"virtualmachine":[]}"#.to_owned(),
+        // No count, one that is too small, one that is too large, and one without a list.
+        format!(r#"{{"virtualmachine":[{other}]}}"#),
+        format!(r#"{{"count":1,"virtualmachine":[{other},{theirs}]}}"#),
+        format!(r#"{{"count":3,"virtualmachine":[{other}]}}"#),
+        r#"{"count":3}"#.to_owned(),
+        // Another project's.
+        format!(r#"{{"count":1,"virtualmachine":[{theirs}]}}"#),
+    ] {
+        let site = Site::new().with("project-id = prod\n");
+        let project = site.sim.add_project(ProjectSpec::new("prod"));
+        let id = site.sim.add_vm(VmSpec::new("a").project(&project));
+        let provider = site.start().await.unwrap();
+        site.sim.expunge_vm(&id);
+        let body = format!(r#"{{"listvirtualmachinesresponse":{list}}}"#);
+        let canned = Canned::json(200, &body);
+        let lists = Fault::operation("listVirtualMachines")
+            .nth(2)
+            .always()
+            .answer(canned.clone());
+        let all = Fault::operation("listVirtualMachines").always().answer(canned);
+        for (fault, node) in [
+            (lists, with_own_id("a", &id)),
+            (all.clone(), with_own_id("a", &id)),
+            (all, unnamed("a")),
+        ] {
+            site.sim.faults().clear();
+            site.sim.faults().add(fault);
+            let answer = ask(&provider, &node, Purpose::Existence).await;
+            assert!(answer.is_err(), "{list}: {answer:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_listed_by_its_id_is_there_whatever_was_said_before() {
+    let site = Site::new();
+    let id = site.sim.add_vm(VmSpec::new("renamed"));
+    let provider = site.start().await.unwrap();
+    let nothing = Canned::json(200, r#"{"listvirtualmachinesresponse":{}}"#);
+    site.sim
+        .faults()
+        .add(Fault::operation("listVirtualMachines").answer(nothing));
+    present(ask(&provider, &with_own_id("a", &id), Purpose::Existence).await);
 }
 
 #[tokio::test(start_paused = true)]
