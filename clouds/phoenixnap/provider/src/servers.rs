@@ -52,6 +52,12 @@ impl ServerIndex {
         index
     }
 
+    /// Whether it has no server that can be read. That is how other credentials may look, so nothing follows from what is
+    /// missing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.servers.is_empty()
+    }
+
     pub(crate) fn by_id(&self, id: &str) -> Option<&Server> {
         self.by_id.get(id).map(|position| &self.servers[*position])
     }

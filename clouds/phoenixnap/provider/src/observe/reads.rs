@@ -113,7 +113,8 @@ impl Reads {
         self.servers.ask().await
     }
 
-    /// One server. The API answers 403 for a server that is gone, and also for lost rights: then a listing decides.
+    /// One server. The API answers 403 for a server that is gone, and also for lost rights: then a listing decides, unless it
+    /// is empty.
     pub(crate) async fn server(&self, id: &str) -> Result<Known, CloudError> {
         let error = match self.client.server(id).await {
             Ok(server) => return Ok(Known::Server(Box::new(server))),
@@ -131,6 +132,13 @@ impl Reads {
                 }
                 if listing.may_have(id) {
                     let text = "the list of servers has an entry that cannot be read and may be it, and";
+                    return Err(cloud_error(&error).context(text));
+                }
+                if listing.is_empty() {
+                    let text = format!(
+                        "the list of servers is empty, which proves nothing about server {id}; if it is gone, delete its node \
+                         by hand. The server was asked for, and"
+                    );
                     return Err(cloud_error(&error).context(text));
                 }
                 Ok(Known::Gone(format!(

@@ -7,6 +7,7 @@ use bowline_cloud_provider::{
     CloudProvider, InstanceAnswer, InstanceQuery, InstanceResult, Labels, Node, PowerState, Purpose, Selector,
 };
 use bowline_phoenixnap_sim::kit::Fault;
+use bowline_phoenixnap_sim::kit::faults::Canned;
 use bowline_phoenixnap_sim::{ServerSpec, ServerStatus};
 
 use crate::world::{self, World};
@@ -107,6 +108,7 @@ async fn a_server_that_answers_403_is_gone_only_if_the_list_does_not_have_it() {
     assert!(ask().await.is_err());
     world.sim.faults().remove(list);
     world.sim.faults().remove(fault);
+    world.sim.add_server(ServerSpec::new("other"));
     world.sim.remove_server(&id);
     tokio::time::sleep(std::time::Duration::from_secs(10)).await;
     let (answer, calls) = world.calls_of(ask()).await;
@@ -125,10 +127,41 @@ async fn a_404_in_anybodys_words_is_proof_only_together_with_the_list() {
         .faults()
         .add(Fault::operation("servers.read").always().html(404));
     assert!(ask().await.is_err(), "the list has it");
+    world.sim.add_server(ServerSpec::new("other"));
     world.sim.remove_server(&id);
     tokio::time::sleep(std::time::Duration::from_secs(10)).await;
     let answer = ask().await;
     assert!(matches!(answer, Ok(InstanceAnswer::Absent(_))), "{answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_proves_nothing_about_servers_that_answer_403() {
+    for list in [None, Some("[]"), Some("null"), Some(r#"[{"id":7}]"#)] {
+        let world = World::new();
+        let ids = world.sim.add_servers("n", 2);
+        ids.iter().for_each(|id| assert!(world.sim.remove_server(id)));
+        if let Some(list) = list {
+            let canned = Canned::json(200, list);
+            let fault = Fault::operation("servers.list").always();
+            world.sim.faults().add(fault.answer(canned));
+        }
+        let mut answers = ask_all(&world, &ids, Purpose::Existence).await;
+        answers.extend(ask_all(&world, &ids[..1], Purpose::Existence).await);
+        for answer in answers {
+            let error = answer.unwrap_err().to_string();
+            assert!(
+                error.contains("proves nothing") || error.contains("cannot be read"),
+                "{list:?}: {error}"
+            );
+        }
+    }
+    // The API's own 404 is proof by itself.
+    let world = World::new();
+    world.sim.set_behaviour(|it| it.missing_status = 404);
+    let ids = world.sim.add_servers("n", 1);
+    assert!(world.sim.remove_server(&ids[0]));
+    let answers = ask_all(&world, &ids, Purpose::Existence).await;
+    assert!(matches!(answers[0], Ok(InstanceAnswer::Absent(_))), "{answers:?}");
 }
 
 // A19
