@@ -84,6 +84,17 @@ async fn a13_a_node_goes_within_fifteen_seconds_when_its_machine_is_expunged_and
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_a_cluster_whose_machines_are_all_unknown_and_not_listed_no_node_goes() {
+    let world = World::with_nodes(3).await;
+    for node in ["n1", "n2", "n3"] {
+        world.sim.remove_machine(node);
+        world.set_ready(node, "Unknown");
+    }
+    world.pass(SECOND * 900).await;
+    assert_eq!(world.api.objects("Node").len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_service_on_which_nothing_may_be_written_is_served_and_goes() {
     let world = World::with_nodes(2).await;
     let refusal = Status::new(403, "Forbidden", "cannot patch resource \"services\"");
