@@ -52,7 +52,7 @@ pub struct ServiceFacts {
     /// Whether the balancer is wanted. If not, it is to be removed, whatever the Service says by now: its type, class,
     /// ports and annotations may have changed or may not parse.
     pub is_wanted: bool,
-    /// The Nodes to balance over, by name. Empty when the balancer is not wanted.
+    /// The Nodes to balance over, by name. Where the balancer is not wanted, they only tell which cluster this is.
     pub nodes: Arc<[Arc<Node>]>,
     /// The other Services of the cluster.
     pub services: Arc<dyn ServicesView>,

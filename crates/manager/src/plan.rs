@@ -64,11 +64,7 @@ pub async fn plan_services(
             ServiceFacts {
                 service,
                 is_wanted,
-                nodes: if is_wanted {
-                    Arc::clone(&nodes)
-                } else {
-                    Arc::from([])
-                },
+                nodes: Arc::clone(&nodes),
                 services: Arc::clone(&view),
                 cluster: Arc::clone(&input.cluster),
                 now: input.now,

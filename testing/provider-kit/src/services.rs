@@ -86,8 +86,7 @@ impl Services {
     }
 
     /// The facts about a Service. A balancer is wanted for each that is of type LoadBalancer and not marked for deletion,
-    /// whatever its class: a provider may be asked about a class that is not ours, and has to refuse it. `nodes` are those
-    /// to balance over if a balancer is wanted.
+    /// whatever its class: a provider may be asked about a class that is not ours, and has to refuse it.
     #[must_use]
     #[track_caller]
     pub fn facts(
@@ -103,7 +102,7 @@ impl Services {
         ServiceFacts {
             service,
             is_wanted,
-            nodes: Arc::from(if is_wanted { nodes } else { &[] }),
+            nodes: Arc::from(nodes),
             services: Arc::new(self.clone()),
             cluster: Arc::new(cluster),
             now,

@@ -35,8 +35,8 @@ bowline_plan::events! {
         "The load balancer has been changing for minutes; nothing is written to it before it is done.",
         "Look at it in the control panel; contact support if it does not get ready.";
     FOREIGN_KEPT = "ForeignLoadBalancerKept", Warning,
-        "A load balancer that this Service names belongs to another Service or cluster and was not deleted.",
-        "Delete it by hand if nobody needs it.";
+        "A load balancer that this Service names belongs to another Service or cluster, or may, and is neither changed nor deleted.",
+        "Follow the text. If it is this cluster's, because it was restored under a new name, change its tag k8s-cluster-name by hand, or say the cluster's name with --cluster-name; if nobody needs it, delete it by hand.";
     DUPLICATE_REMOVED = "DuplicateLoadBalancerRemoved", Normal,
         "More than one load balancer was made for this Service, as after a lost answer; the newer ones are removed.",
         "None is needed.";

@@ -1,7 +1,9 @@
 //! Which balancer is a Service's own, and which must not be touched.
 //!
 //! What this provider creates bears a mark, the Service's UID, set inside the create call and never added later. What
-//! bears no mark is found as upstream finds it: by the UUID annotation or by name.
+//! bears no mark is found as upstream finds it: by the UUID annotation or by name. What bears the name of another cluster
+//! is never a Service's own, whatever else says so; nor, where this cluster's name is not known, what bears any cluster's
+//! name, unless it also bears the Service's UID.
 
 use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
 
@@ -20,8 +22,25 @@ pub(crate) enum Found<'a> {
     },
     /// Several could be meant; nobody but a person can tell.
     Several,
-    /// The one that is meant belongs to somebody else.
-    Foreign(&'a LoadBalancer),
+    /// The one that is meant belongs to somebody else, or may.
+    Foreign(&'a LoadBalancer, Owner<'a>),
+}
+
+/// Whose a balancer is that is not the Service's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner<'a> {
+    /// It bears the mark of another Service.
+    Service,
+    /// It bears the name of another cluster.
+    Cluster {
+        /// The name that it bears.
+        theirs: &'a str,
+    },
+    /// It bears the name of a cluster, and nobody knows the name of this one.
+    PerhapsCluster {
+        /// The name that it bears.
+        theirs: &'a str,
+    },
 }
 
 /// Whether a balancer has anything to do with a Service: named by its annotation, by its name, or marked for it.
@@ -36,21 +55,28 @@ fn is_marked(identity: &Identity, balancer: &LoadBalancer) -> bool {
     !identity.uid.is_empty() && balancer.tags.get(TAG_SERVICE_UID) == Some(&identity.uid)
 }
 
-/// Whether a balancer that does not bear the Service's mark belongs to somebody else.
-fn is_foreign(identity: &Identity, balancer: &LoadBalancer) -> bool {
-    match balancer.tags.get(TAG_SERVICE_UID) {
-        // A restored Service has a new UID but still names its balancer.
-        Some(marked) => identity.annotated != Some(balancer.uuid) || identity.services.has_uid(marked),
-        None => match (balancer.tags.get(TAG_CLUSTER_NAME), &identity.cluster_name) {
-            (None, _) => false,
-            (Some(theirs), Some(ours)) => theirs != ours,
-            // It is not known which cluster this is. Only the annotation, which is written when a balancer is ready, and
-            // the name that holds the Service's UID tell that the balancer was not chosen by its name alone.
-            (Some(_), None) => {
-                identity.annotated != Some(balancer.uuid) && balancer.name != names::balancer(&identity.uid)
-            }
-        },
+/// Whose a balancer is that is not the Service's; `None` if nothing says that it is somebody else's.
+///
+/// The cluster's name decides first: two clusters of one project may know the same UUID, from a manifest that was
+/// exported, and even the same Service UID, from a copy of the API server's data.
+fn owner<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option<Owner<'a>> {
+    let theirs = balancer.tags.get(TAG_CLUSTER_NAME).map(String::as_str);
+    match (theirs, identity.cluster_name.as_deref()) {
+        (Some(theirs), Some(ours)) if theirs != ours => return Some(Owner::Cluster { theirs }),
+        // The UUID annotation may have come from anywhere: only what holds the Service's own UID tells that it is ours.
+        (Some(theirs), None)
+            if !is_marked(identity, balancer)
+                && (identity.uid.is_empty() || balancer.name != names::balancer(&identity.uid)) =>
+        {
+            return Some(Owner::PerhapsCluster { theirs });
+        }
+        _ => {}
     }
+    let marked = balancer.tags.get(TAG_SERVICE_UID)?;
+    let is_others = *marked != identity.uid
+        // A restored Service has a new UID but still names its balancer.
+        && (identity.annotated != Some(balancer.uuid) || identity.services.has_uid(marked));
+    is_others.then_some(Owner::Service)
 }
 
 /// Oldest first; the order of ids where ages are equal.
@@ -58,11 +84,16 @@ pub(crate) fn by_age<Id: Ord + Copy>(created_at: Option<&str>, id: Id) -> (Strin
     (created_at.unwrap_or_default().to_owned(), id)
 }
 
+/// Whether a balancer was made for the Service, by the Service's own cluster.
+fn is_made_for(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    is_marked(identity, balancer) && owner(identity, balancer).is_none()
+}
+
 /// Finds a Service's balancer among its candidates.
 pub(crate) fn resolve<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> Found<'a> {
     let (mut marked, others): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) = candidates
         .iter()
-        .partition(|balancer| is_marked(identity, balancer));
+        .partition(|balancer| is_made_for(identity, balancer));
     marked.sort_by_key(|balancer| {
         (
             identity.annotated != Some(balancer.uuid),
@@ -76,16 +107,18 @@ pub(crate) fn resolve<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -
     if let Some(annotated) = others
         .iter()
         .find(|balancer| identity.annotated == Some(balancer.uuid))
-        && is_foreign(identity, annotated)
+        && let Some(owner) = owner(identity, annotated)
     {
-        return Found::Foreign(annotated);
+        return Found::Foreign(annotated, owner);
     }
     match (marked.split_first(), others.as_slice()) {
         (None, []) => Found::None,
-        (None, [other]) if is_foreign(identity, other) => Found::Foreign(other),
-        (None, [other]) => Found::One {
-            balancer: other,
-            surplus: Vec::new(),
+        (None, [other]) => match owner(identity, other) {
+            Some(owner) => Found::Foreign(other, owner),
+            None => Found::One {
+                balancer: other,
+                surplus: Vec::new(),
+            },
         },
         (Some((first, surplus)), []) => Found::One {
             balancer: first,
@@ -111,10 +144,10 @@ pub(crate) fn doomed<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) ->
         .iter()
         .filter(|balancer| is_candidate(identity, balancer));
     let (marked, others): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
-        candidates.partition(|balancer| is_marked(identity, balancer));
+        candidates.partition(|balancer| is_made_for(identity, balancer));
     let others = others.into_iter().filter(|_| identity.adopts_unmarked);
     let (foreign, unmarked): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
-        others.partition(|balancer| is_foreign(identity, balancer));
+        others.partition(|balancer| owner(identity, balancer).is_some());
     let is_ambiguous = unmarked.len() + usize::from(!marked.is_empty()) > 1;
     let mut own = marked;
     if !is_ambiguous {

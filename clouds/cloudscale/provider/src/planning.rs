@@ -13,10 +13,11 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 
 use crate::annotations as keys;
 use crate::desired::Desired;
-use crate::events::{DUPLICATE_REMOVED, NO_MEMBERS, NODES_LEFT_OUT, STILL_CHANGING};
+use crate::events::{DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, STILL_CHANGING};
 use crate::intent::{Identity, Intent, Wanted};
+use crate::names::TAG_CLUSTER_NAME;
 use crate::observe::{Observed, is_changing};
-use crate::ownership::{self, Found};
+use crate::ownership::{self, Found, Owner};
 use crate::status;
 use crate::step::CloudStep;
 
@@ -59,20 +60,15 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, observed: &Observed) -> LoadBalan
                 keys::UUID.key
             )),
         ),
-        Found::Foreign(balancer) => Answer::Refused(
-            Refusal::new(failed_to_find(
-                identity,
-                &format!(
-                    "load balancer {} ({}) belongs to another service or cluster",
-                    balancer.name, balancer.uuid
-                ),
-            ))
-            .with_remedy(format!(
-                "choose another name ({}) or remove {}",
-                keys::NAME.key,
-                keys::UUID.key
-            )),
-        ),
+        Found::Foreign(balancer, owner) => {
+            notes.push(FOREIGN_KEPT.note(format!(
+                "load balancer {} ({}) is not changed: {}",
+                balancer.name,
+                balancer.uuid,
+                whose(identity, owner)
+            )));
+            Answer::Refused(foreign(identity, balancer, owner))
+        }
         Found::None => creation(wanted, &desired, observed),
         Found::One { balancer, surplus } => {
             if !surplus.is_empty() {
@@ -90,6 +86,49 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, observed: &Observed) -> LoadBalan
 
 fn failed_to_find(identity: &Identity, why: &str) -> String {
     format!("unable to get load balancer for {}: {why}", identity.service)
+}
+
+/// Whose a balancer is that is not the Service's, in words.
+fn whose(identity: &Identity, owner: Owner<'_>) -> String {
+    match owner {
+        Owner::Service => "it bears the mark of another service".to_owned(),
+        Owner::Cluster { theirs } => format!(
+            "its tag {TAG_CLUSTER_NAME} says {theirs}, and this cluster is {}",
+            own_cluster(identity)
+        ),
+        Owner::PerhapsCluster { theirs } => {
+            format!("its tag {TAG_CLUSTER_NAME} says {theirs}, and the name of this cluster is not known")
+        }
+    }
+}
+
+fn own_cluster(identity: &Identity) -> &str {
+    identity.cluster_name.as_deref().unwrap_or_default()
+}
+
+fn foreign(identity: &Identity, balancer: &LoadBalancer, owner: Owner<'_>) -> Refusal {
+    let why = format!(
+        "load balancer {} ({}) belongs to another service or cluster: {}",
+        balancer.name,
+        balancer.uuid,
+        whose(identity, owner)
+    );
+    let other_one = format!(
+        "choose another name ({}) or remove {}",
+        keys::NAME.key,
+        keys::UUID.key
+    );
+    let if_own = match owner {
+        Owner::Service => String::new(),
+        Owner::Cluster { .. } => format!(
+            "; if it was restored under a new cluster name, change its tag {TAG_CLUSTER_NAME} to {} by hand",
+            own_cluster(identity)
+        ),
+        Owner::PerhapsCluster { theirs } => {
+            format!("; if this is the cluster {theirs}, say so with --cluster-name")
+        }
+    };
+    Refusal::new(failed_to_find(identity, &why)).with_remedy(other_one + &if_own)
 }
 
 /// What holds as long as the intent and the servers are as they are.

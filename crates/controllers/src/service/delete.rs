@@ -102,7 +102,9 @@ impl ServiceController {
                     .map(|parked| parked.progress);
                 let mut progress = said.unwrap_or_default();
                 progress.causes = progress.causes.and(causes.and(Causes::CHANGED));
-                let unwanted = self.facts(Arc::clone(service), false, &Arc::default());
+                // The Nodes tell a provider which cluster this is, and so what is not its own.
+                let nodes = self.balanced_nodes().nodes;
+                let unwanted = self.facts(Arc::clone(service), false, &nodes);
                 match self.provider.load_balancer.begin(unwanted) {
                     Ok(session) => (session, progress),
                     Err(refusal) => {

@@ -56,7 +56,7 @@ fn outcome(identity: &Identity, balancers: &[LoadBalancer]) -> String {
     match resolve(identity, &candidates) {
         Found::None => "none".into(),
         Found::Several => "several".into(),
-        Found::Foreign(it) => format!("foreign {}", it.uuid.0.as_u128()),
+        Found::Foreign(it, _) => format!("foreign {}", it.uuid.0.as_u128()),
         Found::One { balancer, surplus } => {
             let numbers: Vec<String> = surplus.iter().map(|it| it.uuid.0.as_u128().to_string()).collect();
             format!("{} [{}]", balancer.uuid.0.as_u128(), numbers.join(" "))
@@ -204,22 +204,71 @@ fn the_rules_of_ownership() {
             Some(1),
             None,
             vec![tagged(1, "edge", "green")],
+            "foreign 1",
+        ),
+        (
+            "cluster unknown, annotated, and the name holds the Service's UID",
+            Some(1),
+            None,
+            vec![tagged(1, "k8s-service-u1", "green")],
             "1 []",
         ),
         (
-            "own mark beats the cluster's name",
+            "cluster unknown, own mark",
+            None,
+            None,
+            vec![balancer(1, "edge", Some("u1"), Some("green"))],
+            "1 []",
+        ),
+        (
+            "own mark and own cluster",
             None,
             Some("blue"),
-            vec![balancer(1, "edge", Some("u1"), Some("old"))],
+            vec![balancer(1, "edge", Some("u1"), Some("blue"))],
             "1 []",
+        ),
+        (
+            "own mark and another cluster, as in a copy of a cluster",
+            Some(1),
+            Some("blue"),
+            vec![balancer(1, "edge", Some("u1"), Some("green"))],
+            "foreign 1",
+        ),
+        (
+            "a restore in the same cluster",
+            Some(1),
+            Some("blue"),
+            vec![balancer(1, "edge", Some("u3"), Some("blue"))],
+            "1 []",
+        ),
+        (
+            "a restore in another cluster",
+            Some(1),
+            Some("blue"),
+            vec![balancer(1, "edge", Some("u3"), Some("green"))],
+            "foreign 1",
+        ),
+        (
+            "a restore where the cluster is unknown",
+            Some(1),
+            None,
+            vec![balancer(1, "edge", Some("u3"), Some("green"))],
+            "foreign 1",
         ),
     ];
     for (case, annotated, cluster, balancers, expected) in table {
+        let identity = identity(annotated, cluster);
+        assert_eq!(outcome(&identity, &balancers), expected, "{case}");
+        // A removal goes by the same rules.
+        let doomed = doomed(&identity, &balancers);
         assert_eq!(
-            outcome(&identity(annotated, cluster), &balancers),
-            expected,
+            !doomed.foreign.is_empty(),
+            expected.starts_with("foreign"),
             "{case}"
         );
+        assert!(doomed.own.iter().all(|it| !doomed.foreign.contains(it)), "{case}");
+        let goes = !doomed.is_ambiguous && !doomed.own.is_empty();
+        assert_eq!(goes, expected.ends_with(']'), "{case}");
     }
 }
 
@@ -254,6 +303,8 @@ proptest! {
                 balancer(number, name, mark, [None, Some("blue"), Some("green")][usize::from(*cluster)])
             })
             .collect();
+        let theirs: BTreeMap<LoadBalancerId, Option<&String>> =
+            there.iter().map(|it| (it.uuid, it.tags.get(TAG_CLUSTER_NAME))).collect();
         let marks: BTreeMap<LoadBalancerId, Option<&String>> =
             there.iter().map(|it| (it.uuid, it.tags.get(TAG_SERVICE_UID))).collect();
         let candidates: Vec<LoadBalancer> = there.iter().filter(|it| is_candidate(&identity, it)).cloned().collect();
@@ -264,6 +315,11 @@ proptest! {
         }
         for it in touched {
             prop_assert!(marks[&it.uuid].is_none_or(|mark| mark != "u2"));
+            let is_of_cluster = theirs[&it.uuid].is_none_or(|theirs| match &identity.cluster_name {
+                Some(ours) => theirs == ours,
+                None => marks[&it.uuid].is_some_and(|mark| mark == "u1") || it.name == "k8s-service-u1",
+            });
+            prop_assert!(is_of_cluster);
             prop_assert!(marks[&it.uuid].is_none_or(|mark| mark == "u1" || identity.annotated == Some(it.uuid)));
         }
     }
