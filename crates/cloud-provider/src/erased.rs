@@ -277,14 +277,24 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     }
 
     fn plan(&self) -> Option<DynPlan> {
-        let Plan { answer, notes, again } = self.reconciler.plan(&self.intent, self.observed.as_ref()?);
+        let Plan {
+            answer,
+            notes,
+            again,
+            publishes,
+        } = self.reconciler.plan(&self.intent, self.observed.as_ref()?);
         let answer = match answer {
             Answer::Apply(wave) => Answer::Apply(wave.map(DynStep::new)),
             Answer::Settled(status) => Answer::Settled(status),
             Answer::Wait { after, reason } => Answer::Wait { after, reason },
             Answer::Refused(refusal) => Answer::Refused(refusal),
         };
-        Some(Plan { answer, notes, again })
+        Some(Plan {
+            answer,
+            notes,
+            again,
+            publishes,
+        })
     }
 
     fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>> {

@@ -16,6 +16,8 @@ pub struct Plan<S, T> {
     /// When to look again, if nothing is left to do now and something has to be tidied up later. Counts from a plan that is
     /// settled.
     pub again: Option<Duration>,
+    /// What to publish although the answer is a refusal: all but what is refused is as it should be.
+    pub publishes: Option<T>,
 }
 
 impl<S, T> Plan<S, T> {
@@ -26,6 +28,7 @@ impl<S, T> Plan<S, T> {
             answer,
             notes: Vec::new(),
             again: None,
+            publishes: None,
         }
     }
 
@@ -41,6 +44,13 @@ impl<S, T> Plan<S, T> {
     #[must_use]
     pub fn looking_again(mut self, after: Option<Duration>) -> Self {
         self.again = after;
+        self
+    }
+
+    /// The same plan; if it is refused, this is published all the same.
+    #[must_use]
+    pub fn publishing(mut self, what: T) -> Self {
+        self.publishes = Some(what);
         self
     }
 }

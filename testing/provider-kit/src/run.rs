@@ -31,6 +31,8 @@ pub struct Run {
     pub waited: Duration,
     /// When to look again, if it settled and there is something to be tidied up later.
     pub again: Option<Duration>,
+    /// What is published although something was refused.
+    pub published_although_refused: Option<LoadBalancerStatus>,
 }
 
 impl Run {

@@ -63,6 +63,7 @@ impl ServiceLoop {
             notes: Vec::new(),
             waited: Duration::ZERO,
             again: None,
+            published_although_refused: None,
         };
         match cloud.load_balancer().unwrap().begin(facts()) {
             Ok(mut session) => {
@@ -92,15 +93,21 @@ impl ServiceLoop {
                 .extend(plan.notes.iter().filter(|note| !said.contains(note)).cloned());
             said = plan.notes;
             match plan.answer {
-                Answer::Settled(status) if !is_unverified => {
-                    run.again = plan.again;
-                    return Ok(Outcome::Settled(status));
-                }
-                Answer::Settled(_) => {
+                Answer::Settled(_) | Answer::Refused(_)
+                    if is_unverified
+                        && (plan.publishes.is_some() || matches!(plan.answer, Answer::Settled(_))) =>
+                {
                     session.verify().await.map_err(|error| error.to_string())?;
                     is_unverified = false;
                 }
-                Answer::Refused(refusal) => return Ok(Outcome::Refused(refusal.to_string())),
+                Answer::Settled(status) => {
+                    run.again = plan.again;
+                    return Ok(Outcome::Settled(status));
+                }
+                Answer::Refused(refusal) => {
+                    run.published_although_refused = plan.publishes;
+                    return Ok(Outcome::Refused(refusal.to_string()));
+                }
                 Answer::Wait { .. } if matches!(interruption, Interruption::AfterStep(n) if n == made) => {
                     return Ok(Outcome::Stopped);
                 }

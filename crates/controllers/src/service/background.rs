@@ -62,13 +62,13 @@ impl ServiceController {
                     .show(work.name(), session.measurements());
             }
             // Nobody knows how much of the last numbers still holds.
-            Ok(Driven::Refused(_) | Driven::Superseded) | Err(_) => {
+            Ok(Driven::Refused(..) | Driven::Superseded) | Err(_) => {
                 self.ctx.metrics.measurements.hide(work.name());
             }
         }
         match driven {
             Ok(Driven::Wait { after, .. }) => again(after.min(work.period())),
-            Ok(Driven::Refused(refusal)) => {
+            Ok(Driven::Refused(refusal, _)) => {
                 tracing::warn!(work = work.name(), err = %refusal, "background work refused");
                 again(work.period());
             }

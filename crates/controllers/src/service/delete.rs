@@ -128,7 +128,7 @@ impl ServiceController {
                 return Ok((progress, status, service));
             }
             Ok(Driven::Wait { after, .. }) => Outcome::Parked(Parked { session, progress }, after),
-            Ok(Driven::Refused(refusal)) => Outcome::Failed(Failure::refused(DELETE, &refusal), progress),
+            Ok(Driven::Refused(refusal, _)) => Outcome::Failed(Failure::refused(DELETE, &refusal), progress),
             Ok(Driven::Superseded) => Outcome::Superseded(progress),
             // Another controller's work, which this Service needs no longer.
             Err(DriveError::Observe(error) | DriveError::Step { error, .. })

@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, DynLearned, DynStep, KubeWrite, LoadBalancerStatus, Reconcile};
+use bowline_cloud_provider::{
+    CloudError, DynLearned, DynPlan, DynStep, KubeWrite, LoadBalancerStatus, Reconcile,
+};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Answer, Lane, Note, Refusal};
 use futures::future::BoxFuture;
@@ -24,8 +26,8 @@ pub(super) enum Driven {
     Settled(LoadBalancerStatus, Option<Duration>),
     /// The cloud is busy; go on with the same session after this time.
     Wait { after: Duration, reason: String },
-    /// A person has to change something first.
-    Refused(Refusal),
+    /// A person has to change something first; what can be published all the same.
+    Refused(Refusal, Option<LoadBalancerStatus>),
     /// What is asked for has changed meanwhile, or the process is stopping: start anew.
     Superseded,
 }
@@ -100,19 +102,24 @@ pub(super) async fn drive<F>(
                 if steps.iter().any(|step| step.kube_write().is_some())
                     && let Err(refusal) = session.refresh(hooks.facts())
                 {
-                    return Ok(Driven::Refused(refusal));
+                    return Ok(Driven::Refused(refusal, None));
                 }
             }
-            Answer::Settled(_) if *is_unverified => {
+            Answer::Settled(_) | Answer::Refused(_) if *is_unverified && is_published(&plan) => {
                 session.verify().await.map_err(DriveError::Observe)?;
                 *is_unverified = false;
             }
             Answer::Settled(status) => return Ok(Driven::Settled(status, plan.again)),
             Answer::Wait { after, reason } => return Ok(Driven::Wait { after, reason }),
-            Answer::Refused(refusal) => return Ok(Driven::Refused(refusal)),
+            Answer::Refused(refusal) => return Ok(Driven::Refused(refusal, plan.publishes)),
         }
     }
     Ok(Driven::Superseded)
+}
+
+/// Whether a plan ends with something to publish.
+fn is_published(plan: &DynPlan) -> bool {
+    matches!(plan.answer, Answer::Settled(_)) || plan.publishes.is_some()
 }
 
 enum Done {

@@ -55,7 +55,16 @@ impl ServiceController {
                 tracing::debug!(service = %key, %reason, ?after, "waiting for the cloud");
                 Outcome::Parked(Parked { session, progress }, after)
             }
-            Ok(Driven::Refused(refusal)) => {
+            Ok(Driven::Refused(refusal, status)) => {
+                if let Some(status) = status {
+                    let ServiceFacts { service, nodes, .. } = session.facts();
+                    if let Err(outcome) = self.publish_status(service, &status, progress).await {
+                        return *outcome;
+                    }
+                    // All but what is refused is up to date with these Nodes, and follows them.
+                    let identities = self.identities(nodes);
+                    self.tracked(key, |tracked| tracked.nodes = Some(identities));
+                }
                 Outcome::Failed(Failure::refused(ensuring(progress), &refusal), progress)
             }
             Ok(Driven::Superseded) => Outcome::Superseded(progress),
@@ -123,12 +132,7 @@ impl ServiceController {
         identities: &NodeIdentities,
         progress: Progress,
     ) -> Result<(), Box<Outcome>> {
-        if !is_published(service, status)
-            && let Err(error) = self.ctx.kube.patch_service_status(service, status).await
-        {
-            let prefix = "failed to update load balancer status";
-            return Err(Box::new(Outcome::of_kube_error(prefix, &error, progress)));
-        }
+        self.publish_status(service, status, progress).await?;
         // Without Nodes a provider may keep the last members, which writes nothing: people are told all the same.
         if progress.causes.is_nodes_only() && (progress.has_written || identities.is_empty()) {
             self.tell_updated(service, identities);
@@ -141,6 +145,23 @@ impl ServiceController {
             );
         }
         Ok(())
+    }
+
+    /// Writes the status if it differs.
+    async fn publish_status(
+        &self,
+        service: &Arc<Service>,
+        status: &LoadBalancerStatus,
+        progress: Progress,
+    ) -> Result<(), Box<Outcome>> {
+        if is_published(service, status) {
+            return Ok(());
+        }
+        let patched = self.ctx.kube.patch_service_status(service, status).await;
+        patched.map(|_| ()).map_err(|error| {
+            let prefix = "failed to update load balancer status";
+            Box::new(Outcome::of_kube_error(prefix, &error, progress))
+        })
     }
 
     /// Takes back the parked session if nothing but time has passed; else what the sync before had come to.

@@ -377,6 +377,28 @@ async fn a_spec_that_does_not_parse_costs_no_call_and_is_said_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_balancer_of_which_a_part_is_refused_is_published_and_follows_its_nodes() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| cloud.refuses_a_part = true);
+    let uid = world.add_service("web");
+    world
+        .until("the refusal is said", |w| {
+            w.reasons("web").contains(&"SyncLoadBalancerFailed".to_owned())
+        })
+        .await;
+    assert_eq!(world.address("web").as_deref(), Some("198.51.100.7"));
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"]);
+    world.pass(seconds(400)).await; // the next try by the schedule is minutes away
+    world.add_node("b");
+    world.pass(seconds(5)).await;
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
+    // The same refusal at each try is no news.
+    let count = |reason: &str| world.reasons("web").iter().filter(|it| *it == reason).count();
+    assert_eq!(count("SyncLoadBalancerFailed"), 1);
+    assert_eq!(count("EnsuredLoadBalancer"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_note_becomes_one_event_as_long_as_it_holds() {
     let world = World::running(&["a"]).await;
     world

@@ -41,6 +41,8 @@ pub(super) struct State {
     pub(super) ip_mode: Option<IpMode>,
     /// Leaves a note on every plan.
     pub(super) note: Option<Note>,
+    /// Has something to refuse although the balancer is as it should be.
+    pub(super) refuses_a_part: bool,
     /// Balancers do not change with the Nodes.
     pub(super) ignores_nodes: bool,
     /// Notes on each Node which machine it is, under [`MACHINE`].
@@ -234,6 +236,13 @@ impl Reconciler for Cloud {
             ))),
             (true, Some(_)) => settled(state.ip_mode),
         };
+        if let Answer::Settled(status) = &answer
+            && intent.is_wanted
+            && state.refuses_a_part
+        {
+            let refusal = Refusal::new("there is no such address").with_remedy("take it off");
+            return Plan::new(Answer::Refused(refusal)).publishing(status.clone());
+        }
         let is_settled = matches!(answer, Answer::Settled(_)) && state.later_looks > 0;
         state.later_looks -= u32::from(is_settled);
         Plan::new(answer)
