@@ -5,6 +5,7 @@ use bowline_cloudscale_client::{
     ApiError, Client, Deleted, ErrorKind, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
     Monitor, Pool, PoolId,
 };
+use bowline_plan::Step as _;
 
 use crate::error::write_error;
 use crate::observe::Observed;
@@ -21,6 +22,8 @@ pub(crate) struct Learned {
     pub(crate) is_changed: bool,
     /// Whether the API wants no two pools of one name.
     pub(crate) is_crowded: bool,
+    /// Why the API refused a floating IP, which holds up nothing else.
+    pub(crate) refused: Option<String>,
     /// Whether nothing, or only the first half, happened because the balancer is busy: it is to be waited for.
     pub(crate) is_busy: bool,
 }
@@ -80,6 +83,11 @@ fn is_refusal(error: &ApiError) -> bool {
     matches!(error.kind, ErrorKind::Conflict | ErrorKind::Invalid)
 }
 
+/// Whether the API refuses what is asked, not whoever asks or at this moment.
+fn is_about_what_is_asked(error: &ApiError) -> bool {
+    is_refusal(error) || matches!(error.kind, ErrorKind::NotFound { .. } | ErrorKind::Forbidden)
+}
+
 /// Whether a refusal can mean that something is in the way. Not if it complains of a value: then deleting what is in the
 /// way would leave nothing at all.
 fn can_be_in_the_way(error: &ApiError) -> bool {
@@ -134,6 +142,14 @@ impl Writer<'_> {
         match (outcome, step.balancer()) {
             (Ok(learned), _) => Ok(learned),
             (Err(error), Some(balancer)) if self.is_busy(balancer, &error).await => Ok(Learned::busy()),
+            (Err(error), _)
+                if matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(&error) =>
+            {
+                Ok(Learned {
+                    refused: Some(format!("error during {}: {}", step.label(), write_error(&error))),
+                    ..Learned::default()
+                })
+            }
             (Err(error), _) => Err(write_error(&error)),
         }
     }

@@ -1,6 +1,6 @@
 //! Load balancers as the service loop wants them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::{
@@ -13,8 +13,8 @@ use crate::annotations::NODE_SELECTOR;
 use crate::apply::{Learned, Writer};
 use crate::intent::{self, Context, Intent};
 use crate::learn;
-use crate::observe::Observed;
 use crate::observe::reads::Reads;
+use crate::observe::{Observed, Unkept};
 use crate::planning::{self, Hrefs};
 use crate::step::CloudStep;
 
@@ -24,6 +24,8 @@ pub(crate) struct Balancers {
     reads: Arc<Reads>,
     hrefs: Hrefs,
     cluster_name_annotation: String,
+    /// Changes that the API answered and did not keep. It only spares writes: without it, each try would write once more.
+    unkept: Mutex<Vec<Unkept>>,
 }
 
 impl Balancers {
@@ -38,7 +40,19 @@ impl Balancers {
             reads,
             hrefs: Hrefs::new(base),
             cluster_name_annotation,
+            unkept: Mutex::default(),
         }
+    }
+
+    /// Adds what is known of writes to what was read; `seen` is the observation before it in the same reconcile.
+    fn with_attempts(&self, mut observed: Observed, seen: Option<&Observed>) -> Observed {
+        if let Some(seen) = seen {
+            observed.attempts = seen.attempts.clone();
+            observed.attempts.reads += 1;
+        }
+        let mut unkept = self.unkept.lock().unwrap_or_else(PoisonError::into_inner);
+        planning::remember(&mut unkept, &mut observed);
+        observed
     }
 }
 
@@ -59,14 +73,16 @@ impl Reconciler for Balancers {
     }
 
     async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
-        match seen {
-            None => self.reads.all(intent).await,
-            Some(seen) => self.reads.poll(intent, seen).await,
-        }
+        let observed = match seen {
+            None => self.reads.all(intent).await?,
+            Some(seen) => self.reads.poll(intent, seen).await?,
+        };
+        Ok(self.with_attempts(observed, seen))
     }
 
     async fn verify(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
-        self.reads.after_writes(intent, seen).await
+        let observed = self.reads.after_writes(intent, seen).await?;
+        Ok(self.with_attempts(observed, Some(seen)))
     }
 
     fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {

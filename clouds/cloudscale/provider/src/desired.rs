@@ -1,5 +1,6 @@
 //! What the balancer shall look like: the intent, with the addresses of the nodes' servers filled in.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::Node;
@@ -42,7 +43,7 @@ pub(crate) struct DesiredMember {
 }
 
 /// What makes two members the same: any difference means another member.
-pub(crate) type MemberKey<'a> = (&'a str, bool, u16, u16, &'a str, &'a str);
+pub(crate) type MemberKey<'a> = (Cow<'a, str>, bool, u16, u16, Cow<'a, str>, String);
 /// What makes two pools the same.
 pub(crate) type PoolKey<'a> = (&'a str, &'a PoolAlgorithm, &'a PoolProtocol);
 /// What makes two listeners the same.
@@ -128,12 +129,12 @@ impl DesiredMember {
 
     pub(crate) fn key(&self) -> MemberKey<'_> {
         (
-            &self.name,
+            names::spelling(&self.name),
             true,
             self.monitor_port,
             self.protocol_port,
-            &self.address,
-            &self.subnet,
+            names::spelling(&self.address),
+            self.subnet.to_ascii_lowercase(),
         )
     }
 

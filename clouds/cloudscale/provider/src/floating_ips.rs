@@ -15,26 +15,24 @@ use crate::annotations::{self, FLOATING_IPS};
 pub(crate) struct FloatingAddress(pub(crate) IpAddr);
 
 impl FloatingAddress {
-    /// Reads an address with or without its full length.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        if let Ok(address) = text.parse::<IpAddr>() {
-            return Ok(Self(address));
-        }
-        let network: IpNet = text
-            .parse()
-            .map_err(|_| format!("`{text}` is not an address in CIDR notation"))?;
-        if network.prefix_len() != network.max_prefix_len() {
-            return Err(format!(
-                "`{text}` is a network; a load balancer takes single addresses only"
-            ));
-        }
-        Ok(Self(network.addr()))
-    }
-
     /// Whether this is the floating IP that the API shows.
     pub(crate) fn is(self, floating_ip: &FloatingIp) -> bool {
-        Self::parse(&floating_ip.network) == Ok(self)
+        network(&floating_ip.network).and_then(single) == Some(self)
     }
+}
+
+/// Reads an address with or without its length.
+fn network(text: &str) -> Option<IpNet> {
+    let text = text.trim();
+    text.parse::<IpAddr>()
+        .map(IpNet::from)
+        .or_else(|_| text.parse())
+        .ok()
+}
+
+/// The address, if the network is a single one.
+fn single(network: IpNet) -> Option<FloatingAddress> {
+    (network.prefix_len() == network.max_prefix_len()).then(|| FloatingAddress(network.addr()))
 }
 
 impl fmt::Display for FloatingAddress {
@@ -43,16 +41,27 @@ impl fmt::Display for FloatingAddress {
     }
 }
 
-/// Reads a list of floating IPs, each once.
-pub(crate) fn parse(texts: &[String]) -> Result<Vec<FloatingAddress>, String> {
-    let mut addresses = Vec::with_capacity(texts.len());
+/// The floating IPs that a Service asks for, each once.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    /// Those that a load balancer can have.
+    pub(crate) addresses: Vec<FloatingAddress>,
+    /// Whole networks, as they were written: no load balancer takes one.
+    pub(crate) networks: Vec<String>,
+}
+
+/// Reads a list of floating IPs.
+pub(crate) fn parse(texts: &[String]) -> Result<Wishes, String> {
+    let mut wishes = Wishes::default();
     for text in texts {
-        let address = FloatingAddress::parse(text)?;
-        if !addresses.contains(&address) {
-            addresses.push(address);
+        let network = network(text).ok_or_else(|| format!("`{text}` is not an address in CIDR notation"))?;
+        match single(network) {
+            None => wishes.networks.push(text.clone()),
+            Some(address) if wishes.addresses.contains(&address) => {}
+            Some(address) => wishes.addresses.push(address),
         }
     }
-    Ok(addresses)
+    Ok(wishes)
 }
 
 /// The floating IPs that another Service asks this program for; none if it asks nobody, or somebody else, or cannot be
@@ -67,6 +76,7 @@ fn asked_by(other: &Service) -> Vec<FloatingAddress> {
     annotations::parse_list(text)
         .ok()
         .and_then(|texts| parse(&texts).ok())
+        .map(|wishes| wishes.addresses)
         .unwrap_or_default()
 }
 
@@ -105,6 +115,10 @@ mod tests {
 
     use super::*;
 
+    fn address(text: &str) -> FloatingAddress {
+        network(text).and_then(single).unwrap()
+    }
+
     #[test]
     fn one_address_has_one_spelling() {
         let table = [
@@ -114,14 +128,13 @@ mod tests {
             ("2001:db8:5::7/128", "2001:db8:5::7/128"),
         ];
         for (text, written) in table {
-            assert_eq!(FloatingAddress::parse(text).unwrap().to_string(), written);
+            assert_eq!(address(text).to_string(), written);
         }
-        assert!(
-            FloatingAddress::parse("2001:db8::/56")
-                .unwrap_err()
-                .contains("single addresses only")
-        );
-        assert!(FloatingAddress::parse("x").is_err());
+        let of = |texts: &[&str]| parse(&texts.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let wishes = of(&["198.51.100.7", "2001:db8::/56", "198.51.100.7/32"]).unwrap();
+        assert_eq!(wishes.addresses, [address("198.51.100.7")]);
+        assert_eq!(wishes.networks, ["2001:db8::/56"]);
+        assert_eq!(of(&["x"]).unwrap_err(), "`x` is not an address in CIDR notation");
     }
 
     #[test]
@@ -135,7 +148,7 @@ mod tests {
             service
         };
         let own = service("a", "");
-        let wanted = [FloatingAddress::parse("198.51.100.7").unwrap()];
+        let wanted = [address("198.51.100.7")];
         let same = service("b", r#"["198.51.100.7/32"]"#);
         let mut cluster_ip = same.clone();
         cluster_ip.spec.get_or_insert_default().type_ = Some("ClusterIP".into());

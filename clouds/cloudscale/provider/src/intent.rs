@@ -63,6 +63,8 @@ pub(crate) struct Wanted {
     pub(crate) zone: Option<String>,
     pub(crate) vips: Vec<VipWish>,
     pub(crate) floating_ips: Vec<FloatingAddress>,
+    /// Floating networks that are asked for, which no load balancer takes.
+    pub(crate) floating_networks: Vec<String>,
     /// Why the floating IPs cannot be had, if another Service asks for one of them too.
     pub(crate) conflict: Option<String>,
     pub(crate) ports: Vec<Port>,

@@ -31,6 +31,13 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
         }
     );
     observed.is_reshaped |= !is_of_member;
+    if learned.created.is_some() || learned.is_changed {
+        observed.attempts.done.push(step.clone());
+        observed.attempts.reads = 0;
+    }
+    if let (Some(why), CloudStep::AssignFloatingIp { address, .. }) = (&learned.refused, step) {
+        observed.attempts.refused_ips.push((address.0, why.clone()));
+    }
     if learned.is_crowded
         && let CloudStep::Part {
             change: PartChange::Pool { new, .. },

@@ -14,6 +14,7 @@ use crate::floating_ips::FloatingAddress;
 use crate::intent::{Identity, Intent};
 use crate::ownership::{self, Found};
 use crate::servers::ServerIndex;
+use crate::step::CloudStep;
 
 pub(crate) mod reads;
 
@@ -47,6 +48,28 @@ pub(crate) struct Observed {
     pub(crate) is_reshaped: bool,
     /// Numbers for made-up ids.
     pub(crate) made_up: u128,
+    pub(crate) attempts: Attempts,
+}
+
+/// What writes came to, beyond what the API shows.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attempts {
+    /// Creations and changes of this reconcile that were answered.
+    pub(crate) done: Vec<CloudStep>,
+    /// How often was read since the last of them.
+    pub(crate) reads: u32,
+    /// Floating IPs that the API did not want to lead to the balancer, and why.
+    pub(crate) refused_ips: Vec<(FloatingAddress, String)>,
+    /// Changes of earlier reconciles that were not kept.
+    pub(crate) unkept: Vec<Unkept>,
+}
+
+/// A change that the API answered and did not keep.
+#[derive(Debug, Clone)]
+pub(crate) struct Unkept {
+    pub(crate) step: CloudStep,
+    /// What was shown after it.
+    pub(crate) shown: String,
 }
 
 /// A pool and what hangs on it, each group oldest first.
@@ -105,6 +128,7 @@ impl Observed {
             busy: Busy::default(),
             is_reshaped: false,
             made_up: 0,
+            attempts: Attempts::default(),
         }
     }
 
@@ -131,6 +155,7 @@ impl Observed {
             busy,
             is_reshaped: self.is_reshaped,
             made_up: self.made_up,
+            attempts: self.attempts.clone(),
         }
     }
 

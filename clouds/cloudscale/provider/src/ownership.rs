@@ -47,7 +47,7 @@ pub(crate) enum Owner<'a> {
 pub(crate) fn is_candidate(identity: &Identity, balancer: &LoadBalancer) -> bool {
     identity.annotated == Some(balancer.uuid)
         || is_marked(identity, balancer)
-        || !identity.name.is_empty() && balancer.name == identity.name
+        || !identity.name.is_empty() && balancer.name.trim() == identity.name.trim()
 }
 
 /// Whether a balancer was made for the Service.

@@ -27,9 +27,12 @@ mod floating;
 mod guards;
 mod hrefs;
 mod parts;
+mod unkept;
 
+pub(crate) use attributes::network;
 pub(crate) use hrefs::Hrefs;
 use parts::{Matching, Parts};
+pub(crate) use unkept::remember;
 
 /// How long a balancer may be changing before somebody is told.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -52,6 +55,7 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, observed: &Observed) -> LoadBalan
     let identity = &wanted.identity;
     let desired = Desired::new(wanted, observed);
     let mut notes = notes(wanted, &desired);
+    let mut publishes = None;
     let answer = match ownership::resolve(identity, &observed.balancers) {
         Found::Several => Answer::Refused(
             Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(format!(
@@ -78,10 +82,22 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, observed: &Observed) -> LoadBalan
                     ownership::ids(&surplus)
                 )));
             }
-            existing(hrefs, wanted, &desired, observed, balancer, &surplus, &mut notes)
+            let there = There {
+                hrefs,
+                wanted,
+                desired: &desired,
+                observed,
+                balancer,
+                surplus: &surplus,
+            };
+            there.next(&mut notes, &mut publishes)
         }
     };
-    Plan::new(answer).with_notes(notes)
+    let plan = Plan::new(answer).with_notes(notes);
+    match publishes {
+        Some(status) => plan.publishing(status),
+        None => plan,
+    }
 }
 
 fn failed_to_find(identity: &Identity, why: &str) -> String {
@@ -155,7 +171,7 @@ fn notes(wanted: &Wanted, desired: &Desired<'_>) -> Vec<Note> {
 
 /// There is no balancer yet.
 fn creation(wanted: &Wanted, desired: &Desired<'_>, observed: &Observed) -> Next {
-    if let Some(refusal) = guards::before_creation(wanted, observed) {
+    if let Some(refusal) = guards::conflict(wanted) {
         return Answer::Refused(refusal);
     }
     let zone = match guards::zone(wanted, desired) {
@@ -184,96 +200,142 @@ fn creation(wanted: &Wanted, desired: &Desired<'_>, observed: &Observed) -> Next
         zone: Some(zone),
         tags: wanted.tags.clone(),
     };
-    apply(vec![CloudStep::CreateBalancer { new }])
+    let mut steps = vec![CloudStep::CreateBalancer { new }];
+    let unkept = unkept::split_off(observed, &mut steps);
+    match unkept::refusal(observed, &unkept) {
+        Some(_) if unkept::may_be_late(observed) => wait_to_see(),
+        Some(refusal) => Answer::Refused(refusal),
+        None => apply(steps),
+    }
 }
 
-/// The balancer is there.
-fn existing(
-    hrefs: &Hrefs,
-    wanted: &Wanted,
-    desired: &Desired<'_>,
-    observed: &Observed,
-    balancer: &LoadBalancer,
-    surplus: &[&LoadBalancer],
-    notes: &mut Vec<Note>,
-) -> Next {
-    if observed.busy.is_now() {
-        return wait_for(balancer, observed, notes);
+/// A balancer that is there, and everything that its plan is made from.
+struct There<'a> {
+    hrefs: &'a Hrefs,
+    wanted: &'a Wanted,
+    desired: &'a Desired<'a>,
+    observed: &'a Observed,
+    balancer: &'a LoadBalancer,
+    surplus: &'a [&'a LoadBalancer],
+}
+
+/// What comes next, and what came to nothing before.
+#[derive(Default)]
+struct NextSteps {
+    steps: Vec<CloudStep>,
+    unkept: Vec<CloudStep>,
+}
+
+impl NextSteps {
+    /// Adds a wave, if none before it has a step or stands in its way. Returns whether to go on.
+    fn add(&mut self, observed: &Observed, mut wave: Vec<CloudStep>) -> bool {
+        self.unkept.extend(unkept::split_off(observed, &mut wave));
+        self.steps = wave;
+        // What cannot be created is not stood in for: later waves lean on it, and none may delete its forerunner.
+        self.steps.is_empty() && !self.unkept.iter().any(CloudStep::creates)
     }
-    let refusal = guards::before_change(
-        wanted,
-        desired,
-        balancer,
-        observed,
-        &hrefs.balancer(balancer.uuid),
-    );
-    let parts = |matching| Parts::new(hrefs, wanted, desired, balancer.uuid, observed, matching);
-    let steps = if refusal.is_some() {
-        // What is refused must not keep traffic on nodes that are gone.
-        parts(Matching::ByName).members()
-    } else {
-        let parts = parts(Matching::Exactly);
-        next_steps(hrefs, wanted, observed, balancer, surplus, &parts, notes)
-    };
-    if !steps.is_empty() {
-        if is_changing(balancer) {
+}
+
+impl There<'_> {
+    fn parts(&self, matching: Matching) -> Parts<'_> {
+        Parts::new(
+            self.hrefs,
+            self.wanted,
+            self.desired,
+            self.balancer.uuid,
+            self.observed,
+            matching,
+        )
+    }
+
+    fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
+        let (wanted, observed, balancer) = (self.wanted, self.observed, self.balancer);
+        if observed.busy.is_now() {
             return wait_for(balancer, observed, notes);
         }
-        return if observed.busy.was_once() {
-            apply(steps.into_iter().take(1).collect())
+        let href = self.hrefs.balancer(balancer.uuid);
+        let refusal = guards::before_change(wanted, self.desired, balancer, &href);
+        let NextSteps { steps, unkept } = if refusal.is_some() {
+            // What is refused must not keep traffic on nodes that are gone.
+            let mut next = NextSteps::default();
+            next.add(observed, self.parts(Matching::ByName).members());
+            next
         } else {
-            apply(steps)
+            self.next_steps(notes)
         };
-    }
-    if let Some(refusal) = refusal {
-        return Answer::Refused(refusal);
-    }
-    match annotations(wanted, balancer) {
-        Some(write) => Answer::apply_or(vec![LoadBalancerStep::Kube(write)], || {
-            Answer::Settled(LoadBalancerStatus::empty())
-        }),
-        None => Answer::Settled(status::status(&wanted.publish, balancer)),
-    }
-}
-
-/// The steps of the first wave that has any.
-fn next_steps(
-    hrefs: &Hrefs,
-    wanted: &Wanted,
-    observed: &Observed,
-    balancer: &LoadBalancer,
-    surplus: &[&LoadBalancer],
-    parts: &Parts<'_>,
-    notes: &mut Vec<Note>,
-) -> Vec<CloudStep> {
-    let mut steps: Vec<CloudStep> = surplus
-        .iter()
-        .map(|duplicate| absent::delete(hrefs, duplicate, false))
-        .collect();
-    if balancer.name != wanted.identity.name {
-        steps.push(CloudStep::RenameBalancer {
-            balancer: balancer.uuid,
-            name: wanted.identity.name.clone(),
-        });
-    }
-    steps.extend(parts.missing_pools());
-    let waves: [&dyn Fn() -> Vec<CloudStep>; 5] = [
-        &|| parts.members(),
-        &|| parts.listeners(),
-        &|| parts.monitors(),
-        &|| parts.surplus_pools(),
-        &|| parts.attributes(),
-    ];
-    for wave in waves {
         if !steps.is_empty() {
-            return steps;
+            if is_changing(balancer) {
+                return wait_for(balancer, observed, notes);
+            }
+            return if observed.busy.was_once() {
+                apply(steps.into_iter().take(1).collect())
+            } else {
+                apply(steps)
+            };
         }
-        steps = wave();
+        if let Some(refusal) = refusal {
+            return Answer::Refused(refusal);
+        }
+        if !unkept.is_empty() && unkept::may_be_late(observed) {
+            return wait_to_see();
+        }
+        let unkept_refusal = unkept::refusal(observed, &unkept);
+        if let Some(refusal) = &unkept_refusal
+            && unkept.iter().any(CloudStep::creates)
+        {
+            return Answer::Refused(refusal.clone());
+        }
+        if let Some(write) = annotations(wanted, balancer) {
+            return Answer::apply_or(vec![LoadBalancerStep::Kube(write)], || {
+                Answer::Settled(LoadBalancerStatus::empty())
+            });
+        }
+        let status = status::status(&wanted.publish, balancer);
+        // The balancer works: what is wrong with the rest does not hide its addresses.
+        match unkept_refusal.or_else(|| floating::refusal(wanted, observed)) {
+            None => Answer::Settled(status),
+            Some(refusal) => {
+                *publishes = Some(status);
+                Answer::Refused(refusal)
+            }
+        }
     }
-    if steps.is_empty() {
-        steps = floating::assignments(wanted, observed, balancer, notes);
+
+    /// The steps of the first wave that has any.
+    fn next_steps(&self, notes: &mut Vec<Note>) -> NextSteps {
+        let (wanted, observed, balancer) = (self.wanted, self.observed, self.balancer);
+        let parts = self.parts(Matching::Exactly);
+        let mut first: Vec<CloudStep> = self
+            .surplus
+            .iter()
+            .map(|duplicate| absent::delete(self.hrefs, duplicate, false))
+            .collect();
+        if balancer.name.trim() != wanted.identity.name.trim() {
+            first.push(CloudStep::RenameBalancer {
+                balancer: balancer.uuid,
+                name: wanted.identity.name.clone(),
+            });
+        }
+        first.extend(parts.missing_pools());
+        let mut next = NextSteps::default();
+        let waves: [&dyn Fn() -> Vec<CloudStep>; 5] = [
+            &|| parts.members(),
+            &|| parts.listeners(),
+            &|| parts.monitors(),
+            &|| parts.surplus_pools(),
+            &|| parts.attributes(),
+        ];
+        if !next.add(observed, first) {
+            return next;
+        }
+        for wave in waves {
+            if !next.add(observed, wave()) {
+                return next;
+            }
+        }
+        next.add(observed, floating::assignments(wanted, observed, balancer, notes));
+        next
     }
-    steps
 }
 
 /// The annotations that differ, in upstream's order.
@@ -298,6 +360,14 @@ fn apply(steps: Vec<CloudStep>) -> Next {
 
 fn wait(after: Duration, reason: String) -> Next {
     Answer::Wait { after, reason }
+}
+
+/// What was written is not shown yet.
+fn wait_to_see() -> Next {
+    wait(
+        unkept::LAG,
+        "the API does not show yet what was written".to_owned(),
+    )
 }
 
 /// The API is at work on the balancer.

@@ -155,6 +155,55 @@ pub(crate) enum PartChange {
 }
 
 impl CloudStep {
+    /// Whether the step creates something.
+    pub(crate) fn creates(&self) -> bool {
+        use PartChange::{Listener, Member, Monitor, Pool};
+        match self {
+            Self::CreateBalancer { .. } => true,
+            Self::Part { change, .. } => matches!(
+                change,
+                Pool { .. } | Member { .. } | Listener { .. } | Monitor { .. }
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether another step asks the API for the same object or the same value, whatever goes for it.
+    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::CreateBalancer { new: a }, Self::CreateBalancer { new: b }) => a == b,
+            (
+                Self::AssignFloatingIp {
+                    address: a,
+                    balancer: to_a,
+                    ..
+                },
+                Self::AssignFloatingIp {
+                    address: b,
+                    balancer: to_b,
+                    ..
+                },
+            ) => (a, to_a) == (b, to_b),
+            (Self::Part { change: a, .. }, Self::Part { change: b, .. }) => match (a, b) {
+                (PartChange::Pool { new: a, .. }, PartChange::Pool { new: b, .. }) => a == b,
+                (
+                    PartChange::Member {
+                        pool: of_a, new: a, ..
+                    },
+                    PartChange::Member {
+                        pool: of_b, new: b, ..
+                    },
+                ) => (of_a, a) == (of_b, b),
+                (PartChange::Listener { new: a, .. }, PartChange::Listener { new: b, .. }) => a == b,
+                (PartChange::Monitor { new: a, .. }, PartChange::Monitor { new: b, .. }) => a == b,
+                (PartChange::UpdateListener { .. }, _) | (PartChange::UpdateMonitor { .. }, _) => a == b,
+                _ => false,
+            },
+            (Self::RenameBalancer { .. }, _) => self == other,
+            _ => false,
+        }
+    }
+
     /// The balancer that the step writes to; none if it does not exist yet.
     pub(crate) fn balancer(&self) -> Option<LoadBalancerId> {
         match self {

@@ -276,16 +276,23 @@ impl Call<'_> {
     }
 
     fn fields(&self) -> Result<Fields, ApiError> {
-        Fields::parse(self.request.body())
+        let mut fields = Fields::parse(self.request.body())?;
+        if let Some(length) = self.state.behaviour.cuts_names_to {
+            fields.cut("name", length);
+        }
+        Ok(fields)
     }
 
     /// The fields of a PATCH: something, and where asked only one thing.
     fn patch(&self, only_one: bool) -> Result<Fields, ApiError> {
-        let fields = self.fields()?;
+        let mut fields = self.fields()?;
         if fields.len() > 1 && (only_one || self.state.behaviour.one_attribute_per_patch) {
             return Err(ApiError::detail(
                 "Only one attribute can be changed with one request.",
             ));
+        }
+        for name in &self.state.behaviour.unkept_attributes {
+            fields.forget(name);
         }
         Ok(fields)
     }

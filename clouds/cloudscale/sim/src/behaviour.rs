@@ -48,6 +48,12 @@ pub struct Behaviour {
     pub lists_newest_first: bool,
     /// Whether a PATCH of anything but a server is refused as well if it holds several attributes.
     pub one_attribute_per_patch: bool,
+    /// Whether a network with the bits of a host in it is taken, and shown without them, rather than refused.
+    pub masks_host_bits: bool,
+    /// Attributes that a PATCH is answered for and does not change, such as `allowed_cidrs` or `http.host`.
+    pub unkept_attributes: Vec<String>,
+    /// How many characters of a name are kept; `None` keeps all.
+    pub cuts_names_to: Option<usize>,
     /// The least `delay_s` of a `udp-connect` monitor; `None` accepts all.
     pub min_udp_connect_delay_s: Option<u32>,
     /// Whether the status of a load balancer follows the health of its members.
@@ -80,6 +86,9 @@ impl Default for Behaviour {
             vip_order: VipOrder::V4First,
             lists_newest_first: false,
             one_attribute_per_patch: false,
+            masks_host_bits: false,
+            unkept_attributes: Vec::new(),
+            cuts_names_to: None,
             min_udp_connect_delay_s: None,
             status_follows_members: true,
             unprobed_member: MonitorStatus::Up,

@@ -75,11 +75,32 @@ impl Fields {
         }
     }
 
-    /// A text that is not blank.
+    /// Takes a field out, or with `a.b` a field of an object.
+    pub(crate) fn forget(&mut self, name: &str) {
+        match name.split_once('.') {
+            None => {
+                self.map.remove(name);
+            }
+            Some((object, field)) => {
+                if let Some(Value::Object(object)) = self.map.get_mut(object) {
+                    object.remove(field);
+                }
+            }
+        }
+    }
+
+    /// Cuts a text.
+    pub(crate) fn cut(&mut self, name: &str, length: usize) {
+        if let Some(Value::String(text)) = self.map.get_mut(name) {
+            *text = text.chars().take(length).collect();
+        }
+    }
+
+    /// A text that is not blank, without blanks around it, as the API's framework has it. Assumed.
     pub(crate) fn text(&mut self, name: &str) -> Option<String> {
         let problem = match self.map.get(name)? {
             Value::String(text) if text.trim().is_empty() => BLANK,
-            Value::String(text) => return Some(text.clone()),
+            Value::String(text) => return Some(text.trim().to_owned()),
             Value::Null => NULL,
             _ => "Not a valid string.",
         };

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::annotations::{self as keys, Fields, Reader};
 use crate::events::{IGNORED_FIELDS, LOCAL_POLICY_HTTP, NO_VALID_NODES, UDP_MONITOR, UNKNOWN_ANNOTATIONS};
-use crate::floating_ips::{self, FloatingAddress};
+use crate::floating_ips;
+use crate::planning::network;
 use crate::{names, provider_id};
 
 /// The first API server that knows `ipMode`.
@@ -110,7 +111,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
     if !uuid.is_empty() && identity.annotated.is_none() {
         reader.problem(format!("not a UUID: {uuid} ({})", keys::UUID.key));
     }
-    if identity.name.is_empty() {
+    if identity.name.trim().is_empty() {
         reader.problem(format!(
             "unable to get load balancer for {}: no load balancer with empty name found ({})",
             identity.service,
@@ -124,7 +125,10 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
             keys::CONFIG_VERSION.key
         ));
     }
-    let floating_ips = floating_ips(reader);
+    let floating_ips::Wishes {
+        addresses: floating_ips,
+        networks: floating_networks,
+    } = floating_ips(reader);
     // Most Services want no floating IP, and need not look at all others.
     let others = if floating_ips.is_empty() {
         Vec::new()
@@ -158,6 +162,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         publish: publish(facts, reader),
         identity,
         floating_ips,
+        floating_networks,
         conflict,
         ports,
         monitor,
@@ -177,13 +182,13 @@ fn tags(identity: &Identity) -> Tags {
     uid.into_iter().chain(cluster).collect()
 }
 
-fn floating_ips(reader: &mut Reader<'_>) -> Vec<FloatingAddress> {
+fn floating_ips(reader: &mut Reader<'_>) -> floating_ips::Wishes {
     let parsed = keys::parse_list(reader.text(&keys::FLOATING_IPS))
         .map_err(|error| error.to_string())
         .and_then(|texts| floating_ips::parse(&texts));
     parsed.unwrap_or_else(|error| {
         reader.problem(format!("could not parse {}: {error}", keys::FLOATING_IPS.key));
-        Vec::new()
+        floating_ips::Wishes::default()
     })
 }
 
@@ -246,13 +251,18 @@ fn vips(reader: &mut Reader<'_>) -> Vec<VipWish> {
 }
 
 fn listener(reader: &mut Reader<'_>) -> ListenerSettings {
-    let allowed_cidrs = reader.list(&keys::LISTENER_ALLOWED_CIDRS);
-    for cidr in &allowed_cidrs {
+    let mut allowed_cidrs = Vec::new();
+    for text in reader.list(&keys::LISTENER_ALLOWED_CIDRS) {
+        // In its one spelling, each once: the API may keep no other, or refuse the bits of a host.
+        let cidr = network(&text);
         if cidr.parse::<IpNet>().is_err() {
             reader.problem(format!(
-                "`{cidr}` is not a network in CIDR notation ({})",
+                "`{text}` is not a network in CIDR notation ({})",
                 keys::LISTENER_ALLOWED_CIDRS.key
             ));
+        }
+        if !allowed_cidrs.contains(&cidr) {
+            allowed_cidrs.push(cidr);
         }
     }
     ListenerSettings {
@@ -366,18 +376,23 @@ fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Vec<Note>) ->
 }
 
 fn filled(asked: HttpJson) -> MonitorHttp {
-    let or = |text: Option<String>, default: &str| {
-        Some(text.filter(|text| !text.is_empty()).unwrap_or(default.into()))
+    let given = |text: Option<String>| {
+        let text = text.map(|text| text.trim().to_owned());
+        text.filter(|text| !text.is_empty())
     };
+    let or = |text: Option<String>, default: &str| Some(given(text).unwrap_or(default.into()));
     MonitorHttp {
         expected_codes: asked
             .expected_codes
             .filter(|codes| !codes.is_empty())
-            .unwrap_or_else(|| vec!["200".into()]),
-        method: or(asked.method, "GET"),
+            .map_or_else(
+                || vec!["200".into()],
+                |codes| codes.iter().map(|code| code.trim().to_owned()).collect(),
+            ),
+        method: or(asked.method, "GET").map(|method| method.to_ascii_uppercase()),
         url_path: or(asked.url_path, "/"),
         version: or(asked.version, super::DEFAULT_HTTP_VERSION),
-        host: asked.host.filter(|host| !host.is_empty()),
+        host: given(asked.host),
     }
 }
 

@@ -1,4 +1,9 @@
 //! Attributes that are changed where they stand: one per call, as the API wants it.
+//!
+//! The API need not show a value as it was written: whatever means the same is equal, however it is spelt.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use bowline_cloudscale_client::{Listener, ListenerChange, Monitor, MonitorChange, MonitorHttp, MonitorType};
 use ipnet::IpNet;
@@ -7,40 +12,38 @@ use crate::intent::{ListenerSettings, MonitorSettings};
 
 /// What differs at a listener.
 pub(super) fn listener_changes(wanted: &ListenerSettings, listener: &Listener) -> Vec<ListenerChange> {
-    let mut changes = Vec::new();
-    if !cidrs_equal(&wanted.allowed_cidrs, &listener.allowed_cidrs) {
-        changes.push(ListenerChange::AllowedCidrs(wanted.allowed_cidrs.clone()));
-    }
-    let mut timeout = |wanted: i64, there: Option<i64>, change: fn(i64) -> ListenerChange| {
-        if there.is_some_and(|there| there != wanted) {
-            changes.push(change(wanted));
-        }
-    };
-    timeout(
-        wanted.timeout_client_data_ms,
-        listener.timeout_client_data_ms,
-        ListenerChange::TimeoutClientDataMs,
-    );
-    timeout(
-        wanted.timeout_member_connect_ms,
-        listener.timeout_member_connect_ms,
-        ListenerChange::TimeoutMemberConnectMs,
-    );
-    timeout(
-        wanted.timeout_member_data_ms,
-        listener.timeout_member_data_ms,
-        ListenerChange::TimeoutMemberDataMs,
-    );
-    changes
+    let wishes = [
+        ListenerChange::AllowedCidrs(wanted.allowed_cidrs.clone()),
+        ListenerChange::TimeoutClientDataMs(wanted.timeout_client_data_ms),
+        ListenerChange::TimeoutMemberConnectMs(wanted.timeout_member_connect_ms),
+        ListenerChange::TimeoutMemberDataMs(wanted.timeout_member_data_ms),
+    ];
+    let differs = |wish: &ListenerChange| !listener_shows(listener, wish);
+    wishes.into_iter().filter(differs).collect()
 }
 
-/// Whether two lists hold the same networks in the same order, however they are spelt.
-fn cidrs_equal(a: &[String], b: &[String]) -> bool {
-    let equal = |a: &str, b: &str| match (a.parse::<IpNet>(), b.parse::<IpNet>()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => a == b,
-    };
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+/// Whether a listener shows what a change asks for.
+pub(super) fn listener_shows(listener: &Listener, change: &ListenerChange) -> bool {
+    let timeout = |there: Option<i64>, wanted: i64| there.is_none_or(|there| there == wanted);
+    match change {
+        ListenerChange::AllowedCidrs(cidrs) => same_networks(cidrs, &listener.allowed_cidrs),
+        ListenerChange::TimeoutClientDataMs(ms) => timeout(listener.timeout_client_data_ms, *ms),
+        ListenerChange::TimeoutMemberConnectMs(ms) => timeout(listener.timeout_member_connect_ms, *ms),
+        ListenerChange::TimeoutMemberDataMs(ms) => timeout(listener.timeout_member_data_ms, *ms),
+    }
+}
+
+/// Whether two lists let the same networks in. Order and repetition mean nothing.
+fn same_networks(a: &[String], b: &[String]) -> bool {
+    let set = |list: &[String]| list.iter().map(|text| network(text)).collect::<BTreeSet<_>>();
+    set(a) == set(b)
+}
+
+/// A network in its one spelling, without the bits of a host in it; other text as it is.
+pub(crate) fn network(text: &str) -> String {
+    let text = text.trim();
+    text.parse::<IpNet>()
+        .map_or_else(|_| text.to_owned(), |network| network.trunc().to_string())
 }
 
 /// What a monitor asks and expects over HTTP; none if it does not speak HTTP.
@@ -53,43 +56,91 @@ pub(super) fn http_of(monitor: &Monitor) -> Option<&MonitorHttp> {
 
 /// What differs at a monitor.
 pub(super) fn monitor_changes(wanted: &MonitorSettings, monitor: &Monitor) -> Vec<MonitorChange> {
-    let mut changes = Vec::new();
-    if let (Some(wanted), Some(there)) = (wanted.http.resolved(), http_of(monitor)) {
-        if wanted.host.as_deref().unwrap_or_default() != there.host.as_deref().unwrap_or_default() {
-            changes.push(MonitorChange::HttpHost(wanted.host));
-        }
-        if let Some(path) = wanted
-            .url_path
-            .filter(|path| there.url_path.as_ref() != Some(path))
-        {
-            changes.push(MonitorChange::HttpPath(path));
-        }
-        if let Some(method) = wanted
-            .method
-            .filter(|method| there.method.as_ref() != Some(method))
-        {
-            changes.push(MonitorChange::HttpMethod(method));
-        }
-        if wanted.expected_codes != there.expected_codes {
-            changes.push(MonitorChange::HttpExpectedCodes(wanted.expected_codes));
-        }
+    let mut wishes = Vec::new();
+    if let (Some(wanted), Some(_)) = (wanted.http.resolved(), http_of(monitor)) {
+        wishes.push(MonitorChange::HttpHost(wanted.host));
+        wishes.extend(wanted.url_path.map(MonitorChange::HttpPath));
+        wishes.extend(wanted.method.map(MonitorChange::HttpMethod));
+        wishes.push(MonitorChange::HttpExpectedCodes(wanted.expected_codes));
     }
-    let mut number = |wanted: i64, there: i64, change: fn(i64) -> MonitorChange| {
-        if wanted != there {
-            changes.push(change(wanted));
+    wishes.extend([
+        MonitorChange::DelayS(wanted.delay_s),
+        MonitorChange::TimeoutS(wanted.timeout_s),
+        MonitorChange::UpThreshold(wanted.up_threshold),
+        MonitorChange::DownThreshold(wanted.down_threshold),
+    ]);
+    wishes.retain(|wish| !monitor_shows(monitor, wish));
+    wishes
+}
+
+/// Whether a monitor shows what a change asks for.
+pub(super) fn monitor_shows(monitor: &Monitor, change: &MonitorChange) -> bool {
+    let http = http_of(monitor).cloned().unwrap_or_default();
+    let is = |there: Option<&String>, wanted: &str| there.map_or("", |text| text.trim()) == wanted.trim();
+    match change {
+        MonitorChange::DelayS(wanted) => monitor.delay_s == *wanted,
+        MonitorChange::TimeoutS(wanted) => monitor.timeout_s == *wanted,
+        MonitorChange::UpThreshold(wanted) => monitor.up_threshold == *wanted,
+        MonitorChange::DownThreshold(wanted) => monitor.down_threshold == *wanted,
+        MonitorChange::HttpMethod(wanted) => is(http.method.as_ref(), wanted),
+        MonitorChange::HttpPath(wanted) => is(http.url_path.as_ref(), wanted),
+        // The letters of a host name have no case (RFC 9110, 4.2.3).
+        MonitorChange::HttpHost(wanted) => {
+            let (wanted, there) = (
+                wanted.as_deref().unwrap_or_default(),
+                http.host.unwrap_or_default(),
+            );
+            there.trim().eq_ignore_ascii_case(wanted.trim())
         }
+        MonitorChange::HttpExpectedCodes(wanted) => same_codes(wanted, &http.expected_codes),
+    }
+}
+
+/// Whether two lists of statuses and ranges expect the same.
+fn same_codes(a: &[String], b: &[String]) -> bool {
+    let all = |list: &[String]| {
+        let ranges: Option<Vec<RangeInclusive<u16>>> = list.iter().map(|text| codes(text)).collect();
+        ranges.map(|ranges| ranges.into_iter().flatten().collect::<BTreeSet<u16>>())
     };
-    number(wanted.delay_s, monitor.delay_s, MonitorChange::DelayS);
-    number(wanted.timeout_s, monitor.timeout_s, MonitorChange::TimeoutS);
-    number(
-        wanted.up_threshold,
-        monitor.up_threshold,
-        MonitorChange::UpThreshold,
-    );
-    number(
-        wanted.down_threshold,
-        monitor.down_threshold,
-        MonitorChange::DownThreshold,
-    );
-    changes
+    a == b || all(a).is_some_and(|codes| all(b) == Some(codes))
+}
+
+/// A status, or a range of them such as `200-204`.
+fn codes(text: &str) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let code = |text: &str| text.trim().parse().ok().filter(|code| (100..1000).contains(code));
+    Some(code(first)?..=code(last)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(list: &[&str]) -> Vec<String> {
+        list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn networks_are_equal_however_they_are_spelt() {
+        let same = |a: &[&str], b: &[&str]| same_networks(&texts(a), &texts(b));
+        assert!(same(&["10.0.0.5/8"], &["10.0.0.0/8"]));
+        assert!(same(
+            &["2001:DB8:0::/32", "10.0.0.0/8"],
+            &["10.0.0.0/8", "2001:db8::/32"]
+        ));
+        assert!(same(&["10.0.0.0/8", "10.1.2.3/8"], &["10.0.0.0/8"]));
+        assert!(same(&["anything"], &[" anything"]));
+        assert!(!same(&["10.0.0.0/8"], &["10.0.0.0/9"]));
+        assert!(!same(&["10.0.0.0/8"], &[]));
+    }
+
+    #[test]
+    fn codes_are_equal_however_they_are_listed() {
+        let same = |a: &[&str], b: &[&str]| same_codes(&texts(a), &texts(b));
+        assert!(same(&["200-202"], &["202", "200", "201"]));
+        assert!(same(&["2xx"], &["2xx"]));
+        assert!(!same(&["2xx"], &["200"]));
+        assert!(!same(&["200-202"], &["200", "202"]));
+        assert!(!same(&["200"], &[]));
+    }
 }

@@ -1,8 +1,9 @@
 //! Leads floating IPs to the balancer, last of all: by then it can serve what arrives.
 
 use bowline_cloudscale_client::{FloatingIp, LoadBalancer};
-use bowline_plan::Note;
+use bowline_plan::{Note, Refusal};
 
+use crate::annotations as keys;
 use crate::events::FLOATING_IP_MOVED;
 use crate::intent::Wanted;
 use crate::observe::Observed;
@@ -18,8 +19,11 @@ pub(super) fn assignments(
     let mut steps = Vec::new();
     for wish in &wanted.floating_ips {
         let Some(there) = observed.floating_ips.iter().find(|there| wish.is(there)) else {
-            continue; // refused before
+            continue; // refused at the end
         };
+        if observed.attempts.refused_ips.iter().any(|(ip, _)| ip == wish) {
+            continue;
+        }
         let from = there.load_balancer.as_ref().map(|stub| stub.uuid);
         if from == Some(balancer.uuid) {
             continue;
@@ -37,6 +41,40 @@ pub(super) fn assignments(
         });
     }
     steps
+}
+
+/// What is wrong with floating IPs. It holds up nothing else: all the rest is done before it is said.
+pub(super) fn refusal(wanted: &Wanted, observed: &Observed) -> Option<Refusal> {
+    let missing: Vec<String> = wanted
+        .floating_ips
+        .iter()
+        .filter(|wish| !observed.floating_ips.iter().any(|found| wish.is(found)))
+        .map(ToString::to_string)
+        .collect();
+    let mut problems = Vec::new();
+    if !missing.is_empty() {
+        problems.push(format!(
+            "floating IPs do not exist in this project: {}",
+            missing.join(", ")
+        ));
+    }
+    if !wanted.floating_networks.is_empty() {
+        problems.push(format!(
+            "floating networks cannot lead to a load balancer, which takes single addresses only: {}",
+            wanted.floating_networks.join(", ")
+        ));
+    }
+    let refused = observed.attempts.refused_ips.iter();
+    problems.extend(
+        refused
+            .filter(|(ip, _)| wanted.floating_ips.contains(ip))
+            .map(|(_, why)| why.clone()),
+    );
+    let remedy = format!(
+        "correct {}, or create the floating IP in the project and region of the load balancer; all else is done",
+        keys::FLOATING_IPS.key
+    );
+    (!problems.is_empty()).then(|| Refusal::new(problems.join("; ")).with_remedy(remedy))
 }
 
 /// Where a floating IP leads, in words.

@@ -8,11 +8,14 @@ use bowline_plan::Refusal;
 use crate::annotations as keys;
 use crate::desired::Desired;
 use crate::intent::{VipWish, Wanted};
-use crate::observe::Observed;
 
-/// What forbids creating the balancer.
-pub(super) fn before_creation(wanted: &Wanted, observed: &Observed) -> Option<Refusal> {
-    floating_ips(wanted, observed)
+/// What forbids any write: another Service asks for the same floating IP.
+pub(super) fn conflict(wanted: &Wanted) -> Option<Refusal> {
+    let conflict = wanted.conflict.as_ref()?;
+    Some(Refusal::new(conflict.clone()).with_remedy(format!(
+        "take the floating IP off {} of one of the services",
+        keys::FLOATING_IPS.key
+    )))
 }
 
 /// What forbids changing the balancer, in upstream's order.
@@ -20,10 +23,9 @@ pub(super) fn before_change(
     wanted: &Wanted,
     desired: &Desired<'_>,
     balancer: &LoadBalancer,
-    observed: &Observed,
     href: &str,
 ) -> Option<Refusal> {
-    floating_ips(wanted, observed)
+    conflict(wanted)
         .or_else(|| (!vips_fit(&wanted.vips, &balancer.vip_addresses)).then(|| refused_vips(href)))
         .or_else(|| {
             (balancer.flavor.slug != wanted.flavor).then(|| {
@@ -87,28 +89,6 @@ fn vips_fit(wishes: &[VipWish], vips: &[VipAddress]) -> bool {
                 });
                 subnet_fits && address_fits
             })
-}
-
-fn floating_ips(wanted: &Wanted, observed: &Observed) -> Option<Refusal> {
-    if let Some(conflict) = &wanted.conflict {
-        return Some(Refusal::new(conflict.clone()).with_remedy(format!(
-            "take the floating IP off {} of one of the services",
-            keys::FLOATING_IPS.key
-        )));
-    }
-    let missing: Vec<String> = wanted
-        .floating_ips
-        .iter()
-        .filter(|wish| !observed.floating_ips.iter().any(|found| wish.is(found)))
-        .map(ToString::to_string)
-        .collect();
-    (!missing.is_empty()).then(|| {
-        Refusal::new(format!(
-            "floating IPs do not exist in this project: {}",
-            missing.join(", ")
-        ))
-        .with_remedy(format!("create them, or correct {}", keys::FLOATING_IPS.key))
-    })
 }
 
 #[cfg(test)]

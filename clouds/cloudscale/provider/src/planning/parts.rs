@@ -10,6 +10,7 @@ use bowline_plan::diff;
 use super::{Hrefs, attributes};
 use crate::desired::{self, Desired, DesiredPool, ListenerKey, MemberKey};
 use crate::intent::Wanted;
+use crate::names;
 use crate::observe::{Observed, ObservedPool};
 use crate::step::{CloudStep, Old, PartChange};
 
@@ -116,7 +117,8 @@ impl<'a> Parts<'a> {
             for missing in members.missing {
                 // The API may refuse a second member with this address and port.
                 let twin = surplus.iter().position(|old| {
-                    old.address == missing.address && old.protocol_port == missing.protocol_port
+                    names::spelling(&old.address) == names::spelling(&missing.address)
+                        && old.protocol_port == missing.protocol_port
                 });
                 match twin {
                     None => {
@@ -334,12 +336,15 @@ impl<'a> Parts<'a> {
 
 fn member_key(member: &Member) -> MemberKey<'_> {
     (
-        &member.name,
+        names::spelling(&member.name),
         member.enabled.unwrap_or(true),
         member.monitor_port.unwrap_or(member.protocol_port),
         member.protocol_port,
-        &member.address,
-        member.subnet.as_ref().map_or("", |subnet| &subnet.uuid),
+        names::spelling(&member.address),
+        member
+            .subnet
+            .as_ref()
+            .map_or_else(String::new, |subnet| subnet.uuid.to_ascii_lowercase()),
     )
 }
 

@@ -59,7 +59,7 @@ fn monitor_update(change: MonitorChange) -> CloudStep {
 }
 
 fn ip(from: Option<u128>) -> CloudStep {
-    let address = IpText(FloatingAddress::parse("198.51.100.7").unwrap());
+    let address = IpText(FloatingAddress("198.51.100.7".parse().unwrap()));
     CloudStep::AssignFloatingIp {
         address,
         balancer: id(1),

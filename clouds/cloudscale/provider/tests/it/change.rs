@@ -71,7 +71,7 @@ async fn allowed_networks_come_and_go_by_patches() {
     for (value, body) in [
         (
             r#"["192.0.2.0/24","2001:DB8::/32"]"#,
-            r#"{"allowed_cidrs":["192.0.2.0/24","2001:DB8::/32"]}"#,
+            r#"{"allowed_cidrs":["192.0.2.0/24","2001:db8::/32"]}"#,
         ),
         ("[]", r#"{"allowed_cidrs":[]}"#),
     ] {

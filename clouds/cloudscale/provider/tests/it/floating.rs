@@ -1,6 +1,8 @@
+use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::{FloatingSpec, Scope, Target};
 
-use crate::world::{World, in_short, service};
+use crate::change;
+use crate::world::{Outcome, World, in_short, service};
 
 #[tokio::test(start_paused = true)]
 async fn a_floating_ip_moves_last_and_only_once_however_it_is_written() {
@@ -53,37 +55,88 @@ async fn two_services_with_one_floating_ip_are_refused_and_either_can_be_deleted
     world.run("a").await.settled();
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_floating_ip_of_another_region_fails_with_the_apis_words_and_the_rest_works() {
-    let world = World::with_nodes(1);
-    let address = world.sim.add_floating_ip(FloatingSpec {
-        scope: Scope::Region("lpg".into()),
-        ..FloatingSpec::default()
-    });
-    world.annotate("web", "floating-ips", &format!("[\"{address}/32\"]"));
+/// Everything of the Service `web` is there, is published and follows its nodes, and only the floating IPs are refused,
+/// with a text that says this.
+async fn is_refused_alone(mut world: World, floating_ips: &str, text: &str) {
+    world.annotate("web", "floating-ips", floating_ips);
     let run = world.run("web").await;
+    assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:?}");
+    assert!(run.complaint().contains(text), "{run:?}");
     assert!(
-        run.complaint().starts_with("error during assign-floating-ip(") && run.complaint().contains("400"),
+        run.complaint()
+            .contains("correct k8s.cloudscale.ch/loadbalancer-floating-ips"),
         "{run:?}"
     );
-    assert_eq!(
-        (
-            world.sim.members().len(),
-            world.sim.listeners().len(),
-            world.sim.health_monitors().len()
-        ),
-        (2, 2, 2)
-    );
+    let count = |world: &World| {
+        let (members, listeners) = (world.sim.members().len(), world.sim.listeners().len());
+        (members, listeners, world.sim.health_monitors().len())
+    };
+    assert_eq!(count(&world), (2, 2, 2));
+    let published = run.published_although_refused.unwrap();
+    assert_eq!(published.ingress.len(), 2);
+    let balancer = world.sim.load_balancers()[0].uuid;
+    assert_eq!(world.annotation("web", "uuid"), Some(balancer.to_string()));
+    world.add_node("n2");
+    change::set_ports(&world, &[("web", "TCP", 8081, 31200)]);
+    assert!(world.run("web").await.complaint().contains(text));
+    assert_eq!(count(&world), (2, 1, 1));
+    // Nothing but the refused one is tried again.
+    let (_, writes) = world.writes_of(world.run("web")).await;
+    assert!(writes.iter().all(|it| it.path.starts_with("/v1/floating-ips/")));
+    world.remove_annotation("web", "floating-ips");
+    assert!(world.writes_of(world.run("web")).await.1.is_empty());
+    world.run("web").await.settled();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_floating_ip_that_does_not_exist_is_refused_before_the_first_write() {
+async fn a_floating_ip_of_another_region_fails_with_the_apis_words_and_the_rest_works() {
     let world = World::with_nodes(1);
-    world.annotate("web", "floating-ips", r#"["198.51.100.200/32"]"#);
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    assert!(
-        run.complaint()
-            .starts_with("floating IPs do not exist in this project: 198.51.100.200/32")
+    let elsewhere = FloatingSpec {
+        scope: Scope::Region("lpg".into()),
+        ..FloatingSpec::default()
+    };
+    let address = world.sim.add_floating_ip(elsewhere);
+    let text = format!("error during assign-floating-ip({address}/32 -> ");
+    is_refused_alone(world, &format!("[\"{address}/32\"]"), &text).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_floating_ip_holds_up_nothing() {
+    let text = "floating IPs do not exist in this project: 198.51.100.200/32";
+    is_refused_alone(World::with_nodes(1), r#"["198.51.100.200/32"]"#, text).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_floating_network_holds_up_nothing() {
+    let text = "takes single addresses only: 2001:db8:5::/56";
+    is_refused_alone(World::with_nodes(1), r#"["2001:db8:5::/56"]"#, text).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_that_is_fine_is_led_here_beside_one_that_is_not() {
+    let world = World::with_nodes(1);
+    let address = world.sim.add_floating_ip(FloatingSpec::default());
+    world.annotate(
+        "web",
+        "floating-ips",
+        &format!("[\"198.51.100.200\", \"{address}\"]"),
     );
-    assert!(writes.is_empty());
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("198.51.100.200/32"), "{run:?}");
+    let balancer = world.sim.load_balancers()[0].uuid;
+    let led = world.sim.floating_ips()[0].target;
+    assert_eq!(led, Some(Target::LoadBalancer(balancer)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_with_floating_ips_that_passes_is_a_failure_and_not_a_refusal() {
+    let world = World::with_nodes(1);
+    let address = world.sim.add_floating_ip(FloatingSpec::default());
+    world.annotate("web", "floating-ips", &format!("[\"{address}\"]"));
+    let patches = Fault::on(http::Method::PATCH, "/v1/floating-ips/*");
+    world.sim.faults().add(patches.always().status(503));
+    let run = world.run("web").await;
+    assert!(matches!(run.outcome, Outcome::Failed(_)), "{run:?}");
+    world.sim.faults().clear();
+    world.run("web").await.settled();
 }

@@ -13,4 +13,5 @@ mod lookup;
 mod session;
 mod start;
 mod takeover;
+mod unkept;
 mod world;

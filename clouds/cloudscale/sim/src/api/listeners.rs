@@ -21,27 +21,25 @@ struct Changes {
     member_data: Option<u32>,
 }
 
-fn changes(fields: &mut Fields) -> Changes {
+fn changes(fields: &mut Fields, masks_host_bits: bool) -> Changes {
     // null means no restriction, as the empty list does.
     let null = fields
         .value("allowed_cidrs")
         .is_some_and(serde_json::Value::is_null);
-    let allowed_cidrs = if null {
+    let mut allowed_cidrs = if null {
         Some(Vec::new())
     } else {
         fields.texts("allowed_cidrs")
     };
-    for cidr in allowed_cidrs.iter().flatten() {
-        // Host bits are an error, as for any network address.
-        let network = cidr
-            .parse::<IpNet>()
-            .ok()
-            .filter(|net| net.addr() == net.network());
-        if network.is_none() {
-            fields.refuse(
+    for cidr in allowed_cidrs.iter_mut().flatten() {
+        // Host bits are an error, as for any network address; what is kept has one spelling. Assumed.
+        let network = cidr.parse::<IpNet>().ok();
+        match network.filter(|net| masks_host_bits || net.addr() == net.network()) {
+            Some(network) => *cidr = network.trunc().to_string(),
+            None => fields.refuse(
                 "allowed_cidrs",
                 format!("Enter a valid network address in CIDR notation: {cidr:?}."),
-            );
+            ),
         }
     }
     let mut timeout = |name: &str| fields.number(name, 0, MAX_TIMEOUT_MS);
@@ -84,7 +82,8 @@ impl Call<'_> {
         if !self.state.behaviour.listener_port_patchable {
             fields.forbid(&["protocol", "protocol_port"]);
         }
-        let (name, tags, changes) = (fields.text("name"), fields.tags(), changes(&mut fields));
+        let masks = self.state.behaviour.masks_host_bits;
+        let (name, tags, changes) = (fields.text("name"), fields.tags(), changes(&mut fields, masks));
         listener.protocol = fields.word("protocol", &PROTOCOLS).unwrap_or(listener.protocol);
         listener.protocol_port = fields.port("protocol_port").unwrap_or(listener.protocol_port);
         fields.check()?;
@@ -116,7 +115,7 @@ impl Call<'_> {
         }
         let protocol: Option<ListenerProtocol> = fields.word("protocol", &PROTOCOLS);
         let protocol_port = fields.port("protocol_port");
-        let changes = changes(&mut fields);
+        let changes = changes(&mut fields, self.state.behaviour.masks_host_bits);
         let tags = fields.tags().unwrap_or_default();
         fields.check()?;
         let (uuid, created_at) = self.birth();

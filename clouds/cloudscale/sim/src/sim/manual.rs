@@ -10,7 +10,8 @@ use super::{CloudscaleSim, FloatingSpec, InterfaceSpec, ManualPool, Scope, Serve
 use crate::api::FloatingIpSpec;
 use crate::behaviour::MonitorStatus;
 use crate::model::{
-    Interface, LoadBalancer, Member, Network, Pool, Server, ServerStatus, Subnet, Tags, Target, Volume,
+    HealthMonitor, Interface, Listener, LoadBalancer, Member, Network, Pool, Server, ServerStatus, Subnet,
+    Tags, Target, Volume,
 };
 use crate::state::State;
 
@@ -168,6 +169,16 @@ impl CloudscaleSim {
     /// Changes a member in any way.
     pub fn edit_member(&self, uuid: Uuid, change: impl FnOnce(&mut Member)) {
         self.write(|state| state.members.get_mut(&uuid).map(change));
+    }
+
+    /// Changes a listener in any way.
+    pub fn edit_listener(&self, uuid: Uuid, change: impl FnOnce(&mut Listener)) {
+        self.write(|state| state.listeners.get_mut(&uuid).map(change));
+    }
+
+    /// Changes a health monitor in any way.
+    pub fn edit_health_monitor(&self, uuid: Uuid, change: impl FnOnce(&mut HealthMonitor)) {
+        self.write(|state| state.monitors.get_mut(&uuid).map(change));
     }
 
     /// Adds a second member that equals another one but for its id.

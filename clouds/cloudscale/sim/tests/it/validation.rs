@@ -184,6 +184,36 @@ async fn member_is_validated() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_written_need_not_be_what_is_shown() {
+    let sim = CloudscaleSim::builder().build();
+    let caller = Caller::new(&sim, "t");
+    let lb = Balancer::create(&caller, " lb ").await;
+    let listener = json!({ "name": "l", "pool": lb.pool, "protocol": "tcp", "protocol_port": 81 });
+    let made = caller.post("/v1/load-balancers/listeners", listener).await.1;
+    let path = format!("/v1/load-balancers/listeners/{}", made["uuid"].as_str().unwrap());
+    assert_eq!(sim.load_balancers()[0].name, "lb");
+    let mut table = vec![
+        ("2001:DB8:0::/32", 204, "2001:db8::/32"),
+        ("10.0.0.5/8", 400, "2001:db8::/32"),
+    ];
+    for masks in [false, true] {
+        sim.set_behaviour(|it| it.masks_host_bits = masks);
+        for (written, status, shown) in table.drain(..) {
+            let body = json!({ "allowed_cidrs": [written] });
+            assert_eq!(caller.patch(&path, body).await.0, status, "{written}");
+            assert_eq!(caller.get(&path).await.1["allowed_cidrs"], json!([shown]));
+        }
+        table.push(("10.0.0.5/8", 204, "10.0.0.0/8"));
+    }
+    sim.set_behaviour(|it| it.unkept_attributes = vec!["allowed_cidrs".into(), "http.host".into()]);
+    assert_eq!(caller.patch(&path, json!({ "allowed_cidrs": [] })).await.0, 204);
+    assert_eq!(caller.get(&path).await.1["allowed_cidrs"], json!(["10.0.0.0/8"]));
+    sim.set_behaviour(|it| it.cuts_names_to = Some(3));
+    assert_eq!(caller.patch(&path, json!({ "name": "tcp/81" })).await.0, 204);
+    assert_eq!(caller.get(&path).await.1["name"], "tcp");
+}
+
+#[tokio::test(start_paused = true)]
 async fn listener_is_validated() {
     let sim = CloudscaleSim::builder().build();
     let caller = Caller::new(&sim, "t");
