@@ -47,8 +47,13 @@ pub struct Behaviour {
     pub releases_refuse_rules: bool,
     /// Whether what is on a public address stays when it is taken back.
     pub releases_leave_rules: bool,
-    /// Whether a second rule on a port of a public address is refused whatever its protocol.
+    /// Whether a second rule on a port of a public address is refused whatever its protocol. Servers that were mended take
+    /// one for TCP and one for UDP.
     pub protocols_conflict: bool,
+    /// Whether rules for UDP are taken. haproxy cannot do it, and some servers refuse them.
+    pub takes_udp: bool,
+    /// What becomes of the protocol of a rule that is updated.
+    pub protocol_updates: ProtocolUpdates,
     /// Whether a second firewall rule for a port of a public address is refused whatever its sources, and not only if both
     /// name the same network.
     pub firewall_ports_conflict: bool,
@@ -83,6 +88,8 @@ impl Default for Behaviour {
             releases_refuse_rules: false,
             releases_leave_rules: false,
             protocols_conflict: true,
+            takes_udp: true,
+            protocol_updates: ProtocolUpdates::Stored,
             firewall_ports_conflict: false,
             rate_limit: None,
             maintenance: false,
@@ -102,6 +109,19 @@ impl Behaviour {
         let version = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         version >= (major, minor)
     }
+}
+
+/// What a server makes of the protocol in an update of a load balancer rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProtocolUpdates {
+    /// It stores and lists it. The router is not told, until it is told something else.
+    #[default]
+    Stored,
+    /// Nothing.
+    Ignored,
+    /// It stores it, and tells the router.
+    Applied,
 }
 
 /// Limits of an owner; `None` is no limit.

@@ -19,13 +19,14 @@ mod jobs;
 mod operation;
 mod options;
 mod params;
+mod router;
 mod signature;
 mod sim;
 mod state;
 mod traffic;
 mod wire;
 
-pub use behaviour::{Behaviour, JobFault, JobFaultKind, Quota, RateLimit};
+pub use behaviour::{Behaviour, JobFault, JobFaultKind, ProtocolUpdates, Quota, RateLimit};
 pub use bowline_cloud_kit as kit;
 pub use builder::Builder;
 pub use jobs::{JobRecord, JobStatus};

@@ -294,6 +294,16 @@ pub struct LoadBalancerRule {
     pub tags: Vec<Tag>,
 }
 
+impl LoadBalancerRule {
+    /// Members go. A rule without any is as a new one.
+    pub(crate) fn lose_members(&mut self, is_going: impl Fn(&str) -> bool) {
+        self.members.retain(|member| !is_going(member));
+        if self.members.is_empty() && self.state == RuleState::Active {
+            self.state = RuleState::Add;
+        }
+    }
+}
+
 /// A firewall rule of a public address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FirewallRule {
@@ -366,6 +376,8 @@ pub struct AclItem {
     pub is_allow: bool,
     /// Whether it is about what comes in.
     pub is_ingress: bool,
+    /// What for, as a person wrote it.
+    pub reason: Option<String>,
     /// Whether it is in force.
     pub state: RuleState,
 }

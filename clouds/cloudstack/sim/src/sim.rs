@@ -138,6 +138,11 @@ impl CloudstackSim {
         self.read().rules.values().find(|it| it.name == name).cloned()
     }
 
+    /// A rule as its network's router carries it, which is not always as it is stored: see [`Self::check_invariants`].
+    pub fn carried_rule(&self, id: &str) -> Option<LoadBalancerRule> {
+        self.read().routers.running_rule(id).cloned()
+    }
+
     /// The names of a rule's members in order.
     pub fn member_names(&self, rule: &str) -> Vec<String> {
         let state = self.read();

@@ -162,6 +162,32 @@ pub(crate) fn separated(list: Option<&str>) -> impl Iterator<Item = &str> {
         .filter(|it| !it.is_empty())
 }
 
+/// What the API stores and no router does.
+fn not_in_force(state: &State) -> Vec<String> {
+    let complaints = state.routers.complaints();
+    let mut found: Vec<String> = complaints
+        .map(|(network, complaint)| {
+            let name = state.networks.get(network).map_or(network, |it| &it.name);
+            format!("the router of network {name} takes no change: {complaint}")
+        })
+        .collect();
+    let serves = |it: &&LoadBalancerRule| it.state != RuleState::Revoke && !it.members.is_empty();
+    for rule in state.rules.values().filter(serves) {
+        let is_as_stored = |it: &LoadBalancerRule| {
+            (&it.protocol, &it.algorithm, &it.cidrs, &it.members)
+                == (&rule.protocol, &rule.algorithm, &rule.cidrs, &rule.members)
+        };
+        let running = state.routers.running_rule(&rule.id);
+        if !running.is_some_and(is_as_stored) {
+            found.push(format!("rule {} is not in force as it is stored", rule.name));
+        }
+    }
+    let gone = state.routers.running();
+    let gone = gone.filter(|it| !state.rules.contains_key(&it.id));
+    found.extend(gone.map(|it| format!("rule {} is gone, and still in force", it.name)));
+    found
+}
+
 /// What a clean cloud does not have. What is on its way out does not count.
 pub(crate) fn violations(state: &State) -> Vec<String> {
     let mut found = Vec::new();
@@ -181,6 +207,7 @@ pub(crate) fn violations(state: &State) -> Vec<String> {
             found.push(format!("rule {} has a member twice", rule.name));
         }
     }
+    found.extend(not_in_force(state));
     for (name, ids) in names.iter().filter(|(_, ids)| ids.len() > 1) {
         found.push(format!("name {name} has rules {}", ids.join(", ")));
     }

@@ -1,6 +1,6 @@
 //! Everything a cloud holds, and the clock-driven changes to it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use bowline_cloud_kit::addresses::{host_count, nth};
@@ -17,6 +17,7 @@ use crate::model::{
     Owner, PortForwarding, Project, PublicAddress, RuleState, Tag, VirtualMachine, Vpc, Zone,
 };
 use crate::options::{Options, Role, UserSpec, Users, default_account};
+use crate::router::Routers;
 
 /// The first host number handed out of a small network; those below are for routers and the like.
 const FIRST_HOST: u128 = 10;
@@ -73,6 +74,8 @@ pub(crate) struct State {
     pub(crate) forwardings: IndexMap<String, PortForwarding>,
     pub(crate) acl_lists: IndexMap<String, AclList>,
     pub(crate) acl_items: IndexMap<String, AclItem>,
+    /// What the rules of each network really do.
+    pub(crate) routers: Routers,
     pub(crate) jobs: Jobs,
     /// When the last requests of each account came, for the rate limit.
     pub(crate) recent: BTreeMap<String, VecDeque<Instant>>,
@@ -129,6 +132,7 @@ impl State {
             forwardings: IndexMap::new(),
             acl_lists: IndexMap::new(),
             acl_items: IndexMap::new(),
+            routers: Routers::default(),
             jobs: Jobs::default(),
             recent: BTreeMap::new(),
             home,
@@ -289,7 +293,10 @@ impl State {
     /// Makes an address nobody's, and takes every rule on it along.
     pub(crate) fn free(&mut self, id: &str) {
         if !self.behaviour.releases_leave_rules {
+            let on_it = self.rules.values().filter(|rule| rule.address == id);
+            let networks: BTreeSet<String> = on_it.map(|rule| rule.network.clone()).collect();
             self.rules.retain(|_, rule| rule.address != id);
+            self.tell_routers(networks);
             self.firewall.retain(|_, rule| rule.address != id);
             self.forwardings.retain(|_, rule| rule.address != id);
         }
@@ -313,14 +320,20 @@ impl State {
         if let Some(address) = address.filter(|it| is_last && it.vpc.is_some()) {
             address.network = None;
         }
+        self.tell_router(&rule.network);
         true
     }
 
     /// Removes a virtual machine for good; whether there was one.
     pub(crate) fn remove_vm(&mut self, id: &str) -> bool {
+        let mut networks = BTreeSet::new();
         for rule in self.rules.values_mut() {
-            rule.members.retain(|member| member != id);
+            if rule.members.iter().any(|member| member == id) {
+                rule.lose_members(|member| member == id);
+                networks.insert(rule.network.clone());
+            }
         }
+        self.tell_routers(networks);
         self.forwardings.retain(|_, rule| rule.vm != id);
         for address in self.addresses.values_mut() {
             address.static_nat.take_if(|vm| vm == id);

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::api::Api;
-use crate::model::{AddressState, LoadBalancerRule, PublicAddress, RuleState, VirtualMachine, VmState};
+use crate::model::{AddressState, LoadBalancerRule, PublicAddress, VirtualMachine, VmState};
 use crate::snapshot::separated;
 use crate::state::State;
 
@@ -37,10 +37,11 @@ impl Carrier for Api {
     }
 }
 
-/// What should be carried now. A port that nobody may reach is not there at all: the router drops what comes.
+/// What is carried now: the rules as the routers run them, which is not always as they are stored. A port that nobody may
+/// reach is not there at all: the router drops what comes.
 fn config(state: &State) -> Config {
     let mut config = Config::default();
-    for rule in state.rules.values().filter(|it| it.state == RuleState::Active) {
+    for rule in state.routers.running() {
         let Some(address) = state.addresses.get(&rule.address) else {
             continue;
         };

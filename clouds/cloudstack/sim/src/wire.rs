@@ -219,6 +219,7 @@ pub(crate) fn acl_item(state: &State, item: &AclItem) -> Value {
         "number": item.number,
         "aclid": item.list,
         "aclname": state.acl_lists.get(&item.list).map(|it| &it.name),
+        "reason": item.reason,
         "state": item.state.name(),
         "fordisplay": true,
         "tags": [],

@@ -100,6 +100,7 @@ impl Call<'_> {
             cidrs,
             is_allow: self.action()?.unwrap_or(true),
             is_ingress: self.traffic()?.unwrap_or(true),
+            reason: params.text("reason").map(str::to_owned),
             state: RuleState::Add,
         };
         let id = item.id.clone();
@@ -126,6 +127,7 @@ impl Call<'_> {
             cidrs,
             is_allow: self.action()?,
             is_ingress: self.traffic()?,
+            reason: params.text("reason").map(str::to_owned),
         };
         let item = id.to_owned();
         self.accept(lane, Some((KIND, id)), Effect::UpdateAcl { item, change })

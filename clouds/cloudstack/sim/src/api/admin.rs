@@ -7,6 +7,7 @@
 //! - `POST /_sim/virtual-machines`, `PUT|DELETE /_sim/virtual-machines/<id>`: add; `{"state": "Stopped"}`; expunge
 //! - `POST /_sim/addresses`, `DELETE /_sim/addresses/<id>`: take as a user; release
 //! - `POST /_sim/rules`, `DELETE /_sim/rules/<id>`, and the same for `firewall-rules` and `acl-items`
+//! - `POST /_sim/routers/<network id>/restart`: restart the router of a network
 //! - `GET /_sim/bound`: where the data plane really listens
 
 use bowline_cloud_kit::Reply;
@@ -35,6 +36,7 @@ pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]
     let segments: Vec<&str> = path.split('/').collect();
     let done = match segments.as_slice() {
         ["virtual-machines", id] => vm(state, method, id, body),
+        ["routers", network, "restart"] if *method == Method::POST => restart(state, network),
         [kind, id] => remove(state, method, kind, id),
         [word] if *method == Method::POST => add(state, word, body),
         [word] => whole(state, method, word, body),
@@ -95,6 +97,14 @@ fn vm(state: &mut State, method: &Method, id: &str, body: &[u8]) -> Done {
         "DELETE" => done(state.remove_vm(id)),
         _ => Ok(None),
     }
+}
+
+fn restart(state: &mut State, network: &str) -> Done {
+    let is_there = state.networks.contains_key(network);
+    if is_there {
+        state.restart_router(network);
+    }
+    done(is_there)
 }
 
 fn remove(state: &mut State, method: &Method, kind: &str, id: &str) -> Done {

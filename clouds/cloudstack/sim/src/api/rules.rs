@@ -52,6 +52,11 @@ impl Call<'_> {
         let private_port = params.port("privateport", "privatePort")?.unwrap_or_default();
         let public_port = params.port("publicport", "publicPort")?.unwrap_or_default();
         let protocol = check_protocol(params.text("protocol").unwrap_or("tcp"))?;
+        if protocol == "udp" && !self.state.behaviour.takes_udp {
+            return Err(ApiError::parameter(
+                "LB service provider cannot support this rule",
+            ));
+        }
         let cidrs = self.new_cidrs()?;
         let address = self.usable_address()?.clone();
         let network = self.network_of(&address)?;
@@ -223,9 +228,6 @@ impl Call<'_> {
         let params = self.params;
         let is_new = self.state.behaviour.is_at_least(4, 22);
         let cidrs = params.list("cidrlist").filter(|_| is_new);
-        if let Some(list) = &cidrs {
-            check_cidrs(list)?;
-        }
         let change = RuleChange {
             name: params.text("name").map(str::to_owned),
             description: params.text("description").map(str::to_owned),

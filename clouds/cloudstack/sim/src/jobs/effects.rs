@@ -1,7 +1,9 @@
 //! What jobs do when their time has come.
 
+use ipnet::Ipv4Net;
 use serde_json::{Value, json};
 
+use crate::behaviour::ProtocolUpdates;
 use crate::error::ApiError;
 use crate::model::{AddressState, RuleState, Tag};
 use crate::state::State;
@@ -65,6 +67,7 @@ pub(crate) struct AclChange {
     pub(crate) cidrs: Option<Vec<String>>,
     pub(crate) is_allow: Option<bool>,
     pub(crate) is_ingress: Option<bool>,
+    pub(crate) reason: Option<String>,
 }
 
 fn success() -> Value {
@@ -100,7 +103,9 @@ impl State {
             Effect::Remove { rule, vms } => {
                 let found = self.rules.get_mut(rule);
                 let found = found.ok_or_else(|| gone("load balancer rule", rule))?;
-                found.members.retain(|member| !vms.contains(member));
+                found.lose_members(|member| vms.iter().any(|vm| vm == member));
+                let network = found.network.clone();
+                self.tell_router(&network);
                 Ok(success())
             }
             Effect::CreateFirewall(id) => {
@@ -190,6 +195,8 @@ impl State {
                 true => RuleState::Add,
                 false => RuleState::Active,
             };
+            let network = rule.network.clone();
+            self.tell_router(&network);
         }
     }
 
@@ -222,12 +229,25 @@ impl State {
         Ok(success())
     }
 
+    /// Stores what is new. The router is told of another algorithm or list of clients only.
     fn update_rule(&mut self, id: &str, change: &RuleChange) -> Result<Value, ApiError> {
+        let protocols = self.behaviour.protocol_updates;
         let rule = self
             .rules
             .get_mut(id)
             .ok_or_else(|| gone("load balancer rule", id))?;
-        let new = change.clone();
+        let mut new = change.clone();
+        if let Some(list) = &new.cidrs
+            && list
+                .split(',')
+                .any(|it| !it.is_empty() && it.parse::<Ipv4Net>().is_err())
+        {
+            return Err(ApiError::parameter(format!("Invalid CIDR list: {list}")));
+        }
+        if protocols == ProtocolUpdates::Ignored {
+            new.protocol = None;
+        }
+        let before = rule.clone();
         rule.name = new.name.unwrap_or_else(|| std::mem::take(&mut rule.name));
         rule.algorithm = new
             .algorithm
@@ -235,6 +255,12 @@ impl State {
         rule.description = new.description.or_else(|| rule.description.take());
         rule.protocol = new.protocol.or_else(|| rule.protocol.take());
         rule.cidrs = new.cidrs.or_else(|| rule.cidrs.take());
+        let is_told = rule.algorithm != before.algorithm
+            || rule.cidrs != before.cidrs
+            || (rule.protocol != before.protocol && protocols == ProtocolUpdates::Applied);
+        if is_told {
+            self.tell_router(&before.network);
+        }
         Ok(json!({ "loadbalancer": wire::rule(self, &self.rules[id]) }))
     }
 
@@ -265,6 +291,8 @@ impl State {
         if let Some(rule) = self.rules.get_mut(id).filter(|_| !vms.is_empty()) {
             rule.members.extend(vms.iter().cloned());
             rule.state = RuleState::Active;
+            let network = rule.network.clone();
+            self.tell_router(&network);
         }
         Ok(success())
     }
@@ -278,6 +306,7 @@ impl State {
         item.cidrs = new.cidrs.unwrap_or_else(|| std::mem::take(&mut item.cidrs));
         item.is_allow = new.is_allow.unwrap_or(item.is_allow);
         item.is_ingress = new.is_ingress.unwrap_or(item.is_ingress);
+        item.reason = new.reason.or_else(|| item.reason.take());
         Ok(json!({ "networkacl": wire::acl_item(self, &self.acl_items[id]) }))
     }
 

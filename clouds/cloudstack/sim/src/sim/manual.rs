@@ -158,7 +158,7 @@ impl CloudstackSim {
         self.write(|state| state.addresses.retain(|_, it| it.state != AddressState::Free));
     }
 
-    /// Adds a load balancer rule; answers its id.
+    /// Adds a load balancer rule, and tells its network's router; answers its id.
     pub fn add_rule(&self, spec: RuleSpec) -> String {
         self.write(|state| insert_rule(state, spec))
     }
@@ -168,9 +168,20 @@ impl CloudstackSim {
         self.write(|state| state.remove_rule(id))
     }
 
-    /// Changes a load balancer rule in any way.
+    /// Changes a load balancer rule in any way, and tells its network's router.
     pub fn edit_rule(&self, id: &str, change: impl FnOnce(&mut LoadBalancerRule)) {
-        self.write(|state| state.rules.get_mut(id).map(change));
+        self.write(|state| {
+            let rule = state.rules.get_mut(id)?;
+            change(rule);
+            let network = rule.network.clone();
+            state.tell_router(&network);
+            Some(())
+        });
+    }
+
+    /// Restarts the router of a network, which is told all rules then.
+    pub fn restart_router(&self, network: &str) {
+        self.write(|state| state.restart_router(network));
     }
 
     /// Adds a member to a rule that has it not.
@@ -184,7 +195,7 @@ impl CloudstackSim {
 
     /// Removes a member from a rule.
     pub fn remove_member(&self, rule: &str, vm: &str) {
-        self.edit_rule(rule, |rule| rule.members.retain(|it| it != vm));
+        self.edit_rule(rule, |rule| rule.lose_members(|it| it == vm));
     }
 
     /// Adds a firewall rule; answers its id.
@@ -414,7 +425,9 @@ pub(crate) fn insert_rule(state: &mut State, spec: RuleSpec) -> String {
     {
         address.network = Some(network);
     }
+    let network = rule.network.clone();
     state.rules.insert(id.clone(), rule);
+    state.tell_router(&network);
     id
 }
 
@@ -451,6 +464,7 @@ pub(crate) fn insert_acl_item(state: &mut State, spec: AclItemSpec) -> String {
         cidrs: spec.cidrs,
         is_allow: spec.is_allow,
         is_ingress: spec.is_ingress,
+        reason: spec.reason,
         state: RuleState::Active,
     };
     let id = item.id.clone();

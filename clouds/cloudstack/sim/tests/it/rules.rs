@@ -1,6 +1,9 @@
 //! Load balancer rules.
 
-use bowline_cloudstack_sim::{Behaviour, CloudstackSim, NetworkSpec, RuleSpec, RuleState, VmSpec};
+use bowline_cloudstack_sim::model::LoadBalancerRule;
+use bowline_cloudstack_sim::{
+    Behaviour, CloudstackSim, NetworkSpec, ProtocolUpdates, RuleSpec, RuleState, VmSpec,
+};
 use serde_json::json;
 
 use crate::support::{Caller, cloud, each, text};
@@ -247,7 +250,7 @@ async fn rule_is_renamed_and_changed_in_place() {
         (&json!("tcp-proxy"), &json!("roundrobin"))
     );
     assert_eq!(sim.rules()[0].members, [vms[0].clone()]);
-    for (parameter, value) in [("algorithm", "x"), ("protocol", "sctp"), ("cidrlist", "x")] {
+    for (parameter, value) in [("algorithm", "x"), ("protocol", "sctp")] {
         let change = [("id", id.as_str()), (parameter, value)];
         assert_eq!(caller.refusal("updateLoadBalancerRule", &change).await.0, 431);
     }
@@ -259,6 +262,79 @@ async fn rule_is_renamed_and_changed_in_place() {
         caller.refusal("deleteLoadBalancerRule", &[("id", "7f")]).await.0,
         431
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_takes_networks_of_ipv4_only() {
+    let (sim, _) = cloud();
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    let id = caller.rule(&address, "a", 443).await;
+    for list in ["x", "10.0.0.1", "2001:db8::/32", "0.0.0.0/0,::/0"] {
+        let change = [("id", id.as_str()), ("cidrlist", list)];
+        let refused = caller.run("updateLoadBalancerRule", &change).await.unwrap_err();
+        assert_eq!(refused, (431, format!("Invalid CIDR list: {list}")));
+        let new = [("cidrlist", list)];
+        let port = u16::try_from(list.len()).unwrap();
+        let made = caller.try_rule(&address, list, port, &new).await;
+        assert_eq!(made.is_ok(), list != "x", "{list}");
+    }
+    assert_eq!(sim.rule_named("a").unwrap().cidrs, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_protocol_that_is_updated_reaches_the_router_only_where_the_server_is_so_kind() {
+    for (updates, stored, in_force, later) in [
+        (ProtocolUpdates::Stored, "tcp-proxy", "tcp", "tcp-proxy"),
+        (ProtocolUpdates::Ignored, "tcp", "tcp", "tcp"),
+        (ProtocolUpdates::Applied, "tcp-proxy", "tcp-proxy", "tcp-proxy"),
+    ] {
+        let (sim, vms) = cloud();
+        sim.set_behaviour(|it| it.protocol_updates = updates);
+        let caller = Caller::new(&sim);
+        let address = caller.associate().await;
+        let id = caller.rule(&address, "a", 443).await;
+        sim.add_member(&id, &vms[0]);
+        let change = [
+            ("id", id.as_str()),
+            ("algorithm", "roundrobin"),
+            ("protocol", "tcp-proxy"),
+        ];
+        caller.run("updateLoadBalancerRule", &change).await.unwrap();
+        let protocols = || {
+            let of = |rule: LoadBalancerRule| rule.protocol.unwrap();
+            (
+                of(sim.rule_named("a").unwrap()),
+                of(sim.carried_rule(&id).unwrap()),
+            )
+        };
+        assert_eq!(
+            protocols(),
+            (stored.to_owned(), in_force.to_owned()),
+            "{updates:?}"
+        );
+        assert_eq!(sim.check_invariants().is_empty(), stored == in_force);
+        // Whatever the router is told next tells it everything.
+        sim.add_member(&id, &vms[1]);
+        assert_eq!(protocols(), (stored.to_owned(), later.to_owned()), "{updates:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_for_udp_are_refused_by_some_servers() {
+    let (sim, _) = cloud();
+    sim.set_behaviour(|it| it.takes_udp = false);
+    let caller = Caller::new(&sim);
+    let address = caller.associate().await;
+    let refused = caller
+        .try_rule(&address, "a", 53, &[("protocol", "udp")])
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        (431, "LB service provider cannot support this rule".to_owned())
+    );
+    caller.rule(&address, "a", 53).await;
 }
 
 #[tokio::test(start_paused = true)]

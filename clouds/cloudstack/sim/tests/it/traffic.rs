@@ -106,7 +106,7 @@ async fn rule_carries_to_running_members_while_the_firewall_lets_it() {
     answers(&sim, address, "twohi").await;
     sim.edit_rule(&rule, |it| it.cidrs = Some("10.0.0.0/8 192.0.2.0/24".to_owned()));
     is_closed(&sim, address, "no client is in both lists").await;
-    sim.edit_rule(&rule, |it| it.cidrs = Some("10.0.0.0/8,127.0.0.1".to_owned()));
+    sim.edit_rule(&rule, |it| it.cidrs = Some("10.0.0.0/8 127.0.0.1".to_owned()));
     answers(&sim, address, "twohi").await;
     sim.edit_rule(&rule, |it| it.cidrs = Some(String::new()));
     answers(&sim, address, "twohi").await;
@@ -115,6 +115,50 @@ async fn rule_carries_to_running_members_while_the_firewall_lets_it() {
     eventually(&sim, address, "this client may not come", |found| found.is_none()).await;
     sim.release_address(&id);
     is_closed(&sim, address, "nobody's").await;
+}
+
+#[tokio::test]
+async fn a_list_with_a_comma_stops_every_change_in_its_network_and_a_restart_stops_the_traffic() {
+    let sim = CloudstackSim::builder().data_plane().build();
+    let network = sim.network();
+    let (one, _first) = worker(&sim, &network, "one").await;
+    let (two, _second) = worker(&sim, &network, "two").await;
+    let caller = crate::support::Caller::new(&sim);
+    let id = caller.associate().await;
+    let address = address_of(&sim, &id);
+    for port in [80, 81] {
+        sim.add_firewall_rule(FirewallSpec::new(&id, "tcp", port));
+    }
+    let assign = async |command: &str, rule: &str, vm: &str| {
+        let members = [("id", rule), ("virtualmachineids", vm)];
+        caller.run(command, &members).await.unwrap();
+    };
+    let web = caller.rule(&id, "web", 80).await;
+    assign("assignToLoadBalancerRule", &web, &one).await;
+    answers(&sim, address, "onehi").await;
+    let other = caller.rule(&id, "other", 81).await;
+    let lists = [("id", other.as_str()), ("cidrlist", "10.0.0.0/8,192.0.2.0/24")];
+    caller.run("updateLoadBalancerRule", &lists).await.unwrap();
+    // All of it succeeds, and none of it is in force.
+    assign("assignToLoadBalancerRule", &web, &two).await;
+    assign("removeFromLoadBalancerRule", &web, &one).await;
+    assert_eq!(sim.member_names(&web), ["two"]);
+    answers(&sim, address, "onehi").await;
+    assert_eq!(
+        sim.check_invariants(),
+        [
+            "the router of network k8s takes no change: rule other lists clients as `10.0.0.0/8,192.0.2.0/24`",
+            "rule web is not in force as it is stored"
+        ]
+    );
+    sim.restart_router(&network);
+    is_closed(&sim, address, "haproxy does not start").await;
+    caller
+        .run("deleteLoadBalancerRule", &[("id", &other)])
+        .await
+        .unwrap();
+    answers(&sim, address, "twohi").await;
+    assert_eq!(sim.check_invariants(), Vec::<String>::new());
 }
 
 #[tokio::test]

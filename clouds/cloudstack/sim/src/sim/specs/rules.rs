@@ -272,6 +272,9 @@ pub struct AclItemSpec {
     /// Whether it is about what comes in.
     #[serde(default = "yes")]
     pub is_ingress: bool,
+    /// What for, as a person wrote it.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 impl AclItemSpec {
@@ -285,7 +288,15 @@ impl AclItemSpec {
             cidrs: vec!["0.0.0.0/0".to_owned()],
             is_allow: true,
             is_ingress: true,
+            reason: None,
         }
+    }
+
+    /// With a person's words on what it is for.
+    #[must_use]
+    pub fn reason(mut self, text: &str) -> Self {
+        self.reason = Some(text.to_owned());
+        self
     }
 
     /// With these addresses of the other side.
