@@ -81,10 +81,10 @@ pub(crate) async fn service_account_token(
     }
     let request = TokenRequest {
         // An hour outlives any test; no audience means the server's own.
-        spec: TokenRequestSpec {
+        spec: Some(TokenRequestSpec {
             expiration_seconds: Some(3600),
             ..TokenRequestSpec::default()
-        },
+        }),
         ..TokenRequest::default()
     };
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
@@ -93,7 +93,7 @@ pub(crate) async fn service_account_token(
         .await?;
     answer
         .status
-        .map(|status| status.token)
+        .and_then(|status| status.token)
         .ok_or(ClientError::NoToken)
 }
 
