@@ -123,7 +123,7 @@ async fn a08_a09_a10_the_api_server_s_word_decides_about_tokens_and_certificates
     assert_eq!(code, 200, "{body}");
     let configuration: Value = serde_json::from_str(&body).unwrap();
     let parts = &configuration["cloudcontrollermanager.config.k8s.io"];
-    assert_eq!(parts.as_object().map(serde_json::Map::len), Some(8), "{body}");
+    assert_eq!(parts.as_object().map(serde_json::Map::len), Some(9), "{body}");
     assert_eq!(reviews(&site), before, "masters are not reviewed");
 
     let alice = site.certificate("alice", None);
