@@ -49,6 +49,8 @@ pub struct PlanOptions {
     pub services: Vec<ServiceKey>,
     /// The form of the output.
     pub output: PlanOutput,
+    /// Whether the log is wanted on stderr, because a flag says how much of it.
+    pub has_log: bool,
 }
 
 /// The form of a printed plan.
@@ -157,7 +159,12 @@ fn plan_options(flags: &parse::Flags, errors: &mut Vec<String>) -> PlanOptions {
             PlanOutput::Text
         }
     };
-    PlanOptions { services, output }
+    let has_log = flags.is_given("v") || flags.is_given("vmodule");
+    PlanOptions {
+        services,
+        output,
+        has_log,
+    }
 }
 
 fn about(word: Word, program: &str) -> String {
@@ -168,8 +175,11 @@ fn about(word: Word, program: &str) -> String {
         }
         Word::Plan => {
             "Prints what would be done for the load balancers of Services, and changes nothing.\n\
-             Takes the flags of the manager as well, so that they are read from one place.\n\n\
-             Exit status: 0 nothing to do, 2 changes, 1 a plan could not be made.\n"
+             Takes the flags of the manager as well, so that they are read from one place.\n\
+             Without --kubeconfig and --master, the kubeconfig is the one of $KUBECONFIG.\n\n\
+             The plan goes to stdout; warnings and errors go to stderr, with -v the log, too.\n\n\
+             Exit status: 0 nothing to do; 2 changes, or a cloud that is busy; 1 a plan could not\n\
+             be made, or something has to be changed by a person first.\n"
         }
     };
     format!("{text}\n{}", usage(word, program))

@@ -80,6 +80,9 @@ const ALL_CRATES: u8 = 8;
 impl Log {
     /// The most talkative level that is shown of a place in the code.
     fn level(&self, metadata: &Metadata<'_>) -> Level {
+        if self.options.is_quiet {
+            return Level::WARN;
+        }
         let verbosity = self.verbosity(metadata);
         let is_ours = OURS.iter().any(|prefix| metadata.target().starts_with(prefix));
         if !is_ours && verbosity < ALL_CRATES {

@@ -103,7 +103,13 @@ impl std::fmt::Display for ProviderError {
                 f,
                 "Cloud provider is nil: {NOT_HERE:?} names no cloud; built in: {known}"
             ),
-            Self::Unknown(name) => write!(f, "{FAILED}: unknown cloud provider {name:?}; built in: {known}"),
+            Self::Unknown(name) => {
+                write!(f, "{FAILED}: unknown cloud provider {name:?}; built in: {known}")?;
+                match near(name) {
+                    Some(near) => write!(f, "; did you mean {near:?}?"),
+                    None => Ok(()),
+                }
+            }
             Self::Config { path, source } => {
                 write!(f, "Couldn't open cloud provider configuration {path}: {source}")
             }
@@ -152,6 +158,49 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     registry().iter().map(|(name, _)| *name)
 }
 
+/// The provider of this name.
+fn find(name: &str) -> Result<&'static (&'static str, Constructor), ProviderError> {
+    if name == NOT_HERE {
+        return Err(ProviderError::Nil);
+    }
+    // A Helm chart of phoenixNAP's writes it with capitals; every other name is taken to the letter, as upstream does.
+    let wanted = match name {
+        name if name.eq_ignore_ascii_case("phoenixnap") => "phoenixnap",
+        name => name,
+    };
+    let found = registry().iter().find(|(name, _)| *name == wanted);
+    found.ok_or_else(|| ProviderError::Unknown(name.to_owned()))
+}
+
+/// Whether there is such a provider: what needs no file and no call, and is looked at before both.
+///
+/// # Errors
+///
+/// There is no provider of this name.
+pub fn check(options: &ProviderOptions) -> Result<(), ProviderError> {
+    find(&options.name).map(|_| ())
+}
+
+/// The name that was probably meant: one that holds the given one, else one that the command line's parser takes for a
+/// slip of the pen.
+fn near(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let is_part = |known: &&str| !lower.is_empty() && (known.contains(&lower) || lower.contains(known));
+    if let Some(known) = names().find(is_part) {
+        return Some(known);
+    }
+    let values = clap::builder::PossibleValuesParser::new(names());
+    let parser = clap::Command::new("provider").no_binary_name(true);
+    let error = parser
+        .arg(clap::Arg::new("name").value_parser(values))
+        .try_get_matches_from([lower])
+        .err()?;
+    match error.get(clap::error::ContextKind::SuggestedValue)? {
+        clap::error::ContextValue::String(near) => names().find(|known| known == near),
+        _ => None,
+    }
+}
+
 /// Builds a provider. It makes no change in the cloud, and no call unless the cloud's specification asks for one.
 ///
 /// # Errors
@@ -162,18 +211,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 ///
 /// May be dropped at any await: nothing is left behind.
 pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn CloudProvider>, ProviderError> {
-    if options.name == NOT_HERE {
-        return Err(ProviderError::Nil);
-    }
-    // A Helm chart of phoenixNAP's writes it with capitals; every other name is taken to the letter, as upstream does.
-    let wanted = match options.name.as_str() {
-        name if name.eq_ignore_ascii_case("phoenixnap") => "phoenixnap",
-        name => name,
-    };
-    let (name, constructor) = registry()
-        .iter()
-        .find(|(name, _)| *name == wanted)
-        .ok_or_else(|| ProviderError::Unknown(options.name.clone()))?;
+    let (name, constructor) = find(&options.name)?;
     let unnamed = (*name == "phoenixnap")
         .then(|| site.environment.value(CCM_SECRET))
         .flatten();
@@ -207,10 +245,13 @@ pub async fn build(options: &ProviderOptions, site: &Site) -> Result<Arc<dyn Clo
         if !options.allows_untagged {
             return Err(ProviderError::NoClusterId((*name).to_owned()));
         }
-        tracing::warn!(
-            provider = name,
-            "The provider has no ClusterID, what belongs to the cluster is not marked with one"
-        );
+        // Who only reads has nothing to mark.
+        if matches!(site.calls, Calls::WhileLeading(_)) {
+            tracing::warn!(
+                provider = name,
+                "The provider has no ClusterID, what belongs to the cluster is not marked with one"
+            );
+        }
     }
     Ok(provider)
 }
@@ -366,6 +407,25 @@ mod tests {
         }
         let text = error(&options("external", true), &site(&[])).await;
         assert!(text.starts_with("Cloud provider is nil"), "{text}");
+    }
+
+    #[cfg(all(feature = "cloudscale", feature = "cloudstack", feature = "phoenixnap"))]
+    #[test]
+    fn a_near_name_is_told() {
+        for (name, meant) in [
+            ("cloudscal", Some("cloudscale")),
+            ("clodscale", Some("cloudscale")),
+            ("Cloudscale", Some("cloudscale")),
+            ("cloudstack", Some("external-cloudstack")),
+            ("external-cloudstck", Some("external-cloudstack")),
+            ("phenixnap", Some("phoenixnap")),
+            ("aws", None),
+            ("", None),
+        ] {
+            assert_eq!(near(name), meant, "{name}");
+            let text = ProviderError::Unknown(name.to_owned()).to_string();
+            assert_eq!(text.contains("; did you mean \""), meant.is_some(), "{text}");
+        }
     }
 
     #[cfg(feature = "cloudscale")]

@@ -118,18 +118,7 @@ pub fn render_text(reports: &[PlanReport]) -> String {
 }
 
 fn render_one(text: &mut String, report: &PlanReport) -> std::fmt::Result {
-    let steps: usize = report.waves.iter().map(|wave| wave.steps.len()).sum();
-    write!(text, "{}: ", report.object)?;
-    match steps {
-        0 => writeln!(text, "no changes")?,
-        1 => writeln!(text, "1 step, impact {}", report.impact())?,
-        _ => writeln!(
-            text,
-            "{steps} steps in {} waves, impact {}",
-            report.waves.len(),
-            report.impact()
-        )?,
-    }
+    writeln!(text, "{}: {}", report.object, headline(report))?;
     for (index, wave) in report.waves.iter().enumerate() {
         writeln!(text, "  wave {}", index + 1)?;
         for step in &wave.steps {
@@ -147,6 +136,34 @@ fn render_one(text: &mut String, report: &PlanReport) -> std::fmt::Result {
         writeln!(text, "  note {}: {}", note.reason, note.text)?;
     }
     Ok(())
+}
+
+/// What comes of a plan, in a few words. "No changes" is said only where all is as it should be.
+fn headline(report: &PlanReport) -> String {
+    let steps: usize = report.waves.iter().map(|wave| wave.steps.len()).sum();
+    let done = match (steps, report.waves.len()) {
+        (0, _) => None,
+        (1, _) => Some(format!("1 step, impact {}", report.impact())),
+        (_, 1) => Some(format!("{steps} steps in 1 wave, impact {}", report.impact())),
+        (_, waves) => Some(format!(
+            "{steps} steps in {waves} waves, impact {}",
+            report.impact()
+        )),
+    };
+    let rest = match &report.outcome {
+        ReportedOutcome::Settled { publishes } if publishes.is_empty() => "no changes",
+        ReportedOutcome::Settled { .. } => "no steps in the cloud",
+        ReportedOutcome::Waiting { .. } => "no plan yet, the cloud is busy",
+        ReportedOutcome::Refused { .. } => "not possible as it is asked for",
+        ReportedOutcome::Failed { .. } => "no plan could be made",
+    };
+    match (done, &report.outcome) {
+        (None, _) => rest.to_owned(),
+        (Some(done), ReportedOutcome::Settled { .. }) => done,
+        (Some(done), ReportedOutcome::Waiting { .. }) => format!("{done}; then the cloud is busy"),
+        (Some(done), ReportedOutcome::Refused { .. }) => format!("{done}; the rest is {rest}"),
+        (Some(done), ReportedOutcome::Failed { .. }) => format!("{done}; then {rest}"),
+    }
 }
 
 /// The reports as one JSON array.
@@ -191,6 +208,61 @@ mod tests {
             [considerable] delete-pool(lb-1/tcp/old)
           publishes: 203.0.113.7
           note NoValidNodes: no node matches the selector
+        ");
+    }
+
+    #[test]
+    fn only_what_is_as_it_should_be_has_no_changes() {
+        let settled = |publishes: &[&str]| ReportedOutcome::Settled {
+            publishes: publishes.iter().map(ToString::to_string).collect(),
+        };
+        let waiting = ReportedOutcome::Waiting {
+            reason: "building".into(),
+        };
+        let refused = ReportedOutcome::Refused {
+            refusal: Refusal::new("zone changed").with_remedy("set it back"),
+        };
+        let failed = ReportedOutcome::Failed {
+            error: "there is no such Service".into(),
+        };
+        let outcomes = [settled(&[]), settled(&["192.0.2.1"]), waiting, refused, failed];
+        let mut reports = Vec::new();
+        for outcome in &outcomes {
+            let mut report = report();
+            report.notes.clear();
+            report.outcome = outcome.clone();
+            reports.push(report.clone());
+            report.waves.clear();
+            reports.push(report);
+        }
+        let with_steps: Vec<PlanReport> = reports.iter().step_by(2).cloned().collect();
+        let heads: Vec<String> = render_text(&with_steps)
+            .lines()
+            .filter(|line| line.starts_with("default/web: "))
+            .map(ToOwned::to_owned)
+            .collect();
+        let steps = "default/web: 2 steps in 2 waves, impact considerable";
+        assert_eq!(
+            heads,
+            [
+                steps.to_owned(),
+                steps.to_owned(),
+                format!("{steps}; then the cloud is busy"),
+                format!("{steps}; the rest is not possible as it is asked for"),
+                format!("{steps}; then no plan could be made"),
+            ]
+        );
+        let without_steps: Vec<PlanReport> = reports.iter().skip(1).step_by(2).cloned().collect();
+        insta::assert_snapshot!(render_text(&without_steps), @r"
+        default/web: no changes
+        default/web: no steps in the cloud
+          publishes: 192.0.2.1
+        default/web: no plan yet, the cloud is busy
+          waits: building
+        default/web: not possible as it is asked for
+          refused: zone changed; set it back
+        default/web: no plan could be made
+          failed: there is no such Service
         ");
     }
 

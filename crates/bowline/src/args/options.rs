@@ -74,6 +74,8 @@ pub struct MigrationOptions {
 pub struct ApiServerOptions {
     /// The kubeconfig file.
     pub kubeconfig: Option<PathBuf>,
+    /// What names it, for errors.
+    pub kubeconfig_source: &'static str,
     /// The server's address.
     pub master: Option<String>,
     /// The pace of requests, if one was asked for.
@@ -107,6 +109,8 @@ pub struct LoggingOptions {
     pub modules: Vec<(String, u8)>,
     /// Whether info lines go to stdout; `None`: everything goes to stderr.
     pub split: Option<SplitStream>,
+    /// Whether only warnings and errors are logged, whatever the verbosity.
+    pub is_quiet: bool,
 }
 
 /// Info lines apart from the others.
@@ -194,6 +198,7 @@ fn kube(flags: &Flags, checks: &mut Checks<'_>) -> ApiServerOptions {
     });
     ApiServerOptions {
         kubeconfig: path(flags, "kubeconfig"),
+        kubeconfig_source: "--kubeconfig",
         master: Some(flags.text("master")).filter(|text| !text.is_empty()),
         pace,
         authentication: path(flags, "authentication-kubeconfig"),
@@ -356,6 +361,7 @@ fn logging(flags: &Flags, checks: &mut Checks<'_>) -> LoggingOptions {
         verbosity: u8::try_from(checks.at_least("v", 0)).unwrap_or(u8::MAX),
         modules,
         split,
+        is_quiet: false,
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) async fn api_server(
     });
     let target = ConnectOptions {
         kubeconfig: options.kube.kubeconfig.clone(),
+        kubeconfig_flag: options.kube.kubeconfig_source,
         master: options.kube.master.clone(),
         environment: surroundings.environment.clone(),
         speaks_for_others: options.manager.service_accounts,

@@ -155,6 +155,10 @@ async fn start(
     stop: CancellationToken,
     verbosity: Option<Verbosity>,
 ) -> Result<u8, Fatal> {
+    // The command line alone tells that there is no such cloud.
+    providers::check(&options.provider)
+        .map_err(|error| error.to_string())
+        .map_err(fatal(exit::FATAL))?;
     if let Some(file) = &options.migration {
         let loaded = migration::load(file.config.as_deref()).map_err(fatal(exit::FAILURE))?;
         options.configz["Generic"]["LeaderMigration"] = loaded.configz;

@@ -23,6 +23,7 @@ fn logged(options: LoggingOptions, work: impl FnOnce()) -> String {
 
 fn options(format: LoggingFormat, verbosity: u8) -> LoggingOptions {
     LoggingOptions {
+        is_quiet: false,
         format,
         verbosity,
         modules: Vec::new(),

@@ -175,6 +175,89 @@ fn a16_an_unknown_provider_is_refused() {
 }
 
 #[test]
+fn the_name_of_the_provider_comes_before_every_file_and_a_near_one_is_told() {
+    for (word, status) in [(None, 255), (Some("plan"), 1)] {
+        let flags = [
+            "--cloud-provider=cloudscal",
+            "--cloud-config=/nowhere/cloud-config",
+            "--kubeconfig=/nowhere/kubeconfig",
+        ];
+        let words: Vec<&str> = word.into_iter().chain(flags).collect();
+        let output = run_as(NAME, &words, &[]);
+        assert_eq!(output.status.code(), Some(status));
+        let told = told(&output);
+        let hint = "unknown cloud provider \"cloudscal\"; built in: ";
+        assert!(
+            told.contains(hint) && told.contains("; did you mean \"cloudscale\"?"),
+            "{told}"
+        );
+        assert!(!told.contains("/nowhere"), "{told}");
+    }
+}
+
+#[test]
+fn a_plan_that_cannot_begin_is_a_plain_line_on_stderr_with_status_1() {
+    let cloud = ["plan", "--cloud-provider=cloudscale", "--allow-untagged-cloud"];
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("broken");
+    std::fs::write(&broken, "clusters: [").unwrap();
+    let broken = broken.to_str().unwrap();
+    for (flag, variable, expected) in [
+        (None, None, "Error: no API server is configured"),
+        (
+            None,
+            Some("/nowhere/kubeconfig"),
+            "Error: $KUBECONFIG `/nowhere/kubeconfig`: ",
+        ),
+        (
+            None,
+            Some("/nowhere/a:/nowhere/b"),
+            "Error: $KUBECONFIG `/nowhere/a`: ",
+        ),
+        (None, Some(broken), "Error: $KUBECONFIG `"),
+        (
+            Some(format!("--kubeconfig={broken}")),
+            Some("/nowhere/kubeconfig"),
+            "Error: --kubeconfig `",
+        ),
+        (
+            Some("--output=yaml".to_owned()),
+            None,
+            "Error: --output must be text or json",
+        ),
+        (
+            Some("--servce=default/web".to_owned()),
+            None,
+            "Error: unknown flag: --servce (did you mean --service?)",
+        ),
+    ] {
+        let words: Vec<&str> = cloud.into_iter().chain(flag.as_deref()).collect();
+        let token = ("CLOUDSCALE_ACCESS_TOKEN", "secret");
+        let variables: Vec<(&str, &str)> = [token]
+            .into_iter()
+            .chain(variable.map(|path| ("KUBECONFIG", path)))
+            .collect();
+        let output = run_as(NAME, &words, &variables);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.starts_with(expected), "{error}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn the_manager_itself_takes_no_kubeconfig_from_the_environment() {
+    let flags = ["--cloud-provider=cloudscale", "--allow-untagged-cloud"];
+    let variables = [
+        ("CLOUDSCALE_ACCESS_TOKEN", "secret"),
+        ("KUBECONFIG", "/nowhere/kubeconfig"),
+    ];
+    let told = told(&run_as(NAME, &flags, &variables));
+    assert!(told.contains("no API server is configured"), "{told}");
+    assert!(!told.contains("/nowhere"), "{told}");
+}
+
+#[test]
 fn c01_without_a_token_there_is_no_provider() {
     let flags = [
         "--cloud-provider=cloudscale",

@@ -8,14 +8,25 @@ use super::cluster::{Cluster, TOKEN};
 
 /// Runs `plan` beside the servers of this process.
 async fn plan(cluster: &Cluster, more: &[&str]) -> Output {
+    let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig.display());
+    let flags: Vec<&str> = more.iter().copied().chain([kubeconfig.as_str()]).collect();
+    plan_with(cluster, &flags, &[]).await
+}
+
+/// The same without a flag that says where the cluster is, and with these variables.
+async fn plan_with(cluster: &Cluster, more: &[&str], more_variables: &[(&str, String)]) -> Output {
     let mut arguments = vec![
         "plan".to_owned(),
         "--cloud-provider=cloudscale".to_owned(),
         "--allow-untagged-cloud".to_owned(),
-        format!("--kubeconfig={}", cluster.kubeconfig.display()),
     ];
     arguments.extend(more.iter().map(|it| (*it).to_owned()));
-    let variables = cluster.variables();
+    let mut variables = cluster.variables();
+    variables.extend(
+        more_variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone())),
+    );
     tokio::task::spawn_blocking(move || {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let variables: Vec<(&str, &str)> = variables.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
@@ -104,6 +115,7 @@ async fn a_plan_that_cannot_be_made_has_status_1_and_says_why() {
     let refused = plan(&cluster, &[]).await;
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused).contains("pool-algorithm"), "{}", text(&refused));
+    assert!(!text(&refused).contains("no changes"), "{}", text(&refused));
 
     let absent = plan(&cluster, &["--service=default/nowhere"]).await;
     assert_eq!(absent.status.code(), Some(1));
@@ -112,6 +124,11 @@ async fn a_plan_that_cannot_be_made_has_status_1_and_says_why() {
         "{}",
         text(&absent)
     );
+    assert!(!text(&absent).contains("no changes"), "{}", text(&absent));
+    let absent = plan(&cluster, &["--service=default/nowhere", "--output=json"]).await;
+    let parsed: Value = serde_json::from_str(&text(&absent)).unwrap();
+    let outcome = json!({ "state": "failed", "error": "there is no such Service" });
+    assert_eq!((absent.status.code(), &parsed[0]["outcome"]), (Some(1), &outcome));
 
     cluster.sim.revoke_token(TOKEN);
     cluster
@@ -122,6 +139,32 @@ async fn a_plan_that_cannot_be_made_has_status_1_and_says_why() {
     assert_eq!(denied.status.code(), Some(1));
     let all = format!("{}{}", text(&denied), String::from_utf8_lossy(&denied.stderr));
     assert!(all.contains("401") && !all.contains(&TOKEN[4..]), "{all}");
+}
+
+#[tokio::test]
+async fn a_plan_finds_the_cluster_by_kubeconfig_variable_and_says_nothing_else() {
+    let cluster = Cluster::start().await;
+    node(&cluster, "n1");
+    service(&cluster, json!({}));
+    let there = cluster.kubeconfig.display();
+    let by_flag = plan(&cluster, &[]).await;
+    for value in [format!("{there}"), format!("/nowhere/kubeconfig::{there}")] {
+        let shown = plan_with(&cluster, &[], &[("KUBECONFIG", value)]).await;
+        assert_eq!(shown.status.code(), Some(2), "{shown:?}");
+        assert_eq!(text(&shown), text(&by_flag));
+        assert_eq!(String::from_utf8_lossy(&shown.stderr), "");
+    }
+    let shown = plan(&cluster, &["-v=0"]).await;
+    let log = String::from_utf8_lossy(&shown.stderr);
+    assert!(log.contains("cloudscale API client"), "{log}");
+    // Of several files that are there, the first one counts.
+    let several = format!("{there}:{there}");
+    let shown = plan_with(&cluster, &[], &[("KUBECONFIG", several)]).await;
+    let log = String::from_utf8_lossy(&shown.stderr);
+    assert!(
+        log.contains("only the first one is read") && log.lines().count() == 1,
+        "{log}"
+    );
 }
 
 #[tokio::test]
