@@ -111,7 +111,7 @@ pub static EVENTS: &[EventSpec] = &[
         kind: NoteKind::Warning,
         object: "Node",
         message: "Not deleting node <name>: the cloud shows the machine of none of the <n> ready nodes either, so the credentials or the project may be wrong",
-        meaning: "An answer that also denies the machines of Nodes that are ready is not believed, so no Node is deleted.",
+        meaning: "The cloud reported that even the instances of Nodes that are ready do not exist. Bowline takes this as wrong credentials or the wrong project, and deletes nothing.",
         remedy: "Check that the credentials belong to the project of this cluster.",
     },
     EventSpec {
@@ -119,8 +119,8 @@ pub static EVENTS: &[EventSpec] = &[
         kind: NoteKind::Warning,
         object: "Node",
         message: "Not deleting node <name> yet: <n> nodes were deleted within <duration>, which is the limit for now",
-        meaning: "Many machines are gone at once. The Node is deleted when its turn comes.",
-        remedy: "If the machines were removed on purpose, wait, delete the Nodes by hand, or raise --node-deletion-share.",
+        meaning: "Many instances are gone at once: fewer Nodes than the share --node-deletion-share of the cluster are deleted within --node-deletion-window, but up to three in any case. The Node is deleted when its turn comes.",
+        remedy: "If the instances were removed on purpose, wait, delete the Nodes by hand, or raise --node-deletion-share.",
     },
     EventSpec {
         reason: CIDR_NOT_AVAILABLE,
@@ -208,7 +208,7 @@ pub static EVENTS: &[EventSpec] = &[
         object: "Service",
         message: "Error deleting load balancer: <error>",
         meaning: "The Service has vanished, its finalizer was taken off by hand, and its load balancer could not be deleted. It is tried again.",
-        remedy: "Follow the error text; what is left can be found and removed with the command cleanup.",
+        remedy: "Follow the error text. It is tried again as long as this process leads. After that nothing in the cluster names the load balancer any more: look for it in the cloud by the name or the UID of the Service, and delete it there.",
     },
     EventSpec {
         reason: ANNOTATIONS_FORBIDDEN,

@@ -180,7 +180,7 @@ impl Config {
 pub struct DeletionSettings {
     /// The least time between the two proofs that the instance is gone; zero: one proof is enough.
     pub confirmation: Duration,
-    /// The share of all Nodes that may be deleted in one window; zero is no limit.
+    /// Fewer Nodes than this share of all are deleted in one window, but up to three in any case; zero is no limit.
     pub share: f64,
     /// The window that the share is counted over.
     pub window: Duration,

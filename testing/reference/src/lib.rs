@@ -9,6 +9,8 @@ mod flags;
 mod guide;
 mod metrics;
 mod rbac;
+#[cfg(test)]
+mod remedies;
 
 use std::path::Path;
 

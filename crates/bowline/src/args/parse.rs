@@ -147,8 +147,13 @@ fn describe(error: &clap::Error) -> String {
 impl Flags {
     fn read(groups: &[&Group], matches: &ArgMatches) -> Result<Self, String> {
         if let Some(word) = matches.get_raw(POSITIONAL).and_then(|mut words| words.next()) {
+            let hint = if word == "plan" {
+                " (a command is the first word)"
+            } else {
+                ""
+            };
             return Err(format!(
-                "unknown command or argument: {:?}",
+                "unknown command or argument: {:?}{hint}",
                 word.to_string_lossy()
             ));
         }

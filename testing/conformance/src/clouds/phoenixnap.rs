@@ -37,9 +37,11 @@ impl Deref for Phoenixnap {
 
 impl CloudUnderTest for Phoenixnap {
     const NAME: &'static str = "phoenixnap";
-    /// A block that is lost is not replaced: its Service has an address that belongs to nobody, and a person decides.
+    /// The manager's specification bounds a stated delay.
     const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
+    /// Without `Repair`: a block that somebody gave back is not bought anew, because its Service names an address that
+    /// nobody can ask for again. The sync fails with an event, and a person decides.
     const ABILITIES: &'static [Ability] = &[
         Ability::LoadBalancers,
         Ability::PowerState,

@@ -76,7 +76,7 @@ pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
         "node-deletion-share",
         Kind::Float,
         "0.2",
-        "The share of all Nodes, and at least three of them, that may be deleted within --node-deletion-window. 0 is no limit.",
+        "Fewer Nodes than this share of all are deleted within --node-deletion-window, but up to three in any case. 1 lets all go, 0 is no limit.",
     ),
     Flag::new(
         "node-deletion-window",

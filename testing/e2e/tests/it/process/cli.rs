@@ -86,6 +86,12 @@ fn an_argument_without_a_flag_is_refused() {
 }
 
 #[test]
+fn a_command_that_is_not_the_first_word_is_told_so() {
+    let told = told(&run_as(NAME, &["--cloud-provider=cloudscale", "plan"], &[]));
+    assert!(told.contains("\"plan\" (a command is the first word)"), "{told}");
+}
+
+#[test]
 fn a15_the_provider_must_be_named() {
     snapshot!("no_provider", run_as(NAME, &[], &[]));
 }
