@@ -223,6 +223,8 @@ pub enum KubeWrite {
     AnnotateNode {
         /// The Node.
         node: NodeName,
+        /// The UID of the Node that the decision was made for: one made anew under its name is not written to.
+        uid: Arc<str>,
         /// The annotations.
         annotations: Vec<(String, Option<String>)>,
     },
@@ -281,7 +283,9 @@ impl Step for KubeWrite {
     fn label(&self) -> String {
         match self {
             Self::AnnotateService(annotations) => format!("annotate-service({})", assignments(annotations)),
-            Self::AnnotateNode { node, annotations } => {
+            Self::AnnotateNode {
+                node, annotations, ..
+            } => {
                 format!("annotate-node({node}: {})", assignments(annotations))
             }
             Self::SetLoadBalancerIp { ip, annotations, .. } => {

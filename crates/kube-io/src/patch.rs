@@ -101,8 +101,8 @@ pub(crate) fn pod_networks(node: &Node, networks: &[String]) -> Value {
 }
 
 /// Merge patch of a Node's annotations alone.
-pub(crate) fn annotations_of_named_node(annotations: &[(String, Option<String>)]) -> Value {
-    json!({"metadata": {"annotations": pairs(annotations)}})
+pub(crate) fn node_annotations(uid: &str, annotations: &[(String, Option<String>)]) -> Value {
+    json!({"metadata": {"uid": uid, "annotations": pairs(annotations)}})
 }
 
 /// The body of a DELETE that hits only this very Node.

@@ -64,18 +64,21 @@ impl Kube {
             .await
     }
 
-    /// Sets or removes annotations of whichever Node has this name. To write to one Node and no successor of it, use
-    /// [`patch_node`](Self::patch_node).
+    /// Sets or removes annotations of the Node of this name and UID.
     ///
     /// # Errors
     ///
-    /// [`KubeError::NotFound`] if there is none.
+    /// [`KubeError::NotFound`] if there is none of this name, [`KubeError::Conflict`] if it is another one by now.
     pub async fn annotate_node(
         &self,
         name: &NodeName,
+        uid: &str,
         annotations: &[(String, Option<String>)],
     ) -> Result<Node, KubeError> {
-        self.write_node(name, "", MERGE, &patch::annotations_of_named_node(annotations))
+        if uid.is_empty() {
+            return Err(KubeError::Invalid(format!("node {name}: its UID is not known")));
+        }
+        self.write_node(name, "", MERGE, &patch::node_annotations(uid, annotations))
             .await
     }
 

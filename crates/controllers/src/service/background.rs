@@ -118,11 +118,15 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
     fn write<'b>(&'b self, write: &'b KubeWrite) -> BoxFuture<'b, Result<(), KubeError>> {
         Box::pin(async move {
             match write {
-                KubeWrite::AnnotateNode { node, annotations } => self
+                KubeWrite::AnnotateNode {
+                    node,
+                    uid,
+                    annotations,
+                } => self
                     .controller
                     .provider
                     .kube
-                    .annotate_node(node, annotations)
+                    .annotate_node(node, uid, annotations)
                     .await
                     .map(drop),
                 KubeWrite::AnnotateService(_) | KubeWrite::SetLoadBalancerIp { .. } => Err(

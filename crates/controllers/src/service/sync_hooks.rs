@@ -147,8 +147,13 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
             let service = self.latest();
             let kube = &self.controller.provider.kube;
             let tracked = |change: &dyn Fn(&mut Tracked)| self.controller.tracked(self.key, |it| change(it));
-            if let KubeWrite::AnnotateNode { node, annotations } = write {
-                return kube.annotate_node(node, annotations).await.map(drop);
+            if let KubeWrite::AnnotateNode {
+                node,
+                uid,
+                annotations,
+            } = write
+            {
+                return kube.annotate_node(node, uid, annotations).await.map(drop);
             }
             if self.is_gone(&service) {
                 lock(&self.facts).service = Arc::new(as_written(&service, write));

@@ -5,7 +5,7 @@ use bowline_cloud_provider::{
     facts, keys,
 };
 use bowline_kube_api::KubeApi;
-use bowline_kube_io::{Kube, NodePatch};
+use bowline_kube_io::{Kube, KubeError, NodePatch};
 use serde_json::json;
 
 use crate::{client, node, server, service};
@@ -153,27 +153,32 @@ async fn a_condition_leaves_the_others_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn annotations_of_a_node_are_set_and_removed_by_name() {
+async fn annotations_of_a_node_are_set_and_removed_and_never_of_its_successor() {
     let api = server();
     let kube = client(&api);
     let seen = created(&api, &kube, "a").await;
     kube.annotate_node(
         &seen.name,
+        &seen.uid,
         &[("x".into(), Some("1".into())), ("y".into(), Some("2".into()))],
     )
     .await
     .unwrap();
     let node = kube
-        .annotate_node(&seen.name, &[("x".into(), None)])
+        .annotate_node(&seen.name, &seen.uid, &[("x".into(), None)])
         .await
         .unwrap();
     assert_eq!(node.annotations.iter().collect::<Vec<_>>(), [("y", "2")]);
-    assert!(
-        kube.annotate_node(&NodeName::new("b"), &[])
-            .await
-            .unwrap_err()
-            .is_not_found()
-    );
+    let annotations = [("z".into(), Some("3".into()))];
+    let annotate = async |name, uid| {
+        let written = kube.annotate_node(&NodeName::new(name), uid, &annotations).await;
+        written.map(drop).unwrap_err()
+    };
+    assert!(annotate("b", &seen.uid).await.is_not_found());
+    assert!(matches!(annotate("a", "").await, KubeError::Invalid(_)));
+    api.delete("Node", "", "a");
+    api.apply_json(crate::node("a")).unwrap();
+    assert!(annotate("a", &seen.uid).await.is_conflict(), "it was made anew");
 }
 
 async fn listed(kube: &Kube, name: &str) -> Arc<Service> {

@@ -68,7 +68,7 @@ async fn heard(connections: &Mutex<Vec<JoinHandle<Vec<u8>>>>) -> Vec<String> {
 
 async fn annotate(kube: &Kube) -> KubeError {
     let annotations = [("a".to_owned(), None)];
-    kube.annotate_node(&NodeName::new("a"), &annotations)
+    kube.annotate_node(&NodeName::new("a"), "uid-1", &annotations)
         .await
         .unwrap_err()
 }
