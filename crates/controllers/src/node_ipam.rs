@@ -131,6 +131,12 @@ impl NodeIpamController {
             return;
         }
         self.ctx.nodes.synced().await;
+        // Before anything is given: what the list did not show, the watch may.
+        for node in self.ctx.nodes.all() {
+            if !node.pod_cidrs.is_empty() {
+                self.note(&node);
+            }
+        }
         workers::run(&*self, WORKERS, self.stop.cancelled()).await;
     }
 
@@ -211,6 +217,9 @@ impl NodeIpamController {
     /// The networks to write on a Node, if there are any.
     fn grant(&self, node: &Node) -> Option<Vec<IpNet>> {
         let mut books = self.books();
+        if !self.is_there(node) {
+            return None; // its end was noted already, and would not be again
+        }
         let (grant, passed) = books.allocator.grant(node);
         for (account, passed) in books.allocator.accounts().iter().zip(passed) {
             let labels = IpamLabels::of(account.network());
@@ -251,16 +260,25 @@ impl NodeIpamController {
                     tracing::info!(controller = NAME, node = %node.name, networks = texts.join(","), "pod networks given");
                     return true;
                 }
-                Err(error) if tries < TRIES && is_worth_a_try(&error) && !self.stop.is_cancelled() => {
-                    tries += 1
+                Err(error) => {
+                    if may_be_made(&error) {
+                        self.books().allocator.doubt(node);
+                    }
+                    if tries == TRIES || !is_worth_a_try(&error) || self.stop.is_cancelled() {
+                        break error;
+                    }
+                    tries += 1;
                 }
-                Err(error) => break error,
             }
         };
-        // Where no answer came, the write may have been made: then the networks are the Node's, and the next try says so.
-        if !matches!(error, KubeError::Timeout | KubeError::Transport(_)) {
+        {
             let mut books = self.books();
-            if books.allocator.give_back(node) {
+            let is_free = if self.is_there(node) {
+                books.allocator.give_back(node)
+            } else {
+                books.allocator.release(node)
+            };
+            if is_free {
                 self.feed(&mut books);
             }
             self.show(&mut books);
@@ -278,6 +296,12 @@ impl NodeIpamController {
                 false
             }
         }
+    }
+
+    /// Whether this very Node is known. Asked with the books at hand: the end of a Node that goes later is noted after that.
+    fn is_there(&self, node: &Node) -> bool {
+        let there = self.ctx.nodes.get(&node.name);
+        there.is_some_and(|there| there.uid == node.uid)
     }
 
     /// A block is free: whoever waits for one is looked at again, in name order.
@@ -314,6 +338,19 @@ impl NodeIpamController {
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a write that failed so may have been made, or be made yet: no answer came, or none that tells.
+fn may_be_made(error: &KubeError) -> bool {
+    !matches!(
+        error,
+        KubeError::NotFound(_)
+            | KubeError::Conflict(_)
+            | KubeError::Forbidden(_)
+            | KubeError::Unauthorized(_)
+            | KubeError::Invalid(_)
+            | KubeError::GateClosed
+    )
 }
 
 fn is_worth_a_try(error: &KubeError) -> bool {

@@ -33,6 +33,8 @@ struct Holding {
     networks: Vec<IpNet>,
     /// Whether the Node is known to show them.
     is_written: bool,
+    /// Whether the answer to a write of them was lost: the Node may show them.
+    is_in_doubt: bool,
 }
 
 /// What a Node without networks is given.
@@ -141,6 +143,7 @@ impl Allocator {
             uid: (*node.uid).into(),
             networks: networks.clone(),
             is_written: false,
+            is_in_doubt: false,
         };
         self.held.insert(node.name.clone(), holding);
         (Grant::Networks(networks), passed)
@@ -155,9 +158,19 @@ impl Allocator {
         }
     }
 
-    /// Frees what this very Node was given and does not show yet; gives whether a block is free by that.
+    /// What was given may be written or not: it stays this Node's until it shows something, or is gone.
+    pub(super) fn doubt(&mut self, node: &Node) {
+        if let Some(holding) = self.held.get_mut(&node.name)
+            && *holding.uid == *node.uid
+        {
+            holding.is_in_doubt = true;
+        }
+    }
+
+    /// Frees what this very Node was given and certainly does not show; gives whether a block is free by that.
     pub(super) fn give_back(&mut self, node: &Node) -> bool {
-        let is_given = |holding: &Holding| *holding.uid == *node.uid && !holding.is_written;
+        let is_given =
+            |holding: &Holding| *holding.uid == *node.uid && !holding.is_written && !holding.is_in_doubt;
         self.held.get(&node.name).is_some_and(is_given) && self.drop_holding(&node.name)
     }
 
@@ -190,6 +203,7 @@ impl Allocator {
             uid: (*node.uid).into(),
             networks,
             is_written,
+            is_in_doubt: false,
         };
         self.held.insert(node.name.clone(), holding);
     }

@@ -236,6 +236,39 @@ async fn a_network_whose_write_was_not_answered_stays_with_its_node() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_network_whose_write_may_have_been_made_is_given_to_nobody_else() {
+    let mut cluster = Cluster::new();
+    for name in ["n1", "n2", "n3"] {
+        cluster.put(node(name));
+    }
+    cluster.pass(SECOND).await;
+    let patch = |effect| Fault::new(effect).verb("patch").resource("nodes").name("n1");
+    let refused = || Effect::Answer(Status::new(403, "Forbidden", "not now"));
+    // The answer to the first try is lost, all others fail for sure, and the watch is away.
+    cluster.api.faults().inject(patch(Effect::DropAfter).times(1));
+    cluster.api.faults().inject(patch(refused()).times(20));
+    let away = Effect::Delay(SECOND * 20);
+    cluster
+        .api
+        .faults()
+        .inject(Fault::new(away).verb("watch").resource("nodes"));
+    cluster.api.close_watches();
+    cluster.start_node_ipam(&ranges("10.201.0.0/23", 0)); // two blocks
+    cluster.pass(SECOND * 600).await;
+    assert_eq!(networks(&cluster, "n1"), ["10.201.0.0/24"]);
+    assert_eq!(networks(&cluster, "n2"), ["10.201.1.0/24"]);
+    assert!(
+        networks(&cluster, "n3").is_empty(),
+        "{:?}",
+        networks(&cluster, "n3")
+    );
+    assert!(cluster.api.delete("Node", "", "n1"));
+    cluster
+        .soon("its block is free", |c| networks(c, "n3") == ["10.201.0.0/24"])
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_given_before_the_nodes_could_be_listed() {
     let mut cluster = Cluster::new();
     cluster.put(node_with("old", "10.201.0.0/24"));

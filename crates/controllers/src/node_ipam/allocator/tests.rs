@@ -36,6 +36,23 @@ fn granted(allocator: &mut Allocator, node: &Node) -> Vec<String> {
 }
 
 #[test]
+fn a_block_that_a_node_may_show_is_nobody_else_s_until_the_node_is_gone() {
+    let mut allocator = Allocator::new(&ranges());
+    let (a, b) = (node("a", "1", &[]), node("b", "2", &[]));
+    let first = granted(&mut allocator, &a);
+    allocator.doubt(&a);
+    assert!(!allocator.give_back(&a), "the first try may have been made");
+    assert_ne!(granted(&mut allocator, &b), first);
+    assert_eq!(granted(&mut allocator, &a), first, "the same is tried again");
+    assert!(
+        !allocator.give_back(&a),
+        "also after later tries that were refused"
+    );
+    assert!(allocator.give_back(&b));
+    assert!(allocator.release(&a));
+}
+
+#[test]
 fn a_node_gets_a_block_of_each_network_of_the_cluster() {
     let mut allocator = Allocator::new(&ranges());
     assert_eq!(
