@@ -174,6 +174,7 @@ impl NodeLifecycleController {
     pub async fn run(self: Arc<Self>) {
         self.ctx.nodes.synced().await;
         workers::run(&*self, usize::MAX, future::pending()).await;
+        self.ledger().begin(Instant::now());
     }
 
     fn on_node(&self, change: &Change<Node>) {

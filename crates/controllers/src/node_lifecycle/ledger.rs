@@ -130,9 +130,14 @@ impl Ledger {
             confirmation: settings.node_deletion_confirmation,
             is_guarded: settings.is_guarded(),
             started: now,
-            throttle: Throttle::new(settings.node_deletion_share, settings.node_deletion_window),
+            throttle: Throttle::new(settings.node_deletion_share, settings.node_deletion_window, now),
             suspects: BTreeMap::new(),
         }
+    }
+
+    /// From now on this process leads, so Nodes may be deleted.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.throttle.begin(now);
     }
 
     /// Takes note of a Node. Answers whether it is to be looked at now.
@@ -301,7 +306,7 @@ impl Ledger {
                 }
                 Sighting::Seen | Sighting::NoWitness if free == 0 => {
                     // All who wait are asked for again together when the next one may go, oldest first.
-                    let frees = self.throttle.frees_at().unwrap_or(later);
+                    let frees = self.throttle.frees_at(now).unwrap_or(later);
                     suspect.stage = Stage::Due(later.min(frees));
                     Ruling::Throttled {
                         recent: self.throttle.recent(),

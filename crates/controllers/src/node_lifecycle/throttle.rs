@@ -1,4 +1,7 @@
 //! How many Nodes may be deleted in a window of time. Pure.
+//!
+//! What an earlier leader deleted is written nowhere. So a new one takes its first window for spent but for three, whatever
+//! the share is: restarts and changes of leader do not let more Nodes go.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,16 +18,19 @@ const AT_LEAST: usize = 3;
 pub(super) struct Throttle {
     share: f64,
     window: Duration,
+    /// When this process began to lead.
+    begun: Instant,
     /// Oldest first, with the UID of the Node.
     recent: VecDeque<(Instant, Arc<str>)>,
 }
 
 impl Throttle {
     /// Less than this share of the Nodes in any window, but three; all if it is one, and no limit if it is zero.
-    pub(super) fn new(share: f64, window: Duration) -> Self {
+    pub(super) fn new(share: f64, window: Duration, begun: Instant) -> Self {
         Self {
             share,
             window,
+            begun,
             recent: VecDeque::new(),
         }
     }
@@ -58,7 +64,19 @@ impl Throttle {
         } else {
             total as usize
         };
-        limit.max(AT_LEAST).saturating_sub(self.recent.len())
+        // All may go in any window if the share is one, so it does not matter what went before.
+        let is_first = self.is_first_window(now) && self.share < 1.0;
+        let limit = if is_first { AT_LEAST } else { limit.max(AT_LEAST) };
+        limit.saturating_sub(self.recent.len())
+    }
+
+    fn is_first_window(&self, now: Instant) -> bool {
+        now < self.begun + self.window
+    }
+
+    /// From now on this process leads.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.begun = now;
     }
 
     /// Counts a deletion before it is tried.
@@ -77,7 +95,10 @@ impl Throttle {
     }
 
     /// When the next one may go, if none may now.
-    pub(super) fn frees_at(&self) -> Option<Instant> {
+    pub(super) fn frees_at(&self, now: Instant) -> Option<Instant> {
+        if self.is_first_window(now) && self.share < 1.0 {
+            return Some(self.begun + self.window);
+        }
         self.recent.front().map(|(at, _)| *at + self.window)
     }
 }
@@ -85,6 +106,8 @@ impl Throttle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const WINDOW: Duration = Duration::from_secs(10 * 60);
 
     fn nodes(count: usize) -> Vec<Arc<Node>> {
         (0..count)
@@ -111,23 +134,59 @@ mod tests {
             (5, 0.0, usize::MAX),
             (5, 1.0, 5),
         ] {
-            let mut throttle = Throttle::new(share, Duration::from_secs(10 * 60));
-            assert_eq!(throttle.free(&nodes(count), now), free, "{count} nodes, {share}");
+            let mut throttle = Throttle::new(share, WINDOW, now);
+            let later = now + WINDOW;
+            assert_eq!(
+                throttle.free(&nodes(count), later),
+                free,
+                "{count} nodes, {share}"
+            );
         }
+    }
+
+    #[test]
+    fn three_go_in_the_first_window_of_a_leader_unless_all_may() {
+        let now = Instant::now();
+        let all = nodes(100);
+        for (share, free) in [(0.2, 3), (0.9, 3), (0.01, 3), (0.0, usize::MAX), (1.0, 100)] {
+            let mut throttle = Throttle::new(share, WINDOW, now);
+            let now = now + WINDOW * 9;
+            throttle.begin(now);
+            assert_eq!(throttle.free(&all, now), free, "{share}");
+            assert_eq!(
+                throttle.free(&all, now + WINDOW - Duration::from_millis(1)),
+                free,
+                "{share}"
+            );
+        }
+        let mut throttle = Throttle::new(0.2, WINDOW, now);
+        let then = now + Duration::from_secs(60);
+        for node in &all[..3] {
+            throttle.take(node, then);
+        }
+        assert_eq!(throttle.free(&all, then), 0);
+        assert_eq!(throttle.frees_at(then), Some(now + WINDOW));
+        assert_eq!(
+            throttle.free(&all, now + WINDOW),
+            16,
+            "19 in a window, of which 3 went"
+        );
+        assert_eq!(throttle.frees_at(now + WINDOW), Some(then + WINDOW));
     }
 
     #[test]
     fn deleted_nodes_still_count_as_part_of_the_cluster_until_their_window_is_over() {
         let now = Instant::now();
-        let window = Duration::from_secs(10 * 60);
-        let mut throttle = Throttle::new(0.2, window);
+        let window = WINDOW;
+        let mut throttle = Throttle::new(0.2, window, now);
+        let now = now + window;
         let all = nodes(50);
         for node in &all[..10] {
             throttle.take(node, now);
         }
         assert_eq!(throttle.free(&all, now), 0, "still in the cache");
         assert_eq!(throttle.free(&all[10..], now), 0, "gone from the cache");
-        assert_eq!(throttle.frees_at(), Some(now + window));
+        assert_eq!(throttle.frees_at(now), Some(now + window));
         throttle.give_back(&all[0]);
         assert_eq!(throttle.free(&all[10..], now), 0, "9 of 49 went, and 9 may");
         assert_eq!(throttle.free(&all[10..], now + window), 7);

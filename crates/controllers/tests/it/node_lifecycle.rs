@@ -391,6 +391,7 @@ async fn a_node_that_never_got_a_machine_goes_when_it_is_five_minutes_old() {
 #[tokio::test(start_paused = true)]
 async fn l11_less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
     let cluster = cluster();
+    cluster.pass(SECOND * 600).await; // the first window of a leader is another matter
     for n in 0..50 {
         let name = format!("n{n:02}");
         cluster.machines.remove(&name);
@@ -414,6 +415,46 @@ async fn l11_less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end()
     assert_eq!(cluster.count_events("NodeDeletionThrottled"), 41);
     assert_eq!(cluster.metrics.node_deletions_throttled.get(), 0);
     assert_eq!(cluster.metrics.guard_trips(Guard::NodeDeletionThrottled), 41);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_share_holds_across_a_change_of_leader() {
+    let settings = |share| NodeLifecycleSettings {
+        node_deletion_share: share,
+        ..NodeLifecycleSettings::default()
+    };
+    let left = |cluster: &Cluster| cluster.api.objects("Node").len();
+    for (share, most) in [(0.2, 9), (0.5, 24)] {
+        let cluster = Cluster::new().with_lifecycle_loop(settings(share));
+        cluster.pass(SECOND * 600).await;
+        for n in 0..50 {
+            let name = format!("n{n:02}");
+            cluster.machines.remove(&name);
+            cluster.put(node_of(&name, Some("Unknown")));
+        }
+        cluster.pass(SECOND * 30).await;
+        assert_eq!(left(&cluster), 50 - most, "{share}");
+        let cluster = cluster.after_a_crash().with_lifecycle_loop(settings(share));
+        cluster.pass(SECOND * 590).await;
+        assert_eq!(
+            left(&cluster),
+            50 - most - 3,
+            "{share}: a new leader begins with three"
+        );
+        cluster.pass(SECOND * 60).await;
+        assert!(
+            left(&cluster) < 50 - most - 3,
+            "{share}: and goes on when its window is over"
+        );
+    }
+    let cluster = Cluster::new();
+    for n in 0..50 {
+        cluster.machines.remove(&format!("n{n:02}"));
+        cluster.put(node_of(&format!("n{n:02}"), Some("Unknown")));
+    }
+    let cluster = cluster.with_lifecycle_loop(settings(0.0));
+    cluster.pass(SECOND * 30).await;
+    assert_eq!(left(&cluster), 0, "a share of zero is no limit");
 }
 
 #[tokio::test(start_paused = true)]
