@@ -89,18 +89,16 @@ impl ServiceController {
         causes: Causes,
     ) -> Result<(Progress, LoadBalancerStatus, Arc<Service>), Box<Outcome>> {
         let parked = self.tracked(key, |tracked| {
-            tracked.unfinished = None; // what was wanted before is over
-            tracked.parked.take()
+            tracked.unfinished = None; // each try of a removal is announced for itself
+            tracked.take_parked(true)
         });
         let (mut session, mut progress) = match parked {
-            Some(parked) if causes.is_empty() && !parked.session.facts().is_wanted => {
+            Some(parked) if causes.is_empty() && parked.is_about(service) => {
                 (parked.session, parked.progress)
             }
             other => {
-                let said = other
-                    .filter(|parked| !parked.session.facts().is_wanted)
-                    .map(|parked| parked.progress);
-                let mut progress = said.unwrap_or_default();
+                let mut progress = other.map(|parked| parked.progress).unwrap_or_default();
+                progress.is_removal = true;
                 progress.causes = progress.causes.and(causes.and(Causes::CHANGED));
                 // The Nodes tell a provider which cluster this is, and so what is not its own.
                 let nodes = self.balanced_nodes().nodes;

@@ -43,6 +43,10 @@ impl ServiceController {
                     tracked.is_foreign = facts::class(new).is_some() || (tracked.is_foreign && !asks_us);
                     tracked.is_changed(old, new)
                 });
+                if facts::wants_load_balancer(old) != facts::wants_load_balancer(new) {
+                    // How often the opposite has failed says nothing about this.
+                    self.queue.forget(&Key::Service(key.clone()));
+                }
                 let begins_cleanup = facts::needs_cleanup(new) && !facts::needs_cleanup(old);
                 if concerns_us || begins_cleanup {
                     self.enqueue(&key, Causes::CHANGED);
@@ -58,6 +62,7 @@ impl ServiceController {
                     let has_balancer = with_balancer.is_some();
                     tracked.vanished.extend(with_balancer);
                     tracked.parked = None;
+                    tracked.is_foreign = false;
                     has_balancer
                 });
                 if leaves_balancer {

@@ -34,7 +34,7 @@ impl ServiceController {
     /// May stop after any await: the next sync observes what was done and goes on. The finalizer is on before the first
     /// write to the cloud.
     pub(super) async fn ensure(&self, key: &ServiceKey, service: Arc<Service>, causes: Causes) -> Outcome {
-        let begun = match self.resume(key, causes) {
+        let begun = match self.resume(key, &service, causes) {
             Ok(parked) => Ok(parked),
             Err(progress) => self.begin(key, &service, progress).await,
         };
@@ -165,13 +165,14 @@ impl ServiceController {
     }
 
     /// Takes back the parked session if nothing but time has passed; else what the sync before had come to.
-    fn resume(&self, key: &ServiceKey, causes: Causes) -> Result<Parked, Progress> {
-        let (parked, unfinished) =
-            self.tracked(key, |tracked| (tracked.parked.take(), tracked.unfinished.take()));
+    fn resume(&self, key: &ServiceKey, service: &Service, causes: Causes) -> Result<Parked, Progress> {
+        let (parked, unfinished) = self.tracked(key, |tracked| {
+            (tracked.take_parked(false), tracked.take_unfinished(false))
+        });
         let earlier = match parked {
-            Some(parked) if causes.is_empty() => return Ok(parked),
+            Some(parked) if causes.is_empty() && parked.is_about(service) => return Ok(parked),
             Some(parked) => parked.progress,
-            None => unfinished.unwrap_or_default(),
+            None => unfinished,
         };
         Err(Progress {
             causes: earlier.causes.and(causes),

@@ -90,6 +90,8 @@ impl Causes {
 /// How far a sync has come; survives being parked.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Progress {
+    /// The balancer was to go: what came of that says nothing to a sync that is to make it, nor the other way round.
+    pub(super) is_removal: bool,
     /// All causes that the sync serves.
     pub(super) causes: Causes,
     /// Its beginning was said in an event.
@@ -104,6 +106,13 @@ pub(super) struct Progress {
 pub(super) struct Parked {
     pub(super) session: Box<dyn Reconcile<ServiceFacts>>,
     pub(super) progress: Progress,
+}
+
+impl Parked {
+    /// Whether it is that of this very Service, and not of one that bore its name before.
+    pub(super) fn is_about(&self, service: &Service) -> bool {
+        self.session.facts().service.metadata.uid == service.metadata.uid
+    }
 }
 
 /// One Service.
@@ -181,6 +190,23 @@ impl Tracked {
             .retain(|reason, _| is_lasting(reason) || notes.iter().any(|note| note.reason == *reason));
     }
 
+    /// Takes what an earlier sync had come to, if that was to the same end: what was wanted before is over.
+    pub(super) fn take_unfinished(&mut self, is_removal: bool) -> Progress {
+        let unfinished = self.unfinished.take();
+        unfinished
+            .filter(|progress| progress.is_removal == is_removal)
+            .unwrap_or(Progress {
+                is_removal,
+                ..Progress::default()
+            })
+    }
+
+    /// Takes the sync that waits for the cloud, if it is to the same end.
+    pub(super) fn take_parked(&mut self, is_removal: bool) -> Option<Parked> {
+        let parked = self.parked.take();
+        parked.filter(|parked| parked.progress.is_removal == is_removal)
+    }
+
     /// Our own write to the Service is about to be sent.
     pub(super) fn expect_write(&mut self, write: &KubeWrite) {
         self.expected = self.synced.clone();
@@ -199,9 +225,12 @@ impl Tracked {
 
     /// Whether this change is more than our own writing.
     pub(super) fn is_changed(&self, old: &Service, new: &Service) -> bool {
-        // What was wanted before may still be remembered; its removal was asked for when that ended.
-        if !facts::wants_load_balancer(old) && !facts::wants_load_balancer(new) {
-            return false;
+        match (facts::wants_load_balancer(old), facts::wants_load_balancer(new)) {
+            // What was wanted before may still be remembered; its removal was asked for when that ended.
+            (false, false) => return false,
+            (true, true) => {}
+            // Never our own writing. The Service may be as it was last synced, and the removal of its balancer under way.
+            (false, true) | (true, false) => return true,
         }
         let is_echo = |expected: &Arc<Service>| !needs_update(expected, new);
         needs_update(self.synced.as_deref().unwrap_or(old), new)
@@ -252,6 +281,41 @@ mod tests {
         assert!(!tracked.is_news("NoValidNodes", "no node"));
         tracked.keep_said(&[]);
         assert!(tracked.is_news("NoValidNodes", "no node"));
+    }
+
+    #[test]
+    fn a_balancer_that_is_asked_for_again_is_a_change_whatever_was_synced_last() {
+        let service = |kind: &str| -> Arc<Service> {
+            let object = serde_json::json!({ "metadata": { "uid": "u" }, "spec": { "type": kind } });
+            Arc::new(serde_json::from_value(object).unwrap())
+        };
+        let (with, without) = (service("LoadBalancer"), service("ClusterIP"));
+        let tracked = Tracked {
+            synced: Some(Arc::clone(&with)),
+            ..Tracked::default()
+        };
+        assert!(tracked.is_changed(&with, &without));
+        assert!(tracked.is_changed(&without, &with));
+        assert!(!tracked.is_changed(&with, &with));
+        assert!(!tracked.is_changed(&without, &without));
+    }
+
+    #[test]
+    fn what_a_removal_had_come_to_is_nothing_to_a_sync_that_makes_the_balancer() {
+        for (was_removal, is_removal) in [(true, true), (true, false), (false, true), (false, false)] {
+            let mut tracked = Tracked {
+                unfinished: Some(Progress {
+                    is_removal: was_removal,
+                    is_announced: true,
+                    ..Progress::default()
+                }),
+                ..Tracked::default()
+            };
+            let progress = tracked.take_unfinished(is_removal);
+            assert_eq!(progress.is_removal, is_removal);
+            assert_eq!(progress.is_announced, was_removal == is_removal);
+            assert!(tracked.unfinished.is_none());
+        }
     }
 
     #[test]

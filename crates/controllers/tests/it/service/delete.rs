@@ -108,6 +108,97 @@ async fn a_type_change_removes_the_balancer_and_back_makes_it_again() {
     assert!(world.cloud.balancer(&uid).is_some(), "S-16");
 }
 
+/// Changes a Service away from a balancer and lets `happen` what may, then changes it back. Its ports stay, so that it is as
+/// it was when it was synced last. It must have its address again within seconds.
+async fn there_and_back(world: &World, name: &str, happen: impl AsyncFnOnce(&World)) {
+    world.edit(name, |s| s["spec"]["type"] = json!("NodePort"));
+    happen(world).await;
+    world.edit(name, |s| s["spec"]["type"] = json!("LoadBalancer"));
+    let begun = tokio::time::Instant::now();
+    world
+        .until("it has its address", |w| {
+            w.address(name).is_some() && w.has_finalizer(name)
+        })
+        .await;
+    assert!(begun.elapsed() <= seconds(10), "after {:?}", begun.elapsed());
+    world.pass(seconds(600)).await;
+    assert!(world.address(name).is_some() && world.has_finalizer(name));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_is_wanted_again_while_its_removal_fails_comes_back_at_once() {
+    for fails_for in [1, 100, 1000] {
+        let world = World::running(&["a"]).await;
+        let uid = world.add_service("web");
+        world.settled("web").await;
+        there_and_back(&world, "web", async |world| {
+            world
+                .cloud
+                .set(|cloud| cloud.write_errors.extend(vec![CloudError::other("busy"); 50]));
+            world.pass(seconds(fails_for)).await;
+            assert!(world.has_finalizer("web") && world.cloud.balancer(&uid).is_some());
+            world.cloud.set(|cloud| cloud.write_errors.clear());
+        })
+        .await;
+        assert_eq!(world.cloud.balancer(&uid).as_deref(), Some(&["a".to_owned()][..]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_is_wanted_again_while_its_removal_waits_comes_back_at_once() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    there_and_back(&world, "web", async |world| {
+        world.cloud.set(|cloud| cloud.busy_looks = 5);
+        world.pass(seconds(2)).await;
+        assert!(world.cloud.balancer(&uid).is_some());
+    })
+    .await;
+    assert!(world.cloud.calls("delete").is_empty(), "the removal is over");
+    assert_eq!(world.cloud.balancer(&uid).as_deref(), Some(&["a".to_owned()][..]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_is_wanted_again_while_it_is_being_deleted_comes_back_at_once() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world
+        .cloud
+        .set(|cloud| drop(cloud.write_time.insert("web".to_owned(), seconds(2))));
+    there_and_back(&world, "web", async |world| {
+        world
+            .until("it is being deleted", |w| !w.cloud.calls("delete").is_empty())
+            .await;
+    })
+    .await;
+    assert_eq!(world.cloud.balancer(&uid).as_deref(), Some(&["a".to_owned()][..]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_is_wanted_no_more_while_it_is_being_made_goes_at_once() {
+    for edit in ["type", "deletion"] {
+        let world = World::running(&["a"]).await;
+        world.cloud.set(|cloud| cloud.busy_looks = 400);
+        let uid = world.add_service("web");
+        world
+            .until("it is being built", |w| w.cloud.balancer(&uid).is_some())
+            .await;
+        world.pass(seconds(10)).await;
+        if edit == "type" {
+            world.edit("web", |s| s["spec"]["type"] = json!("ClusterIP"));
+        } else {
+            world.api.delete("Service", "default", "web");
+        }
+        world.pass(seconds(2)).await;
+        world.cloud.set(|cloud| cloud.busy_looks = 0);
+        world.pass(seconds(5)).await;
+        assert_eq!(world.cloud.balancer(&uid), None, "{edit}");
+        assert!(!world.has_finalizer("web"), "{edit}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_was_asked_for_while_nobody_ran_is_done_at_start() {
     let mut world = World::running(&["a"]).await;
