@@ -266,9 +266,7 @@ impl NodeController {
             return;
         }
         let text = failure.for_node(node);
-        let is_news = {
-            let mut told = self.told();
-            let told = told.entry(node.name.clone()).or_default();
+        let is_news = self.remember(node, |told| {
             told.failure.replace(text.clone()).as_ref() != Some(&text)
         };
         if is_news {
@@ -283,18 +281,13 @@ impl NodeController {
     /// Records that the cloud knows the machine under another ID, if that is news.
     fn tell_other_id(&self, node: &Node, metadata: &bowline_cloud_provider::InstanceMetadata) {
         let other = intent::other_provider_id(node, metadata);
-        let is_news = {
-            let mut told = self.told();
-            match other {
-                Some(id) => {
-                    let told = told.entry(node.name.clone()).or_default();
-                    told.other_id.replace(id.to_owned()).as_deref() != Some(id)
-                }
-                None => {
-                    if let Some(told) = told.get_mut(&node.name) {
-                        told.other_id = None;
-                    }
-                    false
+        let is_news = match other {
+            Some(id) => self.remember(node, |told| {
+                told.other_id.replace(id.to_owned()).as_deref() != Some(id)
+            }),
+            None => {
+                if let Some(told) = self.told().get_mut(&node.name) {
+                    told.other_id = None;
                 }
             }
         };
@@ -321,6 +314,7 @@ impl NodeController {
             told.remove(&written.name);
         }
     }
+        let mut told = self.told();
 
     /// Whether the cache shows a Node as it was before this loop wrote to it.
     fn is_behind(&self, node: &Node) -> bool {
@@ -331,7 +325,6 @@ impl NodeController {
 
     /// Whether the watch has now brought what this loop wrote, or more.
     fn has_caught_up(&self, node: &Node) -> bool {
-        let mut told = self.told();
         match told.get_mut(&node.name) {
             Some(entry) if entry.written.is_some() && !version_before(node, entry.written) => {
                 entry.written = None;
@@ -357,6 +350,18 @@ fn version(node: &Node) -> Option<u64> {
 
 fn version_before(node: &Node, other: Option<u64>) -> bool {
     matches!((version(node), other), (Some(version), Some(other)) if version < other)
+    /// Remembers something of a Node, and gives whether that is news. Of one that went meanwhile nothing is remembered: nobody
+    /// would ever forget it.
+    fn remember(&self, node: &Node, remember: impl FnOnce(&mut Told) -> bool) -> bool {
+        let mut told = self.told(); // before the look: a Node that goes after it is forgotten after this
+        let is_there = self
+            .ctx
+            .nodes
+            .get(&node.name)
+            .is_some_and(|there| there.uid == node.uid);
+        is_there && remember(told.entry(node.name.clone()).or_default())
+    }
+
 }
 
 /// Whether a change can alter what the cloud answers or what is written.

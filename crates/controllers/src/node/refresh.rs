@@ -94,15 +94,15 @@ impl NodeController {
 
     /// Logs why the addresses of a Node stay as they are, once.
     fn log_problem(&self, node: &Node, problem: Option<String>) {
-        let mut told = self.told();
         let Some(problem) = problem else {
-            if let Some(told) = told.get_mut(&node.name) {
+            if let Some(told) = self.told().get_mut(&node.name) {
                 told.problem = None;
             }
             return;
         };
-        let last = &mut told.entry(node.name.clone()).or_default().problem;
-        if last.as_ref() != Some(&problem) {
+        if self.remember(node, |told| {
+            told.problem.replace(problem.clone()).as_ref() != Some(&problem)
+        }) {
             tracing::warn!(controller = NAME, node = %node.name, err = %problem, "addresses of a node left as they are");
             *last = Some(problem);
         }
