@@ -116,11 +116,7 @@ impl Work for NodeController {
                 None => self.queue.finish(&key),
             }
         }
-        future::join(
-            self.initialize_all(queries),
-            future::join_all(disagreeing.iter().map(|node| self.agree(node))),
-        )
-        .await;
+        future::join(self.initialize_all(queries), self.agree_all(disagreeing)).await;
     }
 }
 
@@ -218,8 +214,10 @@ impl NodeController {
         for key in &again {
             self.queue.done(key);
         }
+        self.wait_for_their_turn(present.iter().map(|(node, _)| node));
         let initialize = |(node, instance): (Arc<Node>, Box<Instance>)| async move {
             let node = &node;
+            self.queue.touch(&node.name);
             match self.initialize(node, &instance.metadata).await {
                 Ok(Initialized::Done) => self.tell_other_id(node, &instance.metadata),
                 Ok(Initialized::NotNeeded) => {}
@@ -237,8 +235,22 @@ impl NodeController {
             .await;
     }
 
+    /// Of these Nodes only some are written to at a time: for the others nothing is under way yet.
+    fn wait_for_their_turn<'a>(&self, nodes: impl IntoIterator<Item = &'a Arc<Node>>) {
+        for node in nodes {
+            self.queue.rest(&node.name);
+        }
+    }
+
+    async fn agree_all(&self, nodes: Vec<Arc<Node>>) {
+        self.wait_for_their_turn(&nodes);
+        let agree = |node: Arc<Node>| async move { self.agree(&node).await };
+        stream::iter(nodes).for_each_concurrent(AT_ONCE, agree).await;
+    }
+
     /// Brings the two names of type, zone and region to one value.
     async fn agree(&self, node: &Node) {
+        self.queue.touch(&node.name);
         let update = intent::NodeUpdate {
             labels: labels::agreed(node),
             ..intent::NodeUpdate::default()
@@ -268,7 +280,7 @@ impl NodeController {
         let text = failure.for_node(node);
         let is_news = self.remember(node, |told| {
             told.failure.replace(text.clone()).as_ref() != Some(&text)
-        };
+        });
         if is_news {
             tracing::warn!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node; it will be tried again");
             let reason = events::NODE_INIT_FAILED;
@@ -289,6 +301,7 @@ impl NodeController {
                 if let Some(told) = self.told().get_mut(&node.name) {
                     told.other_id = None;
                 }
+                false
             }
         };
         if let (true, Some(id), Some(shown)) = (is_news, other, &node.provider_id) {
@@ -301,9 +314,9 @@ impl NodeController {
     /// Remembers the version that was written, so that an older one from the cache is not taken for a new Node.
     fn remember_written(&self, written: &Node) {
         let version = version(written);
+        let mut told = self.told();
         let cached = self.ctx.nodes.get(&written.name);
         let is_behind = cached.is_some_and(|node| node.uid == written.uid && version_before(&node, version));
-        let mut told = self.told();
         if is_behind {
             let entry = Told {
                 written: version,
@@ -314,7 +327,6 @@ impl NodeController {
             told.remove(&written.name);
         }
     }
-        let mut told = self.told();
 
     /// Whether the cache shows a Node as it was before this loop wrote to it.
     fn is_behind(&self, node: &Node) -> bool {
@@ -325,6 +337,7 @@ impl NodeController {
 
     /// Whether the watch has now brought what this loop wrote, or more.
     fn has_caught_up(&self, node: &Node) -> bool {
+        let mut told = self.told();
         match told.get_mut(&node.name) {
             Some(entry) if entry.written.is_some() && !version_before(node, entry.written) => {
                 entry.written = None;
@@ -335,6 +348,18 @@ impl NodeController {
             }
             _ => false,
         }
+    }
+
+    /// Remembers something of a Node, and gives whether that is news. Of one that went meanwhile nothing is remembered: nobody
+    /// would ever forget it.
+    fn remember(&self, node: &Node, remember: impl FnOnce(&mut Told) -> bool) -> bool {
+        let mut told = self.told(); // before the look: a Node that goes after it is forgotten after this
+        let is_there = self
+            .ctx
+            .nodes
+            .get(&node.name)
+            .is_some_and(|there| there.uid == node.uid);
+        is_there && remember(told.entry(node.name.clone()).or_default())
     }
 
     fn told(&self) -> MutexGuard<'_, BTreeMap<NodeName, Told>> {
@@ -350,18 +375,6 @@ fn version(node: &Node) -> Option<u64> {
 
 fn version_before(node: &Node, other: Option<u64>) -> bool {
     matches!((version(node), other), (Some(version), Some(other)) if version < other)
-    /// Remembers something of a Node, and gives whether that is news. Of one that went meanwhile nothing is remembered: nobody
-    /// would ever forget it.
-    fn remember(&self, node: &Node, remember: impl FnOnce(&mut Told) -> bool) -> bool {
-        let mut told = self.told(); // before the look: a Node that goes after it is forgotten after this
-        let is_there = self
-            .ctx
-            .nodes
-            .get(&node.name)
-            .is_some_and(|there| there.uid == node.uid);
-        is_there && remember(told.entry(node.name.clone()).or_default())
-    }
-
 }
 
 /// Whether a change can alter what the cloud answers or what is written.

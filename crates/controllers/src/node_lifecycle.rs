@@ -34,7 +34,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::context::LoopContext;
 use crate::events;
 use crate::metrics::Guard;
-use crate::queue::{Heartbeat, Jitter};
+use crate::queue::{Heartbeat, Jitter, Working};
 use crate::workers::{self, Work};
 use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
 use sighting::Sighting;
@@ -119,7 +119,7 @@ impl Work for NodeLifecycleController {
     /// One pass: every Node that is due now, in one question.
     async fn work(&self, due: Vec<NodeName>) {
         let begun = Instant::now();
-        let _working = self.heartbeat.begin();
+        let working = &self.heartbeat.begin();
         let (back, suspects): (Vec<_>, Vec<_>) = due
             .iter()
             .filter_map(|name| self.ctx.nodes.get(name))
@@ -127,9 +127,10 @@ impl Work for NodeLifecycleController {
         let back = back.iter().map(|node| async move {
             // The kubelet reports, so the machine runs: no question.
             self.set_shutdown_taint(node, false).await;
+            working.beat();
             self.ledger().rest(node, Instant::now());
         });
-        future::join(future::join_all(back), self.ask(suspects)).await;
+        future::join(future::join_all(back), self.ask(suspects, working)).await;
         self.show_held();
         let took = begun.elapsed().as_secs_f64();
         self.ctx.metrics.monitor_nodes_duration_seconds.observe(took);
@@ -173,8 +174,8 @@ impl NodeLifecycleController {
     /// none, so a stop makes a deletion later, never earlier.
     pub async fn run(self: Arc<Self>) {
         self.ctx.nodes.synced().await;
-        workers::run(&*self, usize::MAX, future::pending()).await;
         self.ledger().begin(Instant::now());
+        workers::run(&*self, usize::MAX, future::pending()).await;
     }
 
     fn on_node(&self, change: &Change<Node>) {
@@ -195,7 +196,7 @@ impl NodeLifecycleController {
     }
 
     /// Asks for suspects and does what follows from the answers.
-    async fn ask(&self, suspects: Vec<Arc<Node>>) {
+    async fn ask(&self, suspects: Vec<Arc<Node>>, working: &Working) {
         if suspects.is_empty() {
             return;
         }
@@ -211,10 +212,11 @@ impl NodeLifecycleController {
             .chain(questions(&witnesses, Purpose::Sighting))
             .collect::<Vec<_>>();
         let mut answers = self.instances.instances(&queries).await;
+        working.beat();
         let sightings = answers.split_off(suspects.len().min(answers.len()));
         let mut verdicts = self.judge(&suspects, answers, asked);
         let doomed = verdicts.split_off_doomed();
-        future::join(self.write_taints(&verdicts), async {
+        future::join(self.write_taints(&verdicts, working), async {
             if doomed.is_empty() {
                 return;
             }
@@ -223,7 +225,8 @@ impl NodeLifecycleController {
             } else {
                 self.sight().await
             };
-            self.delete_all(doomed, sighting).await;
+            working.beat();
+            self.delete_all(doomed, sighting, working).await;
         })
         .await;
     }
@@ -287,11 +290,13 @@ impl NodeLifecycleController {
         }
     }
 
-    async fn write_taints(&self, verdicts: &Verdicts) {
-        let writes = verdicts
-            .taints
-            .iter()
-            .map(|(node, present)| self.set_shutdown_taint(node, *present));
+    async fn write_taints(&self, verdicts: &Verdicts, working: &Working) {
+        let writes = verdicts.taints.iter().map(|(node, present)| async {
+            self.ledger().writing(node);
+            self.set_shutdown_taint(node, *present).await;
+            self.ledger().written(node, Instant::now());
+            working.beat();
+        });
         future::join_all(writes).await;
     }
 
@@ -315,7 +320,7 @@ impl NodeLifecycleController {
         nodes
     }
 
-    async fn delete_all(&self, doomed: Vec<Arc<Node>>, sighting: Sighting) {
+    async fn delete_all(&self, doomed: Vec<Arc<Node>>, sighting: Sighting, working: &Working) {
         let doomed: Vec<Arc<Node>> = doomed
             .iter()
             .filter_map(|node| self.still_suspect(node))
@@ -347,6 +352,7 @@ impl NodeLifecycleController {
                 }
                 Ruling::Wait => {}
             }
+            working.beat();
         });
         future::join_all(deletions).await;
     }

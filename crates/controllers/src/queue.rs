@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 pub use backoff::{Backoff, Jitter};
-pub use heartbeat::{Heartbeat, Pulse, Stalled};
+pub use heartbeat::{Heartbeat, Pulse, Stalled, Working};
 pub use metrics::QueueMetrics;
 use metrics::{Gauges, QueueSeries};
 
@@ -38,6 +38,8 @@ struct State<K> {
     order: BTreeMap<Due, K>,
     entries: BTreeMap<K, Entry>,
     added: u64,
+    /// When the work on any key has got on for the last time.
+    moved: Option<Instant>,
 }
 
 /// When a key is to come out, and its turn among equals.
@@ -48,6 +50,8 @@ struct Entry {
     due: Option<Due>,
     /// Since when the key is being worked on.
     held: Option<Instant>,
+    /// Since when the piece of work takes that is under way on it; none while it waits for its turn.
+    busy: Option<Instant>,
     failures: u32,
 }
 
@@ -62,6 +66,7 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
                 order: BTreeMap::new(),
                 entries: BTreeMap::new(),
                 added: 0,
+                moved: None,
             }),
             changed: Notify::new(),
             series: metrics.series(name),
@@ -170,6 +175,24 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         }
     }
 
+    /// The work on a key gets on: what is under way on it begins now, as far as health is concerned.
+    pub fn touch(&self, key: &K) {
+        self.set_busy(key, Some(Instant::now()));
+    }
+
+    /// The work on a key waits for its turn, behind work on others whose health is looked after there.
+    pub fn rest(&self, key: &K) {
+        self.set_busy(key, None);
+    }
+
+    fn set_busy(&self, key: &K, busy: Option<Instant>) {
+        let mut state = self.lock();
+        if let Some(entry) = state.entries.get_mut(key).filter(|entry| entry.held.is_some()) {
+            entry.busy = busy;
+            state.moved = busy.or(state.moved);
+        }
+    }
+
     /// Ends the work on a key. If it was asked for meanwhile, it waits again.
     pub fn done(&self, key: &K) {
         let now = Instant::now();
@@ -178,6 +201,8 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         let Some(entry) = state.entries.get_mut(key) else {
             return;
         };
+        state.moved = Some(now);
+        entry.busy = None;
         if let Some(since) = entry.held.take() {
             self.series.work_duration.observe((now - since).as_secs_f64());
         }
@@ -202,21 +227,21 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
         self.lock().entries.get(key).map_or(0, |entry| entry.failures)
     }
 
-    /// How long the key that is due for longest has been waiting to be taken.
+    /// For how long keys that are due have been waiting while the work on no other has got on.
     #[must_use]
     pub fn oldest_waiting(&self) -> Option<Duration> {
         let now = Instant::now();
         let state = self.lock();
         let (due, _) = state.order.keys().next()?;
-        now.checked_duration_since(*due)
+        now.checked_duration_since(state.moved.map_or(*due, |moved| moved.max(*due)))
     }
 
-    /// How long the key that has been worked on for longest has been held.
+    /// For how long the oldest piece of work has been under way: since its key was taken, or [touched](Self::touch).
     #[must_use]
-    pub fn longest_held(&self) -> Option<Duration> {
+    pub fn longest_busy(&self) -> Option<Duration> {
         let now = Instant::now();
         let state = self.lock();
-        let since = state.entries.values().filter_map(|entry| entry.held).min()?;
+        let since = state.entries.values().filter_map(|entry| entry.busy).min()?;
         Some(now - since)
     }
 
@@ -259,9 +284,13 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
             if let Some(entry) = state.entries.get_mut(&key) {
                 entry.due = None;
                 entry.held = Some(now);
+                entry.busy = Some(now);
             }
             self.series.queue_duration.observe((now - due).as_secs_f64());
             keys.push(key);
+        }
+        if !keys.is_empty() {
+            state.moved = Some(now);
         }
         let more = !state.order.is_empty();
         drop(guard);
@@ -309,7 +338,7 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
 
 impl<K: Ord + Clone + Send + 'static> Pulse for WorkQueue<K> {
     fn busy_for(&self) -> Option<Duration> {
-        self.oldest_waiting().max(self.longest_held())
+        self.oldest_waiting().max(self.longest_busy())
     }
 }
 

@@ -220,6 +220,15 @@ impl ServiceController {
         self.stop.cancel();
     }
 
+    /// What is done for a key has got on; see [`Heartbeat`].
+    fn progressed(&self, key: &Key, is_working: bool) {
+        if is_working {
+            self.queue.touch(key);
+        } else {
+            self.queue.rest(key);
+        }
+    }
+
     /// Records an event on a Service.
     fn event(&self, service: &Service, kind: NoteKind, reason: &'static str, text: &str) {
         self.ctx.event(service, kind, reason, text);

@@ -185,6 +185,16 @@ impl Kube {
         Node::decode(&answer, self)
     }
 
+    /// Whether there is a Node of this name. Asked with a list, whose answer is checked as every list is.
+    ///
+    /// # Errors
+    ///
+    /// Also if the answer is not one to this question: then nothing is known.
+    pub async fn has_node(&self, name: &NodeName) -> Result<bool, KubeError> {
+        let found = self.find::<Node>(name).await?;
+        Ok(found.object.is_some())
+    }
+
     /// All Nodes, in name order.
     ///
     /// # Errors

@@ -38,8 +38,9 @@ impl NodeController {
         if queries.is_empty() {
             return;
         }
-        let _working = self.heartbeat.begin();
+        let working = self.heartbeat.begin();
         let answers = self.instances.instances(&queries).await;
+        working.beat();
         let mut failed = 0_usize;
         let mut first_error = None;
         let mut present = Vec::new();
@@ -59,11 +60,10 @@ impl NodeController {
         if let Some(error) = first_error {
             tracing::warn!(controller = NAME, nodes = failed, err = %error, "some nodes were not refreshed; the next pass tries again");
         }
-        future::join_all(
-            present
-                .iter()
-                .map(|(node, instance)| self.refresh(node, &instance.metadata)),
-        )
+        future::join_all(present.iter().map(|(node, instance)| async {
+            self.refresh(node, &instance.metadata).await;
+            working.beat();
+        }))
         .await;
     }
 
@@ -104,7 +104,6 @@ impl NodeController {
             told.problem.replace(problem.clone()).as_ref() != Some(&problem)
         }) {
             tracing::warn!(controller = NAME, node = %node.name, err = %problem, "addresses of a node left as they are");
-            *last = Some(problem);
         }
     }
 }

@@ -359,6 +359,22 @@ impl Ledger {
         }
     }
 
+    /// The taint of a Node is about to be written: it is not looked at again before that has ended.
+    pub(super) fn writing(&mut self, node: &Node) {
+        let suspect = self.suspects.get_mut(&node.name);
+        if let Some(suspect) = suspect.filter(|suspect| suspect.uid == node.uid) {
+            suspect.stage = Stage::Busy;
+        }
+    }
+
+    /// That has ended, well or not.
+    pub(super) fn written(&mut self, node: &Node, now: Instant) {
+        let (started, period) = (self.started, self.period);
+        if let Some(suspect) = busy(&mut self.suspects, node) {
+            suspect.stage = Stage::Due(align(started, period, now + suspect.interval));
+        }
+    }
+
     /// How many wait although their machines are proved gone.
     pub(super) fn held(&self) -> Held {
         let count = |hold| {

@@ -8,13 +8,15 @@ use tokio::time::Instant;
 
 /// Something that may be stuck.
 pub trait Pulse: Send + Sync + 'static {
-    /// For how long the oldest piece of work has been waiting or under way. None: there is no work.
+    /// For how long the oldest piece of work has been waiting or under way, without any part of it coming to an end. None:
+    /// there is no work.
     fn busy_for(&self) -> Option<Duration>;
 }
 
 /// The health of one loop: fine, unless a piece of work has been waiting or under way for longer than a limit.
 ///
-/// A loop without work is healthy, however long it has nothing to do.
+/// A loop without work is healthy, however long it has nothing to do. So is one that gets on: with each part of a piece of
+/// work that ends, be it one of a hundred writes to a slow cloud, the age of the piece begins anew.
 pub struct Heartbeat {
     name: &'static str,
     limit: Duration,
@@ -107,6 +109,16 @@ pub struct Working {
     under_way: Arc<UnderWay>,
 }
 
+impl Working {
+    /// A part of it has come to its end: its age begins anew.
+    pub fn beat(&self) {
+        let mut work = self.under_way.lock();
+        if let Some((_, since)) = work.since.iter_mut().find(|(id, _)| *id == self.id) {
+            *since = Instant::now();
+        }
+    }
+}
+
 impl Drop for Working {
     fn drop(&mut self) {
         self.under_way.lock().since.retain(|(id, _)| *id != self.id);
@@ -186,5 +198,35 @@ mod tests {
         assert!(heartbeat.check().is_err(), "nobody finished it");
         queue.done(&"later");
         assert_eq!(heartbeat.check(), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_gets_on_is_healthy_however_long_it_takes() {
+        let queue = WorkQueue::new("service", Backoff::service(), &QueueMetrics::default());
+        let heartbeat = Heartbeat::new("service", LIMIT);
+        heartbeat.watch(Arc::clone(&queue) as Arc<dyn Pulse>);
+        for key in 0..10 {
+            queue.add(key);
+        }
+        let working = heartbeat.begin();
+        for _ in 0..10 {
+            let [key] = queue.take_due(1)[..] else { panic!() };
+            for _ in 0..3 {
+                tokio::time::advance(LIMIT).await;
+                queue.touch(&key);
+                working.beat();
+                assert_eq!(heartbeat.check(), Ok(()));
+            }
+            queue.done(&key);
+        }
+        drop(working);
+        queue.add(1);
+        queue.take_due(1);
+        queue.rest(&1);
+        tokio::time::advance(LIMIT * 9).await;
+        assert_eq!(heartbeat.check(), Ok(()), "it waits for its turn");
+        queue.touch(&1);
+        tokio::time::advance(LIMIT * 2).await;
+        assert!(heartbeat.check().is_err(), "its turn takes too long");
     }
 }

@@ -44,7 +44,7 @@ async fn a_key_under_work_is_held_and_comes_back_when_done() {
     assert_eq!(queue.next().await, "a");
     queue.add("a");
     queue.add_after("a", SECOND);
-    assert!(queue.longest_held().is_some());
+    assert!(queue.longest_busy().is_some());
     advance(SECOND).await;
     assert!(queue.take_due(9).is_empty(), "held, not doubled");
     queue.done(&"a");

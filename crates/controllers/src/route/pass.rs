@@ -1,6 +1,7 @@
 //! One pass: read all routes, create and delete what the plan says, publish on each Node what came of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Node, Route};
@@ -19,14 +20,19 @@ use super::verdict::{self, Verdict};
 use super::{NAME, RouteController};
 use crate::{conflict, events};
 
+/// Nodes that are written to at once: as many as there can be requests to the API server under way.
+const WRITES_AT_ONCE: usize = 32;
+
 /// What the parts of a pass share.
 struct Pass {
     is_safety_pass: bool,
     begun: Instant,
     /// One draw of the jitter for all that fails.
     share: f64,
-    /// Bounds the calls in flight.
+    /// Bounds the calls to the cloud in flight.
     calls: Semaphore,
+    /// Bounds the writes to Nodes in flight: what waits for its turn is not under way.
+    writes: Semaphore,
     /// Whether a route was created or deleted.
     has_changed: AtomicBool,
 }
@@ -69,6 +75,7 @@ impl RouteController {
             begun: Instant::now(),
             share: self.attempts().draw(),
             calls: Semaphore::new(self.routes.calls_at_once().max(1)),
+            writes: Semaphore::new(WRITES_AT_ONCE),
             has_changed: AtomicBool::new(false),
         };
         if !self.is_due(&pass, &Wish::List) {
@@ -161,7 +168,11 @@ impl RouteController {
         if self.stop.is_cancelled() {
             return;
         }
-        let _working = self.heartbeat.begin();
+        let working = self.heartbeat.begin();
+        if !self.has_no_node(pass, route, &wish).await {
+            return;
+        }
+        working.beat();
         let target = route.target_node.as_ref().map_or("", |node| node.as_str());
         match self.routes.delete_route(&self.settings.cluster_name, route).await {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -175,6 +186,39 @@ impl RouteController {
                 }
                 self.attempts().succeeded(&wish);
                 tracing::info!(controller = NAME, route = route.name, destination = %route.destination, node = target, "route deleted");
+            }
+        }
+    }
+
+    /// Whether the Node that a route leads to is known and has no use for it, or is proved not to exist. That it is not known
+    /// is no proof: the API server is asked for it by its name.
+    async fn has_no_node(&self, pass: &Pass, route: &Route, wish: &Wish) -> bool {
+        let nodes = &self.ctx.nodes;
+        let id = route.target_provider_id.as_ref();
+        let is_known = |name| {
+            let has_id = |node: &Arc<Node>| id.is_some() && node.provider_id.as_deref() == id.map(|id| &**id);
+            nodes.get(name).is_some() || nodes.all().iter().any(has_id)
+        };
+        let Some(name) = route.target_node.as_ref().filter(|name| !is_known(name)) else {
+            return true;
+        };
+        match self.ctx.kube.has_node(name).await {
+            Ok(false) => true,
+            Ok(true) => {
+                tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = %name, "route kept: its node was missing from the list of nodes, but is there");
+                false
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let say =
+                    self.attempts()
+                        .failed(wish.clone(), &text, error.retry_after(), pass.share, || {
+                            text.clone()
+                        });
+                if say.is_some() {
+                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = %name, err = %error, "route kept: it is not known whether its node is gone; it will be asked for again");
+                }
+                false
             }
         }
     }
@@ -248,11 +292,12 @@ impl RouteController {
     }
 
     async fn try_to_create(&self, node: &Node, route: &Route) -> Result<(), CloudError> {
-        let _working = self.heartbeat.begin();
+        let working = self.heartbeat.begin();
         let cluster = &self.settings.cluster_name;
         for _ in 1..conflict::TRIES {
             match self.routes.create_route(cluster, &node.uid, route).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && !self.stop.is_cancelled() => {
+                    working.beat();
                     conflict::pause(&self.jitter).await;
                 }
                 done => return done,
@@ -271,6 +316,9 @@ impl RouteController {
                 .filter(|node| node.uid == asked.uid)
         };
         for attempt in 1..=conflict::TRIES {
+            let Ok(_turn) = pass.writes.acquire().await else {
+                return;
+            };
             let Some(node) = still().filter(|node| !verdict.is_shown_by(node)) else {
                 break;
             };

@@ -46,6 +46,7 @@ impl ServiceController {
         };
         let hooks = BackgroundHooks {
             controller: self,
+            index,
             name: work.name(),
             facts,
             said_before: lock(&self.background_notes).remove(&index).unwrap_or_default(),
@@ -83,6 +84,7 @@ impl ServiceController {
 
 struct BackgroundHooks<'a> {
     controller: &'a ServiceController,
+    index: usize,
     name: &'static str,
     facts: BackgroundFacts,
     /// What the last run had to say.
@@ -138,6 +140,11 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
 
     fn facts(&self) -> BackgroundFacts {
         self.facts.clone()
+    }
+
+    fn progressed(&self, is_working: bool) {
+        self.controller
+            .progressed(&Key::Background(self.index), is_working);
     }
 
     fn object(&self) -> String {

@@ -3,6 +3,7 @@
 //! The same for a wanted balancer, one that is to be removed, and background work.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
@@ -66,6 +67,9 @@ pub(super) trait Hooks<F>: Sync {
     /// The facts after the writes to Kubernetes so far.
     fn facts(&self) -> F;
 
+    /// A call has ended, or begins. `is_working`: something is under way; else everything waits for its lanes.
+    fn progressed(&self, is_working: bool);
+
     /// The object's name in log lines and in the lanes of its writes to Kubernetes.
     fn object(&self) -> String;
 }
@@ -83,6 +87,7 @@ pub(super) async fn drive<F>(
     is_unverified: &mut bool,
 ) -> Result<Driven, DriveError> {
     session.observe().await.map_err(DriveError::Observe)?;
+    hooks.progressed(true);
     for _ in 0..MAX_WAVES {
         let Some(plan) = session.plan() else {
             return Ok(Driven::Superseded); // cannot be: it has just observed
@@ -98,7 +103,9 @@ pub(super) async fn drive<F>(
                 let has_cloud_steps = steps.iter().any(|step| step.kube_write().is_none());
                 hooks.writing(has_cloud_steps);
                 *is_unverified |= has_cloud_steps;
-                apply(session, &steps, lanes, hooks).await?;
+                let applied = apply(session, &steps, lanes, hooks).await;
+                hooks.progressed(true);
+                applied?;
                 if steps.iter().any(|step| step.kube_write().is_some())
                     && let Err(refusal) = session.refresh(hooks.facts())
                 {
@@ -107,6 +114,7 @@ pub(super) async fn drive<F>(
             }
             Answer::Settled(_) | Answer::Refused(_) if *is_unverified && is_published(&plan) => {
                 session.verify().await.map_err(DriveError::Observe)?;
+                hooks.progressed(true);
                 *is_unverified = false;
             }
             Answer::Settled(status) => return Ok(Driven::Settled(status, plan.again)),
@@ -140,6 +148,8 @@ async fn apply<F>(
     let mut busy: BTreeSet<&Lane> = BTreeSet::new();
     let mut learned: Vec<(usize, DynLearned)> = Vec::new();
     let mut failure = None;
+    let executing = AtomicUsize::new(0);
+    hooks.progressed(false);
     {
         let session: &dyn Reconcile<F> = session;
         let mut running = FuturesUnordered::new();
@@ -153,9 +163,15 @@ async fn apply<F>(
                     if is_free {
                         busy.extend(wanted);
                         let (step, wanted) = (&steps[index], wanted.as_slice());
+                        let executing = &executing;
                         running.push(async move {
                             let _held = lanes.hold(wanted).await;
-                            (index, run(session, step, hooks).await)
+                            executing.fetch_add(1, Ordering::Relaxed);
+                            hooks.progressed(true);
+                            let done = run(session, step, hooks).await;
+                            let others = executing.fetch_sub(1, Ordering::Relaxed) - 1;
+                            hooks.progressed(others > 0);
+                            (index, done)
                         });
                     }
                     !is_free

@@ -31,6 +31,7 @@ impl ServiceController {
         stream::iter(self.nodes_to_annotate())
             .for_each_concurrent(AT_ONCE, |(node, patch)| async move {
                 self.annotate_node(&node, &patch).await;
+                self.queue.touch(&Key::Nodes);
             })
             .await;
     }

@@ -7,9 +7,9 @@ use bowline_kube_io::KubeError;
 use bowline_plan::{Note, NoteKind};
 use futures::future::BoxFuture;
 
-use super::ServiceController;
 use super::drive::{DriveError, Driven, Hooks, drive};
 use super::tracked::{Progress, Tracked};
+use super::{Key, ServiceController};
 use crate::events;
 use crate::metrics::ControllerMetrics;
 
@@ -184,6 +184,11 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
 
     fn facts(&self) -> ServiceFacts {
         lock(&self.facts).clone()
+    }
+
+    fn progressed(&self, is_working: bool) {
+        self.controller
+            .progressed(&Key::Service(self.key.clone()), is_working);
     }
 
     fn object(&self) -> String {

@@ -13,7 +13,7 @@ use bowline_controllers::node_ipam::{self, NodeIpamController};
 use bowline_controllers::node_lifecycle::{self, NodeLifecycleController, NodeLifecycleSettings};
 use bowline_controllers::queue::{Heartbeat, QueueMetrics};
 use bowline_controllers::route::{self, RouteController, RouteSettings};
-use bowline_kube_api::{Exchange, KubeApi};
+use bowline_kube_api::{Effect, Exchange, Fault, KubeApi};
 use bowline_kube_io::{EventSink, Kube, KubeOptions, NodeCache, TokioClock, watch_nodes};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -218,6 +218,23 @@ impl Cluster {
             .filter_map(Result::err)
             .map(|stalled| stalled.name)
             .collect()
+    }
+
+    /// Has each write to a Node take 28 s, which is short of the client's limit.
+    pub(crate) fn slow_writes(&self) {
+        let slow = Fault::new(Effect::Delay(SECOND * 28)).resource("nodes");
+        self.api.faults().inject(slow.verb("patch"));
+    }
+
+    /// Waits for something while none of the loops may ever look stuck. Gives the time it took.
+    pub(crate) async fn without_a_stall(&self, is_so: impl Fn(&Self) -> bool) -> Duration {
+        let begin = Instant::now();
+        while !is_so(self) {
+            assert_eq!(self.stalled(), [""; 0], "after {:?}", begin.elapsed());
+            assert!(begin.elapsed() < SECOND * 7200, "never");
+            tokio::time::sleep(SECOND * 30).await;
+        }
+        begin.elapsed()
     }
 
     /// The writes to Nodes so far.

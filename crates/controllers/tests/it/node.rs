@@ -8,7 +8,7 @@ use bowline_controllers::node::NodeSettings;
 use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, SECOND, new_node};
+use crate::cluster::{Cluster, SECOND, new_node, node_of};
 use crate::machines::metadata;
 
 const PROVIDED: &str = "alpha.kubernetes.io/provided-node-ip";
@@ -532,4 +532,44 @@ async fn a_node_that_is_tainted_again_is_initialised_again_and_tried_until_that_
     cluster
         .within(SECOND * 61, "initialised again", |c| c.is_initialized("n1"))
         .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
+    let cluster = Cluster::new();
+    cluster.slow_writes();
+    for n in 0..350 {
+        let name = format!("n{n:03}");
+        cluster.machines.run(&name, metadata(&["10.1.0.1"]));
+        cluster.put(new_node(&name));
+        let mut labelled = node_of(&format!("l{n:03}"), Some("True"));
+        labelled["metadata"]["labels"] = json!({"failure-domain.beta.kubernetes.io/zone": "z1"});
+        cluster.put(labelled);
+    }
+    let cluster = cluster.with_node_loop(NodeSettings::default());
+    let took = cluster
+        .without_a_stall(|c| {
+            (0..350).all(|n| {
+                c.is_initialized(&format!("n{n:03}")) && c.label(&format!("l{n:03}"), ZONE).is_some()
+            })
+        })
+        .await;
+    assert!(took > SECOND * 600, "{took:?} is no test");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_said_or_kept_of_a_node_that_goes_while_its_cloud_is_asked() {
+    let cluster = cluster();
+    cluster.machines.latency(SECOND * 5);
+    cluster
+        .machines
+        .outage(Some(CloudError::transient("bad gateway")));
+    cluster.put(new_node("n1"));
+    cluster
+        .soon("asked", |c| c.machines.asked("n1", Purpose::Metadata).len() == 1)
+        .await;
+    assert!(cluster.api.delete("Node", "", "n1"));
+    cluster.pass(SECOND * 600).await;
+    assert_eq!(cluster.machines.asked("n1", Purpose::Metadata).len(), 1);
+    assert!(cluster.events("n1").is_empty(), "{:?}", cluster.events("n1"));
 }

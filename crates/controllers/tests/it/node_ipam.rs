@@ -331,3 +331,17 @@ async fn after_a_stop_nothing_is_given() {
     cluster.pass(SECOND * 60).await;
     assert!(networks(&cluster, "n2").is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
+    let mut cluster = Cluster::new();
+    cluster.slow_writes();
+    for n in 0..700 {
+        cluster.put(node(&format!("n{n:03}")));
+    }
+    cluster.start_node_ipam(&ranges("10.200.0.0/16", 28));
+    let took = cluster
+        .without_a_stall(|c| (0..700).all(|n| !networks(c, &format!("n{n:03}")).is_empty()))
+        .await;
+    assert!(took > SECOND * 600, "{took:?} is no test");
+}

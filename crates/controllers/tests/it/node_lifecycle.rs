@@ -11,7 +11,7 @@ use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, SECOND, SHUTDOWN, new_node, node_of};
-use crate::machines::present;
+use crate::machines::{metadata, present};
 
 fn cluster() -> Cluster {
     Cluster::new().with_lifecycle_loop(NodeLifecycleSettings::default())
@@ -572,4 +572,22 @@ async fn a30_a_loop_that_is_blocked_for_ten_minutes_is_named() {
         cluster.stalled(),
         ["cloud-node-lifecycle-controller", "cloud-node-controller"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
+    let cluster = Cluster::new();
+    cluster.slow_writes();
+    for n in 0..700 {
+        let name = format!("n{n:03}");
+        cluster
+            .machines
+            .set(&name, present(metadata(&["10.1.0.1"]), PowerState::Off));
+        cluster.put(node_of(&name, Some("Unknown")));
+    }
+    let cluster = cluster.with_lifecycle_loop(NodeLifecycleSettings::default());
+    let took = cluster
+        .without_a_stall(|c| (0..700).all(|n| c.taints(&format!("n{n:03}")) == [SHUTDOWN]))
+        .await;
+    assert!(took > SECOND * 600, "{took:?} is no test");
 }

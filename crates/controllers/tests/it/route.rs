@@ -551,3 +551,40 @@ async fn a_call_that_hangs_makes_the_loop_unhealthy() {
     cluster.pass(SECOND * 100).await;
     assert_eq!(cluster.stalled(), ["node-route-controller"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
+    let (mut cluster, table) = (Cluster::new(), RouteTable::default());
+    cluster.slow_writes();
+    for n in 0..700 {
+        cluster.put(node(
+            &format!("n{n:03}"),
+            &[&format!("10.200.{}.{}/28", n / 16, n % 16 * 16)],
+        ));
+    }
+    cluster.start_route_loop(&table, settings(PERIODIC));
+    let took = cluster
+        .without_a_stall(|c| (0..700).all(|n| is_routed(c, &format!("n{n:03}"))))
+        .await;
+    assert!(took > SECOND * 600, "{took:?} is no test");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_whose_node_is_merely_not_known_is_kept() {
+    let (cluster, table) = start(PERIODIC);
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    // As after a start with a list that lacked it.
+    let name = bowline_cloud_provider::NodeName::new("n1");
+    cluster.nodes.delete(&name);
+    cluster.pass(SECOND * 120).await;
+    assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
+    let no_answer = Status::unavailable("starting");
+    assert!(cluster.api.delete("Node", "", "n1"));
+    cluster.api.faults().fail_next(5, "list", "nodes", no_answer);
+    cluster.pass(SECOND * 15).await;
+    assert_eq!(table.routes(), ["n1 10.200.1.0/24"], "no answer is no proof");
+    cluster
+        .within(SECOND * 120, "the route is gone", |_| table.routes().is_empty())
+        .await;
+}

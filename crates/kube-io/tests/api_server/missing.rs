@@ -20,6 +20,9 @@ use crate::{node, options, server, service, until};
 
 type Spoil = Arc<dyn Fn(&str, &mut Value) + Send + Sync>;
 
+/// A way to spoil a list, with its name.
+type Case = (&'static str, fn(&mut Value));
+
 /// What stands between the client and the API server, and changes answers to lists. It is told the query.
 #[derive(Clone, Default)]
 struct Proxy(Arc<Mutex<Option<Spoil>>>);
@@ -126,7 +129,7 @@ fn by_name(api: &KubeApi, resource: &str) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_none_takes_nothing_away_and_is_asked_for_again() {
-    let spoilt: Vec<(&str, fn(&mut Value))> = vec![
+    let spoilt: Vec<Case> = vec![
         ("no version", |list| list["metadata"] = json!({})),
         ("another kind", |list| list["kind"] = json!("ConfigMapList")),
         ("no kind", |list| list["kind"] = Value::Null),
@@ -215,7 +218,7 @@ async fn what_is_gone_from_a_list_goes_when_nobody_bears_its_name() {
 
 #[tokio::test(start_paused = true)]
 async fn no_answer_and_an_odd_one_prove_nothing() {
-    let odd: Vec<(&str, fn(&mut Value))> = vec![
+    let odd: Vec<Case> = vec![
         ("no kind", |list| {
             drop(list.as_object_mut().unwrap().remove("kind"))
         }),

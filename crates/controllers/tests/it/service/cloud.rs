@@ -51,6 +51,10 @@ pub(super) struct State {
     pub(super) does_without_annotations: bool,
     /// Clears `spec.loadBalancerIP` before a balancer goes.
     pub(super) clears_address: bool,
+    /// Setting the nodes of a balancer takes so many steps in one wave, one after the other; none is one.
+    pub(super) steps_of_a_change: usize,
+    /// All writes share one lane.
+    pub(super) has_one_lane: bool,
     /// Runs of the background work.
     pub(super) sweeps: usize,
     /// Time from the start of the loop to the first of them, if it is not a period.
@@ -110,15 +114,34 @@ pub(super) struct Intent {
 
 #[derive(Debug, Clone)]
 pub(super) enum Write {
-    Create { name: String },
-    SetNodes { name: String, nodes: Vec<String> },
-    Delete { name: String },
+    Create {
+        name: String,
+    },
+    SetNodes {
+        name: String,
+        nodes: Vec<String>,
+    },
+    Delete {
+        name: String,
+    },
+    /// In a lane that all balancers share.
+    InOneLane(Box<Write>),
 }
 
 impl Write {
     fn name(&self) -> &str {
         match self {
             Self::Create { name } | Self::SetNodes { name, .. } | Self::Delete { name } => name,
+            Self::InOneLane(write) => write.name(),
+        }
+    }
+
+    fn nodes(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Create { .. } => Some(Vec::new()),
+            Self::SetNodes { nodes, .. } => Some(nodes.clone()),
+            Self::Delete { .. } => None,
+            Self::InOneLane(write) => write.nodes(),
         }
     }
 }
@@ -129,6 +152,7 @@ impl Step for Write {
             Self::Create { name } => format!("create({name})"),
             Self::SetNodes { name, nodes } => format!("set-nodes({name}: {})", nodes.join(" ")),
             Self::Delete { name } => format!("delete({name})"),
+            Self::InOneLane(write) => write.label(),
         }
     }
 
@@ -141,7 +165,10 @@ impl Step for Write {
     }
 
     fn lanes(&self) -> Vec<Lane> {
-        vec![Lane::new(self.name().to_owned())]
+        match self {
+            Self::InOneLane(_) => vec![Lane::new("all")],
+            write => vec![Lane::new(write.name().to_owned())],
+        }
     }
 }
 
@@ -206,7 +233,20 @@ impl Reconciler for Cloud {
                 }],
             })
         };
-        let one = |step| Answer::apply_or(vec![step], || Answer::Settled(LoadBalancerStatus::empty()));
+        let (steps, has_one_lane) = (state.steps_of_a_change.max(1), state.has_one_lane);
+        let all = |steps| Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()));
+        let one = |step| {
+            let steps = match step {
+                LoadBalancerStep::Cloud(write) if has_one_lane => {
+                    vec![LoadBalancerStep::Cloud(Write::InOneLane(Box::new(write)))]
+                }
+                LoadBalancerStep::Cloud(write @ Write::SetNodes { .. }) => {
+                    vec![LoadBalancerStep::Cloud(write); steps]
+                }
+                step => vec![step],
+            };
+            all(steps)
+        };
         let answer = match (intent.is_wanted, observed) {
             (true, None) => one(LoadBalancerStep::Cloud(Write::Create { name })),
             (false, None) => Answer::Settled(LoadBalancerStatus::empty()),
@@ -265,11 +305,7 @@ impl Reconciler for Cloud {
         if let Some(error) = state.write_errors.pop_front() {
             return Err(error);
         }
-        let now = match step {
-            Write::Create { .. } => Some(Vec::new()),
-            Write::SetNodes { nodes, .. } => Some(nodes.clone()),
-            Write::Delete { .. } => None,
-        };
+        let now = step.nodes();
         match &now {
             Some(nodes) => state.balancers.insert(intent.uid.clone(), nodes.clone()),
             None => state.balancers.remove(&intent.uid),
@@ -282,11 +318,7 @@ impl Reconciler for Cloud {
     }
 
     fn predict(&self, observed: &mut Self::Observed, step: &Write) {
-        *observed = match step {
-            Write::Create { .. } => Some(Vec::new()),
-            Write::SetNodes { nodes, .. } => Some(nodes.clone()),
-            Write::Delete { .. } => None,
-        };
+        *observed = step.nodes();
     }
 }
 

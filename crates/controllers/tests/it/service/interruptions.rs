@@ -30,6 +30,49 @@ async fn one_slow_balancer_holds_up_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_long_sync_that_gets_on_is_not_stuck() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.steps_of_a_change = 12;
+        cloud.write_time.insert("web".into(), seconds(100));
+    });
+    let uid = world.add_service("web");
+    for _ in 0..24 {
+        world.pass(seconds(50)).await;
+        assert_eq!(world.stalled(), None);
+    }
+    world.pass(seconds(200)).await;
+    assert!(world.cloud.balancer(&uid).is_some_and(|nodes| !nodes.is_empty()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_waits_for_the_lane_of_others_is_not_stuck() {
+    let world = World::running(&["a"]).await;
+    let names: Vec<String> = (0..10).map(|n| format!("s{n}")).collect();
+    world.cloud.set(|cloud| {
+        cloud.has_one_lane = true;
+        for name in &names {
+            cloud.write_time.insert(name.clone(), seconds(100));
+        }
+    });
+    for name in &names {
+        world.add_service(name);
+    }
+    for _ in 0..25 {
+        world.pass(seconds(100)).await;
+        assert_eq!(world.stalled(), None);
+    }
+    assert!(names.iter().all(|name| world.address(name).is_some()));
+    // But one that holds its lane for good is.
+    world
+        .cloud
+        .set(|cloud| drop(cloud.write_time.insert("s0".into(), seconds(100_000))));
+    world.add_node("b");
+    world.pass(seconds(1500)).await;
+    assert_eq!(world.stalled(), Some("service-lb-controller"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn conflicts_are_tried_again_soon_and_without_events() {
     let world = World::running(&["a"]).await;
     world.api.faults().fail_next(
