@@ -176,9 +176,19 @@ pub struct Note {
     pub reason: &'static str,
     /// The event's message.
     pub text: String,
+    /// Whether it is said although it held before the process started, when the process before is taken to have said it.
+    #[serde(skip)]
+    pub is_said_at_start: bool,
 }
 
 impl Note {
+    /// The same, said at the first look after a start too: for what another manager leaves and never said.
+    #[must_use]
+    pub fn even_at_start(mut self) -> Self {
+        self.is_said_at_start = true;
+        self
+    }
+
     /// A note that needs no action.
     #[must_use]
     pub fn normal(reason: &'static str, text: impl Into<String>) -> Self {
@@ -186,6 +196,7 @@ impl Note {
             kind: NoteKind::Normal,
             reason,
             text: text.into(),
+            is_said_at_start: false,
         }
     }
 
@@ -196,6 +207,7 @@ impl Note {
             kind: NoteKind::Warning,
             reason,
             text: text.into(),
+            is_said_at_start: false,
         }
     }
 }

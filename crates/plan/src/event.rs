@@ -23,6 +23,7 @@ impl EventSpec {
             kind: self.kind,
             reason: self.reason,
             text: text.into(),
+            is_said_at_start: false,
         }
     }
 }

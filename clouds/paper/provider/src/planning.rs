@@ -122,11 +122,7 @@ fn members(wanted: &Wanted, observed: &Observed) -> (Vec<MachineId>, Vec<Note>) 
         members.extend(id);
     }
     let text = format!("no machine of this project is known for: {}", left_out.join(", "));
-    let note = Note {
-        kind: NODES_LEFT_OUT.kind,
-        reason: NODES_LEFT_OUT.reason,
-        text,
-    };
+    let note = NODES_LEFT_OUT.note(text);
     (
         members,
         if left_out.is_empty() {

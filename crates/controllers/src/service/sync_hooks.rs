@@ -106,7 +106,8 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
             // What holds at the first look after a start held before it: the process before this one has said it.
             let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes.is_verify_only();
             tracked.keep_said(notes);
-            let is_news = |note: &&Note| tracked.is_news(note.reason, &note.text) && !is_old;
+            let is_news =
+                |note: &&Note| tracked.is_news(note.reason, &note.text) && (!is_old || note.is_said_at_start);
             notes.iter().filter(is_news).collect()
         });
         let service = self.latest();

@@ -453,6 +453,32 @@ async fn a_note_that_held_before_a_restart_is_not_raised_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_note_that_nobody_can_have_raised_before_is_raised_once_after_a_start() {
+    let mut world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    world.stop().await;
+    let note = Note::warning("RouterConfigBroken", "a list with commas").even_at_start();
+    world.cloud.set(|cloud| cloud.note = Some(note));
+    world.api.journal().clear();
+    world.start();
+    world
+        .until("it is raised", |w| {
+            w.events("web")
+                .iter()
+                .any(|(_, text)| text == "a list with commas")
+        })
+        .await;
+    world.pass(seconds(600)).await;
+    assert_eq!(
+        world.api.journal().writes().len(),
+        1,
+        "{:?}",
+        world.api.journal().writes()
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_changed_by_hand_in_the_cloud_is_repaired_by_the_periodic_check() {
     let world = World::running(&["a"]).await;
     let uid = world.add_service("web");
