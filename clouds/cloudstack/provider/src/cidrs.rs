@@ -139,6 +139,16 @@ impl Sources {
     pub(crate) fn texts(&self) -> &[String] {
         &self.texts
     }
+
+    /// Whether a rule can be changed to these where it stands: an update takes networks of IPv4 only, and joins several by
+    /// commas, which no router can read.
+    pub(crate) fn can_be_updated_to(&self) -> bool {
+        match self.texts.as_slice() {
+            [] => true,
+            [only] => only.parse::<Ipv4Net>().is_ok(),
+            _ => false,
+        }
+    }
 }
 
 fn is_divisible(network: &IpNet) -> bool {
@@ -184,6 +194,25 @@ mod tests {
         assert!(networks("0.0.0.0/0").is_everything());
         assert!(!networks("0.0.0.0/0 ::/0").is_everything());
         assert!(!networks("").is_same(&networks("10.0.0.0/8")));
+    }
+
+    #[test]
+    fn a_rule_is_updated_to_one_network_of_ipv4_at_most() {
+        let can = |text: &str| {
+            let texts = text.split_whitespace().map(str::to_owned);
+            Sources::new(texts).can_be_updated_to()
+        };
+        for text in ["", "0.0.0.0/0", "10.1.2.3/8"] {
+            assert!(can(text), "{text}");
+        }
+        for text in [
+            "2001:db8::/32",
+            "10.0.0.0/8 192.0.2.0/24",
+            "10.0.0.0/8 10.0.0.0/8",
+            "192.0.2.1",
+        ] {
+            assert!(!can(text), "{text}");
+        }
     }
 
     #[test]

@@ -37,6 +37,9 @@ bowline_plan::events! {
     LEFT_OPEN = "PortLeftOpen", Warning,
         "What lets a port in could not be deleted, or not even listed, while a load balancer was removed: a firewall rule or an item of an ACL list. After a few tries the rest is removed without it.",
         "Delete the firewall rule or the item by hand; the event names it.";
+    ROUTER_CONFIG_BROKEN = "RouterConfigBroken", Warning,
+        "A load balancer rule of the Service lists its source networks with commas, as the former manager leaves them. The router of the network cannot read that: no change of any load balancer in the network takes effect, though CloudStack says that it does, and after a restart of the router none works.",
+        "Change the Service, as by an annotation of any name: then the rule is made anew, which interrupts its port for a moment.";
     DUPLICATE_REMOVED = "DuplicateRuleRemoved", Normal,
         "More than one load balancer rule was made for one port, as after a lost answer; the surplus ones are removed.",
         "None is needed.";

@@ -11,7 +11,7 @@ use crate::annotations::{self, KEEP_IP};
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::{AclItem, AddressRef, Algorithm, Opening, Rule};
+use crate::objects::{AclItem, AddressRef, Algorithm, NewRule, Opening, Rule};
 use crate::replaced::ReplacedRules;
 
 mod read;
@@ -182,6 +182,18 @@ impl Wanted {
     /// What a firewall has to let through.
     pub(crate) fn openings(&self) -> BTreeSet<Opening> {
         self.ports.iter().map(Port::opening).collect()
+    }
+
+    /// Whether a port takes the place of what was there: of the same protocol, or, if nobody wants that any more, of the same
+    /// number.
+    pub(crate) fn follows(&self, port: &Port, before: Opening) -> bool {
+        before == port.opening() || (before.port == port.port && !self.openings().contains(&before))
+    }
+
+    /// Whether a new rule takes the place of what was there.
+    pub(crate) fn is_followed_by(&self, before: Opening, new: &NewRule) -> bool {
+        let mut ports = self.ports.iter();
+        ports.any(|port| port.name == new.name && self.follows(port, before))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use bowline_cloud_provider::ErrorKind;
+use bowline_cloud_provider::{CloudError, ErrorKind};
 
 use crate::cidrs::Cidrs;
+use crate::names::Protocol;
 use crate::objects::{
     AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, NewRule, PublicPort, Rule, RuleState,
 };
@@ -105,16 +106,24 @@ fn needed(observed: &mut Observed, list: &AclRef, item: &str, users: &[Rule]) {
     }
 }
 
-fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
+fn failed(observed: &mut Observed, step: &CloudStep, mut failure: Failure) {
     if let CloudStep::Rule {
         port,
         change: RuleChange::Create(new),
     } = step
         && failure.is_definite
-        && failure.error.kind() != ErrorKind::Conflict
-    // it would be in the way of the old one as well
     {
-        observed.unmade.push((port.clone(), new.clone()));
+        if failure.error.kind() != ErrorKind::Conflict {
+            observed.unmade.push((port.clone(), new.clone()));
+        } else if is_second(observed, port, new) {
+            observed.seconds.insert(new.name.clone());
+            failure.error = CloudError::invalid(format!(
+                "{}: this server takes a port of an address for one rule only, whatever its protocol; put the ports for UDP \
+                 into a service of their own, with another address",
+                failure.error
+            ));
+        }
+        // Of any other conflict nothing is kept: what it is with would be in the way of an old rule as well.
     }
     if let Some(closed) = step.closed()
         && observed.is_removal
@@ -159,6 +168,23 @@ fn failed(observed: &mut Observed, step: &CloudStep, failure: Failure) {
         }
     }
     observed.failure = Some(failure);
+}
+
+/// Whether the Service has a rule for the port already, for another protocol, or one is being made.
+fn is_second(observed: &Observed, port: &PublicPort, new: &NewRule) -> bool {
+    let is_other = |protocol: Option<Protocol>| protocol.is_some_and(|it| it.ip() != new.protocol.ip());
+    let is_rule = |rule: &Rule| {
+        let at = PublicPort::of(rule);
+        at == *port && is_other(Protocol::parse(&rule.protocol))
+    };
+    let is_made = |pending: &Pending| {
+        matches!(
+            &pending.step,
+            CloudStep::Rule { port: at, change: RuleChange::Create(other) }
+                if at == port && is_other(Some(other.protocol))
+        )
+    };
+    observed.rules.iter().any(is_rule) || observed.pending.iter().any(is_made)
 }
 
 /// What a job made. Nothing else is believed of its result, which may hold a few members only: what was asked for is
@@ -259,6 +285,7 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
                 id: made.id.unwrap_or_default(),
                 opening: *opening,
                 sources: sources.iter().collect(),
+                has_reason: false,
                 is_going: false,
             };
             observed.made.acl_items.push((list.id.clone(), item.id.clone()));
@@ -325,6 +352,10 @@ fn rule_changed(observed: &mut Observed, port: &PublicPort, change: &RuleChange,
             let rule = created(port, new, made.id.unwrap_or_default());
             observed.members.insert(rule.id.clone(), BTreeSet::new());
             observed.written.insert(rule.id.clone(), rule.clone());
+            // It may have been listed meanwhile.
+            observed
+                .rules
+                .retain(|known| known.id != rule.id || rule.id.is_empty());
             observed.rules.push(rule);
         }
         RuleChange::Update { rule, to, .. } => {
@@ -339,6 +370,7 @@ fn rule_changed(observed: &mut Observed, port: &PublicPort, change: &RuleChange,
                 rule.protocol = protocol.as_str().to_owned();
                 if let Some(cidrs) = cidrs {
                     rule.cidrs = cidrs.iter().collect();
+                    rule.has_commas = cidrs.len() > 1;
                 }
                 if let Some(name) = name {
                     rule.name.clone_from(name);
@@ -380,6 +412,7 @@ fn created(port: &PublicPort, new: &NewRule, id: String) -> Rule {
         private_port: Some(new.private_port),
         network: new.network.clone(),
         cidrs: new.cidrs.iter().flatten().collect::<Cidrs>(),
+        has_commas: false,
         state: RuleState::Add,
     }
 }

@@ -28,6 +28,9 @@ pub(crate) struct Rule {
     /// The network of its members.
     pub(crate) network: String,
     pub(crate) cidrs: Cidrs,
+    /// Whether the list of networks is stored with commas. It is written as it is into the configuration of the network's
+    /// router, which then cannot read any of it.
+    pub(crate) has_commas: bool,
     pub(crate) state: RuleState,
 }
 
@@ -43,6 +46,11 @@ pub(crate) enum RuleState {
 }
 
 impl Rule {
+    /// Whether the router of the network takes no change because of the rule.
+    pub(crate) fn breaks_router(&self) -> bool {
+        self.has_commas && self.state != RuleState::Revoke
+    }
+
     /// What the rule speaks; by its name if the API does not say.
     pub(crate) fn protocol(&self, balancer: &str) -> Option<Protocol> {
         if self.protocol.is_empty() {
@@ -261,6 +269,8 @@ pub(crate) struct AclItem {
     pub(crate) id: String,
     pub(crate) opening: Opening,
     pub(crate) sources: Cidrs,
+    /// Whether it says what it is for. No manager writes that, so a person made it.
+    pub(crate) has_reason: bool,
     /// Whether it is on its way out, or its deletion failed half-way.
     pub(crate) is_going: bool,
 }

@@ -16,6 +16,7 @@ use crate::objects::{
 };
 use crate::step::CloudStep;
 
+mod broken;
 mod declined;
 mod jobs;
 pub(crate) mod lists;
@@ -85,8 +86,12 @@ pub(crate) struct Observed {
     pub(crate) unready: BTreeSet<String>,
     /// Rules that the API refused to make, and where.
     pub(crate) unmade: Vec<(PublicPort, NewRule)>,
+    /// The names of rules that it refused because the Service has the port already, for another protocol.
+    pub(crate) seconds: BTreeSet<String>,
     /// Rules that it refused before, and that are not tried now.
     pub(crate) declined: Option<Declined>,
+    /// Whether the Service was changed since a rule of it was seen that breaks its router.
+    pub(crate) is_changed: bool,
     /// The API takes no firewall rule beside another one for the same port, whatever the sources of both.
     pub(crate) takes_one_firewall_rule: bool,
     /// Rules as this reconcile wrote them, by ID.
@@ -135,11 +140,13 @@ pub(crate) struct Failure {
     pub(crate) gives_back: bool,
 }
 
-/// Rules that the API refused to make in the place of others.
+/// Rules that the API refused to make in the place of others, or beside others.
 #[derive(Debug, Clone)]
 pub(crate) struct Declined {
     /// Where, and which.
     pub(crate) rules: Vec<(PublicPort, NewRule)>,
+    /// The names of those that were refused because the Service has the port already, for another protocol.
+    pub(crate) seconds: BTreeSet<String>,
     /// What it said.
     pub(crate) error: String,
 }

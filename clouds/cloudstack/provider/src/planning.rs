@@ -95,6 +95,17 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) {
     let Some(abilities) = abilities(draft, wanted) else {
         return;
     };
+    // Nothing is acquired for a balancer that the server refused as a whole a moment ago.
+    if draft.observed.rules.is_empty()
+        && let Some(declined) = &draft.observed.declined
+        && wanted
+            .ports
+            .iter()
+            .any(|port| declined.seconds.contains(&port.name))
+    {
+        draft.refuse(Refusal::new(declined.error.clone()));
+        return;
+    }
     let Some(home) = home::find(draft, wanted) else {
         return;
     };

@@ -107,12 +107,6 @@ impl ReplacedRules {
         self.0.keys()
     }
 
-    /// Whether one of them was at this port of this address.
-    pub(crate) fn is_at(&self, address: &AddressRef, port: u16) -> bool {
-        self.ports()
-            .any(|open| open.address == address.id && open.opening.port == port)
-    }
-
     pub(crate) fn insert(&mut self, replaced: Replaced) {
         self.0.insert(replaced.open_port(), replaced);
     }
@@ -244,7 +238,6 @@ mod tests {
                 .into_iter()
                 .collect()
         );
-        assert!(read.is_at(&rule(Protocol::Udp, 53).place.address, 53));
         ReplacedRules::clear().predict(&mut service);
         assert_eq!(service.metadata.annotations, Some(Default::default()));
     }

@@ -173,10 +173,17 @@ fn not_in_force(state: &State) -> Vec<String> {
         .collect();
     let serves = |it: &&LoadBalancerRule| it.state != RuleState::Revoke && !it.members.is_empty();
     for rule in state.rules.values().filter(serves) {
-        let is_as_stored = |it: &LoadBalancerRule| {
-            (&it.protocol, &it.algorithm, &it.cidrs, &it.members)
-                == (&rule.protocol, &rule.algorithm, &rule.cidrs, &rule.members)
+        // A rule without a protocol is one for TCP.
+        let means = |it: &LoadBalancerRule| {
+            let protocol = it.protocol.clone().unwrap_or_else(|| "tcp".to_owned());
+            (
+                protocol,
+                it.algorithm.clone(),
+                it.cidrs.clone(),
+                it.members.clone(),
+            )
         };
+        let is_as_stored = |it: &LoadBalancerRule| means(it) == means(rule);
         let running = state.routers.running_rule(&rule.id);
         if !running.is_some_and(is_as_stored) {
             found.push(format!("rule {} is not in force as it is stored", rule.name));

@@ -41,6 +41,9 @@ pub struct NetworkAcl {
     /// `Allow` or `Deny`.
     #[serde(default, deserialize_with = "super::or_default")]
     pub action: String,
+    /// What it is for, as a person wrote it.
+    #[serde(default, deserialize_with = "super::text_or_none")]
+    pub reason: Option<String>,
     /// Its place in the list: lower ones come first.
     #[serde(default, deserialize_with = "super::number_or_none")]
     pub number: Option<i64>,
@@ -106,6 +109,9 @@ mod tests {
             (Some(443), Some(443))
         );
         assert!(item.allows_ingress());
-        assert_eq!(item.number, Some(4));
+        assert_eq!((item.number, item.reason), (Some(4), None));
+        let text = r#"{"id":"c4","reason":"the office"}"#;
+        let item: NetworkAcl = serde_json::from_str(text).unwrap();
+        assert_eq!(item.reason.as_deref(), Some("the office"));
     }
 }

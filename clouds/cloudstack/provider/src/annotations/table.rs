@@ -4,8 +4,8 @@ use bowline_cloud_provider::{AnnotationSpec, annotations};
 
 annotations! {
     "service.beta.kubernetes.io/cloudstack-load-balancer-";
-    PROXY_PROTOCOL = "proxy-protocol", Bool, "false", InPlace, Minimal,
-        "`true`: connections of TCP ports begin with a PROXY protocol header. The backend must expect it. UDP ports are as without. Any value but exactly `true` means `false`.";
+    PROXY_PROTOCOL = "proxy-protocol", Bool, "false", Rebuild, Considerable,
+        "`true`: connections of TCP ports begin with a PROXY protocol header. The backend must expect it. UDP ports are as without. Any value but exactly `true` means `false`. A change makes the rules of TCP ports anew.";
     HOSTNAME = "hostname", Text, "", StatusOnly, None,
         "Host name that the Service's status shows instead of the address. It should resolve to the address.";
     IP_MODE = "ip-mode", Text, "", StatusOnly, None,
@@ -14,8 +14,8 @@ annotations! {
         "Public IP address of the load balancer, instead of the one in `spec.loadBalancerIP`, which goes by the same rules. A change moves the load balancer.";
     KEEP_IP = "keep-ip", Bool, "false", InPlace, None,
         "`true`: the address is never released, neither with the Service nor when the load balancer moves to another one. It is yours then.";
-    SOURCE_CIDRS = "source-cidrs", CommaList, "0.0.0.0/0", InPlace, Minimal,
-        "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL go by `spec.loadBalancerSourceRanges`; a connection has to pass both. Empty: no restriction. Before CloudStack 4.22 a change makes the rules anew.";
+    SOURCE_CIDRS = "source-cidrs", CommaList, "0.0.0.0/0", Rebuild, Considerable,
+        "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL go by `spec.loadBalancerSourceRanges`; a connection has to pass both. Empty: no restriction. A change makes the rules anew, but from CloudStack 4.22 on not one to a single IPv4 network.";
     IP_ASSOCIATED = "ip-associated-by-controller", Bool, "false", Written, None,
         "`true`: the address in `spec.loadBalancerIP` was free and was associated for this Service, so it is released with it. Whoever takes the mark off, or sets it to anything else, keeps the address.";
     IP_IDS = "ip-ids", CommaList, "", Written, None,

@@ -1,6 +1,6 @@
 //! Reads a Service, and says everything that is wrong with it in one text.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ pub(crate) fn machine_name(node: &str) -> String {
 fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut Vec<String>) -> Vec<Port> {
     let is_proxied = annotations::flag(service, &PROXY_PROTOCOL);
     let mut ports = Vec::new();
-    let mut protocols: BTreeMap<u16, Vec<Protocol>> = BTreeMap::new();
+    let mut openings = BTreeSet::new();
     for port in spec.ports.iter().flatten() {
         let protocol = match port.protocol.as_deref() {
             Some("TCP") if is_proxied => Protocol::TcpProxy,
@@ -170,22 +170,16 @@ fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut V
             ));
             continue;
         };
-        protocols.entry(public).or_default().push(protocol);
-        ports.push(Port {
+        let port = Port {
             name: names::rule(balancer, protocol, public),
             protocol,
             port: public,
             node_port,
-        });
-    }
-    for (port, protocols) in protocols {
-        if protocols.len() > 1 {
-            let list: Vec<&str> = protocols.iter().map(|protocol| protocol.as_str()).collect();
-            problems.push(format!(
-                "port {port} is asked for as {}, and CloudStack takes a port of an address for one rule only, whatever its protocol (a conflict of rules, 537)",
-                list.join(" and ")
-            ));
+        };
+        if !openings.insert(port.opening()) {
+            problems.push(format!("port {public} is asked for twice as {protocol}"));
         }
+        ports.push(port);
     }
     if ports.is_empty() && problems.is_empty() {
         problems.push("requested load balancer with no ports".to_owned());

@@ -1,9 +1,12 @@
-//! Rules that the API refused to make in the place of others.
+//! Rules that the API refused to make in the place of others, or beside others.
 //!
 //! The API takes one rule for a port, so the old one has to go before the server says whether it takes the new one. If it
 //! does not, the old one comes back; but each try leaves the port without a rule for a moment. So the same is tried again once,
 //! and then only after a while, longer and longer. A change of the Service is tried at once. Nothing of it is written down: a
 //! new process tries once more.
+//!
+//! The same holds for the second rule of a port that is asked for as TCP and as UDP, which only some servers take. There it
+//! spares a new Service that an address is acquired and given back with each try.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -48,10 +51,12 @@ impl DeclinedRules {
         let replaced = &wanted.identity.replaced;
         let takes_a_place = |(place, new): &&(_, _)| {
             let mut before = replaced.iter().filter(|before| before.place == *place);
-            before.any(|before| before.rule != *new)
+            before.any(|before| before.rule != *new && wanted.is_followed_by(before.open_port().opening, new))
         };
         let rules: Vec<_> = observed.unmade.iter().filter(takes_a_place).cloned().collect();
-        let Some(failure) = observed.failure.as_ref().filter(|_| !rules.is_empty()) else {
+        let seconds = observed.seconds.clone();
+        let is_declined = !rules.is_empty() || !seconds.is_empty();
+        let Some(failure) = observed.failure.as_ref().filter(|_| is_declined) else {
             return;
         };
         let now = Instant::now();
@@ -66,6 +71,7 @@ impl DeclinedRules {
             asked: wanted.asked,
             declined: Declined {
                 rules,
+                seconds,
                 error: failure.error.to_string(),
             },
             times,

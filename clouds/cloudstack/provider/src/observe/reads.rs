@@ -8,6 +8,7 @@ use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery};
 use futures::future::try_join_all;
 use tokio::time::Instant;
 
+use super::broken::BrokenRouters;
 use super::declined::DeclinedRules;
 use super::lists::{acl_items, firewall_of, members_of};
 use super::rules::BalancerRules;
@@ -44,6 +45,7 @@ pub(crate) struct Reads {
     version: ServerVersion,
     trust: Trust,
     declined: DeclinedRules,
+    broken: BrokenRouters,
     underway: Underway,
 }
 
@@ -74,6 +76,7 @@ impl Reads {
             version,
             trust: Trust::default(),
             declined: DeclinedRules::default(),
+            broken: BrokenRouters::default(),
             underway: Underway::default(),
         }
     }
@@ -125,6 +128,9 @@ impl Reads {
         if let Intent::Wanted(wanted) = intent {
             observed.expected = self.trust.expected(wanted);
             observed.declined = self.declined.of(wanted);
+            observed.is_changed = self.broken.is_changed(wanted, &observed.rules);
+        } else {
+            self.broken.forget(&identity.uid);
         }
         Ok(observed)
     }

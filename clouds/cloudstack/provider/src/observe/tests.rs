@@ -25,6 +25,7 @@ fn item(id: &str) -> AclItem {
         id: id.to_owned(),
         opening: OPENING,
         sources: Cidrs::default(),
+        has_reason: false,
         is_going: false,
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn rule(rule: &api::LoadBalancerRule) -> Rule {
         private_port: rule.private_port,
         network: text(rule.network_id.as_ref()),
         cidrs: rule.cidrs().collect(),
+        has_commas: rule.cidr_list.as_deref().is_some_and(|list| list.contains(',')),
         state: match rule.state {
             api::RuleState::Active => RuleState::Active,
             api::RuleState::Revoke => RuleState::Revoke,
@@ -108,6 +109,7 @@ pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<AclItem> {
         id: item.id.as_str().to_owned(),
         opening: opening(&item.filter)?,
         sources: item.filter.cidrs().collect(),
+        has_reason: item.reason.is_some(),
         is_going: is_going(&item.state),
     })
 }

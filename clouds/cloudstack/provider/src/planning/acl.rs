@@ -7,7 +7,8 @@ use crate::intent::{Identity, Wanted};
 use crate::objects::{AclItem, AclRef, Opening};
 use crate::step::CloudStep;
 
-/// Plans that a port is let in from exactly these sources. An item that says so is taken as it is, whoever made it.
+/// Plans that a port is let in from exactly these sources. An item that says so is taken as it is, whoever made it. One that
+/// tells what it is for was made by a person, and stays whatever it says.
 ///
 /// Items for other sources that were made for the Service go, and those for everybody if not everybody may connect: earlier
 /// managers made them, and they would make the restriction void. So do those of the Service that say the same once more, as
@@ -25,9 +26,11 @@ pub(super) fn open(
         return;
     };
     let wanted = &sources.cidrs;
-    let (right, others): (Vec<&AclItem>, Vec<&AclItem>) = items
+    let (mut right, others): (Vec<&AclItem>, Vec<&AclItem>) = items
         .into_iter()
         .partition(|item| !item.is_going && item.sources.is_same(wanted));
+    // The Service's own one is not surplus because a person made one like it.
+    right.sort_by_key(|item| item.has_reason);
     let obsolete: Vec<&AclItem> = others.into_iter().filter(|item| is_own(item, claim)).collect();
     let Some(obsolete) = without_those_of_others(draft, list, network, obsolete, identity) else {
         return;
@@ -71,7 +74,7 @@ pub(super) fn foresee(draft: &mut Draft<'_>, list: &AclRef, wanted: &Wanted) {
 
 /// Whether an item was made for the Service, as far as that can be told.
 fn is_own(item: &AclItem, claim: &Claim) -> bool {
-    item.sources.is_everything() || claim.has_opened(&item.sources)
+    !item.has_reason && (item.sources.is_everything() || claim.has_opened(&item.sources))
 }
 
 /// How far the closing of a port is.
@@ -104,6 +107,7 @@ pub(super) fn shut(
     };
     let own: Vec<&AclItem> = items
         .into_iter()
+        .filter(|item| !item.has_reason)
         .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, &identity.claim))
         .filter(|item| !draft.has_given_up(&item.id, "network ACL item", opening))
         .collect();

@@ -73,11 +73,15 @@ fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     for replaced in wanted.identity.replaced.iter() {
         let place = &replaced.place;
         let is_wanted = wanted.ports.iter().any(|port| Some(port.port) == place.port);
-        let is_refused = |(at, new): &(_, _)| at == place && *new != replaced.rule;
+        let before = replaced.open_port().opening;
+        let is_refused =
+            |(at, new): &(_, _)| at == place && *new != replaced.rule && wanted.is_followed_by(before, new);
         if !is_wanted || !observed.unmade.iter().any(is_refused) {
             continue;
         }
-        let is_there = |rule: &&Rule| rule.address.id == place.address.id && rule.public_port == place.port;
+        let is_there = |rule: &&Rule| {
+            rule.address.id == place.address.id && rule.opening(&wanted.identity.name) == Some(before)
+        };
         let change = match observed.rules.iter().find(is_there) {
             None => Some(RuleChange::Create(replaced.rule.clone())),
             Some(rule) => {

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use bowline_plan::{Impact, Refusal};
+use bowline_plan::{Impact, Note, Refusal};
 
 use super::home::Home;
 use super::members::{self, no_hosts};
 use super::removal::Removal;
 use super::{Draft, acl, firewall};
-use crate::events::DUPLICATE_REMOVED;
+use crate::events::{DUPLICATE_REMOVED, ROUTER_CONFIG_BROKEN};
 use crate::intent::{Identity, Port, Wanted};
 use crate::objects::{Abilities, Barrier, NewRule, PublicPort, Rule, RuleState};
-use crate::observe::Need;
+use crate::observe::{Need, Observed};
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::{CloudStep, RuleAttributes, RuleChange};
 
@@ -29,6 +29,60 @@ enum Progress {
 /// While a port is without its rule, nothing else is written, so that no other job of the network's router comes between
 /// the halves of a replacement.
 pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
+    let mends = mends_router(draft, wanted, home, abilities);
+    all(draft, wanted, home, Means { abilities, mends });
+}
+
+/// What a rule is changed by.
+#[derive(Debug, Clone, Copy)]
+struct Means {
+    abilities: Abilities,
+    /// Whether rules that break the router are put right.
+    mends: bool,
+}
+
+/// Whether rules that break the router are put right: not as long as nothing of the Service is to be changed, because that
+/// interrupts their ports. But whatever is changed takes effect only when the router can read all of its rules.
+fn mends_router(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) -> bool {
+    let observed = draft.observed;
+    // Before 4.18 rules have no lists; what stands there comes from elsewhere.
+    if abilities.takes_cidrs == Some(false) || !observed.rules.iter().any(Rule::breaks_router) {
+        return false;
+    }
+    let is_begun = !observed.pending.is_empty() || !wanted.identity.replaced.is_empty();
+    if !is_begun {
+        draft.notes.push(router_is_broken(observed, home));
+    }
+    if is_begun || observed.is_changed {
+        return true;
+    }
+    let mut trial = Draft::new(observed);
+    all(
+        &mut trial,
+        wanted,
+        home,
+        Means {
+            abilities,
+            mends: false,
+        },
+    );
+    !trial.steps.is_empty() || !trial.annotations.is_empty() || !trial.replaced.is_empty()
+}
+
+fn router_is_broken(observed: &Observed, home: &Home) -> Note {
+    let broken = observed.rules.iter().filter(|rule| rule.breaks_router());
+    let names: Vec<&str> = broken.map(|rule| rule.name.as_str()).collect();
+    let text = format!(
+        "load balancer rule {} lists source networks with commas, which the router of network {} cannot read: no change of a load \
+         balancer in this network takes effect, and none works after a restart of the router; the rule is made anew with the next \
+         change of the service, such as an annotation of any name",
+        names.join(", "),
+        home.network.name
+    );
+    ROUTER_CONFIG_BROKEN.note(text).even_at_start()
+}
+
+fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Means) {
     let removal = Removal {
         identity: &wanted.identity,
         sources: &wanted.sources,
@@ -37,12 +91,16 @@ pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilitie
     };
     let begin = draft.steps.len();
     let mut gap = None;
-    // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile.
+    // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
+    // effect before the router can read its rules.
     let mut ports: Vec<&Port> = wanted.ports.iter().collect();
-    ports.sort_by_key(|port| !is_open_gap(draft, wanted, home, port));
+    ports.sort_by_key(|port| {
+        let is_broken = means.mends && breaks_router(draft, wanted, home, port);
+        (!is_open_gap(draft, wanted, home, port), !is_broken)
+    });
     for port in ports {
         let first = draft.steps.len();
-        if one(draft, wanted, home, port, abilities, &removal) == Progress::Gap {
+        if one(draft, wanted, home, port, means, &removal) == Progress::Gap {
             gap.get_or_insert(first..draft.steps.len());
         }
     }
@@ -74,10 +132,11 @@ fn one(
     wanted: &Wanted,
     home: &Home,
     port: &Port,
-    abilities: Abilities,
+    means: Means,
     removal: &Removal<'_>,
 ) -> Progress {
-    let is_replaced = wanted.identity.replaced.is_at(&home.address, port.port);
+    let abilities = means.abilities;
+    let is_replaced = is_replaced(wanted, home, port);
     let begin = draft.steps.len();
     let (is_standing, is_complete) = match present(draft, wanted, home, port) {
         Present { kept: None, surplus }
@@ -92,12 +151,16 @@ fn one(
             clear(draft, wanted, home, kept, &surplus, removal);
             (kept.is_some(), kept.is_some())
         }
+        Present { kept: None, .. } if is_declined(draft, wanted, home, port, abilities) => {
+            tell_declined(draft, "");
+            (false, true)
+        }
         Present { kept: None, .. } => {
             create(draft, wanted, home, port, abilities);
             (false, false)
         }
         Present { kept: Some(rule), .. } => {
-            let is_standing = keep(draft, wanted, home, port, rule, (abilities, removal));
+            let is_standing = keep(draft, wanted, home, port, rule, (means, removal));
             let has_members = draft
                 .observed
                 .members
@@ -106,7 +169,7 @@ fn one(
             (is_standing, is_standing && has_members)
         }
     };
-    let is_begun = draft.steps.len() > begin || is_pending(draft, home, port);
+    let is_begun = draft.steps.len() > begin || is_pending(draft, wanted, home, port);
     // What is open has a rule, so that the rules tell what is open.
     if is_standing {
         open(draft, wanted, home, port);
@@ -127,12 +190,47 @@ fn is_open_gap(draft: &Draft<'_>, wanted: &Wanted, home: &Home, port: &Port) -> 
             members.is_none_or(|members| !members.is_empty())
         }
     };
-    !serves && wanted.identity.replaced.is_at(&home.address, port.port)
+    !serves && is_replaced(wanted, home, port)
+}
+
+/// Whether a port takes the place of a rule that is deleted, or about to be.
+fn is_replaced(wanted: &Wanted, home: &Home, port: &Port) -> bool {
+    let mut replaced = wanted.identity.replaced.ports();
+    replaced.any(|open| open.address == home.address.id && wanted.follows(port, open.opening))
+}
+
+/// Whether the router cannot read a port's rule.
+fn breaks_router(draft: &Draft<'_>, wanted: &Wanted, home: &Home, port: &Port) -> bool {
+    let kept = present(draft, wanted, home, port).kept;
+    kept.is_some_and(Rule::breaks_router)
 }
 
 /// Whether a write to a port's rule is under way.
-fn is_pending(draft: &Draft<'_>, home: &Home, port: &Port) -> bool {
-    draft.observed.is_pending(&place(home, port).target())
+fn is_pending(draft: &Draft<'_>, wanted: &Wanted, home: &Home, port: &Port) -> bool {
+    let place = place(home, port);
+    let is_other = |change: &RuleChange| match change {
+        RuleChange::Create(new) => new.protocol.ip() != port.protocol.ip(),
+        RuleChange::Update { rule, .. }
+        | RuleChange::Delete { rule, .. }
+        | RuleChange::Assign { rule, .. }
+        | RuleChange::Unassign { rule, .. } => {
+            let mut rules = draft.observed.rules.iter();
+            rules.any(|known| known.id == *rule && is_of_other_port(wanted, port, known))
+        }
+    };
+    draft.observed.pending.iter().any(|pending| {
+        matches!(&pending.step, CloudStep::Rule { port: at, change } if *at == place && !is_other(change))
+    })
+}
+
+/// Whether a rule on the same number is another port's: one for TCP, one for UDP.
+fn is_of_other_port(wanted: &Wanted, port: &Port, rule: &Rule) -> bool {
+    let opening = rule.opening(&wanted.identity.name);
+    let mut others = wanted
+        .ports
+        .iter()
+        .filter(|other| other.opening() != port.opening());
+    others.any(|other| Some(other.opening()) == opening)
 }
 
 /// Whether a port is being opened.
@@ -176,6 +274,7 @@ fn present<'a>(draft: &Draft<'a>, wanted: &Wanted, home: &Home, port: &Port) -> 
         .rules
         .iter()
         .filter(|rule| rule.address.id == home.address.id && rule.public_port == Some(port.port))
+        .filter(|rule| !is_of_other_port(wanted, port, rule))
         .collect();
     own.sort_by_key(|rule| {
         (
@@ -207,24 +306,30 @@ fn clear(
     surplus: &[&Rule],
     removal: &Removal<'_>,
 ) {
+    let is_like = |kept: &Rule, rule: &&Rule| {
+        let balancer = &wanted.identity.name;
+        rule.opening(balancer) == kept.opening(balancer)
+    };
     let impact = match kept {
+        // One for TCP and one for UDP, of which one is wanted no more.
+        Some(kept) if !surplus.iter().any(|rule| is_like(kept, rule)) => Impact::Considerable,
         Some(kept) => {
             draft.notes.push(DUPLICATE_REMOVED.note(format!(
                 "load balancer rule {} ({}) is kept, and the others on its port of {} are removed",
                 kept.name, kept.id, home.address.ip
             )));
-            // What comes after it is read now, so that the whole plan can be told.
-            members::of_rule(draft, wanted, home.members.as_ref(), kept);
             Impact::None
         }
         // What takes its place has to be possible.
         None if !may_create(draft, wanted, home) => return,
         None => Impact::Considerable,
     };
-    if kept.is_none() {
+    let Some(kept) = kept else {
         replace(draft, wanted, home, surplus, removal);
         return;
-    }
+    };
+    // What comes after it is read now, so that the whole plan can be told.
+    members::of_rule(draft, wanted, home.members.as_ref(), kept);
     for rule in surplus {
         removal.rule(draft, rule, impact);
     }
@@ -248,6 +353,9 @@ fn replace(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rules: &[&Rule],
         };
         let port = now.open_port();
         removal.foresee(draft, &port);
+        if home.network.barrier() == Barrier::Firewall {
+            let _ = draft.firewall(&home.address.id); // looked at when the new rule is there
+        }
         if known.insert(port.clone()) && replaced.get(&port) != Some(&now) {
             draft.replaced.insert(now);
             is_written = false;
@@ -268,12 +376,18 @@ fn keep(
     home: &Home,
     port: &Port,
     rule: &Rule,
-    (abilities, removal): (Abilities, &Removal<'_>),
+    (means, removal): (Means, &Removal<'_>),
 ) -> bool {
-    let balancer = &wanted.identity.name;
+    let (abilities, balancer) = (means.abilities, &wanted.identity.name);
     let is_good_enough = !wanted.says_cidrs && rule.cidrs.lets_everybody_in();
-    let cidrs_differ = !is_good_enough && !rule.cidrs.is_same(&wanted.cidrs.cidrs);
-    if rule.private_port != Some(port.node_port) || (cidrs_differ && !abilities.changes_cidrs) {
+    let is_broken = means.mends && rule.breaks_router() && !wanted.nodes.is_empty();
+    let cidrs_differ = is_broken || (!is_good_enough && !rule.cidrs.is_same(&wanted.cidrs.cidrs));
+    let takes_cidrs = abilities.changes_cidrs && wanted.cidrs.can_be_updated_to();
+    // The API changes the protocol too, and lists it from then on. The router goes on as before.
+    if rule.private_port != Some(port.node_port)
+        || rule.protocol(balancer) != Some(port.protocol)
+        || (cidrs_differ && !takes_cidrs)
+    {
         if is_declined(draft, wanted, home, port, abilities) {
             hold(draft, wanted, home, rule);
             return true;
@@ -284,10 +398,7 @@ fn keep(
         }
         return false;
     }
-    let is_same = rule.algorithm == wanted.algorithm.as_str()
-        && rule.protocol(balancer) == Some(port.protocol)
-        && rule.name == port.name
-        && !cidrs_differ;
+    let is_same = rule.algorithm == wanted.algorithm.as_str() && rule.name == port.name && !cidrs_differ;
     let members = members::of_rule(draft, wanted, home.members.as_ref(), rule);
     if !is_same {
         draft.cloud(CloudStep::Rule {
@@ -298,7 +409,7 @@ fn keep(
                 to: RuleAttributes {
                     algorithm: wanted.algorithm,
                     protocol: port.protocol,
-                    cidrs: abilities.changes_cidrs.then(|| wanted.cidrs.texts().to_vec()),
+                    cidrs: cidrs_differ.then(|| wanted.cidrs.texts().to_vec()),
                     name: (rule.name != port.name).then(|| port.name.clone()),
                 },
             },
@@ -365,17 +476,22 @@ fn is_declined(draft: &Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abi
         return false;
     };
     let new = (place(home, port), new_rule(wanted, home, port, abilities));
-    declined.rules.contains(&new)
+    declined.rules.contains(&new) || declined.seconds.contains(&port.name)
+}
+
+/// Says why not all is as it is wanted.
+fn tell_declined(draft: &mut Draft<'_>, what_stays: &str) {
+    if let Some(declined) = &draft.observed.declined {
+        draft.shortfall.get_or_insert_with(|| {
+            Refusal::new(format!("{}{what_stays}", declined.error))
+                .with_remedy("change what the service asks for; the same is tried again from time to time")
+        });
+    }
 }
 
 /// Keeps a rule that should have another one in its place. Its members follow the Nodes.
 fn hold(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) {
-    if let Some(declined) = &draft.observed.declined {
-        draft.shortfall.get_or_insert_with(|| {
-            Refusal::new(format!("{}: rule {} stays as it is", declined.error, rule.name))
-                .with_remedy("change what the service asks for; the same is tried again from time to time")
-        });
-    }
+    tell_declined(draft, &format!(": rule {} stays as it is", rule.name));
     if rule.state != RuleState::Revoke
         && let Some(change) = members::of_rule(draft, wanted, home.members.as_ref(), rule)
     {

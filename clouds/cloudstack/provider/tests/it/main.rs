@@ -12,6 +12,7 @@ mod instances;
 mod lookup;
 mod release;
 mod replace;
+mod router;
 mod shared_addresses;
 mod shared_ports;
 mod site;

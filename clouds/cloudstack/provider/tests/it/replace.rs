@@ -17,7 +17,7 @@ struct Case {
     version: &'static str,
 }
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 5] = [
     Case {
         change: |world| world.spec(WEB, |spec| spec["ports"][0]["nodePort"] = json!(32000)),
         before: "tcp-443",
@@ -34,6 +34,18 @@ const CASES: [Case; 3] = [
         change: |world| world.spec(WEB, |spec| spec["ports"][0]["protocol"] = json!("UDP")),
         before: "tcp-443",
         after: "udp-443",
+        version: "4.22.0.0",
+    },
+    Case {
+        change: |world| world.annotate(WEB, "source-cidrs", Some("10.9.0.0/16,192.0.2.0/24")),
+        before: "tcp-443",
+        after: "tcp-443",
+        version: "4.22.0.0",
+    },
+    Case {
+        change: |world| world.annotate(WEB, "proxy-protocol", Some("true")),
+        before: "tcp-443",
+        after: "tcp-proxy-443",
         version: "4.22.0.0",
     },
 ];
@@ -470,7 +482,8 @@ async fn whatever_is_refused_the_rest_goes_on() {
         refuse(&world);
         world.run(WEB).await;
         world.run(WEB).await.settled();
-        let mut expected = [case.after, "tcp-80"];
+        let is_proxied = case.after.contains("proxy");
+        let mut expected = [case.after, if is_proxied { "tcp-proxy-80" } else { "tcp-80" }];
         expected.sort();
         assert_eq!(world.rules(), expected);
     }

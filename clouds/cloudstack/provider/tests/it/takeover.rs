@@ -85,7 +85,7 @@ async fn rules_of_version_1_1_without_a_list_need_no_write() {
 #[tokio::test(start_paused = true)]
 async fn rules_that_let_everybody_in_need_no_write_unless_a_list_is_asked_for() {
     for version in ["4.22.0.0", "4.20.0.0"] {
-        for list in ["0.0.0.0/0,::/0", "10.0.0.0/8 0.0.0.0/0", ""] {
+        for list in ["0.0.0.0/0 ::/0", "10.0.0.0/8 0.0.0.0/0", ""] {
             let world = World::built(|builder| builder.version(version), "").await;
             of_upstream(&world, |mut rule| {
                 rule.cidrs = Some(list.to_owned());

@@ -1,6 +1,7 @@
 //! A cluster around the provider: Nodes, Services, and the service loop without a manager.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ pub(crate) struct World {
     services: Services,
     service_loop: ServiceLoop,
     nodes: Mutex<Vec<Arc<Node>>>,
+    is_router_broken: AtomicBool,
 }
 
 impl World {
@@ -90,6 +92,7 @@ impl World {
             service_loop: ServiceLoop::new(&services),
             services,
             nodes: Mutex::default(),
+            is_router_broken: AtomicBool::new(false),
         };
         for vm in world.sim.vms() {
             world.add_node(&vm.name, Some(&vm.id));
@@ -232,9 +235,32 @@ impl World {
 
     async fn run_with(&self, key: &str, interruption: Interruption) -> Run {
         let facts = || self.facts(key);
-        self.service_loop
+        let run = self
+            .service_loop
             .reconcile(&self.cloud, key, facts, interruption)
-            .await
+            .await;
+        if matches!(run.outcome, Outcome::Settled(_)) && !self.is_router_broken.load(Ordering::Relaxed) {
+            assert_eq!(self.out_of_force(), Vec::<String>::new(), "{:#?}", run.waves);
+        }
+        run
+    }
+
+    /// What the API stores and the routers do not do. Every run that settles leaves none, but in a network whose router is broken.
+    pub(crate) fn out_of_force(&self) -> Vec<String> {
+        let mut found = self.sim.check_invariants();
+        found.retain(|text| text.contains("in force") || text.contains("takes no change"));
+        found
+    }
+
+    /// Somebody else broke a router, so that runs may settle and have no effect.
+    pub(crate) fn break_router(&self, how: impl FnOnce(&CloudstackSim)) {
+        self.is_router_broken.store(true, Ordering::Relaxed);
+        how(&self.sim);
+    }
+
+    /// Runs that settle have their effect again.
+    pub(crate) fn expect_in_force(&self) {
+        self.is_router_broken.store(false, Ordering::Relaxed);
     }
 
     /// The waves that the `plan` command would print, and whether it comes to an end.

@@ -28,7 +28,7 @@ fn a_new_balancer_claims_its_address_before_it_acquires_it() {
 }
 
 #[test]
-fn a_rule_follows_affinity_and_source_networks_in_place() {
+fn a_rule_follows_affinity_and_a_source_network_in_place() {
     let mut world = World::new();
     world.settle();
     let ids = |world: &World| {
@@ -41,7 +41,7 @@ fn a_rule_follows_affinity_and_source_networks_in_place() {
     };
     let before = ids(&world);
     world.spec(|spec| spec["sessionAffinity"] = json!("ClientIP"));
-    world.annotate(SOURCE_CIDRS.key, "10.9.0.0/16 , 2001:db8::/32");
+    world.annotate(SOURCE_CIDRS.key, "10.9.0.0/16");
     let labels = world.settle();
     assert_eq!(labels.len(), 2, "{labels:?}");
     assert!(
@@ -50,12 +50,172 @@ fn a_rule_follows_affinity_and_source_networks_in_place() {
     );
     assert_eq!(ids(&world), before);
     assert_eq!(world.rule("tcp-443").algorithm, "source");
-    assert!(
-        world
-            .rule("tcp-443")
-            .cidrs
-            .is_same(&Cidrs::parse("2001:db8::/32 10.9.0.0/16"))
+    assert!(world.rule("tcp-443").cidrs.is_same(&Cidrs::parse("10.9.0.0/16")));
+}
+
+/// The kinds of what was done to rules, in order.
+fn rule_steps(labels: &[String]) -> Vec<&str> {
+    let kinds = labels.iter().filter_map(|label| Some(label.split_once('(')?.0));
+    kinds
+        .filter(|kind| ["create-rule", "update-rule", "delete-rule", "assign", "remove"].contains(kind))
+        .collect()
+}
+
+const ANEW: [&str; 3] = ["delete-rule", "create-rule", "assign"];
+
+#[test]
+fn what_an_update_cannot_do_or_the_router_would_not_hear_of_makes_the_rule_anew() {
+    type Change = fn(&mut World);
+    let cases: [(&str, Change); 4] = [
+        ("two networks", |world| {
+            world.annotate(SOURCE_CIDRS.key, "10.9.0.0/16,192.0.2.0/24")
+        }),
+        ("the same one twice", |world| {
+            world.annotate(SOURCE_CIDRS.key, "10.9.0.0/16,10.9.0.0/16")
+        }),
+        ("IPv6", |world| world.annotate(SOURCE_CIDRS.key, "2001:db8::/32")),
+        ("a protocol", |world| world.annotate(PROXY_PROTOCOL.key, "true")),
+    ];
+    for (what, change) in cases {
+        let mut world = World::new();
+        world.spec(|spec| {
+            spec["ports"].as_array_mut().unwrap().pop();
+        });
+        world.settle();
+        change(&mut world);
+        let labels = world.settle();
+        assert_eq!(rule_steps(&labels), ANEW, "{what}: {labels:?}");
+        assert_eq!(world.settle(), Vec::<String>::new(), "{what}");
+    }
+}
+
+/// Both rules list two networks with commas, as the Go manager's update leaves them, and nothing else is wrong.
+fn with_commas() -> World {
+    let mut world = World::new();
+    world.annotate(SOURCE_CIDRS.key, "10.9.0.0/16,192.0.2.0/24");
+    world.settle();
+    for rule in &mut world.observed.rules {
+        rule.has_commas = true;
+    }
+    world
+}
+
+fn reasons(world: &World) -> Vec<&'static str> {
+    let plan = plan(&world.intent().unwrap(), &world.observed);
+    plan.notes.iter().map(|note| note.reason).collect()
+}
+
+#[test]
+fn lists_with_commas_are_told_of_and_left_until_something_changes() {
+    let mut world = with_commas();
+    assert_eq!(reasons(&world), ["RouterConfigBroken"]);
+    assert_eq!(world.settle(), Vec::<String>::new());
+    // Before 4.18 such lists are none of the rules'.
+    world.observed.abilities.as_mut().unwrap().takes_cidrs = Some(false);
+    world.annotate(SOURCE_CIDRS.key, "0.0.0.0/0");
+    for rule in &mut world.observed.rules {
+        rule.cidrs = Cidrs::default();
+    }
+    assert_eq!(reasons(&world), Vec::<&str>::new());
+    assert_eq!(world.settle(), Vec::<String>::new());
+}
+
+#[test]
+fn whatever_changes_all_lists_with_commas_go_first() {
+    type Change = fn(&mut World);
+    let cases: [(&str, Change, &[&str]); 5] = [
+        ("an annotation", |world| world.observed.is_changed = true, &[]),
+        ("a node", |world| world.nodes = vec!["cp-a"], &[]),
+        (
+            "affinity",
+            |world| world.spec(|spec| spec["sessionAffinity"] = json!("ClientIP")),
+            &[],
+        ),
+        (
+            "one node port",
+            |world| world.spec(|spec| spec["ports"][0]["nodePort"] = json!(32000)),
+            &[],
+        ),
+        (
+            "a new port",
+            |world| {
+                world.spec(|spec| {
+                    let port = json!({ "port": 80, "nodePort": 31080, "protocol": "TCP" });
+                    spec["ports"].as_array_mut().unwrap().insert(0, port);
+                });
+            },
+            &["create-rule", "assign"],
+        ),
+    ];
+    for (what, change, rest) in cases {
+        let mut world = with_commas();
+        change(&mut world);
+        let labels = world.settle();
+        let expected = [&ANEW, &ANEW, rest].concat();
+        assert_eq!(rule_steps(&labels), expected, "{what}: {labels:?}");
+        assert!(!world.observed.rules.iter().any(|rule| rule.has_commas), "{what}");
+        world.observed.is_changed = false;
+        assert_eq!(reasons(&world), Vec::<&str>::new(), "{what}");
+    }
+}
+
+#[test]
+fn a_list_with_commas_becomes_one_network_where_the_rule_stands() {
+    let mut world = with_commas();
+    world.annotate(SOURCE_CIDRS.key, "10.9.0.0/16");
+    let labels = world.settle();
+    assert_eq!(rule_steps(&labels), ["update-rule", "update-rule"], "{labels:?}");
+    assert!(!world.observed.rules.iter().any(|rule| rule.has_commas));
+}
+
+#[test]
+fn nobody_to_lead_to_leaves_lists_with_commas() {
+    let mut world = with_commas();
+    world.nodes.clear();
+    world.observed.is_changed = true;
+    assert_eq!(world.settle(), Vec::<String>::new());
+    assert_eq!(reasons(&world), ["RouterConfigBroken"]);
+}
+
+/// One port for TCP and UDP.
+fn both(world: &mut World) {
+    world.spec(|spec| spec["ports"][1]["port"] = json!(443));
+}
+
+#[test]
+fn one_port_for_tcp_and_udp_has_two_rules() {
+    let mut world = World::new();
+    both(&mut world);
+    world.settle();
+    assert_eq!(world.names(), ["tcp-443", "udp-443"]);
+    assert_eq!(
+        (world.sources("tcp/443").len(), world.sources("udp/443").len()),
+        (1, 1)
     );
+    let tcp = world.rule("tcp-443").id.clone();
+    // Each follows what is asked for alone.
+    world.spec(|spec| spec["ports"][1]["nodePort"] = json!(32000));
+    let labels = world.settle();
+    assert_eq!(rule_steps(&labels), ANEW, "{labels:?}");
+    assert_eq!(world.rule("tcp-443").id, tcp);
+    world.spec(|spec| {
+        spec["ports"].as_array_mut().unwrap().pop();
+    });
+    let labels = world.settle();
+    assert_eq!(rule_steps(&labels), ["delete-rule"], "{labels:?}");
+    assert_eq!(world.names(), ["tcp-443"]);
+    assert_eq!(
+        (world.sources("tcp/443").len(), world.sources("udp/443").len()),
+        (1, 0)
+    );
+    assert_eq!(reasons(&world), Vec::<&str>::new(), "none was there twice");
+    world.spec(|spec| {
+        let udp = json!({ "port": 443, "nodePort": 31500, "protocol": "UDP" });
+        spec["ports"].as_array_mut().unwrap().push(udp);
+    });
+    world.settle();
+    assert_eq!(world.names(), ["tcp-443", "udp-443"]);
+    assert_eq!(world.rule("tcp-443").id, tcp);
 }
 
 #[test]
@@ -111,20 +271,19 @@ fn a_new_node_port_makes_one_rule_anew_and_leaves_the_others() {
 }
 
 #[test]
-fn the_proxy_protocol_is_switched_where_the_rule_stands() {
+fn the_proxy_protocol_is_switched_by_a_new_rule_and_the_port_stays_open() {
     let mut world = World::new();
     world.settle();
-    let id = world.rule("tcp-443").id.clone();
-    world.annotate(PROXY_PROTOCOL.key, "true");
-    let labels = world.settle();
-    assert_eq!(
-        labels,
-        [format!("update-rule({NAME}-tcp-443 -> {NAME}-tcp-proxy-443)")]
-    );
-    assert_eq!(world.rule("tcp-proxy-443").id, id);
-    world.annotate(PROXY_PROTOCOL.key, "enabled");
-    world.settle();
-    assert_eq!(world.rule("tcp-443").id, id);
+    for (value, end) in [("true", "tcp-proxy-443"), ("enabled", "tcp-443")] {
+        world.annotate(PROXY_PROTOCOL.key, value);
+        let labels = world.settle();
+        assert_eq!(rule_steps(&labels), ANEW, "{labels:?}");
+        assert!(
+            !labels.iter().any(|label| label.contains("firewall")),
+            "{labels:?}"
+        );
+        assert_eq!(world.names(), ["udp-4500", end]);
+    }
 }
 
 #[test]

@@ -18,10 +18,8 @@ fn what_is_wrong_is_found_before_anything_is_made() {
         ("has no node port", |world| {
             world.spec(|spec| spec["ports"][0]["nodePort"] = json!(0))
         }),
-        ("port 443 is asked for as tcp and udp", |world| {
-            world.spec(|spec| {
-                spec["ports"][1]["port"] = json!(443);
-            })
+        ("port 443 is asked for twice as tcp", |world| {
+            world.spec(|spec| spec["ports"][1] = spec["ports"][0].clone())
         }),
         (
             "invalid CIDR 10.9.0.0/33 in annotation service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs:",
