@@ -1,7 +1,9 @@
 //! How one call travels: tries, budget, gate, exchange.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use bowline_edge::{BoxError, stated_delay};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
 use http_body::Body as _;
@@ -21,10 +23,14 @@ use crate::gate::GateClosed;
 use crate::request::{Kind, Request};
 use crate::response::Response;
 use crate::retry;
-use crate::transport::{AnswerBody, BoxError, Connections, Transport};
+use crate::transport::{AnswerBody, Connections, Transport};
 
 /// The most bytes of a refusal's body that are kept.
 const MAX_REFUSAL: usize = 64 << 10;
+
+/// The longest that a cloud is left alone because it says so. It is a guess at the longest maintenance that is worth
+/// waiting for without asking; without a bound a mistaken number would have us wait for ever.
+pub const LONGEST_DELAY: Duration = Duration::from_secs(600);
 
 /// The way to one cloud. Clones share budget, connections and metrics.
 #[derive(Clone)]
@@ -190,7 +196,7 @@ impl Shared {
             let (body, _) = read(body, MAX_REFUSAL).await;
             Err(Failure::Status(Box::new(StatusFailure {
                 status: head.status,
-                retry_after: retry::retry_after(&head.headers),
+                retry_after: stated_delay(&head.headers, LONGEST_DELAY),
                 headers: head.headers,
                 excerpt: call.excerpt(&body),
                 body,

@@ -152,7 +152,7 @@ pub struct StatusFailure {
     pub status: StatusCode,
     /// The headers of the answer.
     pub headers: HeaderMap,
-    /// How long the cloud asks to wait before the next try.
+    /// How long the cloud asks to wait before the next try; 10 min at most.
     pub retry_after: Option<Duration>,
     /// The body, cut at 64 KiB.
     pub body: Bytes,

@@ -10,7 +10,8 @@
 //! 5. one exchange under a timeout that includes reading the body, over a [`Transport`]: sockets or memory.
 //!
 //! What this crate is not: it knows no cloud, no Kubernetes, no credentials beyond carrying a [`Secret`], and it reads
-//! neither the environment nor the wall clock. It starts no task of its own (the connections of a socket transport are
+//! neither the environment nor the wall clock. How connections are made and trusted is not its own either: `bowline-edge`
+//! has that for this stack and the one to the API server. It starts no task of its own (the connections of a socket transport are
 //! driven by hyper's).
 //!
 //! [`SharedRead`] lives here too, because every cloud needs it: calls that ask for the same list together share one read;
@@ -20,13 +21,11 @@ mod base_url;
 mod budget;
 mod client;
 mod config;
-mod credentials;
 mod dump;
 mod error;
 mod gate;
 pub mod lenient;
 mod metrics;
-mod proxy;
 mod request;
 mod response;
 mod retry;
@@ -36,19 +35,22 @@ mod transport;
 mod words;
 
 pub use base_url::{BaseUrlError, base_url, is_url_text};
-pub use client::CloudHttp;
+pub use client::{CloudHttp, LONGEST_DELAY};
 pub use config::{CloudHttpConfig, Rate, RetryPolicy};
-pub use credentials::{CredentialsError, CredentialsFile, Malformed};
 pub use error::{Call, Effect, Failure, HttpError, Phase, StatusFailure};
 pub use gate::{GateClosed, OpenGate, RequestGate};
 pub use metrics::Metrics;
-pub use proxy::{Proxy, ProxyError, ProxyRules};
 pub use request::{Body, Kind, Request, UrlError, resolve};
 pub use response::Response;
 pub use secret::{Secret, mask_token};
 pub use shared_read::SharedRead;
-pub use transport::{AnswerBody, BoxError, SocketOptions, Transport, TransportError, TransportSetupError};
+pub use transport::{AnswerBody, SocketOptions, Transport, TransportError, TransportSetupError};
 
+// What this stack and the one to the API server have in common.
+pub use bowline_edge::{
+    BoxError, CredentialsError, CredentialsFile, Malformed, Proxy, ProxyError, ProxyRules, glimpse, is_word,
+    yaml,
+};
 // The vocabulary of requests and answers, so that a cloud's client needs no HTTP crate of its own.
 pub use bytes::Bytes;
 pub use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use http::header::{DATE, RETRY_AFTER};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
 
@@ -53,26 +52,12 @@ pub(crate) fn draw(rng: &mut ChaCha8Rng) -> f64 {
     rng.random::<f64>()
 }
 
-/// The delay that an answer asks for (RFC 9110, section 10.2.3): seconds, or a date, which is taken relative to the
-/// answer's own `Date`, so that the local wall clock does not matter.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some(Duration::from_secs(text.parse().unwrap_or(u64::from(u32::MAX))));
-    }
-    let until = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-    let sent = jiff::fmt::rfc2822::parse(headers.get(DATE)?.to_str().ok()?)
-        .ok()?
-        .timestamp();
-    Some(Duration::try_from(until.duration_since(sent)).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
-    use http::HeaderValue;
+    use http::HeaderMap;
 
     use super::*;
     use crate::error::{Phase, StatusFailure};
@@ -169,27 +154,5 @@ mod tests {
             Some(Duration::from_secs(30))
         );
         assert_eq!(delay(&policy, 1, &status(429, Some(31)), || 0.5), None);
-    }
-
-    #[test]
-    fn retry_after_is_read_as_seconds_or_relative_to_the_answers_date() {
-        let parse = |retry_after: &'static str, date: Option<&'static str>| {
-            let mut headers = HeaderMap::new();
-            headers.insert(RETRY_AFTER, HeaderValue::from_static(retry_after));
-            if let Some(date) = date {
-                headers.insert(DATE, HeaderValue::from_static(date));
-            }
-            super::retry_after(&headers).map(|delay| delay.as_secs())
-        };
-        assert_eq!(parse("120", None), Some(120));
-        assert_eq!(parse(" 0 ", None), Some(0));
-        assert_eq!(parse("-1", None), None);
-        assert_eq!(parse("soon", None), None);
-        assert_eq!(parse("99999999999999999999999", None), Some(u64::from(u32::MAX)));
-        let date = Some("Wed, 21 Oct 2015 07:28:00 GMT");
-        assert_eq!(parse("Wed, 21 Oct 2015 07:28:30 GMT", date), Some(30));
-        assert_eq!(parse("Wed, 21 Oct 2015 07:27:00 GMT", date), Some(0));
-        assert_eq!(parse("Wed, 21 Oct 2015 07:28:30 GMT", None), None);
-        assert_eq!(super::retry_after(&HeaderMap::new()), None);
     }
 }

@@ -1,15 +1,11 @@
 //! What carries one request to a cloud and its answer back: sockets or memory.
 
-mod any_certificate;
-mod connector;
 mod gated;
-mod roots;
 mod sockets;
-mod trusted;
 
-use std::error::Error as StdError;
 use std::sync::Arc;
 
+use bowline_edge::BoxError;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -20,9 +16,6 @@ use self::sockets::Sockets;
 pub use self::sockets::{SocketOptions, TransportSetupError};
 use crate::error::Failure;
 use crate::gate::{GateClosed, RequestGate};
-
-/// Any error.
-pub type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// The body of an answer on its way in.
 pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;

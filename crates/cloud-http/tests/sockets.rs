@@ -16,7 +16,9 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, copy_bidirectional};
+use tokio::io::{
+    AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, copy_bidirectional,
+};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -31,6 +33,7 @@ struct Cloud {
     port: u16,
     journal: Journal,
     folder: tempfile::TempDir,
+    tls: Option<TlsAcceptor>,
 }
 
 impl Cloud {
@@ -81,10 +84,10 @@ impl Cloud {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let journal = Journal::default();
-        let written = journal.clone();
+        let (written, acceptor) = (journal.clone(), tls.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (tls, journal) = (tls.clone(), written.clone());
+                let (tls, journal) = (acceptor.clone(), written.clone());
                 tokio::spawn(async move {
                     match tls {
                         Some(tls) => {
@@ -101,6 +104,7 @@ impl Cloud {
             port,
             journal,
             folder,
+            tls,
         }
     }
 
@@ -137,42 +141,95 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, jo
 /// A proxy that opens tunnels to a fixed port and answers plain requests itself; it writes down their first lines and
 /// credentials.
 async fn proxy(tunnels_to: u16) -> (u16, Journal) {
+    proxy_inside(None, tunnels_to).await
+}
+
+/// The same inside of TLS.
+async fn proxy_inside(tls: Option<TlsAcceptor>, tunnels_to: u16) -> (u16, Journal) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let journal = Journal::default();
     let written = journal.clone();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
+            let (journal, tls) = (written.clone(), tls.clone());
+            tokio::spawn(async move {
+                match tls {
+                    None => relay(BufReader::new(stream), journal, tunnels_to).await,
+                    Some(tls) => {
+                        if let Ok(stream) = tls.accept(stream).await {
+                            relay(BufReader::new(stream), journal, tunnels_to).await;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    (port, journal)
+}
+
+async fn relay<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: BufReader<S>,
+    journal: Journal,
+    tunnels_to: u16,
+) {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await.unwrap_or(0) <= 2 {
+            break;
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    let auth = lines
+        .iter()
+        .find(|line| line.to_lowercase().starts_with("proxy-authorization:"));
+    let auth = auth
+        .and_then(|line| line.split_once(": "))
+        .map_or("-", |(_, value)| value);
+    journal.lock().unwrap().push(format!("{} | {auth}", lines[0]));
+    if lines[0].starts_with("CONNECT cloud.example:") {
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+        let mut server = TcpStream::connect(("127.0.0.1", tunnels_to)).await.unwrap();
+        let _ = copy_bidirectional(&mut stream, &mut server).await;
+    } else if lines[0].starts_with("CONNECT") {
+        stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await.unwrap();
+    } else {
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]")
+            .await
+            .unwrap();
+    }
+}
+
+/// A SOCKS proxy that wants a password and leads everything to a fixed port; it writes down what it was told.
+async fn socks_proxy(leads_to: u16) -> (u16, Journal) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let journal = Journal::default();
+    let written = journal.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
             let journal = written.clone();
             tokio::spawn(async move {
-                let mut stream = BufReader::new(stream);
-                let mut lines = Vec::new();
-                loop {
-                    let mut line = String::new();
-                    if stream.read_line(&mut line).await.unwrap_or(0) <= 2 {
-                        break;
-                    }
-                    lines.push(line.trim_end().to_owned());
-                }
-                let auth = lines
-                    .iter()
-                    .find(|line| line.to_lowercase().starts_with("proxy-authorization:"));
-                let auth = auth
-                    .and_then(|line| line.split_once(": "))
-                    .map_or("-", |(_, value)| value);
-                journal.lock().unwrap().push(format!("{} | {auth}", lines[0]));
-                if lines[0].starts_with("CONNECT cloud.example:") {
-                    stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
-                    let mut server = TcpStream::connect(("127.0.0.1", tunnels_to)).await.unwrap();
-                    let _ = copy_bidirectional(&mut stream, &mut server).await;
-                } else if lines[0].starts_with("CONNECT") {
-                    stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\n").await.unwrap();
-                } else {
-                    stream
-                        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]")
-                        .await
-                        .unwrap();
-                }
+                let mut methods = [0; 4];
+                stream.read_exact(&mut methods).await.unwrap();
+                assert_eq!(methods, [5, 2, 0, 2]);
+                stream.write_all(&[5, 2]).await.unwrap();
+                let mut login = [0; 9];
+                stream.read_exact(&mut login).await.unwrap();
+                stream.write_all(&[1, 0]).await.unwrap();
+                let mut head = [0; 5];
+                stream.read_exact(&mut head).await.unwrap();
+                assert_eq!(head[..4], [5, 1, 0, 3], "a name, for the proxy to look up");
+                let mut name = vec![0; usize::from(head[4]) + 2];
+                stream.read_exact(&mut name).await.unwrap();
+                let name = String::from_utf8_lossy(&name[..name.len() - 2]).into_owned();
+                let login = String::from_utf8_lossy(&login[1..]).into_owned();
+                journal.lock().unwrap().push(format!("{name} | {login:?}"));
+                stream.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await.unwrap();
+                let mut server = TcpStream::connect(("127.0.0.1", leads_to)).await.unwrap();
+                let _ = copy_bidirectional(&mut stream, &mut server).await;
             });
         }
     });
@@ -347,6 +404,61 @@ async fn https_goes_through_a_tunnel_and_the_proxy_sees_no_request() {
     let error = get(&client, "https://other.example/v1").await.unwrap_err();
     assert!(matches!(error.failure, Failure::Connect(_)), "{error}");
     assert!(!error.to_string().contains("pw"), "{error}");
+}
+
+#[tokio::test]
+async fn a_proxy_may_itself_want_tls() {
+    let cloud = Cloud::secure(&["h2", "http/1.1"]).await;
+    // It shows the cloud's certificate, which is for `localhost`, too; it does not speak HTTP/2.
+    let shown = Cloud::secure(&["http/1.1"]).await;
+    let (port, journal) = proxy_inside(shown.tls.clone(), cloud.port).await;
+    let authorities = cloud.folder.path().join("all.pem");
+    let pem = |cloud: &Cloud| std::fs::read_to_string(cloud.folder.path().join("ca.pem")).unwrap();
+    std::fs::write(&authorities, pem(&cloud) + &pem(&shown)).unwrap();
+    let environment = [
+        ("HTTPS_PROXY", format!("https://anna:pw@localhost:{port}")),
+        ("SSL_CERT_FILE", authorities.display().to_string()),
+    ];
+    get(&client(&options(&environment)), "https://cloud.example/v1")
+        .await
+        .unwrap();
+    assert_eq!(cloud.journal(), ["HTTP/2.0 GET /v1"]);
+    assert_eq!(
+        *journal.lock().unwrap(),
+        ["CONNECT cloud.example:443 HTTP/1.1 | Basic YW5uYTpwdw=="]
+    );
+    // One that nobody vouches for is told nothing.
+    let error = get(&cloud.client(&environment[..1]), "https://cloud.example/v1")
+        .await
+        .unwrap_err();
+    assert!(matches!(error.failure, Failure::Tls(_)), "{error}");
+    let told = error.to_string();
+    assert!(
+        told.contains(&format!("proxy localhost:{port}")) && !told.contains("pw"),
+        "{told}"
+    );
+    assert_eq!(journal.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_socks_proxy_is_asked_for_the_name_whatever_the_scheme_of_the_cloud() {
+    let (secure, plain) = (Cloud::secure(&["http/1.1"]).await, Cloud::plain().await);
+    for (cloud, url) in [
+        (&secure, "https://cloud.example/v1"),
+        (&plain, "http://cloud.example/v1"),
+    ] {
+        for scheme in ["socks5", "socks5h"] {
+            let (port, journal) = socks_proxy(cloud.port).await;
+            let proxy = format!("{scheme}://anna:pw@127.0.0.1:{port}");
+            let client = cloud.client(&[("HTTPS_PROXY", proxy.clone()), ("HTTP_PROXY", proxy)]);
+            get(&client, url).await.unwrap();
+            assert_eq!(
+                *journal.lock().unwrap(),
+                [r#"cloud.example | "\u{4}anna\u{2}pw""#]
+            );
+        }
+        assert_eq!(cloud.journal(), ["HTTP/1.1 GET /v1"; 2]);
+    }
 }
 
 #[tokio::test]

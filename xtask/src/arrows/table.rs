@@ -12,10 +12,15 @@ pub(super) const ANYTHING: &str = "**";
 /// Arrows between our own crates. A crate without a row is a fault.
 pub(super) const ARROWS: &[Row] = &[
     ("crates/plan", &[]),
-    ("crates/cloud-http", &[]),
+    // What both stacks take from outside: files with secrets, proxies, trust.
+    ("crates/edge", &[]),
+    ("crates/cloud-http", &["crates/edge"]),
     ("crates/cloud-provider", &["crates/plan"]),
     // It turns objects into the contract's nodes and services, and runs the plan's steps that write to Kubernetes.
-    ("crates/kube-io", &["crates/cloud-provider", "crates/plan"]),
+    (
+        "crates/kube-io",
+        &["crates/cloud-provider", "crates/plan", "crates/edge"],
+    ),
     (
         "crates/controllers",
         &["crates/cloud-provider", "crates/plan", "crates/kube-io"],
@@ -27,6 +32,7 @@ pub(super) const ARROWS: &[Row] = &[
             "crates/kube-io",
             "crates/cloud-provider",
             "crates/plan",
+            "crates/edge",
         ],
     ),
     ("clouds/*/client", &["crates/cloud-http"]),
@@ -93,8 +99,13 @@ pub(super) const WRAPPED: &[Wrapped] = &[
     },
     Wrapped {
         names: &["hyper-rustls"],
-        only: &["crates/cloud-http"],
-        because: "clouds are called through the one stack, with its timeouts, budget and redaction",
+        only: &["crates/edge"],
+        because: "connections to clouds and to the API server are made in one way, with the same proxies and trust",
+    },
+    Wrapped {
+        names: &["serde-saphyr"],
+        only: &["crates/edge", "crates/bowline-demo"],
+        because: "its errors show the lines of a file, and those of credentials hold secrets",
     },
     Wrapped {
         names: &["reqwest", "ureq", "isahc", "curl", "attohttpc"],

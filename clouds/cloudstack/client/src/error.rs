@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use bowline_cloud_http::{Failure, HttpError, StatusCode, StatusFailure};
+use bowline_cloud_http::{Failure, HttpError, LONGEST_DELAY, StatusCode, StatusFailure};
 use serde::Deserialize;
 
 use crate::sign::Parameters;
@@ -276,7 +276,9 @@ fn kind_without_status(failure: &Failure) -> ErrorKind {
 fn stated(text: &str) -> Option<Duration> {
     let (_, rest) = text.split_once("retry after ")?;
     let (number, _) = rest.split_once(" ms")?;
-    number.parse().ok().map(Duration::from_millis)
+    let stated = Duration::from_millis(number.parse().ok()?);
+    // As for one that a header states.
+    (!stated.is_zero()).then(|| stated.min(LONGEST_DELAY))
 }
 
 /// Reads the one sentence with which the API says that an id names nothing.
@@ -323,7 +325,17 @@ mod tests {
     fn the_rate_limiters_time_is_read_from_its_text() {
         let text = "The given user has reached his/her account api limit, please retry after 59967 ms.";
         assert_eq!(stated(text), Some(Duration::from_millis(59_967)));
-        for other in ["", "please retry", "retry after some ms", "retry after 5"] {
+        for long in ["3600000", "18446744073709551615"] {
+            assert_eq!(stated(&format!("retry after {long} ms")), Some(LONGEST_DELAY));
+        }
+        for other in [
+            "",
+            "please retry",
+            "retry after some ms",
+            "retry after 5",
+            "retry after 0 ms",
+            "retry after -1 ms",
+        ] {
             assert_eq!(stated(other), None, "{other}");
         }
     }

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bowline_edge::BoxError;
 use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 
-use super::BoxError;
 use crate::gate::RequestGate;
 
 /// Makes connections that send only while the gate is open.

@@ -7,22 +7,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_edge::{AnyCertificate, ConnectFailed, Connector, ProxyError, ProxyRules, Trusted, Way, roots};
 use bytes::Bytes;
-use http::Uri;
 use http::header::PROXY_AUTHORIZATION;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::Connect;
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::any_certificate::AnyCertificate;
-use super::connector::{self, Connector};
+use super::TransportError;
 use super::gated::Gated;
-use super::trusted::Trusted;
-use super::{TransportError, roots};
 use crate::gate::{GateClosed, RequestGate};
-use crate::proxy::{ProxyError, ProxyRules};
 
 /// How connections are made.
 #[derive(Debug, Clone)]
@@ -61,18 +57,13 @@ impl SocketOptions {
     ///
     /// # Errors
     ///
-    /// A proxy's URL does not parse or names a scheme other than `http` and `https`.
+    /// A proxy's URL does not parse, or names a scheme that is not supported.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ProxyError> {
-        let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
+        let (cert_file, cert_dirs) = roots::from_env(&lookup);
         Ok(Self {
             proxies: ProxyRules::from_env(&lookup)?,
-            cert_file: set("SSL_CERT_FILE").map(PathBuf::from),
-            cert_dirs: set("SSL_CERT_DIR").map(|dirs| {
-                dirs.split(':')
-                    .filter(|dir| !dir.is_empty())
-                    .map(PathBuf::from)
-                    .collect()
-            }),
+            cert_file,
+            cert_dirs,
             ..Self::default()
         })
     }
@@ -90,7 +81,7 @@ pub enum TransportSetupError {
 /// The transport over TCP and TLS, before the first connection.
 #[derive(Clone)]
 pub(super) struct Sockets {
-    connector: Connector,
+    connector: Connector<HttpConnector>,
     proxies: Arc<ProxyRules>,
     idle_timeout: Duration,
 }
@@ -112,9 +103,21 @@ impl Sockets {
                 .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
         };
         let tls = tls.with_no_client_auth();
+        let proxies = Arc::new(options.proxies.clone());
+        // To a proxy, which is spoken to in HTTP/1.1; the cloud itself may choose HTTP/2.
+        let proxy = Arc::new(tls.clone());
+        let mut target = tls;
+        target.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let way = Way {
+            target: Arc::new(target),
+            server_name: None,
+            proxy,
+            proxies: Arc::clone(&proxies),
+            limit: options.connect_timeout,
+        };
         Ok(Self {
-            connector: Connector::new(tls, options.proxies.clone(), options.connect_timeout),
-            proxies: Arc::new(options.proxies.clone()),
+            connector: Connector::new(tcp(options.connect_timeout), way),
+            proxies,
             idle_timeout: options.idle_timeout,
         })
     }
@@ -135,7 +138,7 @@ impl Sockets {
         let client = client(Gated::new(self.connector, Arc::clone(gate)), self.idle_timeout);
         let proxies = self.proxies;
         tower::service_fn(move |mut request: http::Request<Full<Bytes>>| {
-            if let Some(auth) = forward_auth(&proxies, request.uri()) {
+            if let Some(auth) = proxies.forward_auth(request.uri()) {
                 request.headers_mut().insert(PROXY_AUTHORIZATION, auth);
             }
             let exchange = client.request(request);
@@ -170,12 +173,14 @@ where
         .build(connector)
 }
 
-/// The proxy's credentials, for a plain request that the proxy itself reads. Inside a tunnel they go with `CONNECT`.
-fn forward_auth(proxies: &ProxyRules, uri: &Uri) -> Option<http::HeaderValue> {
-    if uri.scheme_str() != Some("http") {
-        return None;
-    }
-    proxies.proxy_for(uri)?.auth().cloned()
+fn tcp(limit: Duration) -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    // Several addresses share the time, so that a dead one does not use it up.
+    tcp.set_connect_timeout(Some(limit));
+    tcp.set_keepalive(Some(Duration::from_secs(30)));
+    tcp
 }
 
 pub(super) fn classify(error: legacy::Error) -> TransportError {
@@ -205,7 +210,7 @@ fn is_tls(error: &(dyn StdError + 'static)) -> bool {
         // `source` of an I/O error skips the error that it wraps.
         next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(inner) => Some(inner as &(dyn StdError + 'static)),
-            None => match error.downcast_ref::<connector::ConnectFailed>() {
+            None => match error.downcast_ref::<ConnectFailed>() {
                 Some(failed) => Some(&*failed.0),
                 None => error.source(),
             },

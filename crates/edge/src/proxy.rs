@@ -9,11 +9,17 @@ use base64::prelude::BASE64_STANDARD;
 use http::{HeaderValue, Uri};
 use ipnet::IpNet;
 use percent_encoding::percent_decode_str;
+use secrecy::{ExposeSecret as _, SecretSlice};
 use url::Url;
+
+/// The port of a SOCKS proxy that names none, as in Go.
+const SOCKS_PORT: u16 = 1080;
 
 /// `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, parsed.
 #[derive(Debug, Clone, Default)]
 pub struct ProxyRules {
+    /// For everything, whatever else is said.
+    always: Option<Proxy>,
     http: Option<Proxy>,
     https: Option<Proxy>,
     direct: Vec<Exception>,
@@ -23,7 +29,23 @@ pub struct ProxyRules {
 #[derive(Clone)]
 pub struct Proxy {
     uri: Uri,
-    auth: Option<HeaderValue>,
+    login: Option<Login>,
+}
+
+/// User and password of a proxy.
+#[derive(Clone)]
+pub(crate) struct Login {
+    pub(crate) user: Vec<u8>,
+    pub(crate) password: SecretSlice<u8>,
+}
+
+/// How a proxy is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// HTTP/1.1, inside of TLS if the scheme is `https`.
+    Http,
+    /// SOCKS, version 5. Names are looked up by the proxy, as Go's library has it for both of the schemes.
+    Socks,
 }
 
 /// A proxy's URL cannot be used. The URL itself is not shown, since it may hold a password.
@@ -32,16 +54,22 @@ pub enum ProxyError {
     /// The value is not a URL with a host.
     #[error("{variable} is not a URL")]
     Url {
-        /// The environment variable.
+        /// The environment variable, or the key of the file.
         variable: &'static str,
     },
-    /// Only `http` and `https` proxies are supported.
-    #[error("{variable} has the scheme `{scheme}`; only http and https proxies are supported")]
+    /// Nobody speaks to a proxy of this kind.
+    #[error(
+        "{variable} has a scheme that is not supported; a proxy is http://, https://, socks5:// or socks5h://"
+    )]
     Scheme {
-        /// The environment variable.
+        /// The environment variable, or the key of the file.
         variable: &'static str,
-        /// The scheme found.
-        scheme: String,
+    },
+    /// SOCKS has a byte for the length of each.
+    #[error("{variable} has a user or password that SOCKS cannot carry: each has 1 to 255 bytes")]
+    Login {
+        /// The environment variable, or the key of the file.
+        variable: &'static str,
     },
 }
 
@@ -68,7 +96,7 @@ impl ProxyRules {
     ///
     /// # Errors
     ///
-    /// A proxy's URL does not parse or names a scheme other than `http` and `https`.
+    /// A proxy's URL does not parse, or names a scheme that is not supported.
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ProxyError> {
         let value = |upper: &str| {
             [upper.to_owned(), upper.to_lowercase()]
@@ -77,6 +105,7 @@ impl ProxyRules {
         };
         let proxy = |name: &'static str| value(name).map(|text| Proxy::parse(name, &text)).transpose();
         Ok(Self {
+            always: None,
             http: proxy("HTTP_PROXY")?,
             https: proxy("HTTPS_PROXY")?,
             direct: value("NO_PROXY")
@@ -85,8 +114,33 @@ impl ProxyRules {
         })
     }
 
+    /// One proxy for everything, whatever the environment says; `origin` is where it is named.
+    ///
+    /// # Errors
+    ///
+    /// The proxy's URL does not parse, or names a scheme that is not supported.
+    pub fn always(origin: &'static str, text: &str) -> Result<Self, ProxyError> {
+        Ok(Self {
+            always: Some(Proxy::parse(origin, text)?),
+            ..Self::default()
+        })
+    }
+
+    /// The credentials that go with a plain request, which the proxy itself reads. To all others they go when the
+    /// connection is made.
+    pub fn forward_auth(&self, target: &Uri) -> Option<HeaderValue> {
+        if target.scheme_str() != Some("http") {
+            return None;
+        }
+        let proxy = self.proxy_for(target)?;
+        (proxy.protocol() == Protocol::Http).then(|| proxy.auth())?
+    }
+
     /// The proxy for a request, or `None` where it goes to its host directly.
     pub fn proxy_for(&self, target: &Uri) -> Option<&Proxy> {
+        if let Some(proxy) = &self.always {
+            return Some(proxy);
+        }
         let (proxy, port) = match target.scheme_str()? {
             "https" => (self.https.as_ref()?, 443),
             "http" => (self.http.as_ref()?, 80),
@@ -115,15 +169,10 @@ impl ProxyRules {
 impl Proxy {
     fn parse(variable: &'static str, text: &str) -> Result<Self, ProxyError> {
         // `proxy.example:3128` has no scheme, though it parses as if `proxy.example` were one.
-        let known = |url: &Url| matches!(url.scheme(), "http" | "https");
+        let known = |url: &Url| matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h");
         let url = match Url::parse(text) {
             Ok(url) if known(&url) => url,
-            Ok(url) if text.contains("://") => {
-                return Err(ProxyError::Scheme {
-                    variable,
-                    scheme: url.scheme().to_owned(),
-                });
-            }
+            Ok(_) if text.contains("://") => return Err(ProxyError::Scheme { variable }),
             Err(_) if text.contains("://") => return Err(ProxyError::Url { variable }),
             _ => Url::parse(&format!("http://{text}")).map_err(|_| ProxyError::Url { variable })?,
         };
@@ -132,17 +181,25 @@ impl Proxy {
             .host_str()
             .filter(|host| !host.is_empty())
             .ok_or(bad.clone())?;
-        let port = url.port_or_known_default().ok_or(bad.clone())?;
+        let port = url.port_or_known_default().unwrap_or(SOCKS_PORT);
         let uri = Uri::builder()
             .scheme(url.scheme())
             .authority(format!("{host}:{port}"))
             .path_and_query("/")
             .build()
             .map_err(|_| bad)?;
-        Ok(Self {
+        let proxy = Self {
             uri,
-            auth: basic_auth(&url),
-        })
+            login: login(&url),
+        };
+        let fits = |bytes: &[u8]| (1..=255).contains(&bytes.len());
+        if proxy.protocol() == Protocol::Socks
+            && let Some(login) = &proxy.login
+            && !(fits(&login.user) && fits(login.password.expose_secret()))
+        {
+            return Err(ProxyError::Login { variable });
+        }
+        Ok(proxy)
     }
 
     /// Where the proxy listens.
@@ -150,9 +207,24 @@ impl Proxy {
         &self.uri
     }
 
+    pub(crate) fn protocol(&self) -> Protocol {
+        match self.uri.scheme_str() {
+            Some("socks5" | "socks5h") => Protocol::Socks,
+            _ => Protocol::Http,
+        }
+    }
+
+    pub(crate) fn login(&self) -> Option<&Login> {
+        self.login.as_ref()
+    }
+
     /// The value of `Proxy-Authorization`, if the proxy's URL holds credentials.
-    pub fn auth(&self) -> Option<&HeaderValue> {
-        self.auth.as_ref()
+    pub fn auth(&self) -> Option<HeaderValue> {
+        let login = self.login.as_ref()?;
+        let plain = [&*login.user, b":", login.password.expose_secret()].concat();
+        let mut value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(plain))).ok()?;
+        value.set_sensitive(true);
+        Some(value)
     }
 }
 
@@ -160,21 +232,20 @@ impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxy")
             .field("uri", &self.uri)
-            .field("auth", &self.auth.is_some())
+            .field("login", &self.login.is_some())
             .finish()
     }
 }
 
-fn basic_auth(url: &Url) -> Option<HeaderValue> {
+fn login(url: &Url) -> Option<Login> {
     if url.username().is_empty() && url.password().is_none() {
         return None;
     }
-    let mut credentials: Vec<u8> = percent_decode_str(url.username()).collect();
-    credentials.push(b':');
-    credentials.extend(percent_decode_str(url.password().unwrap_or_default()));
-    let mut value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(credentials))).ok()?;
-    value.set_sensitive(true);
-    Some(value)
+    let password: Vec<u8> = percent_decode_str(url.password().unwrap_or_default()).collect();
+    Some(Login {
+        user: percent_decode_str(url.username()).collect(),
+        password: password.into(),
+    })
 }
 
 fn exceptions(text: &str) -> Vec<Exception> {
@@ -347,27 +418,96 @@ mod tests {
         assert_eq!(proxy.uri(), "http://proxy.example:3128/");
         assert_eq!(
             proxy.auth().unwrap(),
-            &format!("Basic {}", BASE64_STANDARD.encode("anna:p@ss"))
+            format!("Basic {}", BASE64_STANDARD.encode("anna:p@ss"))
         );
         let shown = format!("{rules:?}");
         assert!(!shown.contains("anna") && !shown.contains("ss@"), "{shown}");
     }
 
     #[test]
+    fn each_kind_of_proxy_has_its_port_and_its_credentials() {
+        let both = |text: &str| {
+            let rules = ProxyRules::always("proxy-url", text).unwrap();
+            let proxy = rules.proxy_for(&Uri::from_static("https://localhost/")).unwrap();
+            let login = proxy.login().map(|login| {
+                let password = login.password.expose_secret();
+                [&*login.user, b" ", password].concat()
+            });
+            let login = login.map(|login| String::from_utf8(login).unwrap());
+            (proxy.uri().to_string(), proxy.protocol(), login)
+        };
+        let table = [
+            ("proxy:3128", "http://proxy:3128/", Protocol::Http, None),
+            ("http://proxy", "http://proxy:80/", Protocol::Http, None),
+            (
+                "https://a:b@proxy",
+                "https://proxy:443/",
+                Protocol::Http,
+                Some("a b"),
+            ),
+            ("socks5://proxy", "socks5://proxy:1080/", Protocol::Socks, None),
+            (
+                "socks5h://a%40c:b%3A@proxy:7",
+                "socks5h://proxy:7/",
+                Protocol::Socks,
+                Some("a@c b:"),
+            ),
+            (
+                "SOCKS5://[2001:db8::1]",
+                "socks5://[2001:db8::1]:1080/",
+                Protocol::Socks,
+                None,
+            ),
+        ];
+        for (text, uri, protocol, login) in table {
+            assert_eq!(
+                both(text),
+                (uri.to_owned(), protocol, login.map(str::to_owned)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_proxy_that_reads_plain_requests_is_shown_credentials_with_them() {
+        let plain = Uri::from_static("http://cloud.example/");
+        let auth = |text: &str, target: &Uri| {
+            ProxyRules::always("proxy-url", text)
+                .unwrap()
+                .forward_auth(target)
+                .is_some()
+        };
+        assert!(auth("http://a:b@proxy", &plain) && auth("https://a:b@proxy", &plain));
+        assert!(!auth("socks5://a:b@proxy", &plain) && !auth("http://proxy", &plain));
+        assert!(!auth(
+            "http://a:b@proxy",
+            &Uri::from_static("https://cloud.example/")
+        ));
+    }
+
+    #[test]
     fn a_proxy_that_cannot_be_used_is_named_without_its_value() {
-        let error = rules(&[("HTTPS_PROXY", "socks5://anna:secret@proxy:1080")])
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            error,
-            "HTTPS_PROXY has the scheme `socks5`; only http and https proxies are supported"
-        );
-        let error = rules(&[("HTTP_PROXY", "http://")]).unwrap_err();
-        assert_eq!(
-            error,
-            ProxyError::Url {
-                variable: "HTTP_PROXY"
-            }
-        );
+        let long = format!("socks5://{}:x@proxy", "a".repeat(256));
+        for (text, expected) in [
+            (
+                "hunter2://anna:secret@proxy:1080",
+                "HTTPS_PROXY has a scheme that is not supported; a proxy is http://, https://, socks5:// or socks5h://",
+            ),
+            ("http://", "HTTPS_PROXY is not a URL"),
+            ("http://anna:secret@pro xy", "HTTPS_PROXY is not a URL"),
+            ("http://anna:secret@", "HTTPS_PROXY is not a URL"),
+            (
+                "socks5://anna@proxy",
+                "HTTPS_PROXY has a user or password that SOCKS cannot carry: each has 1 to 255 bytes",
+            ),
+            (
+                &*long,
+                "HTTPS_PROXY has a user or password that SOCKS cannot carry: each has 1 to 255 bytes",
+            ),
+        ] {
+            let error = rules(&[("HTTPS_PROXY", text)]).unwrap_err();
+            assert_eq!(error.to_string(), expected, "{text}");
+            assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+        }
     }
 }

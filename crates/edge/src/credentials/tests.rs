@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::Secret;
+use secrecy::SecretString;
 
 struct Mount(tempfile::TempDir);
 
@@ -31,18 +31,19 @@ impl Mount {
     }
 }
 
-fn token(contents: &[u8]) -> Result<Secret, Malformed> {
+fn token(contents: &[u8]) -> Result<SecretString, Malformed> {
     let text = std::str::from_utf8(contents).map_err(|_| Malformed::because("it is no text"))?;
     match text.trim().strip_prefix("token=") {
-        Some(token) => Ok(Secret::new(token)),
+        Some(token) => Ok(SecretString::from(token)),
         None => Err(Malformed {
             what: "there is no token",
+            key: None,
             line: Some(1),
         }),
     }
 }
 
-fn open(mount: &Mount) -> CredentialsFile<Secret> {
+fn open(mount: &Mount) -> CredentialsFile<SecretString> {
     CredentialsFile::open(mount.path(), token).unwrap()
 }
 
@@ -58,7 +59,7 @@ async fn a_swapped_link_brings_the_new_credentials_within_ten_seconds() {
     mount.swap("2", "token=new-secret");
     assert!(Arc::ptr_eq(&before, &file.current()), "no look at every call");
     later().await;
-    assert_eq!(file.current().expose(), "new-secret");
+    assert_eq!(file.current().expose_secret(), "new-secret");
     let after = file.current();
     later().await;
     assert!(Arc::ptr_eq(&after, &file.current()), "nothing has changed");
@@ -80,7 +81,57 @@ async fn after_a_refusal_the_next_call_looks_at_once() {
     let file = open(&mount);
     mount.swap("2", "token=new");
     file.distrust();
-    assert_eq!(file.current().expose(), "new");
+    assert_eq!(file.current().expose_secret(), "new");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_refuses_for_ever_has_the_file_read_once_a_second() {
+    let mount = Mount::new("token=old");
+    let reads = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&reads);
+    // Every look finds other contents, so that each is one call of the parser.
+    let file = CredentialsFile::open(mount.path(), move |_: &[u8]| {
+        Ok(counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst))
+    })
+    .unwrap();
+    for round in 0..100 {
+        mount.swap(&format!("round-{round}"), &format!("token={round}"));
+        file.distrust();
+        file.current();
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+    // The first at the start, the others one second apart.
+    assert_eq!(reads.load(std::sync::atomic::Ordering::SeqCst), 1 + 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pair_of_which_one_half_is_new_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+    let write = |path: &Path, text: &str| fs::write(path, text).unwrap();
+    write(&one, "a");
+    write(&two, "a");
+    let pair = CredentialsFile::open_all(vec![one.clone(), two.clone()], |contents| {
+        if contents[0] == contents[1] {
+            Ok(String::from_utf8(contents[0].to_vec()).unwrap())
+        } else {
+            Err((1, Malformed::because("is of another pair")))
+        }
+    })
+    .unwrap();
+    write(&one, "b");
+    later().await;
+    assert_eq!(*pair.current(), "a");
+    write(&two, "b");
+    later().await;
+    assert_eq!(*pair.current(), "b");
+    write(&two, "c");
+    let error = CredentialsFile::open_all(vec![one, two.clone()], |_| {
+        Err::<(), _>((1, Malformed::because("is of another pair")))
+    })
+    .unwrap_err();
+    let expected = format!("credentials file {}: is of another pair", two.display());
+    assert_eq!(error.to_string(), expected);
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,15 +143,15 @@ async fn bad_contents_leave_the_old_credentials_in_force_until_there_are_good_on
     mount.swap("2", "tokne=hunter2");
     for _ in 0..3 {
         later().await;
-        assert_eq!(file.current().expose(), "old");
+        assert_eq!(file.current().expose_secret(), "old");
     }
     fs::remove_file(mount.path()).unwrap();
     later().await;
-    assert_eq!(file.current().expose(), "old");
+    assert_eq!(file.current().expose_secret(), "old");
     symlink("..data/token", mount.path()).unwrap();
     mount.swap("3", "token=good");
     later().await;
-    assert_eq!(file.current().expose(), "good");
+    assert_eq!(file.current().expose_secret(), "good");
     drop(guard);
     let lines = log.lines();
     assert_eq!(lines.len(), 3, "each problem once, and its end: {lines:?}");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rustls::RootCertStore;
+use crate::trusted::Authorities;
 
 /// Where distributions keep all authorities in one file; the first that exists is used.
 const FILES: [&str; 6] = [
@@ -17,43 +17,57 @@ const FILES: [&str; 6] = [
 /// Where distributions keep one file per authority.
 const DIRS: [&str; 2] = ["/etc/ssl/certs", "/etc/pki/tls/certs"];
 
+/// `SSL_CERT_FILE`: authorities in place of the system's file; and `SSL_CERT_DIR`: directories of authorities in place of
+/// the system's. From an environment that is handed in.
+pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> (Option<PathBuf>, Option<Vec<PathBuf>>) {
+    let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
+    let dirs = set("SSL_CERT_DIR").map(|dirs| {
+        dirs.split(':')
+            .filter(|dir| !dir.is_empty())
+            .map(PathBuf::from)
+            .collect()
+    });
+    (set("SSL_CERT_FILE").map(PathBuf::from), dirs)
+}
+
 /// The authorities to trust.
 ///
 /// `SSL_CERT_FILE` takes the place of the system's file and `SSL_CERT_DIR` (separated by colons) that of the system's
 /// directories; each leaves the other one in force, as in Go. The directories are only searched where no file was
 /// found or one was named, because they repeat it. Where nothing is found, as in an image from scratch, the authorities
 /// that Mozilla trusts are built in.
-pub(super) fn load(file: Option<&Path>, dirs: Option<&[PathBuf]>) -> RootCertStore {
-    let mut store = RootCertStore::empty();
+pub fn load(file: Option<&Path>, dirs: Option<&[PathBuf]>) -> Authorities {
+    let mut authorities = Authorities::default();
     let system = file
         .is_none()
         .then(|| FILES.iter().map(Path::new).find(|path| path.exists()))
         .flatten();
-    add(&mut store, file.or(system), None);
+    add(&mut authorities, file.or(system), None);
     match dirs {
-        Some(dirs) => dirs.iter().for_each(|dir| add(&mut store, None, Some(dir))),
-        None if system.is_none() || store.is_empty() => {
+        Some(dirs) => dirs.iter().for_each(|dir| add(&mut authorities, None, Some(dir))),
+        None if system.is_none() || authorities.is_empty() => {
             DIRS.iter()
                 .map(Path::new)
-                .for_each(|dir| add(&mut store, None, Some(dir)));
+                .for_each(|dir| add(&mut authorities, None, Some(dir)));
         }
         None => {}
     }
-    if store.is_empty() {
-        store.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    if authorities.is_empty() {
+        authorities.add_anchors(webpki_roots::TLS_SERVER_ROOTS);
     }
-    store
+    authorities
 }
 
-fn add(store: &mut RootCertStore, file: Option<&Path>, dir: Option<&Path>) {
+fn add(authorities: &mut Authorities, file: Option<&Path>, dir: Option<&Path>) {
     if file.is_none() && dir.is_none() {
         return;
     }
     let found = rustls_native_certs::load_certs_from_paths(file, dir);
-    for error in &found.errors {
-        tracing::debug!(err = %error, "certificate authorities not read");
+    if !found.errors.is_empty() {
+        // Their texts may repeat what is in the files.
+        tracing::debug!(count = found.errors.len(), file = ?file, dir = ?dir, "Certificate authorities not read");
     }
-    store.add_parsable_certificates(found.certs);
+    authorities.add(&found.certs);
 }
 
 #[cfg(test)]

@@ -1,0 +1,132 @@
+//! What is wrong with a file that may hold secrets, in words that hold none of it.
+
+/// Why the contents of a file cannot be used.
+///
+/// It cannot hold any part of them: all of its words are the program's own. A key is one that the file is known to have,
+/// never one that was read, because a secret that stands in the wrong place may be taken for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{}{what}{}",
+    key.map_or(String::new(), |key| format!("`{key}`: ")),
+    line.map_or(String::new(), |line| format!(" (line {line})"))
+)]
+pub struct Malformed {
+    /// What is wrong, such as "no key client-secret".
+    pub what: &'static str,
+    /// Which of the file's keys it is about, if one is known.
+    pub key: Option<&'static str>,
+    /// Where, counted from 1, if there is one place.
+    pub line: Option<usize>,
+}
+
+impl Malformed {
+    /// Something is wrong with the file as a whole.
+    #[must_use]
+    pub const fn because(what: &'static str) -> Self {
+        Self {
+            what,
+            key: None,
+            line: None,
+        }
+    }
+
+    /// Something is wrong with the value of this key.
+    #[must_use]
+    pub const fn at(key: &'static str, what: &'static str) -> Self {
+        Self {
+            what,
+            key: Some(key),
+            line: None,
+        }
+    }
+}
+
+/// The longest text that is shown as it is, in characters: no secret is so short, and no part of one tells much.
+const SHORT: usize = 5;
+
+/// What may be shown of a value that cannot be used: a short one as it is, and of any other one its length. It may be a
+/// secret that stands in the wrong place.
+#[must_use]
+pub fn glimpse(value: &str) -> String {
+    match value.chars().count() {
+        ..=SHORT => format!("`{}`", value.escape_debug()),
+        length => format!("(a text of {length} characters)"),
+    }
+}
+
+/// The longest name that is shown, in characters.
+const LONGEST_NAME: usize = 20;
+
+/// Whether a name of somebody else's choice may be shown: it reads like a word, as names of settings do and secrets do not.
+#[must_use]
+pub fn is_word(name: &str) -> bool {
+    name.len() <= LONGEST_NAME
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphabetic() || b"-_.".contains(&byte))
+}
+
+/// The known key that this one is a misspelling of, if there is one.
+pub(crate) fn meant<'a>(written: &str, keys: &[&'a str]) -> Option<&'a str> {
+    let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '_'], "");
+    let written = plain(written);
+    keys.iter()
+        .copied()
+        .filter(|key| distance(&plain(key), &written) <= key.len() / 4)
+        .min_by_key(|key| distance(&plain(key), &written))
+}
+
+/// How many letters have to be put in, taken out or changed to make one of the other (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (line, letter) in one.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = line + 1;
+        for (column, with) in other.iter().enumerate() {
+            let changed = corner + usize::from(letter != *with);
+            corner = row[column + 1];
+            row[column + 1] = changed.min(row[column] + 1).min(corner + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_be_no_secret_is_shown() {
+        assert_eq!(glimpse("maybe"), "`maybe`");
+        assert_eq!(glimpse(""), "``");
+        assert_eq!(glimpse("a\nb"), "`a\\nb`");
+        assert_eq!(glimpse("hunter"), "(a text of 6 characters)");
+        for (name, expected) in [
+            ("retries", true),
+            ("api-url", true),
+            ("hunter2", false),
+            ("a b", false),
+        ] {
+            assert_eq!(is_word(name), expected, "{name}");
+        }
+        assert!(!is_word(&"a".repeat(21)));
+    }
+
+    #[test]
+    fn a_misspelling_is_of_a_known_key_or_of_none() {
+        let keys = ["leaderName", "controllerLeaders", "kind", "certificate-authority"];
+        for (written, expected) in [
+            ("leadername", Some("leaderName")),
+            ("leader-name", Some("leaderName")),
+            ("laederName", Some("leaderName")),
+            ("certificate_authorty", Some("certificate-authority")),
+            ("kin", Some("kind")),
+            ("hunter2", None),
+            ("", None),
+            ("leader", None),
+        ] {
+            assert_eq!(meant(written, &keys), expected, "{written}");
+        }
+    }
+}
