@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bowline_cloud_http::{glimpse, is_word, yaml};
 use bowline_manager::migration::{BUILT_IN_ENTRIES, BUILT_IN_LEASE, Migration};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -51,8 +52,8 @@ pub(crate) fn load(path: Option<&Path>) -> Result<Loaded, String> {
         });
     };
     let about = |reason: &str| format!("--leader-migration-config {}: {reason}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| about(&error.to_string()))?;
-    parse(&text).map_err(|faults| {
+    let contents = std::fs::read(path).map_err(|error| about(&error.to_string()))?;
+    parse(&contents).map_err(|faults| {
         let lines: Vec<String> = faults.iter().map(|fault| about(fault)).collect();
         lines.join("\n")
     })
@@ -68,10 +69,20 @@ fn configz<'a>(lease: &str, entries: impl IntoIterator<Item = (&'a str, &'a str)
     })
 }
 
-fn parse(text: &str) -> Result<Loaded, Vec<String>> {
-    let file: File =
-        serde_saphyr::from_str_with_options(text, serde_saphyr::options! { with_snippet: false })
-            .map_err(|error| vec![error.to_string()])?;
+/// The keys of the file.
+const KEYS: &[&str] = &[
+    "apiVersion",
+    "kind",
+    "leaderName",
+    "resourceLock",
+    "controllerLeaders",
+    "name",
+    "component",
+];
+
+fn parse(contents: &[u8]) -> Result<Loaded, Vec<String>> {
+    let file: File = yaml::document(contents, KEYS)
+        .map_err(|error| vec![format!("{error}; the keys of the file are {}", KEYS.join(", "))])?;
     let mut faults = Vec::new();
     let version = file
         .api_version
@@ -80,8 +91,9 @@ fn parse(text: &str) -> Result<Loaded, Vec<String>> {
         .filter(|version| ["v1", "v1beta1", "v1alpha1"].contains(version));
     if version.is_none() || file.kind != KIND {
         return Err(vec![format!(
-            "expected apiVersion {GROUP}/v1 (or v1beta1, v1alpha1) and kind {KIND}, got {:?} and {:?}",
-            file.api_version, file.kind
+            "expected apiVersion {GROUP}/v1 (or v1beta1, v1alpha1) and kind {KIND}, got {} and {}",
+            named(&file.api_version),
+            named(&file.kind),
         )]);
     }
     if file.leader_name.is_empty() {
@@ -95,7 +107,8 @@ fn parse(text: &str) -> Result<Loaded, Vec<String>> {
             faults.push("resourceLock: Required value: must be \"leases\" in this version".to_owned());
         }
         (_, Some(other)) => faults.push(format!(
-            "resourceLock: Invalid value: {other:?}: must be \"leases\", other kinds of locks are gone from Kubernetes"
+            "resourceLock: Invalid value: {}: must be \"leases\", other kinds of locks are gone from Kubernetes",
+            named(other)
         )),
     }
     for (index, entry) in file.controller_leaders.iter().enumerate() {
@@ -120,6 +133,15 @@ fn parse(text: &str) -> Result<Loaded, Vec<String>> {
     })
 }
 
+/// A value as it may be shown: this flag may name a file of another kind, with secrets in it.
+fn named(value: &str) -> String {
+    match value.rsplit_once('/') {
+        Some((GROUP, version)) => format!("{GROUP}/{}", glimpse(version)),
+        _ if is_word(value) => format!("{value:?}"),
+        _ => glimpse(value),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use bowline_manager::loops::Loop;
@@ -142,7 +164,8 @@ mod tests {
             ("v1beta1", "resourceLock: leases\n"),
             ("v1alpha1", "resourceLock: leases\n"),
         ] {
-            let Loaded { migration, configz } = parse(&file(version, &format!("{lock}{entries}"))).unwrap();
+            let Loaded { migration, configz } =
+                parse(file(version, &format!("{lock}{entries}")).as_bytes()).unwrap();
             assert_eq!(migration.lease, "moving");
             assert_eq!(migration.of(Loop::Service), Assignment::Migrated);
             assert_eq!(
@@ -160,7 +183,8 @@ mod tests {
 
     #[test]
     fn each_fault_is_told_with_its_field() {
-        let faults = |version: &str, rest: &str| parse(&file(version, rest)).unwrap_err().join("\n");
+        let faults =
+            |version: &str, rest: &str| parse(file(version, rest).as_bytes()).unwrap_err().join("\n");
         let told = faults("v1", "controllerLeaders: [{name: service}, {component: '*'}]");
         for field in [
             "leaderName: ",
@@ -169,8 +193,11 @@ mod tests {
         ] {
             assert!(told.contains(field), "{told}");
         }
-        assert!(faults("v1", "leaderName: a\nleader: b").contains("unknown field `leader`"));
-        assert!(faults("v2", "leaderName: a").contains("controllermanager.config.k8s.io/v2"));
+        assert!(
+            faults("v1", "leaderName: a\nleader: b").contains("a key is not known here (line 4); the keys")
+        );
+        assert!(faults("v1", "leadername: a").contains("`leaderName`: a key that is not known stands here"));
+        assert!(faults("v2", "leaderName: a").contains("controllermanager.config.k8s.io/`v2`"));
         assert!(faults("v1", "leaderName: a\nresourceLock: leases").starts_with("resourceLock: v1"));
         assert!(faults("v1beta1", "leaderName: a").starts_with("resourceLock: Required"));
         assert!(faults("v1beta1", "leaderName: a\nresourceLock: endpoints").contains("\"endpoints\""));
@@ -188,6 +215,37 @@ mod tests {
             )
             .contains("controllerLeaders[0].component: \"other\" is none of")
         );
+    }
+
+    #[test]
+    fn a_file_of_another_kind_with_secrets_in_it_is_not_shown() {
+        let secret = "hunter2-7f3a9c1e5b2d";
+        for text in [
+            "SECRET",
+            "[SECRET]",
+            "SECRET: x",
+            "token: SECRET",
+            "leaderName: [SECRET]",
+            "leaderName: \"SECRET",
+            "leaderName: SECRET: SECRET",
+            "\tleaderName: SECRET",
+            "leaderName: *SECRET",
+            "leaderName: a\nleaderName: SECRET",
+            "controllerLeaders: SECRET",
+            "controllerLeaders: [SECRET]",
+            "controllerLeaders: [{SECRET: x}]",
+            "leaderName: SECRET\ncontrollerLeaders: [{name: SECRET, component: SECRET}]",
+            "leaderName: SECRET\ncontrollerLeaders: [{name: service, component: SECRET}]",
+            "leaderName: SECRET\nresourceLock: SECRET",
+        ] {
+            for version in ["v1", "v1beta1", secret] {
+                let text = file(version, text).replace("SECRET", secret);
+                for text in [text.clone(), text.replace("LeaderMigrationConfiguration", secret)] {
+                    let told = parse(text.as_bytes()).unwrap_err().join("\n");
+                    assert!(!told.contains("hunter") && !told.contains("7f3a9c"), "{text}: {told}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use bowline_edge::{glimpse, is_word};
+
 use crate::loops::Loop;
 
 /// The lease of the built-in assignment.
@@ -83,7 +85,8 @@ impl Migration {
         for (index, (name, component)) in entries.into_iter().enumerate() {
             let Some(one) = named(name) else {
                 faults.push(format!(
-                    "controllerLeaders[{index}].name: {name:?} is not in the list of known controllers"
+                    "controllerLeaders[{index}].name: {} is not in the list of known controllers",
+                    shown(name)
                 ));
                 continue;
             };
@@ -92,7 +95,8 @@ impl Migration {
                 KUBE_CONTROLLER_MANAGER => Assigned::Elsewhere(component.to_owned()),
                 other => {
                     faults.push(format!(
-                        "controllerLeaders[{index}].component: {other:?} is none of {COMPONENT}, {KUBE_CONTROLLER_MANAGER} and {ANY}"
+                        "controllerLeaders[{index}].component: {} is none of {COMPONENT}, {KUBE_CONTROLLER_MANAGER} and {ANY}",
+                        shown(other)
                     ));
                     continue;
                 }
@@ -119,6 +123,15 @@ impl Migration {
             Some(Assigned::Here) => Assignment::Migrated,
             Some(Assigned::Elsewhere(component)) => Assignment::Elsewhere(component),
         }
+    }
+}
+
+/// A name as it may be shown: the file may be of another kind, with secrets in it.
+fn shown(name: &str) -> String {
+    if is_word(name) {
+        format!("{name:?}")
+    } else {
+        glimpse(name)
     }
 }
 

@@ -3,7 +3,7 @@
 mod file;
 
 use bowline_cloud_http::{
-    CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, SocketOptions,
+    CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, SocketOptions, glimpse,
 };
 use bowline_cloud_provider::CloudConfig;
 use bowline_cloudstack_client::{Keys, Project, Settings, SettingsError};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use self::file::File;
 pub use self::file::{FileError, Setting};
 use crate::ini::SyntaxError;
-use crate::version::{Version, VersionError};
+use crate::version::Version;
 
 /// How long a connection may take, as in the Go manager.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -72,8 +72,10 @@ pub enum OptionsError {
     #[error("could not parse cloud provider config: {0}")]
     Url(#[from] SettingsError),
     /// The version is none.
-    #[error("could not parse cloud provider config: `version`: {0}")]
-    Version(#[from] VersionError),
+    #[error(
+        "could not parse cloud provider config: `version`: {0} is no version of CloudStack; one is 4.20.1.0"
+    )]
+    Version(String),
 }
 
 impl Options {
@@ -108,7 +110,7 @@ impl Options {
             },
             zone: set(Setting::Zone),
             version: set(Setting::Version)
-                .map(|text| Version::parse(&text))
+                .map(|text| Version::parse(&text).map_err(|_| OptionsError::Version(glimpse(&text))))
                 .transpose()?,
             ignored: file.ignored,
         })
@@ -126,8 +128,7 @@ impl Options {
         };
         let shown = path.clone();
         let parse = move |contents: &[u8]| {
-            let file = File::parse(contents)
-                .map_err(|_| Malformed::because("it is no configuration file of this provider"))?;
+            let file = File::parse(contents).map_err(|error| error.place())?;
             required(&file, [Setting::ApiKey, Setting::SecretKey], &shown)
                 .map(|[api_key, secret_key]| keys(api_key, secret_key))
                 .map_err(|_| Malformed::because("`api-key` or `secret-key` is missing or empty"))

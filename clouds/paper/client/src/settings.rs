@@ -1,6 +1,6 @@
 //! How the API is reached, from the environment and the file of `--cloud-config`.
 
-use bowline_cloud_http::{BaseUrlError, Secret, Url, base_url};
+use bowline_cloud_http::{BaseUrlError, Malformed, Secret, Url, base_url, yaml};
 use serde::Deserialize;
 
 // guide: settings
@@ -20,8 +20,10 @@ pub struct Settings {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// The file is not what it should be.
-    #[error("the cloud config{0} is not a YAML mapping with the keys apiUrl, token and routesByAddress only")]
-    File(String),
+    #[error(
+        "the cloud config is not a YAML mapping with the keys apiUrl, token and routesByAddress only: {0}"
+    )]
+    File(#[from] Malformed),
     /// A value is needed and not there.
     #[error("{0} is not set")]
     Missing(&'static str),
@@ -39,6 +41,9 @@ struct File {
     routes_by_address: bool,
 }
 
+/// The keys of the file.
+const KEYS: &[&str] = &["apiUrl", "token", "routesByAddress"];
+
 impl Settings {
     /// Reads the settings. The environment comes in as an argument, so that tests need not change their own; a variable
     /// wins over the file, and an empty one counts as not set.
@@ -51,10 +56,7 @@ impl Settings {
         file: Option<&[u8]>,
     ) -> Result<Self, SettingsError> {
         let file: File = match file {
-            Some(bytes) => serde_saphyr::from_slice(bytes).map_err(|error| {
-                let place = error.location().map(|at| format!(" (line {})", at.line()));
-                SettingsError::File(place.unwrap_or_default())
-            })?,
+            Some(bytes) => yaml::document(bytes, KEYS)?,
             None => File::default(),
         };
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -109,11 +111,13 @@ mod tests {
             ),
             (
                 read(&[], Some("apiUrl: http://a\ns3cr3t: yes")),
-                "the cloud config (line 2) is not a YAML mapping with the keys apiUrl, token and routesByAddress only",
+                "the cloud config is not a YAML mapping with the keys apiUrl, token and routesByAddress only: \
+                 a key is not known here (line 2)",
             ),
             (
                 read(&[], Some("s3cr3t")),
-                "the cloud config (line 1) is not a YAML mapping with the keys apiUrl, token and routesByAddress only",
+                "the cloud config is not a YAML mapping with the keys apiUrl, token and routesByAddress only: \
+                 a mapping of keys to values is expected (line 1)",
             ),
         ];
         for (settings, text) in table {

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use bowline_cloud_http::{
-    BaseUrlError, CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, base_url,
+    BaseUrlError, CloudHttpConfig, CredentialsError, CredentialsFile, Malformed, Secret, base_url, glimpse,
 };
-use bowline_cloud_provider::{CloudConfig, Environment, Selector};
+use bowline_cloud_provider::{CloudConfig, Environment, Selector, SelectorError};
 use bowline_phoenixnap_client::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings};
 
 use crate::annotations::LOCATION;
@@ -76,11 +76,11 @@ pub enum OptionsError {
     #[error("environment variable {} or `{}` in the cloud config is required", .0.variable(), .0.key())]
     Missing(Setting),
     /// A value cannot be used.
-    #[error("{origin} `{value}`: {reason}")]
+    #[error("{origin} {value}: {reason}")]
     Value {
         /// The variable or the key that holds it.
         origin: String,
-        /// The value.
+        /// As much of the value as may be shown: it may be a secret that stands in the wrong place.
         value: String,
         /// What is wrong with it.
         reason: String,
@@ -283,8 +283,8 @@ impl Options {
                 .unwrap_or_else(|| (default.to_owned(), Origin::Default));
             let shown = match setting {
                 Setting::ClientSecret => "(set)",
-                // Told from the parsed URLs, which hold no password.
-                Setting::BaseUrl | Setting::TokenUrl => "",
+                // Told from what was parsed, which holds no password.
+                Setting::BaseUrl | Setting::TokenUrl | Setting::LoadBalancer => "",
                 _ => &text,
             };
             report.push((setting.key(), shown.to_owned(), origin));
@@ -321,22 +321,22 @@ impl Options {
         let (selector, origin) = text(Setting::ServiceNodeSelector, "");
         let nodes = Selector::parse(&selector).map_err(|error| OptionsError::Value {
             origin: Sources::name(Setting::ServiceNodeSelector, origin),
-            value: selector.clone(),
-            reason: error.to_string(),
+            value: glimpse(&selector),
+            reason: not_a_selector(&error).to_owned(),
         })?;
         let location = Some(text(Setting::Location, "").0).filter(|location| !location.is_empty());
         let location_annotation = text(Setting::LocationAnnotation, LOCATION.key).0;
         let (balancing, origin) = text(Setting::LoadBalancer, "");
         let load_balancing = LoadBalancing::parse(&balancing).map_err(|reason| OptionsError::Value {
             origin: Sources::name(Setting::LoadBalancer, origin),
-            value: balancing.clone(),
+            value: glimpse(&balancing),
             reason,
         })?;
         let (description, origin) = text(Setting::BlockDescription, "");
         let block_description =
             BlockDescription::parse(&description).map_err(|reason| OptionsError::Value {
                 origin: Sources::name(Setting::BlockDescription, origin),
-                value: description.clone(),
+                value: glimpse(&description),
                 reason,
             })?;
         let mut switch = |setting| {
@@ -346,7 +346,7 @@ impl Options {
                 .parse::<bool>()
                 .map_err(|_| OptionsError::Value {
                     origin: Sources::name(setting, origin),
-                    value: value.clone(),
+                    value: glimpse(&value),
                     reason: "neither true nor false".to_owned(),
                 })
         };
@@ -417,10 +417,12 @@ impl Options {
 
     /// Writes one line for each option: its value in force, and where it came from. The secret is not shown.
     pub fn log(&self) {
+        let balancer = self.load_balancing.to_string();
         for (option, value, origin) in &self.report {
             let value = match *option {
                 "base-url" => self.settings.base_url.as_str(),
                 "token-url" => self.settings.token_url.as_str(),
+                "loadbalancer" => &balancer,
                 _ => value,
             };
             tracing::info!(option, value, origin = %origin, "Provider option");
@@ -436,6 +438,16 @@ impl Options {
     }
 }
 
+/// What is wrong with a selector, without the part of it that is wrong.
+fn not_a_selector(error: &SelectorError) -> &'static str {
+    match error {
+        SelectorError::Key(_) => "a name in it is not one that a label can have",
+        SelectorError::Value(_) => "a value in it is not one that a label can have",
+        SelectorError::Number(_) => "what is compared in it is not a whole number",
+        _ => "not a label selector, the form is a=b,c!=d,e in (f,g),h,!i",
+    }
+}
+
 /// The port has no effect; it is checked so that a wrong one is not taken for a right one.
 fn check_port(text: &str, origin: Origin) -> Result<(), OptionsError> {
     let reason = match text.parse::<i64>() {
@@ -445,7 +457,7 @@ fn check_port(text: &str, origin: Origin) -> Result<(), OptionsError> {
     };
     Err(OptionsError::Value {
         origin: Sources::name(Setting::ApiServerPort, origin),
-        value: text.to_owned(),
+        value: glimpse(text),
         reason: reason.to_owned(),
     })
 }

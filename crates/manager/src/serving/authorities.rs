@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use bowline_edge::pem;
 use bowline_kube_io::{Kube, KubeError, watch_config_map};
 use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
 
@@ -248,12 +247,8 @@ fn changed(published: &BTreeMap<String, String>, key: &str, known: Option<&Autho
 impl Authority {
     fn parse(pem: &[u8]) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(pem) {
-            let certificate = certificate.map_err(|error| error.to_string())?;
+        for certificate in pem::certificates(pem).map_err(|error| error.to_string())? {
             roots.add(certificate).map_err(|error| error.to_string())?;
-        }
-        if roots.is_empty() {
-            return Err("no certificate in it".to_owned());
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)

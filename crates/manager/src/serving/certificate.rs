@@ -10,10 +10,10 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use bowline_edge::pem;
 use bowline_kube_io::Clock;
 use jiff::Timestamp;
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -309,13 +309,8 @@ impl Files {
         (certificate, key): &(Vec<u8>, Vec<u8>),
         provider: &CryptoProvider,
     ) -> Result<Arc<CertifiedKey>, CertificateError> {
-        let chain: Vec<_> = CertificateDer::pem_slice_iter(certificate)
-            .collect::<Result<_, _>>()
-            .map_err(|error| fault(&self.certificate, error))?;
-        if chain.is_empty() {
-            return Err(fault(&self.certificate, "no certificate in it"));
-        }
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| fault(&self.key, error))?;
+        let chain = pem::certificates(certificate).map_err(|error| fault(&self.certificate, error))?;
+        let key = pem::private_key(key).map_err(|error| fault(&self.key, error))?;
         certified(Pair { chain, key }, &self.certificate, provider)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use bowline_cloud_http::{Malformed, glimpse, is_word};
+
 use crate::ini::{self, SyntaxError};
 
 /// The one section. Letter case does not count.
@@ -92,14 +94,14 @@ pub enum FileError {
     },
     /// A switch that is neither on nor off.
     #[error(
-        "failed to parse bool `{value}` at section {SECTION:?}, variable {:?} (line {line}): it is one of true, yes, on, \
+        "failed to parse bool {value} at section {SECTION:?}, variable {:?} (line {line}): it is one of true, yes, on, \
          1, false, no, off, 0",
         setting.key()
     )]
     Bool {
         /// The variable.
         setting: Setting,
-        /// Its value.
+        /// As much of its value as may be shown.
         value: String,
         /// The line, from 1.
         line: usize,
@@ -107,6 +109,23 @@ pub enum FileError {
     /// The file breaks a rule of its language.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
+}
+
+impl FileError {
+    /// The same without what the file says, for when it is read again.
+    pub(super) fn place(&self) -> Malformed {
+        let (what, key, line) = match self {
+            Self::Unknown(_) => ("it has sections or variables that are not known", None, None),
+            Self::Blank { setting, line } => ("there is no value", Some(setting.key()), Some(*line)),
+            Self::Bool { setting, line, .. } => (
+                "neither true nor false is its value",
+                Some(setting.key()),
+                Some(*line),
+            ),
+            Self::Syntax(error) => ("it breaks a rule of its language", None, Some(error.line)),
+        };
+        Malformed { what, key, line }
+    }
 }
 
 /// The values of the file.
@@ -128,10 +147,13 @@ impl File {
             let is_known = section.eq_ignore_ascii_case(SECTION) && entry.subsection.is_none();
             let Some(variable) = entry.variable else {
                 if !is_known {
-                    let subsection = entry.subsection.map(|name| format!(", subsection {name:?}"));
+                    let subsection = entry
+                        .subsection
+                        .map(|name| format!(", subsection {}", shown(&name)));
                     let subsection = subsection.unwrap_or_default();
                     unknown.push(format!(
-                        "can't store data at section {section:?}{subsection} (line {line})"
+                        "can't store data at section {}{subsection} (line {line})",
+                        shown(section)
                     ));
                 }
                 continue;
@@ -141,9 +163,14 @@ impl File {
                 continue;
             }
             let Some(setting) = Setting::named(&variable.name) else {
+                // Without an equals sign it may be a value whose name is missing.
+                let name = match &variable.value {
+                    Some(_) => shown(&variable.name),
+                    None => glimpse(&variable.name),
+                };
                 unknown.push(format!(
-                    "can't store data at section {section:?}, variable {:?} (line {line})",
-                    variable.name
+                    "can't store data at section {}, variable {name} (line {line})",
+                    shown(section)
                 ));
                 continue;
             };
@@ -186,7 +213,20 @@ fn switch(setting: Setting, value: Option<String>, line: usize) -> Result<bool, 
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
         "false" | "no" | "off" | "0" => Ok(false),
-        _ => Err(FileError::Bool { setting, value, line }),
+        _ => Err(FileError::Bool {
+            setting,
+            value: glimpse(&value),
+            line,
+        }),
+    }
+}
+
+/// A name that somebody has written, as it may be shown: it may be a key of the API in the wrong place.
+fn shown(name: &str) -> String {
+    if is_word(name) {
+        format!("{name:?}")
+    } else {
+        glimpse(name)
     }
 }
 

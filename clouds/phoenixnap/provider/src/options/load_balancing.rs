@@ -1,6 +1,8 @@
 //! The load balancer setting, in the form of a URL: `kube-vip://<public network ID>`.
 
-use bowline_cloud_http::is_url_text;
+use std::fmt;
+
+use bowline_cloud_http::{glimpse, is_url_text, is_word};
 use percent_encoding::percent_decode_str;
 
 /// Whether Services get blocks.
@@ -13,7 +15,7 @@ pub enum LoadBalancing {
         /// The ID of the public network.
         network: String,
     },
-    /// They do not, because nobody knows this type.
+    /// They do not, because nobody knows this type: as much of its name as may be shown.
     UnknownType(String),
 }
 
@@ -46,7 +48,13 @@ impl LoadBalancing {
             return Err(no_url());
         }
         if !scheme.eq_ignore_ascii_case("kube-vip") {
-            return Ok(Self::UnknownType(scheme.to_owned()));
+            // It may be the first half of a secret that stands in the wrong place.
+            let shown = if is_word(scheme) {
+                scheme.to_owned()
+            } else {
+                glimpse(scheme)
+            };
+            return Ok(Self::UnknownType(shown));
         }
         let rest = rest.strip_prefix("//").ok_or_else(no_network)?;
         let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
@@ -73,6 +81,17 @@ impl LoadBalancing {
         Ok(Self::KubeVip {
             network: network.into_owned(),
         })
+    }
+}
+
+impl fmt::Display for LoadBalancing {
+    // What the setting had beside of this may be a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => Ok(()),
+            Self::KubeVip { network } => write!(f, "kube-vip://{network}"),
+            Self::UnknownType(kind) => write!(f, "{kind}://..."),
+        }
     }
 }
 

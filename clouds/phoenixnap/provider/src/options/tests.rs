@@ -156,14 +156,14 @@ fn a_value_that_cannot_be_used_is_named_by_where_it_stands() {
     assert!(
         error
             .to_string()
-            .starts_with("PNAP_LOAD_BALANCER `kube-vip://a%zz`: not a URL"),
+            .starts_with("PNAP_LOAD_BALANCER (a text of 15 characters): not a URL"),
         "{error}"
     );
     let error = read(&[], &file("loadbalancer", wrong)).unwrap_err();
     assert!(
         error
             .to_string()
-            .starts_with("loadbalancer `kube-vip://a%zz`: not a URL"),
+            .starts_with("loadbalancer (a text of 15 characters): not a URL"),
         "{error}"
     );
 }
@@ -261,4 +261,87 @@ fn a_switch_is_true_or_false_in_the_file_and_in_the_environment() {
             .starts_with("PNAP_BLOCK_DESCRIPTION `{uid}`: only {namespace}"),
         "{error}"
     );
+}
+
+const SECRET: &str = "hunter2-7f3a9c1e5b2d";
+
+#[test]
+fn no_mistake_in_the_file_shows_what_stands_in_it() {
+    let table = [
+        ("not valid JSON", r#"{"clientSecret":"SECRET""clientID":"a"}"#),
+        ("not valid JSON", r#"{"clientSecret":SECRET,"clientID":"a"}"#),
+        ("not valid JSON", r#"{"clientSecret":"SECRET\x","clientID":"a"}"#),
+        ("not valid JSON", "clientSecret: SECRET"),
+        ("not valid JSON", "\u{feff}{\"clientSecret\":\"SECRET\"}"),
+        ("not valid JSON", "{\"clientSecret\":\"SECRET\n\"}"),
+        ("not valid JSON", r#"{"clientID":"a"} SECRET"#),
+        ("the file ends too early", r#"{"clientSecret":"SECRET"#),
+        ("not a JSON object", r#"["SECRET"]"#),
+        ("not a JSON object", r#""SECRET""#),
+        ("`clientSecret` is not a text", r#"{"clientSecret":["SECRET"]}"#),
+        ("`clientSecret` is not a text", r#"{"clientSecret":{"SECRET":1}}"#),
+        (
+            "`clientID` in the cloud config is required",
+            r#"{"SECRET":"a","clientSecret":"SECRET"}"#,
+        ),
+        (
+            "apiServerPort",
+            r#"{"clientID":"a","clientSecret":"b","apiServerPort":"SECRET"}"#,
+        ),
+        (
+            "base-url is not",
+            r#"{"clientID":"a","clientSecret":"b","base-url":"SECRET"}"#,
+        ),
+        (
+            "base-url is not",
+            r#"{"clientID":"a","clientSecret":"b","base-url":"ftp://u:SECRET@h"}"#,
+        ),
+        (
+            "token-url is not",
+            r#"{"clientID":"a","clientSecret":"b","token-url":"http://h:SECRET/"}"#,
+        ),
+        (
+            "loadbalancer (a text of 20",
+            r#"{"clientID":"a","clientSecret":"b","loadbalancer":"SECRET"}"#,
+        ),
+        (
+            "loadbalancer (a text of",
+            r#"{"clientID":"a","clientSecret":"b","loadbalancer":"kube-vip://N:SECRET"}"#,
+        ),
+        (
+            "serviceNodeSelector (a text of",
+            r#"{"clientID":"a","clientSecret":"b","serviceNodeSelector":"a in SECRET"}"#,
+        ),
+        (
+            "serviceNodeSelector (a text of",
+            r#"{"clientID":"a","clientSecret":"b","serviceNodeSelector":"SECRET=,SECRET_"}"#,
+        ),
+        (
+            "serviceNodeSelector (a text of",
+            r#"{"clientID":"a","clientSecret":"b","serviceNodeSelector":"a>SECRET"}"#,
+        ),
+        (
+            "blockDescription (a text of",
+            r#"{"clientID":"a","clientSecret":"b","blockDescription":"{SECRET}"}"#,
+        ),
+        (
+            "reservedIsShutDown (a text of",
+            r#"{"clientID":"a","clientSecret":"b","reservedIsShutDown":"SECRET"}"#,
+        ),
+    ];
+    for (expected, text) in table {
+        let text = text.replace("SECRET", SECRET);
+        let error = read(&[], &config(&text)).unwrap_err();
+        assert!(error.to_string().contains(expected), "{text}: {error}");
+        let shown = format!("{error} {error:?}");
+        for fragment in SECRET.as_bytes().windows(6) {
+            let fragment = std::str::from_utf8(fragment).unwrap();
+            assert!(!shown.contains(fragment), "{text}: {shown}");
+        }
+    }
+    // A type that nobody knows switches balancing off, and is told.
+    let text = format!(r#"{{"clientID":"a","clientSecret":"b","loadbalancer":"{SECRET}:x"}}"#);
+    let options = read(&[], &config(&text)).unwrap();
+    let shown = format!("{:?} {}", options.load_balancing, options.load_balancing);
+    assert!(!shown.contains("hunter"), "{shown}");
 }
