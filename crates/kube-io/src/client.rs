@@ -10,6 +10,7 @@ use tower::BoxError;
 
 use crate::account::AccountToken;
 use crate::clock::{Clock, SystemClock};
+use crate::connect::credentials::Credentials;
 use crate::drain::Writes;
 use crate::intern::Interner;
 use crate::limit::{InFlight, Pacer};
@@ -114,6 +115,8 @@ pub(crate) struct Link {
     pub(crate) pace: Option<Pace>,
     pub(crate) metrics: KubeMetrics,
     pub(crate) strings: Interner,
+    /// What is read again when the API server refuses it; in memory there is nothing to read.
+    pub(crate) credentials: Option<Arc<Credentials>>,
 }
 
 /// Who sends, and under which conditions.
@@ -133,7 +136,7 @@ impl Kube {
     /// The API server behind this client. Call it inside the runtime.
     #[must_use]
     pub fn with_client(client: kube::Client, options: KubeOptions) -> Self {
-        Self::assemble(client.clone(), client, "in-memory", options)
+        Self::assemble(client.clone(), client, "in-memory", None, options)
     }
 
     /// The API server behind this service, such as one in the same process. Call it inside the runtime.
@@ -153,6 +156,7 @@ impl Kube {
         client: kube::Client,
         anonymous: kube::Client,
         host: &str,
+        credentials: Option<Arc<Credentials>>,
         options: KubeOptions,
     ) -> Self {
         let KubeOptions {
@@ -173,6 +177,7 @@ impl Kube {
                 pace,
                 metrics,
                 strings: Interner::default(),
+                credentials,
             }),
             speaker: Arc::new(Speaker {
                 user_agent: header(&user_agent),

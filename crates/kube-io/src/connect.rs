@@ -1,16 +1,23 @@
 //! Where the API server is and how to speak to it: kubeconfig file, `--master`, or the pod that we run in.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bowline_cloud_provider::Environment;
+use bowline_edge::{ProxyRules, pem, roots};
 use http::Uri;
+use http::uri::{Authority, PathAndQuery};
 use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, Cluster};
+use percent_encoding::percent_decode_str;
+use secrecy::ExposeSecret as _;
 
+use self::credentials::{Credentials, Place, Source};
 use crate::client::{Kube, KubeOptions};
 
+pub(crate) mod credentials;
+mod kubeconfig;
 mod sockets;
-mod token_file;
 
 pub use sockets::MAX_SOCKETS;
 
@@ -69,9 +76,9 @@ pub enum ConnectError {
         reason: String,
     },
     /// The address is none.
-    #[error("--master `{address}`: {reason}")]
+    #[error("--master{address}: {reason}")]
     Master {
-        /// The address as given.
+        /// The address as given; empty if it may hold a password.
         address: String,
         /// What is wrong.
         reason: String,
@@ -96,16 +103,26 @@ impl Kube {
     ///
     /// If it is not said where the API server is, or the credentials cannot be read.
     pub async fn connect(target: &ConnectOptions, options: KubeOptions) -> Result<Self, ConnectError> {
-        let (config, proxy) = configuration(target).await?;
+        let reach = reach(target)?;
         let metrics = options.metrics.clone();
-        let kube = sockets::connect(&config, proxy.as_ref(), target.speaks_for_others, options)?;
-        metrics.connected(config.auth_info.exec.is_some());
+        let has_plugin = reach.config.auth_info.exec.is_some();
+        let kube = sockets::connect(reach, target.speaks_for_others, options)?;
+        metrics.connected(has_plugin);
         Ok(kube)
     }
 }
 
-/// Server and credentials, and the proxy that the kubeconfig or the environment names.
-async fn configuration(target: &ConnectOptions) -> Result<(Config, Option<sockets::Proxy>), ConnectError> {
+/// Where the server is and everything that it takes to speak to it.
+struct Reach {
+    /// Without what is in `credentials`.
+    config: Config,
+    credentials: Arc<Credentials>,
+    proxies: ProxyRules,
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    system: (Option<PathBuf>, Option<Vec<PathBuf>>),
+}
+
+fn reach(target: &ConnectOptions) -> Result<Reach, ConnectError> {
     let master = target
         .master
         .as_deref()
@@ -116,79 +133,175 @@ async fn configuration(target: &ConnectOptions) -> Result<(Config, Option<socket
         .kubeconfig
         .as_deref()
         .filter(|path| !path.as_os_str().is_empty());
-    let (mut config, named_proxy) = match (kubeconfig, &master) {
-        (Some(path), _) => from_file(target.kubeconfig_flag, path).await?,
-        (None, Some(address)) => (Config::new(address.clone()), None),
-        (None, None) => (from_pod(target)?, None),
+    let lookup = |name: &str| target.environment.value(name).map(str::to_owned);
+    let system = roots::from_env(lookup);
+    let (mut config, mut credentials, proxy) = match (kubeconfig, master) {
+        (Some(path), master) => {
+            let error = |reason: String| ConnectError::Kubeconfig {
+                flag: target.kubeconfig_flag,
+                path: path.to_owned(),
+                reason,
+            };
+            let (cluster, user) = kubeconfig::read(path).map_err(error)?;
+            from_file(cluster, user, master).map_err(error)?
+        }
+        (None, Some(address)) => (Config::new(address), Credentials::default(), None),
+        (None, None) => {
+            let (config, credentials) = from_pod(target)?;
+            (config, credentials, None)
+        }
     };
-    if let Some(address) = master {
-        config.cluster_url = address;
+    if let Some((bare, user, password)) = without_login(&config.cluster_url) {
+        config.cluster_url = bare;
+        // As for the Go managers, if nothing else says who we are.
+        let auth = &mut config.auth_info;
+        let is_nobody = auth.username.is_none()
+            && auth.exec.is_none()
+            && auth.auth_provider.is_none()
+            && credentials.token.is_none();
+        if is_nobody {
+            auth.username = Some(user);
+            auth.password = Some(password.into());
+        }
     }
-    config.default_retry = false; // the loops have their own schedule
-    config.proxy_url = None; // set from the process's environment by the library; ours is an argument
-    let proxy = match named_proxy {
-        Some(address) => Some(sockets::Proxy::at(&address)?),
-        None => sockets::Proxy::from_environment(&target.environment, &config.cluster_url)?,
+    if credentials.authorities.is_none() && !config.accept_invalid_certs {
+        let authorities = roots::load(system.0.as_deref(), system.1.as_deref());
+        credentials.authorities = Some(Source::given(authorities));
+    }
+    let proxies = match proxy {
+        Some(address) => ProxyRules::always("`proxy-url` of the kubeconfig", &address),
+        None => ProxyRules::from_env(lookup),
     };
-    Ok((config, proxy))
+    let proxies = proxies.map_err(|error| ConnectError::Setup(error.to_string()))?;
+    config.default_retry = false; // the loops have their own schedule
+    Ok(Reach {
+        config,
+        credentials: Arc::new(credentials),
+        proxies,
+        system,
+    })
 }
 
 /// An address without a scheme is plain HTTP, as for the Go managers.
 fn master(address: &str) -> Result<Uri, ConnectError> {
-    let error = |reason: String| ConnectError::Master {
-        address: address.to_owned(),
-        reason,
+    let error = |reason: &str| ConnectError::Master {
+        address: if address.contains('@') {
+            String::new()
+        } else {
+            format!(" `{address}`")
+        },
+        reason: reason.to_owned(),
     };
     let full = if address.contains("://") {
         address.to_owned()
     } else {
         format!("http://{address}")
     };
-    let uri: Uri = full
+    http_address(&full).map_err(|reason| error(&reason))
+}
+
+/// The address of a server. What is wrong is told without the address, which may hold a password.
+fn http_address(text: &str) -> Result<Uri, String> {
+    let uri: Uri = text
         .parse()
-        .map_err(|reason: http::uri::InvalidUri| error(reason.to_string()))?;
+        .map_err(|reason: http::uri::InvalidUri| reason.to_string())?;
+    let port = uri
+        .authority()
+        .and_then(|at| Some(at.as_str().rsplit_once(':')?.1));
+    if uri.port_u16().is_none() && port.is_some_and(|port| !port.is_empty() && !port.contains(['@', ']'])) {
+        return Err("has a port that is no number".into());
+    }
     match uri.scheme_str() {
-        Some("http" | "https") if uri.host().is_some() => Ok(uri),
-        _ => Err(error("is not an HTTP address".into())),
+        Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
+        _ => Err("is not an HTTP address".into()),
     }
 }
 
-async fn from_file(flag: &'static str, path: &Path) -> Result<(Config, Option<String>), ConnectError> {
-    let error = |reason: String| ConnectError::Kubeconfig {
-        flag,
-        path: path.to_owned(),
-        reason,
+/// The address without the user and the password in it, and these, if there are any.
+fn without_login(address: &Uri) -> Option<(Uri, String, String)> {
+    let (login, host) = address.authority()?.as_str().rsplit_once('@')?;
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    let decoded = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let mut parts = address.clone().into_parts();
+    parts.authority = host.parse::<Authority>().ok();
+    parts.path_and_query = parts.path_and_query.or(Some(PathAndQuery::from_static("/")));
+    let bare = Uri::from_parts(parts).ok()?;
+    Some((bare, decoded(user), decoded(password)))
+}
+
+/// Configuration, credentials that are followed, and the proxy that the file names.
+type Parts = (Config, Credentials, Option<String>);
+
+fn from_file(cluster: Cluster, mut user: AuthInfo, master: Option<Uri>) -> Result<Parts, String> {
+    let server = cluster.server.filter(|server| !server.is_empty());
+    let address = match (master, server) {
+        (Some(master), _) => master,
+        (None, Some(server)) => http_address(&server).map_err(|reason| format!("`server` {reason}"))?,
+        (None, None) => return Err("`server` of the current cluster is not set".to_owned()),
     };
-    // Looked at first, for an error in the operator's words.
-    std::fs::metadata(path).map_err(|reason| error(reason.to_string()))?;
-    let kubeconfig = Kubeconfig::read_from(path).map_err(|reason| error(reason.to_string()))?;
-    let proxy = named_proxy(&kubeconfig);
-    let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .map_err(|reason| error(reason.to_string()))?;
-    Ok((config, proxy))
+    let place = |key: &str, data: Option<String>, file: Option<String>| {
+        let decoded = |data: String| {
+            pem::from_base64(&data)
+                .map(Place::Contents)
+                .map_err(|reason| format!("`{key}-data`: {reason}"))
+        };
+        let is_set = |text: &String| !text.is_empty();
+        match (data.filter(is_set), file.filter(is_set)) {
+            (Some(data), _) => decoded(data).map(Some),
+            (None, file) => Ok(file.map(|path| Place::File(path.into()))),
+        }
+    };
+    let is_believed = cluster.insecure_skip_tls_verify.unwrap_or(false);
+    let authority = place(
+        "certificate-authority",
+        cluster.certificate_authority_data,
+        cluster.certificate_authority,
+    )?;
+    let authorities = match authority {
+        Some(place) if !is_believed => Some(credentials::authorities(place)?),
+        _ => None,
+    };
+    let certificate = place(
+        "client-certificate",
+        user.client_certificate_data.take(),
+        user.client_certificate.take(),
+    )?;
+    let data = user
+        .client_key_data
+        .take()
+        .map(|data| data.expose_secret().to_owned());
+    let key = place("client-key", data, user.client_key.take())?;
+    let identity = match (certificate, key) {
+        (Some(certificate), Some(key)) => Some(credentials::identity(certificate, key)?),
+        (None, None) => None,
+        (Some(_), None) => return Err("`client-certificate` is set and `client-key` is not".to_owned()),
+        (None, Some(_)) => return Err("`client-key` is set and `client-certificate` is not".to_owned()),
+    };
+    // The file comes first.
+    let file = user.token_file.take().filter(|path| !path.is_empty());
+    let token = user
+        .token
+        .take()
+        .filter(|token| !token.expose_secret().is_empty());
+    let token = match (file, token) {
+        (Some(path), _) => Some(credentials::token_file(Path::new(&path))?),
+        (None, Some(token)) => Some(credentials::token(token.expose_secret())?),
+        (None, None) => None,
+    };
+    let mut config = Config::new(address);
+    config.accept_invalid_certs = is_believed;
+    config.tls_server_name = cluster.tls_server_name.filter(|name| !name.is_empty());
+    config.auth_info = user;
+    let credentials = Credentials {
+        token,
+        identity,
+        authorities,
+    };
+    let proxy = cluster.proxy_url.filter(|address| !address.is_empty());
+    Ok((config, credentials, proxy))
 }
 
-/// The proxy of the current context's cluster.
-fn named_proxy(kubeconfig: &Kubeconfig) -> Option<String> {
-    let current = kubeconfig.current_context.as_ref()?;
-    let context = kubeconfig
-        .contexts
-        .iter()
-        .find(|context| context.name == *current)?
-        .context
-        .as_ref()?;
-    let cluster = kubeconfig
-        .clusters
-        .iter()
-        .find(|cluster| cluster.name == context.cluster)?
-        .cluster
-        .as_ref()?;
-    cluster.proxy_url.clone().filter(|address| !address.is_empty())
-}
-
-fn from_pod(target: &ConnectOptions) -> Result<Config, ConnectError> {
+fn from_pod(target: &ConnectOptions) -> Result<(Config, Credentials), ConnectError> {
     let variable = |name| target.environment.value(name).filter(|value| !value.is_empty());
     let (Some(host), Some(port)) = (
         variable("KUBERNETES_SERVICE_HOST"),
@@ -206,22 +319,23 @@ fn from_pod(target: &ConnectOptions) -> Result<Config, ConnectError> {
         reason,
     };
     let address = format!("https://{host}:{port}");
-    let address = address.parse().map_err(|reason| {
+    let address = http_address(&address).map_err(|reason| {
         error(
             Path::new("KUBERNETES_SERVICE_HOST"),
-            format!("`{address}`: {reason}"),
+            format!("with KUBERNETES_SERVICE_PORT it makes no address: {reason}"),
         )
     })?;
 
     let token = target.service_account.join("token");
     let ca = target.service_account.join("ca.crt");
-    for path in [&token, &ca] {
-        std::fs::metadata(path).map_err(|reason| error(path, reason.to_string()))?;
-    }
-    let mut config = Config::new(address);
-    config.auth_info.token_file = Some(token.to_string_lossy().into_owned());
-    config.root_cert_file = Some(ca);
-    Ok(config)
+    let credentials = Credentials {
+        token: Some(credentials::token_file(&token).map_err(|reason| error(&token, reason))?),
+        identity: None,
+        authorities: Some(
+            credentials::authorities(Place::File(ca.clone())).map_err(|reason| error(&ca, reason))?,
+        ),
+    };
+    Ok((Config::new(address), credentials))
 }
 
 #[cfg(test)]

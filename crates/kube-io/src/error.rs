@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
-use serde::Deserialize;
+use bowline_edge::stated_delay;
+use http::{HeaderMap, StatusCode};
+use serde::{Deserialize, Deserializer};
 
 /// A request that did not do what was asked. The text is the API server's where it gave one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +33,7 @@ pub enum KubeError {
     /// The API server is busy (429, or an answer that states a delay): try again after this time.
     #[error("{message}")]
     Throttled {
-        /// The delay that the API server stated, else 1 s.
+        /// The delay that the API server stated, 60 s at most, else 1 s.
         after: Duration,
         /// Its text.
         message: String,
@@ -74,8 +75,24 @@ pub(crate) struct Status {
 struct Details {
     #[serde(default)]
     causes: Vec<Cause>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "seconds")]
     retry_after_seconds: u64,
+}
+
+/// The longest that the API server is left alone because it says so. Its own answers state a few seconds, and 30 s while it
+/// starts; without a bound a mistaken number would have a watch, a list or a patch wait for ever.
+const LONGEST_DELAY: Duration = Duration::from_secs(60);
+
+/// The delay where nothing usable is stated.
+const DELAY: Duration = Duration::from_secs(1);
+
+/// A number of seconds. What is none, or less than none, is 0: an error is not lost because of it.
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let stated = serde_json::Value::deserialize(deserializer)?;
+    let is_large = stated.as_f64().is_some_and(|stated| stated > 1.0);
+    Ok(stated
+        .as_u64()
+        .unwrap_or(if is_large { LONGEST_DELAY.as_secs() } else { 0 }))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -101,22 +118,19 @@ impl KubeError {
             };
         }
         status.code = code.as_u16();
-        let stated = headers
-            .get(RETRY_AFTER)
-            .and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        Self::from_status(status, stated)
+        Self::from_status(status, stated_delay(headers, LONGEST_DELAY))
     }
 
     /// Reads a refusal that came as an object, such as in the middle of a watch.
-    pub(crate) fn from_status(status: Status, stated_delay: Option<u64>) -> Self {
+    pub(crate) fn from_status(status: Status, stated_delay: Option<Duration>) -> Self {
         let Status {
             message,
             code,
             details,
         } = status;
         let details = details.unwrap_or_default();
-        let stated =
-            stated_delay.or((details.retry_after_seconds > 0).then_some(details.retry_after_seconds));
+        let stated = stated_delay.or((details.retry_after_seconds > 0)
+            .then(|| Duration::from_secs(details.retry_after_seconds).min(LONGEST_DELAY)));
         let other_object = || details.causes.iter().any(|cause| cause.field == "metadata.uid");
         match (code, stated) {
             (404, _) => Self::NotFound(message),
@@ -127,16 +141,12 @@ impl KubeError {
             (401, _) => Self::Unauthorized(message),
             (400 | 422, _) => Self::Invalid(message),
             (410, _) => Self::Expired(message),
-            (429, stated) => Self::throttled(stated.unwrap_or(1), message),
-            (500.., Some(stated)) => Self::throttled(stated, message),
+            (429, stated) => Self::Throttled {
+                after: stated.unwrap_or(DELAY),
+                message,
+            },
+            (500.., Some(after)) => Self::Throttled { after, message },
             (code, _) => Self::Server { code, message },
-        }
-    }
-
-    fn throttled(seconds: u64, message: String) -> Self {
-        Self::Throttled {
-            after: Duration::from_secs(seconds),
-            message,
         }
     }
 
@@ -198,6 +208,44 @@ mod tests {
             after(3)
         );
         assert_eq!(answer(504, &[], "{}").retry_after(), None);
+    }
+
+    #[test]
+    fn a_stated_delay_has_a_bound_and_garbage_is_no_delay() {
+        let now = ("date", "Wed, 21 Oct 2015 07:28:00 GMT");
+        for (stated, expected) in [
+            ("60", 60),
+            ("61", 60),
+            ("3600", 60),
+            ("18446744073709551616", 60),
+            ("Wed, 21 Oct 2015 07:28:20 GMT", 20),
+            ("Wed, 21 Oct 2015 08:28:00 GMT", 60),
+            ("Wed, 21 Oct 2015 07:00:00 GMT", 1),
+            ("0", 1),
+            ("-5", 1),
+            ("soon", 1),
+        ] {
+            let after = answer(429, &[("retry-after", stated), now], "{}").retry_after();
+            assert_eq!(after, Some(Duration::from_secs(expected)), "{stated}");
+        }
+        for (stated, expected) in [
+            ("7", Some(7)),
+            ("3600", Some(60)),
+            ("18446744073709551615", Some(60)),
+            ("18446744073709551616", Some(60)),
+            ("1e300", Some(60)),
+            ("0", None),
+            ("-5", None),
+            ("0.5", None),
+            ("\"7\"", None),
+            ("null", None),
+            ("[]", None),
+        ] {
+            let body = format!(r#"{{"message":"busy","details":{{"retryAfterSeconds":{stated}}}}}"#);
+            let error = answer(503, &[], &body);
+            assert_eq!(error.retry_after(), expected.map(Duration::from_secs), "{stated}");
+            assert_eq!(error.to_string(), "busy", "{stated}");
+        }
     }
 
     #[test]

@@ -6,14 +6,16 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
-use kube::client::Body;
+use kube::client::{AuthError, Body};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::time::Instant;
 
 use crate::client::Kube;
+use crate::connect::credentials::{Credentials, Presented};
 use crate::error::KubeError;
 use crate::fence::{Fence, Refused};
 use crate::metrics::Measured;
@@ -36,7 +38,7 @@ pub(crate) enum Rank {
 pub(crate) struct Call {
     method: Method,
     path: String,
-    content: Option<(&'static str, Vec<u8>)>,
+    content: Option<(&'static str, Bytes)>,
     rank: Rank,
 }
 
@@ -60,7 +62,7 @@ impl Call {
         content_type: &'static str,
         body: &serde_json::Value,
     ) -> Self {
-        let content = Some((content_type, body.to_string().into_bytes()));
+        let content = Some((content_type, Bytes::from(body.to_string())));
         Self {
             method,
             path: path.into(),
@@ -112,12 +114,13 @@ impl Kube {
                 Some(writes) if call.method != Method::GET => Some(writes.begin()?),
                 _ => None,
             };
-            let (response, mut measured) = self
-                .transmit(call, authorization.as_ref(), asked.elapsed())
-                .await?;
-            let body = collect(response.into_body()).await?;
-            measured.received(body.len());
-            Ok(body)
+            let mut again = self.second_try(authorization.is_none());
+            loop {
+                let answer = self.whole(&call, authorization.as_ref(), asked.elapsed()).await;
+                if !again.is_due(&answer) {
+                    return answer;
+                }
+            }
         };
         let answer = tokio::time::timeout(self.speaker.timeout, exchange)
             .await
@@ -133,16 +136,46 @@ impl Kube {
     /// Sends a request whose answer is read bit by bit; gives it when its head has come. Always with the process's own
     /// credentials: only watches are read so.
     pub(crate) async fn open(&self, call: Call) -> Result<Response<Body>, KubeError> {
-        let transmit = self.transmit(call, None, Duration::ZERO);
+        let transmit = async {
+            let mut again = self.second_try(true);
+            loop {
+                let answer = self.transmit(&call, None, Duration::ZERO).await;
+                if !again.is_due(&answer) {
+                    return answer;
+                }
+            }
+        };
         let (response, _) = tokio::time::timeout(self.speaker.timeout, transmit)
             .await
             .unwrap_or(Err(KubeError::Timeout))?;
         Ok(response)
     }
 
+    /// Whether a request that is about to be sent, with our own credentials, may be sent once more.
+    fn second_try(&self, is_with_ours: bool) -> SecondTry<'_> {
+        let credentials = self.link.credentials.as_deref().filter(|_| is_with_ours);
+        SecondTry {
+            credentials,
+            presented: credentials.map(Credentials::presented),
+        }
+    }
+
+    /// Sends a request and reads its answer to the end.
+    async fn whole(
+        &self,
+        call: &Call,
+        authorization: Option<&HeaderValue>,
+        waited: Duration,
+    ) -> Result<Vec<u8>, KubeError> {
+        let (response, mut measured) = self.transmit(call, authorization, waited).await?;
+        let body = collect(response.into_body()).await?;
+        measured.received(body.len());
+        Ok(body)
+    }
+
     async fn transmit(
         &self,
-        call: Call,
+        call: &Call,
         authorization: Option<&HeaderValue>,
         waited: Duration,
     ) -> Result<(Response<Body>, Measured), KubeError> {
@@ -152,12 +185,12 @@ impl Kube {
             content,
             ..
         } = call;
-        let is_write = method != Method::GET;
+        let is_write = *method != Method::GET;
         let sent = content.as_ref().map_or(0, |(_, body)| body.len());
-        let asked = Asked::of(&method, &path);
+        let asked = Asked::of(method, path);
         let mut request = Request::builder()
             .method(method.clone())
-            .uri(path)
+            .uri(path.as_str())
             .header(USER_AGENT, &self.speaker.user_agent)
             .header(ACCEPT, HeaderValue::from_static(JSON));
         // A client certificate would win over a token, so a request with a token takes a connection without one.
@@ -171,7 +204,7 @@ impl Kube {
         let body = match content {
             Some((content_type, body)) => {
                 request = request.header(CONTENT_TYPE, HeaderValue::from_static(content_type));
-                Body::from(body)
+                Body::from(body.clone())
             }
             None => Body::empty(),
         };
@@ -191,7 +224,7 @@ impl Kube {
         let mut measured = self
             .link
             .metrics
-            .begin(method_name(&method), &self.link.host, sent, waited);
+            .begin(method_name(method), &self.link.host, sent, waited);
         let response = client.send(request).await.map_err(|error| transport(&error))?;
         measured.answered(response.status());
         if response.status().is_success() {
@@ -206,6 +239,34 @@ impl Kube {
                 (error, _) => error,
             },
         )
+    }
+}
+
+/// A request is sent once more, at once, if the API server did not know our credentials and there are others by now. It did
+/// nothing then, so that also a write may be sent again; each time the gate is asked anew.
+///
+/// An API server that refuses for ever is asked once per request, and costs one look at the files in a second.
+struct SecondTry<'a> {
+    /// None: there are none to read again.
+    credentials: Option<&'a Credentials>,
+    /// What the first try is made with; none: it was made.
+    presented: Option<Presented>,
+}
+
+impl SecondTry<'_> {
+    fn is_due<T>(&mut self, answer: &Result<T, KubeError>) -> bool {
+        let (Some(credentials), Err(error)) = (self.credentials, answer) else {
+            return false;
+        };
+        match (error, self.presented.take()) {
+            (KubeError::Unauthorized(_), Some(presented)) => credentials.are_renewed(&presented),
+            // A certificate that is refused, theirs or ours, looks like a connection that breaks.
+            (KubeError::Transport(_), _) => {
+                credentials.distrust();
+                false
+            }
+            _ => false,
+        }
     }
 }
 
@@ -228,6 +289,18 @@ pub(crate) fn transport(error: &kube::Error) -> KubeError {
     if Refused::is_cause_of(error) {
         return KubeError::GateClosed;
     }
+    KubeError::Transport(in_safe_words(error))
+}
+
+/// The error with its causes. Of what a credential plugin said nothing is repeated: it may be the token.
+pub(crate) fn in_safe_words(error: &kube::Error) -> String {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref() {
+            return of_plugin(error);
+        }
+        cause = error.source();
+    }
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -237,7 +310,30 @@ pub(crate) fn transport(error: &kube::Error) -> KubeError {
         }
         cause = error.source();
     }
-    KubeError::Transport(text)
+    text
+}
+
+/// What is wrong with the credentials that a plugin makes, or that stand in the kubeconfig as they are.
+fn of_plugin(error: &AuthError) -> String {
+    let plugin = "the credential plugin of the kubeconfig";
+    match error {
+        AuthError::AuthExecStart(error) => format!("{plugin} cannot be started: {error}"),
+        AuthError::AuthExecRun { out, .. } => {
+            format!("{plugin} failed with {}; run it by hand to see why", out.status)
+        }
+        AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) | AuthError::ExecPluginFailed => {
+            format!("{plugin} gave no answer that can be read; run it by hand to see what it gives")
+        }
+        AuthError::MalformedTokenExpirationDate(_) => {
+            format!("{plugin} gave a time of expiration that is no time")
+        }
+        AuthError::MissingCommand => "`exec` of the kubeconfig has no `command`".to_owned(),
+        AuthError::InvalidBasicAuth(_) | AuthError::InvalidBearerToken(_) => {
+            "a token or a password holds characters that cannot be sent".to_owned()
+        }
+        AuthError::UnrefreshableTokenResponse => format!("{plugin} gave no token"),
+        _ => "the credentials of the kubeconfig cannot be used".to_owned(),
+    }
 }
 
 fn method_name(method: &Method) -> &'static str {

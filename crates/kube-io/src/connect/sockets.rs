@@ -1,30 +1,30 @@
 //! Connections over sockets: a bounded number of them, through a proxy where one is named.
 
 use std::future::Future;
-use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bowline_cloud_provider::Environment;
-use http::header::AUTHORIZATION;
-use http::{HeaderValue, Request, Uri};
+use bowline_edge::{Authorities, Connector, Io, Way, roots};
+use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
+use http::{Request, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
-use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::{Body, ConfigExt as _};
 use kube::config::AuthInfo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::{BoxError, Service, ServiceBuilder};
 
-use super::ConnectError;
-use super::token_file::TokenFile;
+use super::credentials::Keys;
+use super::{ConnectError, Reach};
 use crate::client::{Kube, KubeOptions};
+use crate::exchange::in_safe_words;
 use crate::fence::Fenced;
 
 /// Sockets to the API server at most. The client speaks HTTP/1.1 only, so each request under way takes one, with its
@@ -34,6 +34,7 @@ pub const MAX_SOCKETS: usize = 16;
 /// Sockets that are not for ordinary requests: two watches and the lease.
 const SET_ASIDE: usize = 3;
 
+/// The longest time until a connection stands, TLS and proxy included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Finds out about a dead peer within two minutes, also under a watch that shows nothing.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -43,79 +44,9 @@ const IDLE: Duration = Duration::from_secs(90);
 /// that once saw a long list grows to 400 KiB and stays so for as long as a watch lasts.
 const READ_BUFFER: usize = 32 * 1024;
 
-/// A proxy on the way to the API server.
-pub(super) struct Proxy {
-    address: Uri,
-    authorization: Option<HeaderValue>,
-}
-
-impl Proxy {
-    /// The proxy that a kubeconfig names.
-    pub(super) fn at(address: &str) -> Result<Self, ConnectError> {
-        let matcher = Matcher::builder().all(address).build();
-        // Any address will do: the matcher only takes the proxy's own apart.
-        let intercept = matcher.intercept(&Uri::from_static("https://api"));
-        Self::checked(address, intercept)?.ok_or_else(|| Self::unusable(address))
-    }
-
-    /// The proxy that `HTTPS_PROXY` or `HTTP_PROXY` names, unless `NO_PROXY` excludes the server.
-    pub(super) fn from_environment(
-        environment: &Environment,
-        server: &Uri,
-    ) -> Result<Option<Self>, ConnectError> {
-        let variable = |upper: &str, lower: &str| {
-            let value = environment.value(upper).filter(|value| !value.is_empty());
-            value
-                .or_else(|| environment.value(lower))
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let https = variable("HTTPS_PROXY", "https_proxy");
-        let http = variable("HTTP_PROXY", "http_proxy");
-        let named = if server.scheme_str() == Some("http") {
-            http.clone()
-        } else {
-            https.clone()
-        };
-        // As for the Go managers, a server on this machine is never behind a proxy.
-        let host = server.host().unwrap_or_default().trim_matches(['[', ']']);
-        let is_here = host == "localhost"
-            || host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback());
-        if named.is_empty() || is_here {
-            return Ok(None);
-        }
-        let no = variable("NO_PROXY", "no_proxy");
-        let matcher = Matcher::builder().http(http).https(https).no(no).build();
-        Self::checked(&named, matcher.intercept(server))
-    }
-
-    fn checked(named: &str, intercept: Option<Intercept>) -> Result<Option<Self>, ConnectError> {
-        let Some(intercept) = intercept else {
-            return Ok(None);
-        };
-        if intercept.uri().scheme_str() != Some("http") {
-            return Err(Self::unusable(named));
-        }
-        let authorization = intercept.basic_auth().cloned();
-        Ok(Some(Self {
-            address: intercept.uri().clone(),
-            authorization,
-        }))
-    }
-
-    /// Proxy addresses may hold a password, so the text does not repeat it.
-    fn unusable(named: &str) -> ConnectError {
-        let scheme = named.split_once("://").map_or("", |(scheme, _)| scheme);
-        ConnectError::Setup(format!("the proxy has to be an http:// address, not {scheme}://"))
-    }
-}
-
 /// Prepares the connections. Nothing is sent yet.
 pub(super) fn connect(
-    config: &Config,
-    proxy: Option<&Proxy>,
+    reach: Reach,
     speaks_for_others: bool,
     mut options: KubeOptions,
 ) -> Result<Kube, ConnectError> {
@@ -123,25 +54,36 @@ pub(super) fn connect(
     let _ = rustls::crypto::ring::default_provider().install_default();
 
     options.max_in_flight = options.max_in_flight.min(MAX_SOCKETS - SET_ASIDE);
-    let own = pool(config, proxy)?;
+    // The name in metrics: no part of the address that may be a secret.
+    let server = &reach.config.cluster_url;
+    let host = server
+        .authority()
+        .map_or("", |authority| authority.as_str())
+        .to_owned();
+    let reach = Arc::new(reach);
+    let own = pool(&reach, Whose::Own)?;
     // A pool of its own, because idle sockets of one would keep the other waiting; requests in flight are bounded
     // together.
     let anonymous = if speaks_for_others {
-        let mut config = config.clone();
-        config.auth_info = AuthInfo::default();
-        pool(&config, proxy)?
+        pool(&reach, Whose::Others)?
     } else {
         own.clone()
     };
-    let host = config
-        .cluster_url
-        .authority()
-        .map_or("", |authority| authority.as_str());
-    Ok(Kube::assemble(own, anonymous, host, options))
+    let credentials = Some(Arc::clone(&reach.credentials));
+    Ok(Kube::assemble(own, anonymous, &host, credentials, options))
+}
+
+/// Whose credentials requests bear.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// The connection's.
+    Own,
+    /// Their own.
+    Others,
 }
 
 /// A bounded number of sockets with the credentials of this configuration.
-fn pool(config: &Config, proxy: Option<&Proxy>) -> Result<kube::Client, ConnectError> {
+fn pool(reach: &Arc<Reach>, whose: Whose) -> Result<kube::Client, ConnectError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -151,57 +93,48 @@ fn pool(config: &Config, proxy: Option<&Proxy>) -> Result<kube::Client, ConnectE
         inner: tcp,
         sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
     };
-    match proxy {
-        None => layered(config, bounded),
-        Some(Proxy {
-            address,
-            authorization,
-        }) => {
-            let mut tunnel = Tunnel::new(address.clone(), bounded);
-            if let Some(authorization) = authorization {
-                tunnel = tunnel.with_auth(authorization.clone());
-            }
-            layered(config, tunnel)
-        }
-    }
+    layered(reach, whose, bounded)
+}
+
+/// What makes sockets.
+trait Sockets:
+    Service<Uri, Response: Io + Unpin + 'static, Error: Into<BoxError>, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> Sockets for S where
+    S: Service<Uri, Response: Io + Unpin + 'static, Error: Into<BoxError>, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
 }
 
 /// Puts the layers together.
-fn layered<C>(config: &Config, connector: C) -> Result<kube::Client, ConnectError>
-where
-    C: Service<Uri> + Clone + Send + Sync + 'static,
-    C::Response: Connection + Read + Write + Send + Unpin + 'static,
-    C::Future: Send + 'static,
-    C::Error: Into<BoxError>,
-{
-    let setup = |error: kube::Error| ConnectError::Setup(error.to_string());
-    let connector = config
-        .rustls_https_connector_with_connector(connector)
-        .map_err(setup)?;
-    let http: Client<_, Fenced<Body>> = Client::builder(TokioExecutor::new())
-        .pool_idle_timeout(IDLE)
-        .pool_timer(TokioTimer::new())
-        .http1_max_buf_size(READ_BUFFER)
-        .build(connector);
-    // The library sends the line break at the end of a file, too, with which there is no header.
-    let token = config
-        .auth_info
-        .token_file
-        .as_ref()
-        .map(|path| TokenFile::read(Path::new(path)))
-        .transpose()?
-        .map(Arc::new);
-    let mut others = config.clone();
-    others.auth_info.token_file = None;
-    if token.is_some() {
-        others.auth_info.token = None; // the file comes first
+fn layered(reach: &Arc<Reach>, whose: Whose, sockets: impl Sockets) -> Result<kube::Client, ConnectError> {
+    let setup = |error: kube::Error| ConnectError::Setup(in_safe_words(&error));
+    let mut config = reach.config.clone();
+    if whose == Whose::Others {
+        config.auth_info = AuthInfo::default();
     }
+    let http = Renewed::new(Arc::clone(reach), &config, whose, sockets)?;
+    let of_token = Arc::clone(reach);
+    let of_proxy = reach.proxies.forward_auth(&config.cluster_url);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .option_layer(others.auth_layer().map_err(setup)?)
+        .option_layer(config.auth_layer().map_err(setup)?)
         .map_request(move |mut request: Request<Body>| {
-            if let Some(token) = &token {
-                request.headers_mut().insert(AUTHORIZATION, token.header());
+            let token = (whose == Whose::Own).then(|| of_token.credentials.authorization());
+            if let Some(token) = token.flatten() {
+                request.headers_mut().insert(AUTHORIZATION, token);
+            }
+            if let Some(auth) = &of_proxy {
+                request.headers_mut().insert(PROXY_AUTHORIZATION, auth.clone());
             }
             request
         })
@@ -210,6 +143,134 @@ where
         .map_request(Fenced::<Body>::request)
         .service(http);
     Ok(kube::Client::new(service, config.default_namespace.clone()))
+}
+
+type Http<C> = Client<Connector<C>, Fenced<Body>>;
+
+/// The connections that were opened with the credentials of now. When these change, later requests take new ones; those
+/// under way end on the old ones, whose sockets count until they are closed.
+#[derive(Clone)]
+struct Renewed<C> {
+    maker: Arc<Maker<C>>,
+    now: Arc<Mutex<(Keys, Http<C>)>>,
+}
+
+/// Makes them.
+struct Maker<C> {
+    reach: Arc<Reach>,
+    whose: Whose,
+    sockets: C,
+    server_name: Option<ServerName<'static>>,
+    /// With the certificate of a plugin, which is asked for once.
+    of_plugin: Option<ClientConfig>,
+    /// The system's authorities, if they have a part in it.
+    system: Option<Authorities>,
+}
+
+impl<C: Sockets> Renewed<C> {
+    fn new(reach: Arc<Reach>, config: &Config, whose: Whose, sockets: C) -> Result<Self, ConnectError> {
+        let setup = |error: String| ConnectError::Setup(error);
+        let server_name = config
+            .tls_server_name
+            .clone()
+            .map(ServerName::try_from)
+            .transpose()
+            .map_err(|_| setup("`tls-server-name` is neither a host name nor an address".to_owned()))?;
+        let auth = &config.auth_info;
+        let of_plugin = (auth.exec.is_some() || auth.auth_provider.is_some())
+            .then(|| {
+                // The verifier is ours, so no authorities have to be found.
+                let mut config = config.clone();
+                config.root_cert = Some(Vec::new());
+                config.accept_invalid_certs = false;
+                config.rustls_client_config()
+            })
+            .transpose()
+            .map_err(|error| setup(in_safe_words(&error)))?;
+        let is_proxy_secure = reach
+            .proxies
+            .proxy_for(&config.cluster_url)
+            .is_some_and(|proxy| proxy.uri().scheme_str() == Some("https"));
+        let (file, dirs) = &reach.system;
+        let system = is_proxy_secure.then(|| roots::load(file.as_deref(), dirs.as_deref()));
+        let maker = Maker {
+            reach,
+            whose,
+            sockets,
+            server_name,
+            of_plugin,
+            system,
+        };
+        let keys = maker.keys();
+        let http = maker.http(&keys).map_err(|error| setup(error.to_string()))?;
+        Ok(Self {
+            maker: Arc::new(maker),
+            now: Arc::new(Mutex::new((keys, http))),
+        })
+    }
+
+    fn current(&self) -> Http<C> {
+        let keys = self.maker.keys();
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if !keys.is_same(&now.0) {
+            match self.maker.http(&keys) {
+                // What is idle of the old ones is closed with them.
+                Ok(http) => *now = (keys, http),
+                Err(error) => {
+                    tracing::error!(err = %error, "Credentials cannot be used, connections are made with the old ones");
+                }
+            }
+        }
+        now.1.clone()
+    }
+}
+
+impl<C: Sockets> Maker<C> {
+    fn keys(&self) -> Keys {
+        let keys = self.reach.credentials.keys();
+        match self.whose {
+            Whose::Own => keys,
+            Whose::Others => keys.anonymous(),
+        }
+    }
+
+    fn http(&self, keys: &Keys) -> Result<Http<C>, rustls::Error> {
+        let target = match &self.of_plugin {
+            None => keys.to_server()?,
+            Some(tls) => {
+                let mut tls = tls.clone();
+                tls.dangerous().set_certificate_verifier(keys.verifier(None)?);
+                tls
+            }
+        };
+        let way = Way {
+            target: Arc::new(target),
+            server_name: self.server_name.clone(),
+            proxy: Arc::new(keys.to_proxy(self.system.as_ref())?),
+            proxies: Arc::new(self.reach.proxies.clone()),
+            limit: CONNECT_TIMEOUT,
+        };
+        let connector = Connector::new(self.sockets.clone(), way);
+        Ok(Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(IDLE)
+            .pool_timer(TokioTimer::new())
+            .http1_max_buf_size(READ_BUFFER)
+            .build(connector))
+    }
+}
+
+impl<C: Sockets> Service<Request<Fenced<Body>>> for Renewed<C> {
+    type Response = <Http<C> as Service<Request<Fenced<Body>>>>::Response;
+    type Error = <Http<C> as Service<Request<Fenced<Body>>>>::Error;
+    type Future = <Http<C> as Service<Request<Fenced<Body>>>>::Future;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Fenced<Body>>) -> Self::Future {
+        self.current().call(request)
+    }
 }
 
 /// Opens no more sockets than there are permits; each holds its permit until it is closed.

@@ -1,7 +1,5 @@
 //! What the gate keeps from the wire, over connections in memory.
 
-use std::sync::Mutex;
-
 use bowline_cloud_kit::ClientEnd;
 use bowline_cloud_provider::NodeName;
 use hyper_util::rt::TokioIo;
@@ -47,13 +45,17 @@ fn silent(accepts_after: Duration, gate: Arc<dyn WriteGate>) -> (Kube, Connectio
             Ok::<_, BoxError>(TokioIo::new(ClientEnd(near)))
         }
     });
-    let config = Config::new(Uri::from_static("http://api.example.com"));
+    let target = super::super::ConnectOptions {
+        master: Some("http://api.example.com".to_owned()),
+        ..Default::default()
+    };
+    let reach = Arc::new(super::super::reach(&target).unwrap());
     let options = KubeOptions {
         gate,
         ..KubeOptions::new("test")
     };
-    let client = layered(&config, connector).unwrap();
-    let kube = Kube::assemble(client.clone(), client, "in-memory", options);
+    let client = layered(&reach, Whose::Own, connector).unwrap();
+    let kube = Kube::assemble(client.clone(), client, "in-memory", None, options);
     (kube.with_timeout(60 * SECOND), connections)
 }
 
@@ -75,19 +77,19 @@ async fn annotate(kube: &Kube) -> KubeError {
 
 #[tokio::test(start_paused = true)]
 async fn no_byte_of_a_write_is_sent_if_the_lease_ends_while_the_connection_is_made() {
-    let gate = Arc::new(Until(Instant::now() + 10 * SECOND));
-    let (kube, connections) = silent(30 * SECOND, gate);
+    let gate = Arc::new(Until(Instant::now() + 4 * SECOND));
+    let (kube, connections) = silent(8 * SECOND, gate);
     let begun = Instant::now();
     let error = annotate(&kube).await;
     assert_eq!(error, KubeError::GateClosed);
-    assert!(begun.elapsed() >= 30 * SECOND, "it had been handed over in time");
+    assert!(begun.elapsed() >= 8 * SECOND, "it had been handed over in time");
     assert_eq!(heard(&connections).await, [""]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_connection_is_made_in_time_is_sent() {
-    let gate = Arc::new(Until(Instant::now() + 40 * SECOND));
-    let (kube, connections) = silent(30 * SECOND, gate);
+    let gate = Arc::new(Until(Instant::now() + 12 * SECOND));
+    let (kube, connections) = silent(8 * SECOND, gate);
     let error = annotate(&kube).await;
     assert_ne!(error, KubeError::GateClosed);
     let heard = heard(&connections).await;

@@ -1,0 +1,280 @@
+//! Who we are to the API server and whom we believe to be it, as files say it while the program runs.
+//!
+//! Certificates are replaced and tokens rotated on disk, by the kubelet or by whoever issues them; the old ones end. So
+//! nothing that came from a file is read only once: [`CredentialsFile`] looks at it again when it is asked for, at most
+//! every ten seconds and at once after a refusal. What is half written leaves the last good one in force.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bowline_edge::{AnyCertificate, Authorities, CredentialsFile, Malformed, Trusted, pem};
+use http::HeaderValue;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::CryptoProvider;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, Error};
+
+/// What is read from the outside: given as it is, or followed in files.
+pub(super) enum Source<T> {
+    Given(Arc<T>),
+    Followed(CredentialsFile<T>),
+}
+
+impl<T> Source<T> {
+    pub(super) fn given(it: T) -> Self {
+        Self::Given(Arc::new(it))
+    }
+
+    fn current(&self) -> Arc<T> {
+        match self {
+            Self::Given(it) => Arc::clone(it),
+            Self::Followed(file) => file.current(),
+        }
+    }
+
+    fn distrust(&self) {
+        if let Self::Followed(file) = self {
+            file.distrust();
+        }
+    }
+}
+
+/// A part of the credentials, in the kubeconfig itself or in a file of its own.
+pub(super) enum Place {
+    Contents(Vec<u8>),
+    File(PathBuf),
+}
+
+/// All credentials of a connection.
+#[derive(Default)]
+pub(crate) struct Credentials {
+    pub(super) token: Option<Source<HeaderValue>>,
+    pub(super) identity: Option<Source<CertifiedKey>>,
+    /// None: whoever answers is believed.
+    pub(super) authorities: Option<Source<Authorities>>,
+}
+
+/// The credentials of one moment. Others are other ones, whatever they contain.
+#[derive(Clone)]
+pub(crate) struct Presented {
+    token: Option<Arc<HeaderValue>>,
+    pub(super) keys: Keys,
+}
+
+/// What TLS needs of them.
+#[derive(Clone)]
+pub(super) struct Keys {
+    identity: Option<Arc<CertifiedKey>>,
+    authorities: Option<Arc<Authorities>>,
+}
+
+fn is_same<T>(one: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+impl Credentials {
+    /// The header of the present token, if there is one.
+    pub(super) fn authorization(&self) -> Option<HeaderValue> {
+        self.token
+            .as_ref()
+            .map(|token| HeaderValue::clone(&token.current()))
+    }
+
+    pub(super) fn keys(&self) -> Keys {
+        Keys {
+            identity: self.identity.as_ref().map(Source::current),
+            authorities: self.authorities.as_ref().map(Source::current),
+        }
+    }
+
+    /// What a request that is sent now is sent with.
+    pub(crate) fn presented(&self) -> Presented {
+        Presented {
+            token: self.token.as_ref().map(Source::current),
+            keys: self.keys(),
+        }
+    }
+
+    /// Something was refused: the next request looks at the files, but no more often than once a second.
+    pub(crate) fn distrust(&self) {
+        if let Some(token) = &self.token {
+            token.distrust();
+        }
+        if let Some(identity) = &self.identity {
+            identity.distrust();
+        }
+        if let Some(authorities) = &self.authorities {
+            authorities.distrust();
+        }
+    }
+
+    /// Whether there are other ones by now than these, which the API server has refused. It looks.
+    pub(crate) fn are_renewed(&self, refused: &Presented) -> bool {
+        self.distrust();
+        let now = self.presented();
+        !is_same(now.token.as_ref(), refused.token.as_ref()) || !now.keys.is_same(&refused.keys)
+    }
+}
+
+impl Keys {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        is_same(self.identity.as_ref(), other.identity.as_ref())
+            && is_same(self.authorities.as_ref(), other.authorities.as_ref())
+    }
+
+    /// The same for requests that bring their own credentials.
+    pub(super) fn anonymous(mut self) -> Self {
+        self.identity = None;
+        self
+    }
+
+    /// How TLS is spoken to the API server. It begins anew with no sessions to resume: those were opened with the
+    /// certificates of before.
+    pub(super) fn to_server(&self) -> Result<ClientConfig, Error> {
+        let tls = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(self.verifier(None)?);
+        Ok(match &self.identity {
+            None => tls.with_no_client_auth(),
+            Some(key) => tls.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(key)))),
+        })
+    }
+
+    /// How TLS is spoken to a proxy: the cluster's authorities vouch for it, as with the Go managers, and the system's.
+    pub(super) fn to_proxy(&self, system: Option<&Authorities>) -> Result<ClientConfig, Error> {
+        Ok(ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(self.verifier(system)?)
+            .with_no_client_auth())
+    }
+
+    pub(super) fn verifier(&self, also: Option<&Authorities>) -> Result<Arc<dyn ServerCertVerifier>, Error> {
+        let Some(authorities) = &self.authorities else {
+            return Ok(Arc::new(AnyCertificate(provider())));
+        };
+        let mut authorities = Authorities::clone(authorities);
+        if let Some(also) = also {
+            authorities.extend(also);
+        }
+        let trusted =
+            Trusted::new(authorities, provider()).map_err(|error| Error::General(error.to_string()))?;
+        Ok(Arc::new(trusted))
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// A token in a file.
+pub(super) fn token_file(path: &Path) -> Result<Source<HeaderValue>, String> {
+    CredentialsFile::open(path, bearer)
+        .map(Source::Followed)
+        .map_err(|error| error.to_string())
+}
+
+/// A token in the kubeconfig.
+pub(super) fn token(text: &str) -> Result<Source<HeaderValue>, String> {
+    bearer(text.as_bytes())
+        .map(Source::given)
+        .map_err(|reason| format!("`token`: {reason}"))
+}
+
+/// The header with a token, without the line break at its end, with which there is no header.
+fn bearer(contents: &[u8]) -> Result<HeaderValue, Malformed> {
+    let text = std::str::from_utf8(contents)
+        .map_err(|_| Malformed::because("it is not a text"))?
+        .trim();
+    if text.is_empty() {
+        return Err(Malformed::because("it is empty"));
+    }
+    let mut header = HeaderValue::from_str(&format!("Bearer {text}"))
+        .map_err(|_| Malformed::because("it holds characters that no token has"))?;
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+/// A client certificate and its key.
+pub(super) fn identity(certificate: Place, key: Place) -> Result<Source<CertifiedKey>, String> {
+    let place = |which| match which {
+        0 => "client-certificate-data",
+        _ => "client-key-data",
+    };
+    let mut paths = Vec::new();
+    // Which of the files each half is; those in the kubeconfig stay what they are.
+    let mut half = |place| match place {
+        Place::Contents(contents) => Half::Fixed(contents),
+        Place::File(path) => {
+            paths.push(path);
+            Half::File(paths.len() - 1)
+        }
+    };
+    let (certificate, key) = (half(certificate), half(key));
+    let parse = move |contents: &[&[u8]]| {
+        let chain = pem::certificates(certificate.of(contents)).map_err(|reason| (0, reason))?;
+        let key = pem::private_key(key.of(contents)).map_err(|reason| (1, reason))?;
+        CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
+            let what = match error {
+                Error::InconsistentKeys(_) => {
+                    "the key is not that of the certificate; one of the two may not have been replaced yet"
+                }
+                _ => "the key is of a kind that is not supported",
+            };
+            (1, Malformed::because(what))
+        })
+    };
+    if paths.is_empty() {
+        return parse(&[])
+            .map(|key| Source::Given(Arc::new(key)))
+            .map_err(|(which, reason)| format!("`{}`: {reason}", place(which)));
+    }
+    let last = paths.len() - 1;
+    CredentialsFile::open_all(paths, move |contents| {
+        parse(contents).map_err(|(which, reason)| (which.min(last), reason))
+    })
+    .map(Source::Followed)
+    .map_err(|error| error.to_string())
+}
+
+enum Half {
+    Fixed(Vec<u8>),
+    File(usize),
+}
+
+impl Half {
+    fn of<'a>(&'a self, files: &[&'a [u8]]) -> &'a [u8] {
+        match self {
+            Self::Fixed(contents) => contents,
+            Self::File(which) => files.get(*which).copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// The authorities of the cluster.
+pub(super) fn authorities(place: Place) -> Result<Source<Authorities>, String> {
+    match place {
+        Place::Contents(contents) => parse_authorities(&contents)
+            .map(|authorities| Source::Given(Arc::new(authorities)))
+            .map_err(|reason| format!("`certificate-authority-data`: {reason}")),
+        Place::File(path) => CredentialsFile::open(path, parse_authorities)
+            .map(Source::Followed)
+            .map_err(|error| error.to_string()),
+    }
+}
+
+fn parse_authorities(contents: &[u8]) -> Result<Authorities, Malformed> {
+    let mut authorities = Authorities::default();
+    authorities.add(&pem::certificates(contents)?);
+    if authorities.is_empty() {
+        return Err(Malformed::because("no certificate in it can be read"));
+    }
+    Ok(authorities)
+}
+
+#[cfg(test)]
+mod tests;
