@@ -242,7 +242,10 @@ mod tests {
                 let text = file(version, text).replace("SECRET", secret);
                 for text in [text.clone(), text.replace("LeaderMigrationConfiguration", secret)] {
                     let told = parse(text.as_bytes()).unwrap_err().join("\n");
-                    assert!(!told.contains("hunter") && !told.contains("7f3a9c"), "{text}: {told}");
+                    assert!(
+                        !told.contains("hunter") && !told.contains("7f3a9c"),
+                        "{text}: {told}"
+                    );
                 }
             }
         }

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod bounds;
+mod credentials;
 mod events;
 mod lease;
 mod missing;
@@ -61,6 +62,18 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     tokio::time::timeout(Duration::from_secs(3600), poll)
         .await
         .unwrap_or_else(|_| panic!("never: {what}"));
+}
+
+/// Tries until it works; for real sockets, so under the real clock, within half a minute.
+async fn eventually(mut works: impl AsyncFnMut() -> bool) {
+    let tries = async {
+        while !works().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), tries)
+        .await
+        .unwrap_or_else(|_| panic!("it never works"));
 }
 
 /// A gate that a test opens and closes.
