@@ -1,12 +1,13 @@
 //! The API server's word about somebody else's credentials: whose token this is, and what its user may do.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::client::Kube;
+use crate::client::{Kube, OpenGate};
 use crate::error::KubeError;
 use crate::exchange::{Call, JSON};
 use crate::reads::read;
@@ -48,6 +49,15 @@ struct AccessStatus {
 }
 
 impl Kube {
+    /// The same connections for reviews. They change nothing, so the write gate does not hold them: a follower is asked for
+    /// its metrics, too. Nor do they take part in the [bound on the rate](crate::Pace), which is the controllers': whoever asks
+    /// for reviews bounds their number.
+    #[must_use]
+    pub fn for_reviews(&self) -> Self {
+        self.with_gate(Arc::new(OpenGate))
+            .speaking(|speaker| speaker.pacer = None)
+    }
+
     /// Whose bearer token this is; none if it is nobody's. A review is no write to the cluster, but it is sent as one:
     /// a follower needs an open gate for it.
     ///

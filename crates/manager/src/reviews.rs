@@ -1,10 +1,9 @@
 //! Reviews by the API server, with the tries and the time limit of the framework.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_controllers::queue::Jitter;
-use bowline_kube_io::{Kube, KubeError, OpenGate, UserInfo};
+use bowline_kube_io::{Kube, KubeError, UserInfo};
 use futures::future::BoxFuture;
 use tokio::time::Instant;
 
@@ -30,11 +29,10 @@ pub struct KubeReviews {
 }
 
 impl KubeReviews {
-    /// Reviews by these API servers. Reviews change nothing, so the write gate does not hold them: a follower is asked
-    /// for its metrics, too.
+    /// Reviews by these API servers.
     #[must_use]
     pub fn new(tokens: &Kube, access: &Kube, metrics: ServingMetrics, seed: u64) -> Self {
-        let open = |kube: &Kube| kube.with_gate(Arc::new(OpenGate)).with_timeout(TIMEOUT);
+        let open = |kube: &Kube| kube.for_reviews().with_timeout(TIMEOUT);
         Self {
             tokens: open(tokens),
             access: open(access),

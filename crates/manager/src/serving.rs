@@ -2,9 +2,13 @@
 
 mod access;
 mod authorities;
+mod bucket;
 mod certificate;
+mod client;
 mod connection;
 mod debug;
+mod metered;
+mod places;
 #[cfg(feature = "cpu-profile")]
 mod profile;
 mod respond;
@@ -17,9 +21,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_kube_io::Clock;
+use rustls::ServerConnection;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 pub use access::Reviews;
@@ -33,13 +39,19 @@ use crate::health::Health;
 use crate::metrics::Metrics;
 use access::Access;
 use certificate::Certificates;
+use client::Client;
 use connection::Handler;
+use metered::{Allowance, Metered};
+use places::{CONVERSATIONS, HANDSHAKES, Origin, Place, Places};
 
 /// A client that does not finish the TLS handshake by then is given up.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Connections at once. Probes and scrapes need a handful; beyond, a connection waits to be accepted.
-const MAX_CONNECTIONS: usize = 128;
+/// What TLS keeps of answers that a client does not take, in bytes.
+const UNSENT: usize = 16 * 1024;
+
+/// How long nothing is accepted after the system could not give a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// How often files of certificates are read again: they are small, and a new one may be awaited by somebody.
 const RELOAD: Duration = Duration::from_secs(20);
@@ -178,37 +190,133 @@ impl Server {
     }
 
     async fn accept(&self, stop: &CancellationToken) {
+        let handshakes = Places::new(HANDSHAKES);
+        let conversations = Places::new(CONVERSATIONS);
         let mut connections = JoinSet::new();
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                Some(_) = connections.join_next() => {}
-                accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
-                    Ok((stream, _)) => {
-                        let (acceptor, handler) = (self.acceptor.clone(), Arc::clone(&self.handler));
-                        connections.spawn(serve(acceptor, handler, stream));
-                    }
-                    Err(error) => {
-                        // Out of file descriptors or the like: the connections under way may free some.
-                        tracing::warn!(%error, "Accepting a connection failed");
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                    }
-                },
+        let accept = async {
+            loop {
+                let (stream, address) = tokio::select! {
+                    biased;
+                    Some(_) = connections.join_next() => continue,
+                    accepted = self.listener.accept() => match accepted {
+                        Ok(accepted) => accepted,
+                        Err(error) => {
+                            self.recover(&error, [&handshakes, &conversations]).await;
+                            continue;
+                        }
+                    },
+                };
+                let origin = Origin::from(address.ip());
+                let place = handshakes.enter(origin).await;
+                let newcomer = Newcomer {
+                    stream,
+                    origin,
+                    place,
+                    conversations: Arc::clone(&conversations),
+                };
+                connections.spawn(newcomer.serve(self.acceptor.clone(), Arc::clone(&self.handler)));
+                // First those that are here: no more are let in than can be served, and the rest of the program has its turn.
+                tokio::task::yield_now().await;
             }
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = accept => {}
         }
         connections.shutdown().await;
     }
+
+    /// After a connection that the system could not give.
+    async fn recover(&self, error: &std::io::Error, rooms: [&Arc<Places>; 2]) {
+        use std::io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+        // The client has gone; that is its matter alone.
+        if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
+            return;
+        }
+        // Out of file descriptors or the like. What is given back is for the next one.
+        tracing::warn!(%error, "Accepting a connection failed");
+        for places in rooms {
+            places.yield_one();
+        }
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
 }
 
-async fn serve(acceptor: TlsAcceptor, handler: Arc<Handler>, stream: TcpStream) {
-    let stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return tracing::debug!(%error, "TLS handshake failed"),
-        Err(_) => return tracing::debug!("TLS handshake took too long"),
-    };
-    let (_, tls) = stream.get_ref();
-    let peer = tls.peer_certificates().unwrap_or_default().to_vec().into();
-    let is_http2 = tls.alpn_protocol() == Some(b"h2");
-    handler.serve(stream, peer, is_http2).await;
+/// A connection that was let in.
+struct Newcomer {
+    stream: TcpStream,
+    origin: Origin,
+    place: Place,
+    conversations: Arc<Places>,
+}
+
+impl Newcomer {
+    /// Serves it until it ends or has to give way.
+    async fn serve(self, acceptor: TlsAcceptor, handler: Arc<Handler>) {
+        let gives_way = self.place.gives_way();
+        let conversation = tokio::select! {
+            biased;
+            () = gives_way.cancelled() => None,
+            conversation = self.shake_hands(acceptor) => conversation,
+        };
+        if let Some(conversation) = conversation {
+            conversation.hold(&handler).await;
+        }
+    }
+
+    async fn shake_hands(self, acceptor: TlsAcceptor) -> Option<Conversation> {
+        let allowance = Allowance::default();
+        // Nothing is prepared for a client that says nothing.
+        let handshake = async {
+            self.stream.readable().await?;
+            let metered = Metered::new(self.stream, allowance.clone());
+            let prepare = |tls: &mut ServerConnection| tls.set_buffer_limit(Some(UNSENT));
+            Box::pin(acceptor.accept_with(metered, prepare)).await
+        };
+        let mut stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "TLS handshake failed");
+                return None;
+            }
+            Err(_) => {
+                tracing::debug!("TLS handshake took too long");
+                return None;
+            }
+        };
+        stream.get_mut().0.has_shaken_hands();
+        self.place.answered();
+        let place = self.conversations.enter(self.origin).await;
+        Some(Conversation {
+            stream,
+            allowance,
+            origin: self.origin,
+            place,
+        })
+    }
+}
+
+/// A connection that speaks HTTP.
+struct Conversation {
+    stream: TlsStream<Metered<TcpStream>>,
+    allowance: Allowance,
+    origin: Origin,
+    place: Place,
+}
+
+impl Conversation {
+    /// Serves it until it ends or has to give way.
+    async fn hold(self, handler: &Handler) {
+        let gives_way = self.place.gives_way();
+        let (_, tls) = self.stream.get_ref();
+        let client = Client::showing(tls.peer_certificates().unwrap_or_default()).at(self.origin, self.place);
+        let (client, is_http2) = (Arc::new(client), tls.alpn_protocol() == Some(b"h2"));
+        let served = handler.serve(self.stream, &client, self.allowance, is_http2);
+        tokio::select! {
+            biased;
+            () = gives_way.cancelled() => {}
+            () = Box::pin(served) => {}
+        }
+    }
 }

@@ -245,6 +245,11 @@ fn changed(published: &BTreeMap<String, String>, key: &str, known: Option<&Autho
 }
 
 impl Authority {
+    /// The certificates as they were read: another piece of memory after each change.
+    pub(super) fn pem(&self) -> &Arc<[u8]> {
+        &self.pem
+    }
+
     fn parse(pem: &[u8]) -> Result<Self, String> {
         let mut roots = RootCertStore::empty();
         for certificate in pem::certificates(pem).map_err(|error| error.to_string())? {

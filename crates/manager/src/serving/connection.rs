@@ -7,91 +7,142 @@ use std::time::Duration;
 
 use http::Request;
 use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep};
 
 use super::Site;
+use super::client::Client;
+use super::metered::Allowance;
 use crate::config::ServingConfig;
 
-/// The bounds of Kubernetes' server library: one header section, the time to send it, and the time between requests.
-const MAX_HEADERS: u32 = 1 << 20;
+/// The time to send one header section, and the time between requests: the bounds of Kubernetes' server library.
 const HEADER_TIME: Duration = Duration::from_secs(32);
 const IDLE_TIME: Duration = Duration::from_secs(90);
 
 /// How long a connection may take to end once it was told to.
 const CLOSING_TIME: Duration = Duration::from_secs(5);
 
-/// Requests under way on one HTTP/2 connection, as many as Go's library allows.
-const HTTP2_STREAMS: u32 = 250;
+/// One header section, in bytes. Those of service accounts' tokens have some 1,000.
+const MAX_HEADERS: usize = 32 * 1024;
+
+/// The same for HTTP/2, which counts 32 more for each field. Taken apart, fields without a value take three times as much.
+const MAX_HEADER_LIST: u32 = 16 * 1024;
+
+/// Requests under way on one HTTP/2 connection. A scrape is one.
+const HTTP2_STREAMS: u32 = 8;
+
+/// As many as Go's library allows: more are not served, whatever the flag says.
+const MAX_HTTP2_STREAMS: u32 = 250;
+
+/// What an HTTP/2 connection keeps of answers that are not taken, in bytes for each of its requests.
+const HTTP2_UNSENT: usize = 16 * 1024;
+
+/// What a client may send of one HTTP/2 request before it is told that there is room for more. A body is a number of a few
+/// digits.
+const HTTP2_WINDOW: u32 = 4 * 1024;
+
+/// The window of an HTTP/2 connection as it is before anybody has said anything about it; it cannot be less.
+const HTTP2_CONNECTION_WINDOW: u32 = 65_535;
+
+/// HTTP/2 requests that the client has taken back before they were looked at, and requests that break the rules: with more,
+/// the connection is closed.
+const HTTP2_RESETS: usize = 16;
+
+/// What is read before other connections have their turn, in bytes. In so few there are no more than a hundred frames.
+const MAX_READ: usize = 2 * 1024;
 
 /// Serves connections.
 pub(super) struct Handler {
-    builder: auto::Builder<TokioExecutor>,
+    http1: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
     site: Arc<Site>,
 }
 
 impl Handler {
     pub(super) fn new(config: &ServingConfig, site: Arc<Site>) -> Self {
-        let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder
-            .http1()
+        let mut http1 = http1::Builder::new();
+        http1
             .timer(TokioTimer::new())
             // Its own limit would count the rest between two requests, too.
             .header_read_timeout(None)
-            .max_buf_size(MAX_HEADERS as usize);
-        builder
-            .http2()
+            .max_header_size(MAX_HEADERS)
+            .max_buf_size(MAX_HEADERS);
+        let streams = config.http2_streams.unwrap_or(HTTP2_STREAMS);
+        let mut http2 = http2::Builder::new(TokioExecutor::new());
+        http2
             .timer(TokioTimer::new())
-            .max_header_list_size(MAX_HEADERS)
-            .max_concurrent_streams(config.http2_streams.unwrap_or(HTTP2_STREAMS));
-        let builder = if config.http2 {
-            builder
-        } else {
-            builder.http1_only()
-        };
-        Self { builder, site }
+            .max_concurrent_streams(streams.min(MAX_HTTP2_STREAMS))
+            .max_header_list_size(MAX_HEADER_LIST)
+            .initial_stream_window_size(HTTP2_WINDOW)
+            .initial_connection_window_size(HTTP2_CONNECTION_WINDOW)
+            .max_send_buf_size(HTTP2_UNSENT)
+            .max_pending_accept_reset_streams(HTTP2_RESETS)
+            .max_local_error_reset_streams(HTTP2_RESETS);
+        Self { http1, http2, site }
     }
 
-    /// Serves one connection to its end. `peer` is the certificate that the client showed, with its chain.
+    /// Serves one connection of this client to its end.
     pub(super) async fn serve(
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
-        peer: Arc<[CertificateDer<'static>]>,
+        client: &Arc<Client>,
+        allowance: Allowance,
         is_http2: bool,
     ) {
         let activity = Arc::new(Activity::default());
         let service = hyper::service::service_fn(|request: Request<Incoming>| {
-            let (site, peer) = (Arc::clone(&self.site), Arc::clone(&peer));
+            let (site, client) = (Arc::clone(&self.site), Arc::clone(client));
+            allowance.request();
             let busy = Busy::begin(&activity);
             async move {
-                let response = site.respond(request, &peer).await;
+                let response = site.answer(request, &client).await;
+                if let Some(place) = client.place() {
+                    place.answered();
+                }
                 drop(busy);
                 Ok::<_, std::convert::Infallible>(response)
             }
         });
-        let timed = Timed {
+        let timed = TokioIo::new(Timed {
             stream,
             activity: Arc::clone(&activity),
-            // Frames of HTTP/2 come at any time; there, only the rest is bounded.
-            header: (!is_http2).then(|| Header::begin(&activity)),
+            header: Some(Header::begin(&activity)),
+            // Frames of HTTP/2 come at any time; there, only the time to the first request and the rest are bounded.
             is_bounded: !is_http2,
-        };
-        let connection = self.builder.serve_connection(TokioIo::new(timed), service);
-        tokio::pin!(connection);
-        let result = tokio::select! {
-            biased;
-            result = &mut connection => result,
-            () = activity.rested() => {
-                connection.as_mut().graceful_shutdown();
-                tokio::time::timeout(CLOSING_TIME, connection).await.unwrap_or(Ok(()))
-            }
+            has_read: false,
+        });
+        let result = if is_http2 {
+            let connection = self.http2.serve_connection(timed, service);
+            until_rested(connection, &activity, |it| it.graceful_shutdown()).await
+        } else {
+            let connection = self.http1.serve_connection(timed, service);
+            until_rested(connection, &activity, |it| it.graceful_shutdown()).await
         };
         if let Err(error) = result {
             tracing::debug!(%error, "Connection ended");
+        }
+    }
+}
+
+/// Drives a connection to its end, which it is told to come to when it has rested for long enough.
+async fn until_rested<C>(
+    connection: C,
+    activity: &Activity,
+    close: impl FnOnce(Pin<&mut C>),
+) -> hyper::Result<()>
+where
+    C: Future<Output = hyper::Result<()>>,
+{
+    tokio::pin!(connection);
+    tokio::select! {
+        biased;
+        result = &mut connection => result,
+        () = activity.rested() => {
+            close(connection.as_mut());
+            tokio::time::timeout(CLOSING_TIME, connection).await.unwrap_or(Ok(()))
         }
     }
 }
@@ -169,6 +220,8 @@ struct Timed<S> {
     activity: Arc<Activity>,
     header: Option<Header>,
     is_bounded: bool,
+    /// Whether the last read gave something: then it is the others' turn before the next.
+    has_read: bool,
 }
 
 /// A header that is being read.
@@ -210,10 +263,17 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
         {
             return Poll::Ready(Err(std::io::ErrorKind::TimedOut.into()));
         }
-        let before = buffer.filled().len();
-        let result = Pin::new(&mut self.stream).poll_read(context, buffer);
-        let has_read = buffer.filled().len() > before;
-        if self.is_bounded && has_read && under_way == 0 && self.header.is_none() {
+        if std::mem::take(&mut self.has_read) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let mut bytes = [0; MAX_READ];
+        let room = buffer.remaining().min(MAX_READ);
+        let mut part = ReadBuf::new(&mut bytes[..room]);
+        let result = Pin::new(&mut self.stream).poll_read(context, &mut part);
+        buffer.put_slice(part.filled());
+        self.has_read = !part.filled().is_empty();
+        if self.is_bounded && self.has_read && under_way == 0 && self.header.is_none() {
             self.header = Some(Header::begin(&self.activity));
         }
         result

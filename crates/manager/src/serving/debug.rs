@@ -1,20 +1,14 @@
 //! `/debug/`: the verbosity of the log, and what there is of Go's profiles.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{HeaderValue, LOCATION};
 use http::{Method, Response, StatusCode};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Body;
+use http_body_util::Full;
 
 use super::SetVerbosity;
 use super::respond::{HTML, TEXT, answer, not_found, plain};
-
-/// A number has a few digits, and they come at once.
-const MAX_BODY: usize = 64;
-const BODY_TIME: Duration = Duration::from_secs(10);
 
 /// Go's profiles, and why there is none of them here.
 const NOT_THERE: &[(&str, &str)] = &[
@@ -48,20 +42,16 @@ pub(super) fn is_here(path: &str) -> bool {
     path.starts_with("/debug/flags") || path.starts_with("/debug/pprof")
 }
 
-/// Answers what is below `/debug/`.
-pub(super) async fn respond<B>(
+/// Answers what is below `/debug/`. `body` is that of the request, if all of it has come and it is short.
+pub(super) async fn respond(
     set_verbosity: &SetVerbosity,
     method: &Method,
     path: &str,
     query: &str,
-    body: &mut B,
-) -> Response<Full<Bytes>>
-where
-    B: Body + Unpin,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+    body: Option<&[u8]>,
+) -> Response<Full<Bytes>> {
     match path {
-        "/debug/flags/v" if *method == Method::PUT => verbosity(set_verbosity, body).await,
+        "/debug/flags/v" if *method == Method::PUT => verbosity(set_verbosity, body),
         "/debug/flags/v" => plain(StatusCode::NOT_ACCEPTABLE, "unsupported http method\n"),
         "/debug/flags" | "/debug/flags/" => flags(),
         "/debug/pprof" => moved("/debug/pprof/"),
@@ -76,17 +66,11 @@ where
     }
 }
 
-async fn verbosity<B>(set: &SetVerbosity, body: &mut B) -> Response<Full<Bytes>>
-where
-    B: Body + Unpin,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let body = tokio::time::timeout(BODY_TIME, Limited::new(body, MAX_BODY).collect()).await;
-    let Ok(Ok(body)) = body else {
+fn verbosity(set: &SetVerbosity, body: Option<&[u8]>) -> Response<Full<Bytes>> {
+    let Some(body) = body else {
         return plain(StatusCode::BAD_REQUEST, "error reading request body\n");
     };
-    let body = body.to_bytes();
-    let text = String::from_utf8_lossy(&body);
+    let text = String::from_utf8_lossy(body);
     match text.trim().parse::<u32>() {
         Ok(level) => {
             set(u8::try_from(level).unwrap_or(u8::MAX));

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER,
+};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Body;
@@ -11,6 +13,7 @@ use rustls::pki_types::CertificateDer;
 use serde_json::json;
 
 use super::access::Denial;
+use super::client::Client;
 use super::{Site, debug};
 use crate::health::{Endpoint, Verdict};
 
@@ -18,9 +21,15 @@ pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) const HTML: &str = "text/html; charset=utf-8";
 const JSON: &str = "application/json";
 
-/// How much of a request that is of no interest is read all the same, in bytes, and for how long.
-const MAX_UNREAD: usize = 64 * 1024;
-const UNREAD_TIME: Duration = Duration::from_secs(1);
+/// How much of a body is read, in bytes, and for how long.
+const MAX_READ: usize = 64 * 1024;
+const READ_TIME: Duration = Duration::from_secs(1);
+
+/// How much of a body is kept: the longest that means something is a number.
+const MAX_BODY: usize = 64;
+
+/// The longest path with its query; an answer may repeat it. Those that are served are much shorter.
+const MAX_TARGET: usize = 1024;
 
 /// What is served, for `/statusz`; with `/debug/` only some of it.
 const PATHS: &[&str] = &[
@@ -42,23 +51,36 @@ impl Site {
     pub async fn respond<B>(&self, request: Request<B>, peer: &[CertificateDer<'_>]) -> Response<Full<Bytes>>
     where
         B: Body + Unpin,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (head, mut body) = request.into_parts();
-        let (method, path) = (&head.method, head.uri.path());
-        let response = match self.access.admit(method, path, &head.headers, peer).await {
-            Ok(()) => {
-                let query = head.uri.query().unwrap_or_default();
-                match &self.debug {
-                    Some(set_verbosity) if debug::is_here(path) => {
-                        debug::respond(set_verbosity, method, path, query, &mut body).await
-                    }
-                    _ => self.route(method, path, query, &head.headers),
+        self.answer(request, &Client::showing(peer)).await
+    }
+
+    /// The same for a client with a connection.
+    pub(super) async fn answer<B>(&self, request: Request<B>, client: &Client) -> Response<Full<Bytes>>
+    where
+        B: Body + Unpin,
+    {
+        let (head, body) = request.into_parts();
+        // What is needed of the headers is read here. They are not kept while the request waits for something: made for it,
+        // they take ten times the memory that they take on the wire.
+        let claim = self.access.claim(&head.headers, client);
+        let takes_text = takes_text(&head.headers);
+        let http::request::Parts { method, uri, .. } = head;
+        let (path, query) = (uri.path(), uri.query().unwrap_or_default());
+        if path.len() + query.len() > MAX_TARGET {
+            drop(intake(body).await);
+            return plain(StatusCode::URI_TOO_LONG, "the path and its query are too long\n");
+        }
+        let (admitted, body) = tokio::join!(self.access.admit(claim, &method, path, client), intake(body));
+        let response = match admitted {
+            Ok(()) => match &self.debug {
+                Some(set_verbosity) if debug::is_here(path) => {
+                    debug::respond(set_verbosity, &method, path, query, body.as_deref()).await
                 }
-            }
-            Err(denial) => denied(path, method, &denial),
+                _ => self.route(&method, path, query, takes_text),
+            },
+            Err(denial) => denied(path, &method, &denial),
         };
-        drain(&mut body).await;
         tracing::debug!(
             target: crate::HTTP_LOG,
             verb = %method,
@@ -66,14 +88,14 @@ impl Site {
             code = response.status().as_u16(),
             "HTTP"
         );
-        if *method == Method::HEAD {
+        if method == Method::HEAD {
             without_body(response)
         } else {
             response
         }
     }
 
-    fn route(&self, method: &Method, path: &str, query: &str, headers: &HeaderMap) -> Response<Full<Bytes>> {
+    fn route(&self, method: &Method, path: &str, query: &str, takes_text: bool) -> Response<Full<Bytes>> {
         if path == "/metrics/slis" && *method == Method::DELETE {
             self.health.slis().reset();
             return plain(StatusCode::OK, "metrics reset\n");
@@ -99,39 +121,52 @@ impl Site {
                 let has_debug = self.debug.is_some();
                 let is_there = |path: &&str| has_debug || !path.starts_with("/debug/");
                 let paths: Vec<&str> = PATHS.iter().copied().filter(is_there).collect();
-                text_for(headers, || self.pages.statusz(self.clock.now(), &paths))
+                text_if(takes_text, || self.pages.statusz(self.clock.now(), &paths))
             },
-            "/flagz" => &|| text_for(headers, || self.pages.flagz()),
+            "/flagz" => &|| text_if(takes_text, || self.pages.flagz()),
             _ => return not_found(),
         };
         if is_read(method) { page() } else { not_allowed() }
     }
 }
 
-/// The answer to `HEAD`. The HTTP library leaves the body out by itself in HTTP/1 only.
-/// Reads what nobody has read of a request. Given up early, an HTTP/2 stream would be reset, at times before its answer is
-/// out.
-async fn drain<B: Body + Unpin>(body: &mut B) {
+/// Reads the body of a request; gives its beginning, or nothing if it is not whole. It is read to its end although hardly
+/// any request has use for it: given up early, an HTTP/2 stream would be reset, at times before its answer is out.
+async fn intake<B: Body + Unpin>(mut body: B) -> Option<Vec<u8>> {
     let all = async {
-        let mut left = MAX_UNREAD;
-        while !body.is_end_stream() && left > 0 {
-            let Some(Ok(frame)) = body.frame().await else {
-                return;
+        let (mut kept, mut read) = (Vec::new(), 0);
+        while !body.is_end_stream() {
+            let Some(frame) = body.frame().await else {
+                break;
             };
-            let read = frame.data_ref().map_or(0, Buf::remaining);
-            left = left.saturating_sub(read);
+            let Ok(mut data) = frame.ok()?.into_data() else {
+                continue;
+            };
+            read += data.remaining();
+            if read >= MAX_READ {
+                return None;
+            }
+            let room = data.remaining().min(MAX_BODY.saturating_sub(kept.len()));
+            kept.extend_from_slice(&data.copy_to_bytes(room));
         }
+        (read <= MAX_BODY).then_some(kept)
     };
     // Whoever takes longer over it may lose the answer.
-    let _ = tokio::time::timeout(UNREAD_TIME, all).await;
+    tokio::time::timeout(READ_TIME, all).await.ok().flatten()
 }
 
+/// The answer to `HEAD`. The HTTP library leaves the body out by itself in HTTP/1 only.
 fn without_body(response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
     let (mut head, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
         head.headers.insert(CONTENT_LENGTH, length.into());
     }
     Response::from_parts(head, Full::default())
+}
+
+/// Whether this is a page for those only who are granted it.
+pub(super) fn is_private(path: &str) -> bool {
+    (PATHS.contains(&path) && endpoint(path).is_none()) || debug::is_here(path)
 }
 
 fn is_read(method: &Method) -> bool {
@@ -145,20 +180,21 @@ fn series(text: Result<String, std::fmt::Error>) -> Response<Full<Bytes>> {
     }
 }
 
-/// A page that there is as text only.
-fn text_for(headers: &HeaderMap, page: impl FnOnce() -> String) -> Response<Full<Bytes>> {
-    let accepted: Vec<&str> = headers
+/// Whether the client takes a page that there is as text only.
+fn takes_text(headers: &HeaderMap) -> bool {
+    let mut accepted = headers
         .get_all(ACCEPT)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(|range| range.split(';').next().unwrap_or_default().trim())
         .filter(|range| !range.is_empty())
-        .collect();
-    let takes_text = accepted
-        .iter()
-        .any(|range| matches!(*range, "*/*" | "text/*" | "text/plain"));
-    if accepted.is_empty() || takes_text {
+        .peekable();
+    accepted.peek().is_none() || accepted.any(|range| matches!(range, "*/*" | "text/*" | "text/plain"))
+}
+
+fn text_if(takes_text: bool, page: impl FnOnce() -> String) -> Response<Full<Bytes>> {
+    if takes_text {
         answer(StatusCode::OK, TEXT, page())
     } else {
         plain(
@@ -243,6 +279,11 @@ fn denied(path: &str, method: &Method, denial: &Denial) -> Response<Full<Bytes>>
             "InternalError",
             "Internal Server Error: the API server did not say whether this is allowed".to_owned(),
         ),
+        Denial::Full => (
+            StatusCode::TOO_MANY_REQUESTS,
+            "TooManyRequests",
+            "the API server is being asked about too many other requests: try again in a second".to_owned(),
+        ),
     };
     let status = json!({
         "kind": "Status",
@@ -254,7 +295,12 @@ fn denied(path: &str, method: &Method, denial: &Denial) -> Response<Full<Bytes>>
         "details": {},
         "code": code.as_u16(),
     });
-    answer(code, JSON, format!("{status}\n"))
+    let mut response = answer(code, JSON, format!("{status}\n"));
+    if *denial == Denial::Full {
+        let second = HeaderValue::from_static("1");
+        response.headers_mut().insert(RETRY_AFTER, second);
+    }
+    response
 }
 
 pub(super) fn answer(code: StatusCode, content_type: &'static str, body: String) -> Response<Full<Bytes>> {

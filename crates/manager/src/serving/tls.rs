@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, ring};
 use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{
     CipherSuite, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
@@ -208,8 +209,15 @@ pub(super) fn server(
         tls.alpn_protocols.push(b"h2".to_vec());
     }
     tls.alpn_protocols.push(b"http/1.1".to_vec());
+    // Sessions are kept with the certificates that the client showed, and Kubernetes' clients do not resume them.
+    tls.session_storage = Arc::new(NoServerSessionStorage {});
+    tls.send_tls13_tickets = 0;
     Ok(tls)
 }
+
+/// Certificates that a client may show besides its own. What it takes to find a way through them to an authority grows with
+/// their factorial.
+const MAX_INTERMEDIATES: usize = 4;
 
 /// Takes any client certificate whose key the client has: who it belongs to is asked with each request, because a
 /// certificate that nobody here signed is answered with 401 and not with a broken connection.
@@ -229,9 +237,12 @@ impl ClientCertVerifier for AnyCertificate {
     fn verify_client_cert(
         &self,
         _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
+        chain: &[CertificateDer<'_>],
         _: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
+        if chain.len() > MAX_INTERMEDIATES {
+            return Err(rustls::Error::General("too many certificates".to_owned()));
+        }
         Ok(ClientCertVerified::assertion())
     }
 

@@ -12,15 +12,12 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::super::authorities::{Authority, Current, FrontProxy};
-use super::{Access, Denial};
+use super::{Access, Client, Denial, Key, Unanswered};
 use crate::config::FrontProxyHeaders;
 
-const ANONYMOUS: &str = "system:anonymous";
+pub(super) const ANONYMOUS: &str = "system:anonymous";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const AUTHENTICATED: &str = "system:authenticated";
-
-/// The longest token that an answer is remembered for: those of service accounts have some 1,000 bytes.
-const MAX_REMEMBERED_TOKEN: usize = 8192;
 
 /// Whoever shows no credentials.
 pub(super) fn anonymous() -> UserInfo {
@@ -34,13 +31,34 @@ pub(super) fn anonymous() -> UserInfo {
 /// A user, or nobody as far as one kind of credentials can tell; or why the credentials are wrong.
 type Found = Result<Option<UserInfo>, String>;
 
+/// Who a request says it is from, as far as can be told without asking anybody.
+pub(in super::super) enum Claim {
+    /// Somebody vouches for this user.
+    Vouched(UserInfo),
+    /// Nobody does.
+    Open {
+        /// The bearer token; it is shown nowhere: this type has no Debug.
+        token: Option<String>,
+        /// Whether some other credentials are wrong.
+        is_wrong: bool,
+    },
+}
+
+impl Claim {
+    /// What the bearer token is known by, if it is to be asked about.
+    pub(super) fn token_key(&self) -> Option<Key> {
+        match self {
+            Self::Open {
+                token: Some(token), ..
+            } => Some(Key::of(&[token.as_bytes()])),
+            _ => None,
+        }
+    }
+}
+
 impl Access {
-    /// Tells who asks.
-    pub(super) async fn user(
-        &self,
-        headers: &HeaderMap,
-        peer: &[CertificateDer<'_>],
-    ) -> Result<UserInfo, Denial> {
+    /// Reads who asks, so that the headers need not be kept.
+    pub(in super::super) fn claim(&self, headers: &HeaderMap, client: &Client) -> Claim {
         let mut is_wrong = false;
         let mut settle = |found: Found, kind: &'static str| match found {
             Ok(user) => user.map(with_group),
@@ -50,21 +68,42 @@ impl Access {
                 None
             }
         };
-        let Current { client, front_proxy } = self.authorities.current();
+        let Current {
+            client: ca,
+            front_proxy,
+        } = self.authorities.current();
         if let Some(proxy) = &front_proxy
-            && let Some(user) = settle(self.named_by_proxy(proxy, headers, peer), "front proxy")
+            && let Some(user) = settle(self.named_by_proxy(proxy, headers, client), "front proxy")
         {
-            return Ok(user);
+            return Claim::Vouched(user);
         }
-        if let Some(authority) = &client
-            && let Some(user) = settle(self.shown_by_certificate(authority, peer), "client certificate")
+        if let Some(authority) = &ca
+            && let Some(user) = settle(self.shown_by_certificate(authority, client), "client certificate")
         {
-            return Ok(user);
+            return Claim::Vouched(user);
         }
-        if let Some(token) = bearer(headers)
-            && let Some(user) = settle(self.owner(token).await, "token")
+        Claim::Open {
+            token: bearer(headers).map(str::to_owned),
+            is_wrong,
+        }
+    }
+
+    /// Tells who asks.
+    pub(super) async fn user(&self, claim: Claim, client: &Client) -> Result<UserInfo, Denial> {
+        let (token, is_wrong) = match claim {
+            Claim::Vouched(user) => return Ok(user),
+            Claim::Open { token, is_wrong } => (token, is_wrong),
+        };
+        // Without anybody to ask, a token says nothing.
+        if let Some(token) = token
+            && self.reviews.is_some()
         {
-            return Ok(user);
+            return match self.owner(token, client).await {
+                Ok(Some(user)) => Ok(with_group(user)),
+                Ok(None) => Err(Denial::Unknown),
+                Err(Unanswered::Full) => Err(Denial::Full),
+                Err(Unanswered::Failed(_)) => Err(Denial::Undecided),
+            };
         }
         if is_wrong {
             Err(Denial::Unknown)
@@ -80,9 +119,9 @@ impl Access {
             headers: names,
         }: &FrontProxy,
         headers: &HeaderMap,
-        peer: &[CertificateDer<'_>],
+        client: &Client,
     ) -> Found {
-        let Some(subject) = self.verified(authority, peer)? else {
+        let Some(subject) = self.verified(authority, client)? else {
             return Ok(None);
         };
         let is_allowed = names.allowed_names.is_empty() || names.allowed_names.contains(&subject.common_name);
@@ -95,8 +134,8 @@ impl Access {
         Ok(named(names, headers))
     }
 
-    fn shown_by_certificate(&self, authority: &Authority, peer: &[CertificateDer<'_>]) -> Found {
-        let Some(subject) = self.verified(authority, peer)? else {
+    fn shown_by_certificate(&self, authority: &Authority, client: &Client) -> Found {
+        let Some(subject) = self.verified(authority, client)? else {
             return Ok(None);
         };
         let left = subject.not_after - self.clock.now().as_second();
@@ -113,55 +152,44 @@ impl Access {
     }
 
     /// The subject of the client's certificate, if it shows one and this authority vouches for it.
-    fn verified(
-        &self,
-        authority: &Authority,
-        peer: &[CertificateDer<'_>],
-    ) -> Result<Option<Subject>, String> {
-        let Some((certificate, chain)) = peer.split_first() else {
-            return Ok(None);
-        };
-        let now = self.clock.now().as_second().max(0).unsigned_abs();
-        let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now));
-        authority
-            .verifier
-            .verify_client_cert(certificate, chain, now)
-            .map_err(|error| error.to_string())?;
-        Subject::of(certificate).map(Some)
+    fn verified(&self, authority: &Authority, client: &Client) -> Result<Option<Subject>, String> {
+        client.vouched_by(authority, |certificate, chain| {
+            let now = self.clock.now().as_second().max(0).unsigned_abs();
+            let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(now));
+            authority
+                .verifier
+                .verify_client_cert(certificate, chain, now)
+                .map_err(|error| error.to_string())?;
+            Subject::of(certificate)
+        })
     }
 
-    async fn owner(&self, token: &str) -> Found {
-        // Without anybody to ask, a token says nothing.
-        let Some(reviews) = &self.reviews else {
+    async fn owner(&self, token: String, client: &Client) -> Result<Option<UserInfo>, Unanswered> {
+        let Some(reviews) = self.reviews.clone() else {
             return Ok(None);
         };
-        let refused = || "nobody's token".to_owned();
-        if let Some(known) = self.tokens.recall(token) {
-            return known.map(Some).ok_or_else(refused);
+        let key = Key::of(&[token.as_bytes()]);
+        if let Some(known) = self.tokens.recall(&key) {
+            return Ok(known);
         }
-        let _turn = self.turns.acquire().await;
-        // Whoever waited may find that the one before asked the same.
-        if let Some(known) = self.tokens.recall(token) {
-            return known.map(Some).ok_or_else(refused);
-        }
-        match reviews.token(token).await {
-            Ok(user) => {
-                if token.len() <= MAX_REMEMBERED_TOKEN {
-                    self.tokens
-                        .remember(token.to_owned(), user.clone(), self.ttl.token);
-                }
-                user.map(Some).ok_or_else(refused)
-            }
-            Err(error) => {
-                tracing::warn!(error, "Reviewing a token failed");
-                Err(error)
-            }
-        }
+        let _review = client.place().map(|place| place.under_review());
+        let ttl = self.ttl.token;
+        let review = Box::pin(async move {
+            reviews
+                .token(&token)
+                .await
+                .inspect_err(|error| tracing::warn!(error, "Reviewing a token failed"))
+        });
+        let lane = self.lane(&key);
+        self.tokens
+            .ask(key, lane, client.origin(), review, move |_| ttl)
+            .await
     }
 }
 
 /// What a certificate says about its holder.
-struct Subject {
+#[derive(Debug, Clone)]
+pub(in super::super) struct Subject {
     common_name: String,
     organizations: Vec<String>,
     /// The end of its validity, in seconds since 1970.

@@ -2,53 +2,57 @@
 
 use bowline_kube_io::UserInfo;
 use http::Method;
+use serde_json::json;
 
-use super::{Access, Denial};
+use super::{Access, Client, Denial, Key, Unanswered};
 
 /// Its members may do everything.
 const MASTERS: &str = "system:masters";
 
-/// The longest path that an answer is remembered for.
-const MAX_REMEMBERED_PATH: usize = 1024;
-
 impl Access {
-    pub(super) async fn may(&self, user: &UserInfo, method: &Method, path: &str) -> Result<bool, Denial> {
+    pub(super) async fn may(
+        &self,
+        user: &UserInfo,
+        method: &Method,
+        path: &str,
+        client: &Client,
+    ) -> Result<bool, Denial> {
         if user.groups.iter().any(|group| group == MASTERS) || self.is_open_to_all(path) {
             return Ok(true);
         }
-        let Some(reviews) = &self.reviews else {
+        let Some(reviews) = self.reviews.clone() else {
             return Ok(false);
         };
-        let key = (user.clone(), verb(method), path.to_owned());
+        let verb = verb(method);
+        // A user in JSON cannot be taken for another one.
+        let key = Key::of(&[
+            json!(user).to_string().as_bytes(),
+            verb.as_bytes(),
+            path.as_bytes(),
+        ]);
         if let Some(decision) = self.decisions.recall(&key) {
             return Ok(decision);
         }
-        let _turn = self.turns.acquire().await;
-        // Whoever waited may find that the one before asked the same.
-        if let Some(decision) = self.decisions.recall(&key) {
-            return Ok(decision);
-        }
-        match reviews.access(user, &key.1, path).await {
-            Ok(decision) => {
-                let ttl = if decision {
-                    self.ttl.granted
-                } else {
-                    self.ttl.refused
-                };
-                // Whoever may send requests could fill the memory with long paths.
-                if path.len() <= MAX_REMEMBERED_PATH {
-                    self.decisions.remember(key, decision, ttl);
-                }
-                Ok(decision)
-            }
-            Err(error) => {
+        let _review = client.place().map(|place| place.under_review());
+        let (granted, refused) = (self.ttl.granted, self.ttl.refused);
+        let (user, path) = (user.clone(), path.to_owned());
+        let review = Box::pin(async move {
+            reviews.access(&user, &verb, &path).await.inspect_err(|error| {
                 tracing::warn!(error, user = user.name, path, "Reviewing an access failed");
-                Err(Denial::Undecided)
-            }
-        }
+            })
+        });
+        let ttl = move |decision: &bool| if *decision { granted } else { refused };
+        let lane = self.lane(&key);
+        self.decisions
+            .ask(key, lane, client.origin(), review, ttl)
+            .await
+            .map_err(|reason| match reason {
+                Unanswered::Full => Denial::Full,
+                Unanswered::Failed(_) => Denial::Undecided,
+            })
     }
 
-    fn is_open_to_all(&self, path: &str) -> bool {
+    pub(super) fn is_open_to_all(&self, path: &str) -> bool {
         self.always_allowed
             .iter()
             .any(|allowed| match allowed.strip_suffix('*') {
@@ -56,6 +60,16 @@ impl Access {
                 None => path == allowed,
             })
     }
+}
+
+/// What the question is known by, whether the user may do this to a path.
+pub(super) fn key(user: &UserInfo, verb: &str, path: &str) -> Key {
+    // As JSON, one user cannot be taken for another.
+    Key::of(&[
+        json!(user).to_string().as_bytes(),
+        verb.as_bytes(),
+        path.as_bytes(),
+    ])
 }
 
 /// The verb of a request for a path: its method in lower case.
