@@ -5,6 +5,7 @@
 mod cli;
 mod cloudstack;
 pub(crate) mod cluster;
+mod hostile;
 mod life;
 mod logs;
 mod metrics;

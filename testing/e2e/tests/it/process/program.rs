@@ -86,6 +86,15 @@ impl Running {
         self.log.lock().unwrap().clone()
     }
 
+    /// How much of its memory is resident, in KiB: the parts that it has for itself, not those of the program file.
+    pub(crate) fn resident(&self) -> u64 {
+        let id = self.child.id().expect("it runs");
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let figure = line.and_then(|line| line.trim().strip_suffix(" kB")).unwrap();
+        figure.parse().unwrap()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id().expect("it runs")).unwrap();
         kill_process(Pid::from_raw(id).unwrap(), signal).expect("it runs");
