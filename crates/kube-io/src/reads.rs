@@ -214,7 +214,7 @@ impl Kube {
     }
 
     async fn complete_list<T: Listed>(&self) -> Result<Vec<Arc<T>>, KubeError> {
-        let mut listing = self.list::<T>(true).await?;
+        let mut listing = self.list::<T>().await?;
         if let Some(key) = listing.unreadable.first() {
             return Err(KubeError::Decode(format!("{} {key:?}", T::PLURAL)));
         }
@@ -223,19 +223,17 @@ impl Kube {
     }
 
     /// Lists page by page; each page is converted before the next is asked for.
-    ///
-    /// If it `is_first`, nothing is known yet that a gap would show against. Then the objects are counted, too.
-    pub(crate) async fn list<T: Listed>(&self, is_first: bool) -> Result<Listing<T>, KubeError> {
+    pub(crate) async fn list<T: Listed>(&self) -> Result<Listing<T>, KubeError> {
         let mut attempt = 1;
         loop {
-            match self.list_once(is_first).await {
+            match self.list_once().await {
                 Err(KubeError::Expired(_)) if attempt < LIST_ATTEMPTS => attempt += 1,
                 done => return done,
             }
         }
     }
 
-    async fn list_once<T: Listed>(&self, is_counted: bool) -> Result<Listing<T>, KubeError> {
+    async fn list_once<T: Listed>(&self) -> Result<Listing<T>, KubeError> {
         let mut pages = Pages::of(T::LIST);
         let (mut objects, mut unreadable) = (Vec::new(), Vec::new());
         let mut keys = BTreeSet::new();
@@ -266,9 +264,7 @@ impl Kube {
                 }
             }
             if pages.next().is_empty() {
-                if is_counted {
-                    self.count::<T>(&pages).await?;
-                }
+                self.count::<T>(&pages).await?;
                 return Ok(Listing {
                     objects,
                     unreadable,
@@ -278,8 +274,8 @@ impl Kube {
         }
     }
 
-    /// Checks the number of objects against another answer: a page of one object, which tells how many more there are. Only
-    /// the first of several pages tells that by itself.
+    /// Checks a list against another answer: a page of one object in the same version, which tells how many more there are.
+    /// The first of several pages tells that by itself. An API server that has not reached that version refuses.
     async fn count<T: Listed>(&self, pages: &Pages) -> Result<(), KubeError> {
         if pages.is_counted() {
             return Ok(());

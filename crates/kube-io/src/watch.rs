@@ -138,7 +138,7 @@ async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>) -> Result<String, KubeEr
         objects,
         unreadable,
         resource_version,
-    } = kube.list::<T>(!cache.is_synced()).await?;
+    } = kube.list::<T>().await?;
     let version = version_number(&resource_version).unwrap_or_default();
     cache.refill(objects, &unreadable, version);
     Ok(resource_version)
@@ -152,7 +152,7 @@ async fn believed<T: Listed>(
     tokio::select! {
         biased;
         () = cache.disproved() => Err(KubeError::Decode(format!(
-            "{} that are there were said to be gone. Look for a proxy that answers for the API server.",
+            "{} were said to be gone, which the API server denies. Look for a proxy that answers for it.",
             T::PLURAL
         ))),
         followed = follow => followed,

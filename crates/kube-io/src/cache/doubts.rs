@@ -36,11 +36,10 @@ impl<K> Default for Doubts<K> {
 /// What became of a doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settled {
-    /// The object is gone, or the doubt is over otherwise.
+    /// The object is gone, or the doubt is over otherwise, or has to be asked about again.
     Over,
-    /// The answer is older than the doubt: it is asked for again.
-    Stale,
-    /// The object is there, as it was: it was never gone.
+    /// The object is there, as it was, and was never gone; or the answer is older than what was said before it. Something that
+    /// the API server said is untrue, so everything is listed again.
     Disproved,
 }
 
@@ -109,18 +108,29 @@ impl<T: CacheKey> Cache<T> {
         }
     }
 
-    /// Waits until there are doubts, and gives them all, with the number of doubts that were raised so far.
-    pub(crate) async fn doubted(&self) -> (u64, Vec<T::Key>) {
+    /// Waits until there are doubts, and gives them all: each with the version that an answer must have reached. Also how many
+    /// doubts were raised so far.
+    pub(crate) async fn doubted(&self) -> (u64, Vec<(T::Key, u64)>) {
         let mut raised = self.doubts.raised.subscribe();
         loop {
             let count = *raised.borrow_and_update();
-            let keys: Vec<T::Key> = self.doubts.open().keys().cloned().collect();
-            if !keys.is_empty() {
-                return (count, keys);
+            let open = self.doubts.open().clone();
+            if !open.is_empty() {
+                let due = open.into_iter().map(|(key, since)| {
+                    let since = since.max(self.known_version(&key));
+                    (key, since)
+                });
+                return (count, due.collect());
             }
             // Fails only if the sender is gone, which is part of self.
             let _ = raised.changed().await;
         }
+    }
+
+    fn known_version(&self, key: &T::Key) -> u64 {
+        let known = self.get(key);
+        let version = known.and_then(|known| version_number(known.resource_version()));
+        version.unwrap_or_default()
     }
 
     /// Waits until more doubts were raised than these.
@@ -129,27 +139,34 @@ impl<T: CacheKey> Cache<T> {
         let _ = now.wait_for(|now| *now != raised).await;
     }
 
-    /// Takes the answer to a question about a doubted object.
-    pub(crate) fn settle(&self, key: &T::Key, found: Found<T>) -> Settled {
+    /// Takes the answer to a question about a doubted object; `since` is the version that it must have reached.
+    pub(crate) fn settle(&self, key: &T::Key, since: u64, found: Found<T>) -> Settled {
+        let settled = self.weigh(key, since, found);
+        if settled == Settled::Disproved {
+            self.doubts.open().clear(); // the next list decides about them
+            self.doubts.is_disproved.send_replace(true);
+        }
+        settled
+    }
+
+    fn weigh(&self, key: &T::Key, since: u64, found: Found<T>) -> Settled {
         let known = self.get(key);
-        let known_version = known
-            .as_ref()
-            .and_then(|known| version_number(known.resource_version()));
         {
             let mut open = self.doubts.open();
-            let Some(since) = open.get(key) else {
+            let Some(now_since) = open.get(key) else {
                 return Settled::Over;
             };
-            if found.version < (*since).max(known_version.unwrap_or_default()) {
-                return Settled::Stale;
+            if found.version < since {
+                return Settled::Disproved;
+            }
+            if found.version < (*now_since).max(self.known_version(key)) {
+                return Settled::Over; // there was news meanwhile, about which is asked again
             }
             open.remove(key);
         }
         match (known, found.object) {
             (Some(known), Some(object)) if known.uid() == object.uid() => {
                 self.apply(object);
-                self.doubts.open().clear(); // the next list decides about the others
-                self.doubts.is_disproved.send_replace(true);
                 return Settled::Disproved;
             }
             (_, Some(object)) => self.apply(object),

@@ -1,7 +1,5 @@
 //! Questions by name about objects that are said to be gone.
 
-use std::time::Duration;
-
 use futures::stream::{self, StreamExt as _};
 
 use super::Backoff;
@@ -17,21 +15,20 @@ const AT_ONCE: usize = 8;
 pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
     let mut backoff = Backoff::default();
     loop {
-        let (raised, keys) = cache.doubted().await;
+        let (raised, doubts) = cache.doubted().await;
         let mut wait = None;
-        let mut answers = stream::iter(keys)
-            .map(|key| async move {
+        let mut answers = stream::iter(doubts)
+            .map(|(key, since)| async move {
                 let found = kube.find::<T>(&key).await;
-                (key, found)
+                (key, since, found)
             })
             .buffer_unordered(AT_ONCE);
-        while let Some((key, found)) = answers.next().await {
+        while let Some((key, since, found)) = answers.next().await {
             let again = match found {
-                Ok(found) => match cache.settle(&key, found) {
+                Ok(found) => match cache.settle(&key, since, found) {
                     Settled::Over => continue,
-                    Settled::Stale => Duration::ZERO,
                     Settled::Disproved => {
-                        tracing::warn!(kind = T::PLURAL, object = ?key, "Object was said to be gone, but is there when asked for by its name");
+                        tracing::warn!(kind = T::PLURAL, object = ?key, "Object was said to be gone, which the answer to a question by its name denies; listing again");
                         break;
                     }
                 },

@@ -166,7 +166,7 @@ async fn a_balancer_that_is_wanted_again_while_it_is_being_deleted_comes_back_at
     world.settled("web").await;
     world
         .cloud
-        .set(|cloud| drop(cloud.write_time.insert("web".to_owned(), seconds(2))));
+        .set(|cloud| cloud.write_time.extend([("web".to_owned(), seconds(2))]));
     there_and_back(&world, "web", async |world| {
         world
             .until("it is being deleted", |w| !w.cloud.calls("delete").is_empty())

@@ -66,7 +66,7 @@ async fn a_service_that_waits_for_the_lane_of_others_is_not_stuck() {
     // But one that holds its lane for good is.
     world
         .cloud
-        .set(|cloud| drop(cloud.write_time.insert("s0".into(), seconds(100_000))));
+        .set(|cloud| cloud.write_time.extend([("s0".to_owned(), seconds(100_000))]));
     world.add_node("b");
     world.pass(seconds(1500)).await;
     assert_eq!(world.stalled(), Some("service-lb-controller"));
