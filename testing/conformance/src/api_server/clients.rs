@@ -72,10 +72,19 @@ pub(super) async fn a_node_is_initialised(scope: Scope) {
         .unwrap();
     assert!(!condition.network_unavailable.unwrap().is_unavailable);
     let annotated = kube
-        .annotate_node(&done.name, &[("example.com/a".into(), Some("1".into()))])
+        .annotate_node(
+            &done.name,
+            &done.uid,
+            &[("example.com/a".into(), Some("1".into()))],
+        )
         .await
         .unwrap();
     assert_eq!(annotated.annotations.value("example.com/a"), Some("1"));
+    // The annotation is for that Node, and not for another one that has its name by now.
+    let other = kube
+        .annotate_node(&done.name, "another", &[("example.com/a".into(), None)])
+        .await;
+    assert!(other.unwrap_err().is_conflict());
 }
 
 pub(super) async fn a_successor_of_a_node_is_never_written_to(scope: Scope) {
