@@ -14,8 +14,11 @@ use std::sync::Arc;
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
 ///
 /// The five moves of a reconcile, without the last: [`intent`](Self::intent) and [`plan`](Self::plan) are pure,
-/// [`observe`](Self::observe) only reads, [`apply`](Self::apply) makes one write. Nobody but the caller decides when
-/// they run: a provider never waits, loops or retries here, and spawns nothing.
+/// [`observe`](Self::observe) only reads, [`apply`](Self::apply) makes one write. When they run, and when a reconcile is
+/// tried again, is the caller's decision; how long the cloud is waited for is the plan's
+/// ([`Answer::Wait`](bowline_plan::Answer::Wait)). Within one call a provider may wait, for a bounded time, where its requests
+/// do: for its budget, a retry of the HTTP stack, a list that several reconciles share, or the answer to a job that the write
+/// began. It spawns nothing.
 ///
 /// # Rules that the callers lean on
 ///

@@ -27,8 +27,10 @@
 //!   +-- parked, failed ---+--- settled: the status is published (status.rs)
 //! ```
 //!
-//! `needs_update.rs` and `status.rs` are pure. What `tracked.rs` remembers between two syncs spares calls and events;
-//! nothing about the cloud depends on it.
+//! `needs_update.rs` and `status.rs` are pure. What `tracked.rs` remembers between two syncs spares calls and events. Two
+//! removals lean on it besides, because nothing in Kubernetes asks for them any more: that of the balancer of a Service that
+//! vanished without its finalizer, and of one that got a class or another type without it. A process that ends before such a
+//! removal leaves the balancer behind, see `docs/decisions/0016-gone-by-name.md`.
 
 mod background;
 mod delete;

@@ -48,8 +48,15 @@ impl ServiceController {
                     self.queue.forget(&Key::Service(key.clone()));
                 }
                 let begins_cleanup = facts::needs_cleanup(new) && !facts::needs_cleanup(old);
+                // Without it the Service could vanish while no process runs, and its balancer would stay for ever.
+                let lost_finalizer = facts::has_finalizer(old)
+                    && !facts::has_finalizer(new)
+                    && facts::wants_load_balancer(new)
+                    && new.metadata.deletion_timestamp.is_none();
                 if concerns_us || begins_cleanup {
                     self.enqueue(&key, Causes::CHANGED);
+                } else if lost_finalizer {
+                    self.enqueue(&key, Causes::VERIFY);
                 } else {
                     self.forget_unused(&key);
                 }

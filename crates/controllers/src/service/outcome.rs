@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     Nothing,
     /// The cloud is busy: go on after this time.
     Parked(Parked, Duration),
-    /// Something moved under the sync: start anew at once.
+    /// Something moved under the sync: start anew, at once if the Service has changed meanwhile, else soon.
     Superseded(Progress),
     /// An API conflict: start anew soon.
     Conflict(Progress),

@@ -295,6 +295,25 @@ async fn a_balancer_that_turns_out_to_be_another_s_when_it_is_to_go_keeps_no_ser
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_finalizer_that_was_taken_off_a_living_service_comes_back_at_once() {
+    let mut world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    let events = world.reasons("web").len();
+    world.edit("web", |s| s["metadata"]["finalizers"] = json!([]));
+    world.pass(seconds(1)).await;
+    assert!(world.has_finalizer("web"));
+    assert_eq!(world.reasons("web").len(), events, "nobody changed the balancer");
+    // So that a deletion waits for the next process.
+    world.stop().await;
+    world.api.delete("Service", "default", "web");
+    world.start();
+    world
+        .until("the balancer is gone", |w| w.cloud.balancer(&uid).is_none())
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_service_whose_finalizer_was_stripped_does_not_leak_its_balancer() {
     let world = World::running(&["a"]).await;
     let uid = world.add_service("web");
