@@ -32,6 +32,7 @@ mod home;
 mod members;
 mod ports;
 mod removal;
+mod router;
 #[cfg(test)]
 mod tests;
 mod whichever;

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use bowline_plan::{Impact, Note, Refusal};
+use bowline_plan::{Impact, Refusal};
 
 use super::home::Home;
 use super::members::{self, no_hosts};
 use super::removal::Removal;
-use super::{Draft, acl, firewall};
-use crate::events::{DUPLICATE_REMOVED, ROUTER_CONFIG_BROKEN};
+use super::{Draft, acl, firewall, router};
+use crate::events::DUPLICATE_REMOVED;
 use crate::intent::{Identity, Port, Wanted};
 use crate::objects::{Abilities, Barrier, NewRule, PublicPort, Rule, RuleState};
-use crate::observe::{Need, Observed};
+use crate::observe::Need;
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::{CloudStep, RuleAttributes, RuleChange};
 
@@ -29,60 +29,20 @@ enum Progress {
 /// While a port is without its rule, nothing else is written, so that no other job of the network's router comes between
 /// the halves of a replacement.
 pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
-    let mends = mends_router(draft, wanted, home, abilities);
+    let mends = router::is_mended(draft, wanted, home, abilities);
     all(draft, wanted, home, Means { abilities, mends });
 }
 
 /// What a rule is changed by.
 #[derive(Debug, Clone, Copy)]
-struct Means {
-    abilities: Abilities,
+pub(super) struct Means {
+    pub(super) abilities: Abilities,
     /// Whether rules that break the router are put right.
-    mends: bool,
+    pub(super) mends: bool,
 }
 
-/// Whether rules that break the router are put right: not as long as nothing of the Service is to be changed, because that
-/// interrupts their ports. But whatever is changed takes effect only when the router can read all of its rules.
-fn mends_router(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) -> bool {
-    let observed = draft.observed;
-    // Before 4.18 rules have no lists; what stands there comes from elsewhere.
-    if abilities.takes_cidrs == Some(false) || !observed.rules.iter().any(Rule::breaks_router) {
-        return false;
-    }
-    let is_begun = !observed.pending.is_empty() || !wanted.identity.replaced.is_empty();
-    if !is_begun {
-        draft.notes.push(router_is_broken(observed, home));
-    }
-    if is_begun || observed.is_changed {
-        return true;
-    }
-    let mut trial = Draft::new(observed);
-    all(
-        &mut trial,
-        wanted,
-        home,
-        Means {
-            abilities,
-            mends: false,
-        },
-    );
-    !trial.steps.is_empty() || !trial.annotations.is_empty() || !trial.replaced.is_empty()
-}
-
-fn router_is_broken(observed: &Observed, home: &Home) -> Note {
-    let broken = observed.rules.iter().filter(|rule| rule.breaks_router());
-    let names: Vec<&str> = broken.map(|rule| rule.name.as_str()).collect();
-    let text = format!(
-        "load balancer rule {} lists source networks with commas, which the router of network {} cannot read: no change of a load \
-         balancer in this network takes effect, and none works after a restart of the router; the rule is made anew with the next \
-         change of the service, such as an annotation of any name",
-        names.join(", "),
-        home.network.name
-    );
-    ROUTER_CONFIG_BROKEN.note(text).even_at_start()
-}
-
-fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Means) {
+/// The same, with or without putting right what breaks the router.
+pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Means) {
     let removal = Removal {
         identity: &wanted.identity,
         sources: &wanted.sources,
