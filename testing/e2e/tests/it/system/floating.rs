@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_cloudscale_sim::{FloatingSpec, OverlapMode, Target};
+use bowline_cloudscale_sim::{FloatingSpec, OverlapMode, Scope, Target};
 use serde_json::json;
 
 use super::objects::{OnCloudscale, service, web};
@@ -111,6 +111,49 @@ async fn c41_one_address_for_two_services_is_refused_and_deletion_works() {
     world.delete_service("b");
     world.until("gone", |w| w.service("b").is_none()).await;
     assert_eq!(world.sim.load_balancers().len(), 1);
+    world.assert_sound();
+}
+
+#[tokio::test(start_paused = true)]
+async fn c42_what_is_wrong_with_a_floating_ip_holds_up_nothing_else() {
+    let (world, ip) = with_floating_ip().await;
+    let elsewhere = world.sim.add_floating_ip(FloatingSpec {
+        scope: Scope::Region("lpg".into()),
+        ..FloatingSpec::default()
+    });
+    world.apply(web());
+    let asked = [ip.as_str(), &format!("{elsewhere}/32"), "198.51.100.200/32"];
+    world.annotate("web", "floating-ips", &list(&asked));
+    world
+        .until("the event", |w| {
+            w.reasons("web").contains(&"SyncLoadBalancerFailed".to_owned())
+        })
+        .await;
+    let told = world.events("web").join("\n");
+    for part in [
+        "floating IPs do not exist in this project: 198.51.100.200/32",
+        &format!("assign-floating-ip({elsewhere}/32 -> "),
+        "400",
+        "correct k8s.cloudscale.ch/loadbalancer-floating-ips",
+    ] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+    // The address that is fine leads here, the Service has its own, and the load balancer follows.
+    let balancer = world.sim.load_balancers()[0].uuid;
+    let fine = world
+        .sim
+        .floating_ips()
+        .into_iter()
+        .find(|it| it.network.to_string() == ip);
+    assert_eq!(fine.unwrap().target, Some(Target::LoadBalancer(balancer)));
+    assert_eq!(world.addresses("web").len(), 2);
+    world.pass(SECOND * 400).await;
+    let members = world.sim.members().len();
+    world.add_node("n3");
+    world.pass(SECOND * 20).await;
+    assert!(world.sim.members().len() > members);
+    world.unannotate("web", "floating-ips");
+    world.rest().await;
     world.assert_sound();
 }
 
