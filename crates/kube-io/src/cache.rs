@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, ServicesView};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::error::KubeError;
 use doubts::Doubts;
@@ -117,11 +118,29 @@ pub struct Cache<T: CacheKey> {
     listeners: Mutex<Vec<Listener<T>>>,
     /// Held only while looking or changing, so that listeners can read.
     objects: RwLock<Objects<T>>,
-    synced: watch::Sender<bool>,
+    filling: watch::Sender<Filling>,
+    /// When the API server was last known to have told everything.
+    heard: Mutex<Option<Instant>>,
     /// Why the API server does not let this cache be read, if so.
     refusal: Mutex<Option<KubeError>>,
     /// What is said to be gone and not proved to be.
     doubts: Doubts<T::Key>,
+}
+
+/// Which filling of a cache is asked for, and how far it is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Filling {
+    asked: u64,
+    /// The last for which there was a list.
+    listed: Option<u64>,
+    /// The last for which it was also settled what was missing from the list.
+    done: Option<u64>,
+}
+
+impl Filling {
+    fn is_done(self) -> bool {
+        self.done == Some(self.asked)
+    }
 }
 
 impl<T: CacheKey> Default for Cache<T> {
@@ -129,7 +148,8 @@ impl<T: CacheKey> Default for Cache<T> {
         Self {
             listeners: Mutex::default(),
             objects: RwLock::default(),
-            synced: watch::Sender::new(false),
+            filling: watch::Sender::default(),
+            heard: Mutex::default(),
             refusal: Mutex::default(),
             doubts: Doubts::default(),
         }
@@ -176,16 +196,79 @@ impl<T: CacheKey> Cache<T> {
         self.len() == 0
     }
 
-    /// Whether the cache has been filled at least once.
+    /// Whether the cache has been filled, and since it was last asked to be [filled anew](Self::renew).
     #[must_use]
     pub fn is_synced(&self) -> bool {
-        *self.synced.borrow()
+        self.filling.borrow().is_done()
     }
 
-    /// Waits until the cache has been filled for the first time.
+    /// Waits until the cache [is synced](Self::is_synced).
     pub async fn synced(&self) {
         // Fails only if the sender is gone, which is part of self.
-        let _ = self.synced.subscribe().wait_for(|synced| *synced).await;
+        let _ = self
+            .filling
+            .subscribe()
+            .wait_for(|filling| filling.is_done())
+            .await;
+    }
+
+    /// Asks for the cache to be filled anew, with what is listed from now on. What is known stays until then.
+    ///
+    /// Who begins to act on the cache asks for this first: a watch that is open may be dead without having been noticed,
+    /// and what it shows may be some time old.
+    pub fn renew(&self) {
+        self.filling.send_modify(|filling| filling.asked += 1);
+    }
+
+    /// Which filling is asked for.
+    pub(crate) fn asked(&self) -> u64 {
+        self.filling.borrow().asked
+    }
+
+    /// Waits until another filling than this one is asked for.
+    pub(crate) async fn asked_again(&self, before: u64) {
+        let mut filling = self.filling.subscribe();
+        // Fails only if the sender is gone, which is part of self.
+        let _ = filling.wait_for(|filling| filling.asked != before).await;
+    }
+
+    /// What a list showed is known, which began after this filling was asked for.
+    fn listed(&self, asked: u64) {
+        self.hear();
+        self.filling.send_modify(|filling| filling.listed = Some(asked));
+        self.fill_if_certain();
+    }
+
+    /// The last list was untrue.
+    fn unlisted(&self) {
+        self.filling.send_modify(|filling| filling.listed = None);
+    }
+
+    /// The cache is filled when it is also settled what became of that which was missing from the list: who acts on it
+    /// could take an object that is gone for one that is there.
+    fn fill_if_certain(&self) {
+        if !self.is_certain() {
+            return;
+        }
+        self.filling.send_if_modified(|filling| {
+            let is_news = filling.listed == Some(filling.asked) && !filling.is_done();
+            if is_news {
+                filling.done = filling.listed;
+            }
+            is_news
+        });
+    }
+
+    /// The API server has shown everything until now, or shows it at this moment.
+    pub(crate) fn hear(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// When the API server was heard of last; none: never. A watch that is well is heard of every half minute, also if
+    /// nothing changes.
+    #[must_use]
+    pub fn heard(&self) -> Option<Instant> {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why the API server does not let this cache be read: the role lacks a rule, or the identity is not known. None
@@ -246,6 +329,12 @@ impl<T: CacheKey> Cache<T> {
     /// Stores these objects and forgets all others; announces the differences in key order. From now on the cache is
     /// synced.
     pub fn reset(&self, objects: Vec<Arc<T>>) {
+        self.replace(objects);
+        self.listed(self.asked());
+    }
+
+    /// Stores these objects and forgets all others; announces the differences in key order.
+    pub(crate) fn replace(&self, objects: Vec<Arc<T>>) {
         let listeners = self.lock();
         let mut after: Objects<T> = objects.into_iter().map(|object| (object.key(), object)).collect();
         let mut before = self.write(|objects| {
@@ -269,7 +358,6 @@ impl<T: CacheKey> Cache<T> {
         for (before, after) in changes.into_values() {
             announce(&listeners, before, after);
         }
-        self.synced.send_replace(true);
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Listener<T>>> {
@@ -319,6 +407,7 @@ fn announce<T: CacheKey>(listeners: &[Listener<T>], before: Option<Arc<T>>, afte
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reads::Found;
 
     fn node(name: &str, uid: &str, version: &str) -> Node {
         Node {
@@ -416,6 +505,53 @@ mod tests {
             taken(&seen),
             [r#"Added("a") of 2"#, r#"Added("b") of 2"#, r#"Added("c") of 3"#]
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cache_to_be_filled_anew_is_synced_after_a_list_that_began_later() {
+        let cache = NodeCache::new();
+        cache.reset(vec![Arc::new(node("a", "1", "1"))]);
+        let before = cache.asked();
+        cache.renew();
+        assert!(!cache.is_synced() && cache.len() == 1);
+        cache.asked_again(before).await;
+        let listed = || vec![Arc::new(node("a", "1", "1"))];
+        cache.refill(listed(), &[], 7, before);
+        assert!(!cache.is_synced(), "that list began too early");
+        cache.refill(listed(), &[], 8, cache.asked());
+        cache.synced().await;
+        assert!(cache.is_synced());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_cache_is_not_synced_before_what_is_missing_from_the_list_is_settled() {
+        let found = |version| Found {
+            object: None,
+            version,
+        };
+        let cache = NodeCache::new();
+        cache.reset(
+            ["a", "b", "c"]
+                .map(|name| Arc::new(node(name, "1", "1")))
+                .to_vec(),
+        );
+        cache.renew();
+        cache.refill(vec![Arc::new(node("a", "1", "1"))], &[], 8, cache.asked());
+        for name in ["b", "c"] {
+            assert!(!cache.is_synced());
+            assert_eq!(cache.settle(&NodeName::new(name), 8, found(9)), Settled::Over);
+        }
+        assert!(cache.is_synced());
+        // Later doubts are no reason to stop.
+        cache.doubt(NodeName::new("a"), 10);
+        assert!(cache.is_synced());
+        // A list that was untrue fills nothing.
+        cache.renew();
+        cache.refill(Vec::new(), &[], 11, cache.asked());
+        let object = Some(Arc::new(node("a", "1", "1")));
+        let there = Found { object, version: 12 };
+        assert_eq!(cache.settle(&NodeName::new("a"), 11, there), Settled::Disproved);
+        assert!(!cache.is_synced());
     }
 
     #[tokio::test(start_paused = true)]

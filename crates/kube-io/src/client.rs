@@ -12,6 +12,7 @@ use crate::account::AccountToken;
 use crate::clock::{Clock, SystemClock};
 use crate::connect::credentials::Credentials;
 use crate::drain::Writes;
+use crate::exchange::Rank;
 use crate::intern::Interner;
 use crate::limit::{InFlight, Pacer};
 use crate::metrics::KubeMetrics;
@@ -125,6 +126,8 @@ pub(crate) struct Speaker {
     pub(crate) user_agent: HeaderValue,
     pub(crate) gate: Arc<dyn WriteGate>,
     pub(crate) timeout: Duration,
+    /// How its requests stand to those of others, unless they say so themselves.
+    pub(crate) rank: Rank,
     /// Where its writes are counted, if somebody wants to bring them to their end.
     pub(crate) writes: Option<Writes>,
     pub(crate) pacer: Option<Arc<Pacer>>,
@@ -183,6 +186,7 @@ impl Kube {
                 user_agent: header(&user_agent),
                 gate,
                 timeout: TIMEOUT,
+                rank: Rank::Ordinary,
                 writes: None,
                 pacer: pacer(pace),
                 account: None,
@@ -224,6 +228,12 @@ impl Kube {
     #[must_use]
     pub fn with_timeout(&self, timeout: Duration) -> Self {
         self.speaking(|speaker| speaker.timeout = timeout)
+    }
+
+    /// The same for a watch and its lists: they take none of the connections and slots that ordinary requests can use up,
+    /// so that a cache does not grow old because its owner is busy. One request at a time.
+    pub(crate) fn for_watches(&self) -> Self {
+        self.speaking(|speaker| speaker.rank = Rank::Watch)
     }
 
     pub(crate) fn speaking(&self, change: impl FnOnce(&mut Speaker)) -> Self {

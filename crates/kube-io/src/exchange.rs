@@ -30,8 +30,26 @@ pub(crate) enum Rank {
     Event,
     /// Waits for nobody: leadership must not be lost because the loops are busy. One at a time by construction.
     Lease,
-    /// Waits for nobody and holds no slot: there are two watches, and they stay.
+    /// Waits for nobody and holds no slot: watches, of which there are a few, and the lists that they begin with.
     Watch,
+}
+
+/// Which connections a request takes. What is slow in one pool keeps nobody waiting in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pool {
+    Ordinary,
+    Watches,
+    Leases,
+}
+
+impl Rank {
+    fn pool(self) -> Pool {
+        match self {
+            Self::Ordinary | Self::Event => Pool::Ordinary,
+            Self::Watch => Pool::Watches,
+            Self::Lease => Pool::Leases,
+        }
+    }
 }
 
 /// A request to be sent. It cannot be printed: the body of a token review is a secret.
@@ -94,7 +112,10 @@ impl Kube {
     /// # Cancellation
     ///
     /// May be dropped at any await. A write that was sent may be made all the same.
-    pub(crate) async fn exchange(&self, call: Call) -> Result<Vec<u8>, KubeError> {
+    pub(crate) async fn exchange(&self, mut call: Call) -> Result<Vec<u8>, KubeError> {
+        if call.rank == Rank::Ordinary {
+            call.rank = self.speaker.rank;
+        }
         let authorization = match &self.speaker.account {
             Some(account) => Some(account.header().await?),
             None => None,
@@ -183,7 +204,7 @@ impl Kube {
             method,
             path,
             content,
-            ..
+            rank,
         } = call;
         let is_write = *method != Method::GET;
         let sent = content.as_ref().map_or(0, |(_, body)| body.len());
@@ -211,6 +232,8 @@ impl Kube {
         let mut request = request
             .body(body)
             .map_err(|error| KubeError::Invalid(error.to_string()))?;
+
+        request.extensions_mut().insert(rank.pool());
 
         // Here for what need not be tried at all, and a last time when a connection takes the request over.
         if is_write {

@@ -1,13 +1,13 @@
 //! Watches: a list, then every change after it, for ever.
 
 mod config_map;
+mod open;
 mod questions;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::BodyExt as _;
-use kube::client::Body;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -15,21 +15,26 @@ use tokio::time::Instant;
 use crate::cache::{Cache, NodeCache, ServiceCache};
 use crate::client::Kube;
 use crate::error::{KubeError, Status};
-use crate::exchange::{Call, Rank, segment, transport};
+use crate::exchange::segment;
 use crate::reads::{Listed, Listing, decode, key_of, read, version_number};
+use open::{Ended, Next, OpenWatch, TOO_SHORT};
 
 pub use config_map::watch_config_map;
+pub(crate) use open::Lines;
 
-/// How long the API server is asked to keep a watch open, as the Go clients do (5 to 10 min), but not by chance. The two
-/// kinds differ, so that their watches do not begin again at the same moment.
-const NODES_OPEN: Duration = Duration::from_secs(420);
-const SERVICES_OPEN: Duration = Duration::from_secs(480);
+/// How long the API server is asked to keep a watch open. It sends a bookmark 2 s before the end, and then ends the watch:
+/// so a watch says something in this time even if nothing changes, and its position is never older. Go clients ask for 5 to
+/// 10 min and do not notice before that a watch has died. To begin again costs the API server no more than a request: it
+/// goes on where it was. The two kinds differ, so that their watches do not begin again at the same moment.
+const NODES_OPEN: Duration = Duration::from_secs(30);
+const SERVICES_OPEN: Duration = Duration::from_secs(28);
 
-/// A watch that shows nothing for so long is taken for dead: the API server sends a bookmark each minute or so.
-const SILENCE: Duration = Duration::from_secs(150);
+/// The waits after failures: 0.8 s, doubled each time, at most 30 s.
+const FIRST_WAIT: Duration = Duration::from_millis(800);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// A watch that ends sooner than this without having shown anything counts as failed.
-const TOO_SHORT: Duration = Duration::from_secs(1);
+/// Objects that cannot be understood are told once in this time: each of their changes comes along here.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// Keeps the cache at what the API server says about Nodes. Never returns; drop it to stop.
 pub async fn watch_nodes(kube: Kube, cache: Arc<NodeCache>) {
@@ -41,45 +46,74 @@ pub async fn watch_services(kube: Kube, cache: Arc<ServiceCache>) {
     watch(kube, cache, SERVICES_OPEN).await;
 }
 
-/// The waits after failures: 0.8 s, doubled each time, at most 30 s.
+/// The waits after failures: doubled each time.
 ///
 /// There is no jitter: a manager has two watches and one or two standby replicas, and a test can replay it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Backoff {
+    first: Duration,
+    longest: Duration,
     failures: u32,
 }
 
 impl Backoff {
-    const FIRST: Duration = Duration::from_millis(800);
-    const LONGEST: Duration = Duration::from_secs(30);
+    fn new(first: Duration, longest: Duration) -> Self {
+        Self {
+            first,
+            longest,
+            failures: 0,
+        }
+    }
 
     fn reset(&mut self) {
         self.failures = 0;
     }
 
+    /// The next wait.
     fn next(&mut self) -> Duration {
-        let wait = Self::FIRST
+        let wait = self
+            .first
             .saturating_mul(1 << self.failures.min(16))
-            .min(Self::LONGEST);
+            .min(self.longest);
         self.failures += 1;
         wait
+    }
+
+    /// The next wait, not shorter than what the API server asked for.
+    fn after(&mut self, failure: &KubeError) -> Duration {
+        self.next().max(failure.retry_after().unwrap_or_default())
     }
 }
 
 async fn watch<T: Listed>(kube: Kube, cache: Arc<Cache<T>>, open: Duration) {
+    let for_watches = kube.for_watches();
     tokio::join!(
-        feed(&kube, &cache, open),
+        feed_anew(&for_watches, &cache, open),
         questions::ask_about_doubts(&kube, &cache)
     );
 }
 
-async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) {
-    let mut backoff = Backoff::default();
+/// Feeds the cache, and begins with a list again whenever somebody asks for that.
+async fn feed_anew<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) {
+    loop {
+        let asked = cache.asked();
+        tokio::select! {
+            biased;
+            () = cache.asked_again(asked) => {}
+            never = feed(kube, cache, open, asked) => match never {},
+        }
+    }
+}
+
+/// A list, then every change after it; `asked` is which filling of the cache the lists are.
+async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration, asked: u64) -> Infallible {
+    let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+    let mut told = None;
     let mut version: Option<String> = None;
     let mut is_new = false; // whether the version is that of a list
     loop {
         let failure = match version.take() {
-            None => match fill(kube, cache).await {
+            None => match fill(kube, cache, asked).await {
                 Ok(listed) => {
                     version = Some(listed);
                     is_new = true;
@@ -88,12 +122,20 @@ async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) {
                 Err(error) => error,
             },
             Some(mut position) => {
-                match believed(cache, follow(kube, cache, &mut position, open, &mut backoff)).await {
-                    Ok(()) => {
+                let begun = Instant::now();
+                let follow = follow(kube, cache, &mut position, open, &mut told);
+                match believed(cache, follow).await {
+                    Ok(Ended::InOrder) => {
                         backoff.reset();
                         version = Some(position);
                         is_new = false;
                         continue;
+                    }
+                    // Its server may have died. If it has never said a word, the position may be no good either.
+                    Ok(Ended::Silent { has_spoken }) => {
+                        version = has_spoken.then_some(position);
+                        is_new = false;
+                        silence(open)
                     }
                     // What expires at once after a list would only be listed again and again.
                     Err(KubeError::Expired(reason)) if !is_new => {
@@ -102,14 +144,19 @@ async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) {
                     }
                     Err(error) => {
                         // Nothing was missed if only the connection failed. After anything else, begin with a list.
-                        version = goes_on(&error).then_some(position);
+                        if goes_on(&error) {
+                            version = Some(position);
+                            if begun.elapsed() >= TOO_SHORT {
+                                backoff.reset();
+                            }
+                        }
                         is_new = false;
                         error
                     }
                 }
             }
         };
-        let wait = backoff.next().max(failure.retry_after().unwrap_or_default());
+        let wait = backoff.after(&failure);
         let wait_seconds = wait.as_secs_f64();
         if is_refusal(&failure) {
             // Time alone does not mend it, so it is also told by the readiness of the process.
@@ -133,22 +180,29 @@ fn is_refusal(error: &KubeError) -> bool {
     matches!(error, KubeError::Forbidden(_) | KubeError::Unauthorized(_))
 }
 
-async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>) -> Result<String, KubeError> {
+fn silence(open: Duration) -> KubeError {
+    KubeError::Transport(format!(
+        "the watch fell silent: the API server was asked to end it after {} s and did not",
+        open.as_secs()
+    ))
+}
+
+async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<String, KubeError> {
     let Listing {
         objects,
         unreadable,
         resource_version,
     } = kube.list::<T>().await?;
     let version = version_number(&resource_version).unwrap_or_default();
-    cache.refill(objects, &unreadable, version);
+    cache.refill(objects, &unreadable, version, asked);
     Ok(resource_version)
 }
 
 /// Follows a watch as long as nothing shows that it, or the list before it, is untrue.
-async fn believed<T: Listed>(
+async fn believed<T: Listed, E>(
     cache: &Cache<T>,
-    follow: impl Future<Output = Result<(), KubeError>>,
-) -> Result<(), KubeError> {
+    follow: impl Future<Output = Result<E, KubeError>>,
+) -> Result<E, KubeError> {
     tokio::select! {
         biased;
         () = cache.disproved() => Err(KubeError::Decode(format!(
@@ -159,41 +213,34 @@ async fn believed<T: Listed>(
     }
 }
 
-/// Applies changes until the watch ends in good order. The position moves on with each change, so that a watch that
-/// broke goes on where it was.
+/// Applies changes until the watch ends in good order or falls silent. The position moves on with each change, so that a
+/// watch that broke goes on where it was.
 async fn follow<T: Listed>(
     kube: &Kube,
     cache: &Cache<T>,
     position: &mut String,
     open: Duration,
-    backoff: &mut Backoff,
-) -> Result<(), KubeError> {
-    let path = format!(
-        "/api/v1/{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}",
-        T::PLURAL,
-        open.as_secs(),
-        segment(position),
-    );
-    let begun = Instant::now();
-    let mut lines = Lines::new(kube.open(Call::get(path).ranked(Rank::Watch)).await?.into_body());
+    told: &mut Option<Instant>,
+) -> Result<Ended, KubeError> {
+    let path = format!("/api/v1/{}?resourceVersion={}", T::PLURAL, segment(position));
+    let mut watch = OpenWatch::begin(kube, path, open).await?;
     cache.set_refusal(None);
-    let mut has_shown = false;
-    // A silence ends the watch in good order: if the API server is gone, the next one will tell.
-    while let Some(line) = tokio::time::timeout(SILENCE, lines.next())
-        .await
-        .unwrap_or(Ok(None))?
-    {
+    loop {
+        let line = match watch.next().await? {
+            Next::Line(line) => line,
+            Next::Ended(ended) => {
+                if ended == Ended::InOrder {
+                    cache.hear();
+                }
+                return Ok(ended);
+            }
+        };
         let event: WireEvent<'_> = read(line)?;
-        if let Some(version) = apply(kube, cache, &event)? {
+        if let Some(version) = apply(kube, cache, &event, told)? {
             *position = version;
         }
-        has_shown = true;
-        backoff.reset();
+        cache.hear();
     }
-    if !has_shown && begun.elapsed() < TOO_SHORT {
-        return Err(KubeError::Transport("the watch ended at once".into()));
-    }
-    Ok(())
 }
 
 /// One line of a watch.
@@ -221,6 +268,7 @@ fn apply<T: Listed>(
     kube: &Kube,
     cache: &Cache<T>,
     event: &WireEvent<'_>,
+    told: &mut Option<Instant>,
 ) -> Result<Option<String>, KubeError> {
     let object = event.object.get().as_bytes();
     match event.kind {
@@ -231,7 +279,11 @@ fn apply<T: Listed>(
                 return Ok(Some(version));
             }
             Err(error) => {
-                tracing::warn!(kind = T::PLURAL, object = ?key_of::<T>(object), err = %error, "Object cannot be understood");
+                let now = Instant::now();
+                if told.is_none_or(|told| now >= told + TOLD_EVERY) {
+                    tracing::warn!(kind = T::PLURAL, object = ?key_of::<T>(object), err = %error, "Object cannot be understood");
+                    *told = Some(now);
+                }
             }
         },
         "DELETED" => {
@@ -256,72 +308,22 @@ fn apply<T: Listed>(
         .map(|object| object.metadata.resource_version))
 }
 
-/// The lines of a body, whatever pieces it comes in.
-pub(crate) struct Lines {
-    body: Body,
-    buffer: Vec<u8>,
-    /// The length of the line that was given last, with its end; removed before the next is looked for.
-    given: usize,
-    /// Up to here there is no end of a line.
-    searched: usize,
-}
-
-/// A buffer that one huge line has made larger than this is not kept.
-const KEPT_BUFFER: usize = 64 * 1024;
-
-impl Lines {
-    pub(crate) fn new(body: Body) -> Self {
-        Self {
-            body,
-            buffer: Vec::new(),
-            given: 0,
-            searched: 0,
-        }
-    }
-
-    /// The next line; none at the end. A last line without an end was cut off and is not given.
-    ///
-    /// # Cancellation
-    ///
-    /// May be dropped and called again: what has come is kept.
-    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, KubeError> {
-        self.buffer.drain(..self.given);
-        self.given = 0;
-        self.searched = 0;
-        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_BUFFER {
-            self.buffer = Vec::new();
-        }
-        loop {
-            if let Some(end) = self.buffer[self.searched..]
-                .iter()
-                .position(|byte| *byte == b'\n')
-            {
-                self.given = self.searched + end + 1;
-                return Ok(Some(&self.buffer[..self.given - 1]));
-            }
-            self.searched = self.buffer.len();
-            match self.body.frame().await {
-                None => return Ok(None),
-                Some(frame) => {
-                    if let Ok(data) = frame.map_err(|error| transport(&error))?.into_data() {
-                        self.buffer.extend_from_slice(&data);
-                    }
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_from_800_ms_to_30_s() {
-        let mut backoff = Backoff::default();
+    fn waits_double_from_800_ms_to_30_s_and_are_as_long_as_was_asked_for() {
+        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         let waits: Vec<_> = (0..8).map(|_| backoff.next().as_millis()).collect();
         assert_eq!(waits, [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
         backoff.reset();
-        assert_eq!(backoff.next(), Backoff::FIRST);
+        assert_eq!(backoff.next(), FIRST_WAIT);
+        let after = Duration::from_secs(40);
+        let busy = KubeError::Throttled {
+            after,
+            message: String::new(),
+        };
+        assert_eq!(backoff.after(&busy), after);
     }
 }

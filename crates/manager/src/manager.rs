@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudProvider, ClusterFacts};
-use bowline_kube_io::{EventSink, Kube, NodeCache, ServiceCache, watch_nodes, watch_services};
+use bowline_kube_io::{
+    Cache, CacheKey, EventSink, Kube, NodeCache, ServiceCache, watch_nodes, watch_services,
+};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +33,9 @@ const EVENTS: &str = "events";
 
 /// How long queued events may take to be written at the end.
 const FLUSH: Duration = Duration::from_secs(1);
+
+/// A cache that nothing was heard about for so long has lost its watch. One that is well tells something each half minute.
+const BLIND: Duration = Duration::from_secs(60);
 
 /// How long the API server's version, and the cluster's UID, may take.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -115,6 +120,25 @@ impl Manager {
     }
 }
 
+/// Whether a cache can be relied on. Followers are asked too, but for its first filling: nobody would notice before they
+/// lead.
+fn check_cache<T: CacheKey>(kind: &str, cache: &Cache<T>, leads: bool) -> Result<(), String> {
+    if let Some(refusal) = cache.refusal() {
+        return Err(refusal.to_string());
+    }
+    if leads && !cache.is_synced() {
+        return Err(format!("{kind} have not been read yet"));
+    }
+    let silence = cache.heard().map(|heard| heard.elapsed()).unwrap_or_default();
+    if silence > BLIND {
+        return Err(format!(
+            "{kind} have not been heard of for {} s: the API server does not show its changes",
+            silence.as_secs()
+        ));
+    }
+    Ok(())
+}
+
 /// A process that has started.
 struct Process {
     manager: Manager,
@@ -186,15 +210,9 @@ impl Process {
         let main = process.leases.first().map(|lease| lease.leadership.clone());
         let (of_nodes, of_services) = (Arc::clone(&process.nodes), Arc::clone(&process.services));
         process.manager.health.add_readiness("caches", move || {
-            // Told by followers too: nobody would notice before they lead.
-            if let Some(refusal) = of_nodes.refusal().or_else(|| of_services.refusal()) {
-                return Err(refusal.to_string());
-            }
             let leads = main.as_ref().is_none_or(|main| main.borrow().is_leading());
-            if !leads || (of_nodes.is_synced() && of_services.is_synced()) {
-                return Ok(());
-            }
-            Err("Nodes or Services have not been read yet".to_owned())
+            check_cache("Nodes", &of_nodes, leads)?;
+            check_cache("Services", &of_services, leads)
         });
         process
     }
@@ -240,6 +258,7 @@ impl Process {
         if let Some(end) = self.until_leading().await {
             return end;
         }
+        self.renew_caches();
         let cluster = match self.cluster().await {
             Ok(cluster) => cluster,
             Err(reason) => return End::CannotStart { reason },
@@ -256,8 +275,11 @@ impl Process {
             if let Some(end) = self.until_leading().await {
                 return end;
             }
+            self.renew_caches();
             self.start_loops(&cluster, Lease::Migration);
-            self.show_ready();
+            if let Some(end) = self.until_synced().await {
+                return end;
+            }
         }
         self.until_end().await
     }
@@ -270,6 +292,18 @@ impl Process {
             name: migration.lease.clone(),
             ..main.clone()
         })
+    }
+
+    /// Lets the loops of a lease that was just won wait for caches that are as new as it is.
+    ///
+    /// Whoever led before may have changed anything up to that moment, and what a follower knows of it is what its watches
+    /// showed: one of them may have died unnoticed. On what it showed last, a balancer of a Service that is gone would be
+    /// made again, or a route be deleted that was just made.
+    fn renew_caches(&self) {
+        if !self.leases.is_empty() {
+            self.nodes.renew();
+            self.services.renew();
+        }
     }
 
     async fn until_synced(&mut self) -> Option<End> {

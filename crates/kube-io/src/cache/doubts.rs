@@ -60,8 +60,8 @@ impl<T: CacheKey> Cache<T> {
         self.doubts.raised.send_modify(|raised| *raised += 1);
     }
 
-    /// Takes what a list shows, in this version: what is known and not in it is in doubt.
-    pub(crate) fn refill(&self, mut listed: Vec<Arc<T>>, unreadable: &[T::Key], version: u64) {
+    /// Takes what a list shows, in this version, that was begun for this filling: what is known and not in it is in doubt.
+    pub(crate) fn refill(&self, mut listed: Vec<Arc<T>>, unreadable: &[T::Key], version: u64, asked: u64) {
         self.doubts.is_disproved.send_replace(false);
         let mut known: BTreeMap<T::Key, Arc<T>> = self
             .all()
@@ -85,10 +85,16 @@ impl<T: CacheKey> Cache<T> {
         }
         listed.extend(kept);
         self.doubts.open().clear(); // this list knows better than whatever raised them
-        self.reset(listed);
+        self.replace(listed);
         for key in doubted {
             self.doubt(key, version);
         }
+        self.listed(asked);
+    }
+
+    /// Whether nothing is in doubt.
+    pub(super) fn is_certain(&self) -> bool {
+        self.doubts.open().is_empty()
     }
 
     /// Takes what a watch shows of an object.
@@ -104,6 +110,8 @@ impl<T: CacheKey> Cache<T> {
                 if open.get(&key).is_some_and(|since| *since <= version) {
                     open.remove(&key);
                 }
+                drop(open);
+                self.fill_if_certain();
             }
         }
     }
@@ -142,9 +150,13 @@ impl<T: CacheKey> Cache<T> {
     /// Takes the answer to a question about a doubted object; `since` is the version that it must have reached.
     pub(crate) fn settle(&self, key: &T::Key, since: u64, found: Found<T>) -> Settled {
         let settled = self.weigh(key, since, found);
-        if settled == Settled::Disproved {
-            self.doubts.open().clear(); // the next list decides about them
-            self.doubts.is_disproved.send_replace(true);
+        match settled {
+            Settled::Disproved => {
+                self.unlisted();
+                self.doubts.open().clear(); // the next list decides about them
+                self.doubts.is_disproved.send_replace(true);
+            }
+            Settled::Over => self.fill_if_certain(),
         }
         settled
     }

@@ -24,20 +24,34 @@ use tower::{BoxError, Service, ServiceBuilder};
 use super::credentials::Keys;
 use super::{ConnectError, Reach};
 use crate::client::{Kube, KubeOptions};
-use crate::exchange::in_safe_words;
+use crate::exchange::{Pool, in_safe_words};
 use crate::fence::Fenced;
 
 /// Sockets to the API server at most. The client speaks HTTP/1.1 only, so each request under way takes one, with its
 /// TLS state of some 50 KiB.
-pub const MAX_SOCKETS: usize = 16;
+pub const MAX_SOCKETS: usize = ORDINARY + WATCHES + LEASES;
 
-/// Sockets that are not for ordinary requests: two watches and the lease.
-const SET_ASIDE: usize = 3;
+/// For ordinary requests, which can all hang at once.
+const ORDINARY: usize = 10;
+
+/// One for each watch: Nodes, Services, the ConfigMap with the authorities of clients, and the lease that is stood for.
+/// With leader migration there are two leases, but the second one is stood for when the first is held.
+const WATCHES: usize = 4;
+
+/// One for each lease. Each asks for one thing at a time.
+const LEASES: usize = 2;
 
 /// The longest time until a connection stands, TLS and proxy included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Finds out about a dead peer within two minutes, also under a watch that shows nothing.
-const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// A peer that has died without a word is found out within 45 s: by probes on a connection on which nothing happens, at
+/// the latest after 15 + 3 x 5 s, and otherwise when nothing that was sent is acknowledged for 30 s.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_PROBES: u32 = 3;
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+
 /// Longer than the pauses between the loops' passes, shorter than what middleboxes remember.
 const IDLE: Duration = Duration::from_secs(90);
 /// What one connection buffers of an answer at most, in bytes; also the longest head of an answer. Left to itself a buffer
@@ -53,7 +67,7 @@ pub(super) fn connect(
     // A library that is built with several sources of cryptography wants to be told which; all of ours name the same.
     let _ = rustls::crypto::ring::default_provider().install_default();
 
-    options.max_in_flight = options.max_in_flight.min(MAX_SOCKETS - SET_ASIDE);
+    options.max_in_flight = options.max_in_flight.min(ORDINARY);
     // The name in metrics: no part of the address that may be a secret.
     let server = &reach.config.cluster_url;
     let host = server
@@ -61,11 +75,11 @@ pub(super) fn connect(
         .map_or("", |authority| authority.as_str())
         .to_owned();
     let reach = Arc::new(reach);
-    let own = pool(&reach, Whose::Own)?;
-    // A pool of its own, because idle sockets of one would keep the other waiting; requests in flight are bounded
+    let own = layered(&reach, Whose::Own, tcp)?;
+    // Pools of its own, because idle sockets of one would keep the other waiting; requests in flight are bounded
     // together.
     let anonymous = if speaks_for_others {
-        pool(&reach, Whose::Others)?
+        layered(&reach, Whose::Others, tcp)?
     } else {
         own.clone()
     };
@@ -82,18 +96,18 @@ enum Whose {
     Others,
 }
 
-/// A bounded number of sockets with the credentials of this configuration.
-fn pool(reach: &Arc<Reach>, whose: Whose) -> Result<kube::Client, ConnectError> {
+/// Makes sockets, as all connections to the API server take them.
+fn tcp() -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     tcp.set_keepalive(Some(KEEPALIVE));
-    let bounded = Bounded {
-        inner: tcp,
-        sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
-    };
-    layered(reach, whose, bounded)
+    tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
+    tcp.set_keepalive_retries(Some(KEEPALIVE_PROBES));
+    #[cfg(target_os = "linux")]
+    tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    tcp
 }
 
 /// What makes sockets.
@@ -115,13 +129,22 @@ impl<S> Sockets for S where
 {
 }
 
-/// Puts the layers together.
-fn layered(reach: &Arc<Reach>, whose: Whose, sockets: impl Sockets) -> Result<kube::Client, ConnectError> {
+/// Puts the layers together, over bounded numbers of the sockets that are made so.
+fn layered<C: Sockets>(
+    reach: &Arc<Reach>,
+    whose: Whose,
+    sockets: impl Fn() -> C,
+) -> Result<kube::Client, ConnectError> {
     let setup = |error: kube::Error| ConnectError::Setup(in_safe_words(&error));
     let mut config = reach.config.clone();
     if whose == Whose::Others {
         config.auth_info = AuthInfo::default();
     }
+    let sockets = Pools {
+        ordinary: Bounded::new(sockets(), ORDINARY),
+        watches: Bounded::new(sockets(), WATCHES),
+        leases: Bounded::new(sockets(), LEASES),
+    };
     let http = Renewed::new(Arc::clone(reach), &config, whose, sockets)?;
     let of_token = Arc::clone(reach);
     let of_proxy = reach.proxies.forward_auth(&config.cluster_url);
@@ -145,21 +168,47 @@ fn layered(reach: &Arc<Reach>, whose: Whose, sockets: impl Sockets) -> Result<ku
     Ok(kube::Client::new(service, config.default_namespace.clone()))
 }
 
-type Http<C> = Client<Connector<C>, Fenced<Body>>;
+/// Something for each [`Pool`]: a slow request can keep only its own kind waiting.
+#[derive(Clone)]
+struct Pools<T> {
+    ordinary: T,
+    watches: T,
+    leases: T,
+}
+
+impl<T> Pools<T> {
+    fn map<U>(&self, make: impl Fn(&T) -> U) -> Pools<U> {
+        Pools {
+            ordinary: make(&self.ordinary),
+            watches: make(&self.watches),
+            leases: make(&self.leases),
+        }
+    }
+
+    fn of(&self, pool: Pool) -> &T {
+        match pool {
+            Pool::Ordinary => &self.ordinary,
+            Pool::Watches => &self.watches,
+            Pool::Leases => &self.leases,
+        }
+    }
+}
+
+type Http<C> = Client<Connector<Bounded<C>>, Fenced<Body>>;
 
 /// The connections that were opened with the credentials of now. When these change, later requests take new ones; those
 /// under way end on the old ones, whose sockets count until they are closed.
 #[derive(Clone)]
 struct Renewed<C> {
     maker: Arc<Maker<C>>,
-    now: Arc<Mutex<(Keys, Http<C>)>>,
+    now: Arc<Mutex<(Keys, Pools<Http<C>>)>>,
 }
 
 /// Makes them.
 struct Maker<C> {
     reach: Arc<Reach>,
     whose: Whose,
-    sockets: C,
+    sockets: Pools<Bounded<C>>,
     server_name: Option<ServerName<'static>>,
     /// With the certificate of a plugin, which is asked for once.
     of_plugin: Option<ClientConfig>,
@@ -168,7 +217,12 @@ struct Maker<C> {
 }
 
 impl<C: Sockets> Renewed<C> {
-    fn new(reach: Arc<Reach>, config: &Config, whose: Whose, sockets: C) -> Result<Self, ConnectError> {
+    fn new(
+        reach: Arc<Reach>,
+        config: &Config,
+        whose: Whose,
+        sockets: Pools<Bounded<C>>,
+    ) -> Result<Self, ConnectError> {
         let setup = |error: String| ConnectError::Setup(error);
         let server_name = config
             .tls_server_name
@@ -209,7 +263,7 @@ impl<C: Sockets> Renewed<C> {
         })
     }
 
-    fn current(&self) -> Http<C> {
+    fn current(&self, pool: Pool) -> Http<C> {
         let keys = self.maker.keys();
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         if !keys.is_same(&now.0) {
@@ -221,7 +275,7 @@ impl<C: Sockets> Renewed<C> {
                 }
             }
         }
-        now.1.clone()
+        now.1.of(pool).clone()
     }
 }
 
@@ -234,7 +288,7 @@ impl<C: Sockets> Maker<C> {
         }
     }
 
-    fn http(&self, keys: &Keys) -> Result<Http<C>, rustls::Error> {
+    fn http(&self, keys: &Keys) -> Result<Pools<Http<C>>, rustls::Error> {
         let target = match &self.of_plugin {
             None => keys.to_server()?,
             Some(tls) => {
@@ -250,12 +304,14 @@ impl<C: Sockets> Maker<C> {
             proxies: Arc::new(self.reach.proxies.clone()),
             limit: CONNECT_TIMEOUT,
         };
-        let connector = Connector::new(self.sockets.clone(), way);
-        Ok(Client::builder(TokioExecutor::new())
-            .pool_idle_timeout(IDLE)
-            .pool_timer(TokioTimer::new())
-            .http1_max_buf_size(READ_BUFFER)
-            .build(connector))
+        Ok(self.sockets.map(|sockets| {
+            let connector = Connector::new(sockets.clone(), way.clone());
+            Client::builder(TokioExecutor::new())
+                .pool_idle_timeout(IDLE)
+                .pool_timer(TokioTimer::new())
+                .http1_max_buf_size(READ_BUFFER)
+                .build(connector)
+        }))
     }
 }
 
@@ -269,23 +325,31 @@ impl<C: Sockets> Service<Request<Fenced<Body>>> for Renewed<C> {
     }
 
     fn call(&mut self, request: Request<Fenced<Body>>) -> Self::Future {
-        self.current().call(request)
+        let pool = request.extensions().get().copied().unwrap_or(Pool::Ordinary);
+        self.current(pool).call(request)
     }
 }
 
 /// Opens no more sockets than there are permits; each holds its permit until it is closed.
 #[derive(Clone)]
-struct Bounded {
-    inner: HttpConnector,
+struct Bounded<C> {
+    inner: C,
     sockets: Arc<Semaphore>,
 }
 
-type Tcp = <HttpConnector as Service<Uri>>::Response;
+impl<C> Bounded<C> {
+    fn new(inner: C, sockets: usize) -> Self {
+        Self {
+            inner,
+            sockets: Arc::new(Semaphore::new(sockets)),
+        }
+    }
+}
 
-impl Service<Uri> for Bounded {
-    type Response = BoundedSocket;
+impl<C: Sockets> Service<Uri> for Bounded<C> {
+    type Response = BoundedSocket<C::Response>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<BoundedSocket, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(Into::into)
@@ -296,52 +360,55 @@ impl Service<Uri> for Bounded {
         let sockets = Arc::clone(&self.sockets);
         Box::pin(async move {
             let permit = sockets.acquire_owned().await?;
-            let tcp = inner.call(target).await?;
-            Ok(BoundedSocket { tcp, _permit: permit })
+            let socket = inner.call(target).await.map_err(Into::into)?;
+            Ok(BoundedSocket {
+                socket,
+                _permit: permit,
+            })
         })
     }
 }
 
-struct BoundedSocket {
-    tcp: Tcp,
+struct BoundedSocket<S> {
+    socket: S,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Connection for BoundedSocket {
+impl<S: Connection> Connection for BoundedSocket<S> {
     fn connected(&self) -> Connected {
-        self.tcp.connected()
+        self.socket.connected()
     }
 }
 
-impl Read for BoundedSocket {
+impl<S: Read + Unpin> Read for BoundedSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_read(cx, buffer)
+        Pin::new(&mut self.socket).poll_read(cx, buffer)
     }
 }
 
-impl Write for BoundedSocket {
+impl<S: Write + Unpin> Write for BoundedSocket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.tcp).poll_write(cx, bytes)
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_flush(cx)
+        Pin::new(&mut self.socket).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.tcp).poll_shutdown(cx)
+        Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.tcp.is_write_vectored()
+        self.socket.is_write_vectored()
     }
 
     fn poll_write_vectored(
@@ -349,7 +416,7 @@ impl Write for BoundedSocket {
         cx: &mut Context<'_>,
         slices: &[std::io::IoSlice<'_>],
     ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.tcp).poll_write_vectored(cx, slices)
+        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
     }
 }
 

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
-use tokio::time::Instant;
 
-use super::{Lines, SILENCE, TOO_SHORT, WireEvent};
+use super::open::{Ended, Next, OpenWatch};
+use super::{Backoff, Versioned, WireEvent, goes_on, silence};
 use crate::client::Kube;
 use crate::error::{KubeError, Status};
-use crate::exchange::{Call, Rank, segment};
+use crate::exchange::{Call, segment};
 use crate::reads::read;
 
-/// How long the API server is asked to keep the watch open; not as long as those of Nodes and Services.
-const OPEN: Duration = Duration::from_secs(540);
+/// How long the API server is asked to keep the watch open, for the reasons of those of Nodes and Services.
+const OPEN: Duration = Duration::from_secs(30);
 
 /// The waits after failures: 1 s, doubled each time. What is watched changes once a year, and not being allowed to watch
 /// it is a state that can last, so they grow long.
@@ -53,8 +53,7 @@ impl Kube {
 /// Tells the texts of a ConfigMap as they are, and again with each change. A ConfigMap that is deleted is no change.
 /// Never returns; drop it to stop.
 ///
-/// A watch that names no version begins with the object as it is, so nothing has to be listed, and nothing is missed
-/// between two watches.
+/// A watch that names no version begins with the object as it is, so nothing has to be listed.
 pub async fn watch_config_map(
     kube: Kube,
     namespace: &str,
@@ -62,49 +61,56 @@ pub async fn watch_config_map(
     mut tell: impl FnMut(BTreeMap<String, String>),
 ) {
     let path = format!(
-        "/api/v1/namespaces/{}/configmaps?watch=true&allowWatchBookmarks=true&timeoutSeconds={}\
-         &fieldSelector=metadata.name%3D{}",
+        "/api/v1/namespaces/{}/configmaps?fieldSelector=metadata.name%3D{}",
         segment(namespace),
-        OPEN.as_secs(),
         segment(name),
     );
-    let mut wait = FIRST_WAIT;
+    let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+    let mut position = None;
     loop {
-        let mut has_shown = false;
-        let failure = follow(&kube, &path, |data| {
-            has_shown = true;
-            tell(data);
-        })
-        .await;
-        if has_shown {
-            wait = FIRST_WAIT;
-        }
-        if let Err(error) = failure {
-            let pause = wait.max(error.retry_after().unwrap_or_default());
-            tracing::warn!(
-                namespace,
-                name,
-                err = %error,
-                wait_seconds = pause.as_secs_f64(),
-                "Watch of a ConfigMap failed"
-            );
-            tokio::time::sleep(pause).await;
-            wait = wait.saturating_mul(2).min(LONGEST_WAIT);
-        }
+        let failure = match follow(&kube, &path, &mut position, &mut tell).await {
+            Ok(Ended::InOrder) => {
+                backoff.reset();
+                continue;
+            }
+            Ok(Ended::Silent { has_spoken }) => {
+                position.take_if(|_| !has_spoken);
+                silence(OPEN)
+            }
+            Err(error) => {
+                position.take_if(|_| !goes_on(&error));
+                error
+            }
+        };
+        let wait = backoff.after(&failure);
+        tracing::warn!(
+            namespace,
+            name,
+            err = %failure,
+            wait_seconds = wait.as_secs_f64(),
+            "Watch of a ConfigMap failed"
+        );
+        tokio::time::sleep(wait).await;
     }
 }
 
 async fn follow(
     kube: &Kube,
     path: &str,
-    mut tell: impl FnMut(BTreeMap<String, String>),
-) -> Result<(), KubeError> {
-    let begun = Instant::now();
-    let mut lines = Lines::new(kube.open(Call::get(path).ranked(Rank::Watch)).await?.into_body());
-    while let Some(line) = tokio::time::timeout(SILENCE, lines.next())
-        .await
-        .unwrap_or(Ok(None))?
-    {
+    position: &mut Option<String>,
+    tell: &mut impl FnMut(BTreeMap<String, String>),
+) -> Result<Ended, KubeError> {
+    let mut path = path.to_owned();
+    if let Some(version) = position {
+        path.push_str("&resourceVersion=");
+        path.push_str(&segment(version));
+    }
+    let mut watch = OpenWatch::begin(kube, path, OPEN).await?;
+    loop {
+        let line = match watch.next().await? {
+            Next::Line(line) => line,
+            Next::Ended(ended) => return Ok(ended),
+        };
         let event: WireEvent<'_> = read(line)?;
         let object = event.object.get().as_bytes();
         match event.kind {
@@ -112,9 +118,6 @@ async fn follow(
             "ERROR" => return Err(KubeError::from_status(read::<Status>(object)?, None)),
             _ => {}
         }
+        *position = Some(read::<Versioned>(object)?.metadata.resource_version);
     }
-    if begun.elapsed() < TOO_SHORT {
-        return Err(KubeError::Transport("the watch ended at once".into()));
-    }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use futures::stream::{self, StreamExt as _};
 
-use super::Backoff;
+use super::{Backoff, FIRST_WAIT, LONGEST_WAIT, goes_on};
 use crate::cache::{Cache, Settled};
 use crate::client::Kube;
 use crate::reads::Listed;
@@ -13,7 +13,7 @@ const AT_ONCE: usize = 8;
 
 /// Asks about whatever is in doubt, until it is settled. Never returns; drop it to stop.
 pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
-    let mut backoff = Backoff::default();
+    let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
     loop {
         let (raised, doubts) = cache.doubted().await;
         let mut wait = None;
@@ -33,8 +33,16 @@ pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
                     }
                 },
                 Err(error) => {
-                    tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "Object is said to be gone, which cannot be proved yet: it stays known");
-                    error.retry_after().unwrap_or_default()
+                    // A thousand may be in doubt when the API server is ill: one of them is told.
+                    if wait.is_none() {
+                        tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "Object is said to be gone, which cannot be proved yet: it stays known");
+                    }
+                    let stated = error.retry_after().unwrap_or_default();
+                    if goes_on(&error) {
+                        wait = Some(stated.max(wait.unwrap_or_default()));
+                        break; // no answer: the others would find none either
+                    }
+                    stated
                 }
             };
             wait = Some(again.max(wait.unwrap_or_default()));

@@ -2,13 +2,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bowline_cloud_provider::{NodeName, ServiceKey, ServicesView};
-use bowline_kube_api::{KubeApi, Status};
-use bowline_kube_io::{Change, NodeCache, ServiceCache, watch_nodes, watch_services};
+use bowline_kube_api::{Effect, Fault, KubeApi, Status};
+use bowline_kube_io::{Change, Kube, NodeCache, ServiceCache, watch_config_map, watch_nodes, watch_services};
+use futures::{StreamExt as _, stream};
+use http_body_util::StreamBody;
+use hyper::body::Frame;
 use serde_json::json;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::{client, node, server, service, until};
+use crate::{client, node, options, server, service, until};
 
 /// A cache with its watch, and what its listeners were told.
 struct Watched {
@@ -115,7 +118,13 @@ async fn a_broken_watch_goes_on_where_it_was() {
     api.apply_json(node("b")).unwrap();
     until("b seen", || watched.seen() == "+a +b").await;
     assert_eq!(lists(&api), 1, "nothing was listed again");
-    assert!(api.journal().of("watch", "nodes").len() >= 2);
+    until("it is opened again", || {
+        api.journal().of("watch", "nodes").len() == 2
+    })
+    .await;
+    api.apply_json(node("c")).unwrap();
+    until("c seen", || watched.seen() == "+a +b +c").await;
+    assert_eq!(lists(&api), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,7 +176,7 @@ async fn a_stated_delay_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_hour_costs_a_few_watches_and_no_list() {
+async fn a_quiet_hour_costs_two_watches_a_minute_and_no_list() {
     let api = server();
     api.apply_json(node("a")).unwrap();
     let watched = Watched::start(&api);
@@ -177,8 +186,8 @@ async fn a_quiet_hour_costs_a_few_watches_and_no_list() {
     assert_eq!(lists(&api), 1);
     let watches = api.journal().of("watch", "nodes").len();
     assert!(
-        (8..=10).contains(&watches),
-        "{watches} watches in an hour, each of seven minutes"
+        (119..=121).contains(&watches),
+        "{watches} watches in an hour, each of half a minute"
     );
 }
 
@@ -201,4 +210,179 @@ async fn services_keep_their_annotations_and_are_found_by_uid() {
     let listed = client(&api).list_services().await.unwrap();
     assert_eq!(listed, cache.services());
     watch.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_falls_silent_is_found_out_within_45_s() {
+    let api = server();
+    api.apply_json(node("a")).unwrap();
+    // At any moment of its life, also before it has shown anything.
+    for age in [0, 1, 15, 29, 31, 100] {
+        let watched = Watched::start(&api);
+        watched.cache.synced().await;
+        tokio::time::sleep(Duration::from_millis(age * 1000 + 10)).await;
+        api.silence_watches();
+        let name = format!("after-{age}");
+        api.apply_json(node(&name)).unwrap();
+        let begun = Instant::now();
+        until("the change is seen", || {
+            watched.cache.get(&NodeName::new(&*name)).is_some()
+        })
+        .await;
+        assert!(
+            begun.elapsed() <= Duration::from_secs(45),
+            "{age} s: {:?}",
+            begun.elapsed()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_open_and_never_show_a_byte_are_not_believed() {
+    let api = server();
+    api.apply_json(node("a")).unwrap();
+    let watched = Watched::start(&api);
+    watched.cache.synced().await;
+    api.faults()
+        .inject(Fault::new(Effect::Silence).verb("watch").resource("nodes"));
+    api.silence_watches();
+    for round in 0..10 {
+        let name = format!("n{round}");
+        api.apply_json(node(&name)).unwrap();
+        let begun = Instant::now();
+        until("the change is seen", || {
+            watched.cache.get(&NodeName::new(&*name)).is_some()
+        })
+        .await;
+        assert!(
+            begun.elapsed() <= Duration::from_secs(90),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
+    let heard = watched.cache.heard().unwrap();
+    let lists = api.journal().of("list", "nodes").len();
+    assert!(lists <= 12, "{lists} lists for 10 changes");
+    assert!(heard.elapsed() < Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_or_break_at_once_are_not_opened_without_a_pause() {
+    let node_line = r#"{"type":"ADDED","object":{"metadata":{"name":"x","uid":"u","resourceVersion":"1"}}}"#;
+    let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    for effect in [
+        Effect::Text(200, ""),
+        Effect::Text(200, leak(format!("{node_line}\n"))),
+        Effect::Text(200, leak(format!("{node_line}\ngarbage\n"))),
+        Effect::Text(
+            200,
+            "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"1\"}}}\n",
+        ),
+        Effect::Text(
+            200,
+            "{\"type\":\"ERROR\",\"object\":{\"code\":410,\"message\":\"too old\"}}\n",
+        ),
+        Effect::Text(200, "<html>\n"),
+        Effect::Text(502, "<html>"),
+        Effect::DropBefore,
+    ] {
+        let api = server();
+        let what = format!("{effect:?}");
+        api.faults()
+            .inject(Fault::new(effect).verb("watch").resource("nodes"));
+        let watched = Watched::start(&api);
+        watched.cache.synced().await;
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        let requests = || api.journal().all().len();
+        let before = requests();
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let in_a_minute = requests() - before;
+        assert!((1..=6).contains(&in_a_minute), "{in_a_minute}: {what}");
+    }
+}
+
+/// What a server says to the watch of a ConfigMap, and whether it ends the watch then, and after how long.
+type Script = fn(version: u64, from: Option<u64>) -> (String, Option<Duration>);
+
+/// A watch of a ConfigMap at a server that keeps to a script, for some time: what was told, and how often it was opened.
+async fn config_map_watched(script: Script, minutes: u64) -> (Vec<String>, usize) {
+    let opened = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&opened);
+    let begun = Instant::now();
+    let server = tower::service_fn(move |request: http::Request<bowline_kube_io::Body>| {
+        *count.lock().unwrap() += 1;
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        assert!(
+            query.contains("watch=true") && query.contains("metadata.name%3Dca"),
+            "{query}"
+        );
+        let from = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("resourceVersion="))
+            .map(|version| version.parse().unwrap());
+        // It changes in the fifth minute.
+        let version = 1 + u64::from(begun.elapsed().as_secs() >= 270);
+        let (text, ends) = script(version, from);
+        let first = stream::iter([Ok::<_, std::convert::Infallible>(Frame::data(
+            bytes::Bytes::from(text),
+        ))]);
+        let last = stream::once(async move {
+            match ends {
+                Some(after) => tokio::time::sleep(after).await,
+                None => std::future::pending().await,
+            }
+            Ok(Frame::data(bytes::Bytes::new()))
+        });
+        async move { Ok::<_, std::convert::Infallible>(http::Response::new(StreamBody::new(first.chain(last)))) }
+    });
+    let kube = Kube::with_service(server, options());
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&told);
+    let watch = watch_config_map(kube, "kube-system", "ca", |data| {
+        log.lock().unwrap().push(data["ca"].clone());
+    });
+    let _ = tokio::time::timeout(Duration::from_secs(60 * minutes), watch).await;
+    let told = told.lock().unwrap().clone();
+    let opened = *opened.lock().unwrap();
+    (told, opened)
+}
+
+fn config_map(version: u64) -> String {
+    let object = json!({"metadata": {"name": "ca", "resourceVersion": version.to_string()}, "data": {"ca": format!("{version}")}});
+    format!("{}\n", json!({"type": "ADDED", "object": object}))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_is_told_once_and_again_when_it_changes() {
+    let well: Script = |version, from| {
+        let is_news = from.is_none_or(|from| from < version);
+        let text = if is_news {
+            config_map(version)
+        } else {
+            String::new()
+        };
+        (text, Some(Duration::from_secs(30)))
+    };
+    let (told, opened) = config_map_watched(well, 10).await;
+    assert_eq!(told, ["1", "2"]);
+    assert!((19..=21).contains(&opened), "{opened}");
+    // It shows what there is, and falls silent.
+    let silent: Script = |version, _| (config_map(version), None);
+    let (told, opened) = config_map_watched(silent, 10).await;
+    assert_eq!(told.last().unwrap(), "2");
+    assert!(opened <= 15, "{opened}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_a_config_map_that_ends_at_once_is_not_opened_all_the_time() {
+    let scripts: [Script; 4] = [
+        |version, _| (config_map(version), Some(Duration::ZERO)),
+        |version, _| (config_map(version), Some(Duration::from_secs(2))),
+        |_, _| (String::new(), Some(Duration::ZERO)),
+        |_, _| ("<html>\n".to_owned(), None),
+    ];
+    for script in scripts {
+        let (_, opened) = config_map_watched(script, 10).await;
+        assert!(opened <= 12, "{opened}");
+    }
 }

@@ -54,7 +54,7 @@ fn silent(accepts_after: Duration, gate: Arc<dyn WriteGate>) -> (Kube, Connectio
         gate,
         ..KubeOptions::new("test")
     };
-    let client = layered(&reach, Whose::Own, connector).unwrap();
+    let client = layered(&reach, Whose::Own, || connector.clone()).unwrap();
     let kube = Kube::assemble(client.clone(), client, "in-memory", None, options);
     (kube.with_timeout(60 * SECOND), connections)
 }

@@ -1,0 +1,157 @@
+//! One watch from its opening to its end: what it shows, and whether it is still to be believed.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use tokio::time::Instant;
+
+use crate::client::Kube;
+use crate::error::KubeError;
+use crate::exchange::{Call, Rank, transport};
+
+/// How much later than agreed the end of a watch may come. With it, a watch that has died is found out within 40 s of its
+/// opening, so of its death.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A watch that ends sooner than this counts as failed: otherwise it would be opened again and again.
+pub(super) const TOO_SHORT: Duration = Duration::from_secs(10);
+
+/// An open watch.
+pub(super) struct OpenWatch {
+    lines: Lines,
+    opened: Instant,
+    /// The API server has ended it by then.
+    end: Instant,
+    /// When it showed something last.
+    spoke: Option<Instant>,
+}
+
+/// What a watch shows next.
+pub(super) enum Next<'a> {
+    /// An event.
+    Line(&'a [u8]),
+    /// Nothing any more.
+    Ended(Ended),
+}
+
+/// How a watch ended that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// As it was asked to, so everything until now was seen.
+    InOrder,
+    /// Not at all: it shows nothing and is not ended either, as when its server has died, or something on the way holds its
+    /// answers back. It may have missed anything.
+    Silent {
+        /// Whether it ever showed anything.
+        has_spoken: bool,
+    },
+}
+
+impl OpenWatch {
+    /// Opens the watch at this path, which names what is watched and from where on, and asks for its end after some time.
+    pub(super) async fn begin(kube: &Kube, mut path: String, lasts: Duration) -> Result<Self, KubeError> {
+        let seconds = lasts.as_secs();
+        // Writing to a string cannot fail.
+        let _ = write!(
+            path,
+            "&watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}"
+        );
+        let answer = kube.open(Call::get(path).ranked(Rank::Watch)).await?;
+        let opened = Instant::now();
+        Ok(Self {
+            lines: Lines::new(answer.into_body()),
+            opened,
+            end: opened + lasts + GRACE,
+            spoke: None,
+        })
+    }
+
+    /// Waits for what comes next.
+    pub(super) async fn next(&mut self) -> Result<Next<'_>, KubeError> {
+        match tokio::time::timeout_at(self.end, self.lines.next()).await {
+            Ok(Ok(Some(line))) => {
+                self.spoke = Some(Instant::now());
+                Ok(Next::Line(line))
+            }
+            Ok(Ok(None)) if self.opened.elapsed() < TOO_SHORT => {
+                Err(KubeError::Transport("the watch ended at once".into()))
+            }
+            Ok(Ok(None)) => Ok(Next::Ended(Ended::InOrder)),
+            Ok(Err(error)) => Err(error),
+            // A server that does not keep to the time and speaks all the same is well.
+            Err(_) if self.spoke.is_some_and(|spoke| spoke + GRACE >= self.end) => {
+                Ok(Next::Ended(Ended::InOrder))
+            }
+            Err(_) => Ok(Next::Ended(Ended::Silent {
+                has_spoken: self.spoke.is_some(),
+            })),
+        }
+    }
+}
+
+/// The lines of a body, whatever pieces it comes in.
+pub(crate) struct Lines {
+    body: Body,
+    buffer: Vec<u8>,
+    /// The length of the line that was given last, with its end; removed before the next is looked for.
+    given: usize,
+    /// Up to here there is no end of a line.
+    searched: usize,
+}
+
+/// A buffer that one huge line has made larger than this is not kept.
+const KEPT_BUFFER: usize = 64 * 1024;
+
+/// A line that is longer than this comes from no API server: etcd takes objects of 1.5 MiB unless told otherwise.
+const LONGEST_LINE: usize = 16 * 1024 * 1024;
+
+impl Lines {
+    pub(crate) fn new(body: Body) -> Self {
+        Self {
+            body,
+            buffer: Vec::new(),
+            given: 0,
+            searched: 0,
+        }
+    }
+
+    /// The next line; none at the end. A last line without an end was cut off and is not given.
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped and called again: what has come is kept.
+    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, KubeError> {
+        self.buffer.drain(..self.given);
+        self.given = 0;
+        self.searched = 0;
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT_BUFFER {
+            self.buffer = Vec::new();
+        }
+        loop {
+            if let Some(end) = self.buffer[self.searched..]
+                .iter()
+                .position(|byte| *byte == b'\n')
+            {
+                self.given = self.searched + end + 1;
+                return Ok(Some(&self.buffer[..self.given - 1]));
+            }
+            self.searched = self.buffer.len();
+            if self.searched > LONGEST_LINE {
+                return Err(KubeError::Decode(format!(
+                    "a line of a watch is longer than {} MiB",
+                    LONGEST_LINE >> 20
+                )));
+            }
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(frame) => {
+                    if let Ok(data) = frame.map_err(|error| transport(&error))?.into_data() {
+                        self.buffer.extend_from_slice(&data);
+                    }
+                }
+            }
+        }
+    }
+}
