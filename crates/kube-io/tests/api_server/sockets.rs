@@ -137,7 +137,7 @@ async fn many_requests_share_a_few_sockets() {
     for read in futures::future::join_all(reads).await {
         read.unwrap();
     }
-    // 13 at a time: sixteen sockets less two for watches and one for the lease.
-    assert!(begun.elapsed() >= 4 * delay, "{:?}", begun.elapsed());
+    // 10 at a time: the other sockets are for watches and leases.
+    assert!(begun.elapsed() >= 6 * delay, "{:?}", begun.elapsed());
     server.stop().await;
 }

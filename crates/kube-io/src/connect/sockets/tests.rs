@@ -2,7 +2,11 @@
 
 use bowline_cloud_kit::ClientEnd;
 use bowline_cloud_provider::NodeName;
+use bowline_kube_api::{Effect, Fault, KubeApi};
 use hyper_util::rt::TokioIo;
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -10,6 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::client::WriteGate;
 use crate::error::KubeError;
+use crate::{LeaseLock, LeaseRecord, NodeCache, ServiceCache};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -45,18 +50,22 @@ fn silent(accepts_after: Duration, gate: Arc<dyn WriteGate>) -> (Kube, Connectio
             Ok::<_, BoxError>(TokioIo::new(ClientEnd(near)))
         }
     });
-    let target = super::super::ConnectOptions {
-        master: Some("http://api.example.com".to_owned()),
-        ..Default::default()
-    };
-    let reach = Arc::new(super::super::reach(&target).unwrap());
     let options = KubeOptions {
         gate,
         ..KubeOptions::new("test")
     };
-    let client = layered(&reach, Whose::Own, || connector.clone()).unwrap();
+    let client = layered(&nearby(), Whose::Own, || connector.clone()).unwrap();
     let kube = Kube::assemble(client.clone(), client, "in-memory", None, options);
     (kube.with_timeout(60 * SECOND), connections)
+}
+
+/// An address that no test asks anybody for.
+fn nearby() -> Arc<Reach> {
+    let target = super::super::ConnectOptions {
+        master: Some("http://api.example.com".to_owned()),
+        ..Default::default()
+    };
+    Arc::new(super::super::reach(&target).unwrap())
 }
 
 async fn heard(connections: &Mutex<Vec<JoinHandle<Vec<u8>>>>) -> Vec<String> {
@@ -111,4 +120,120 @@ async fn reads_and_the_lease_need_no_gate() {
         heard[0].starts_with("GET ") && heard[1].starts_with("POST "),
         "{heard:?}"
     );
+}
+
+/// A connection to this API server over memory, for as long as somebody speaks on it.
+fn served(
+    api: &KubeApi,
+) -> impl Service<Uri, Response = TokioIo<ClientEnd>, Error = BoxError, Future: Send> + Clone + use<> {
+    let service = api.service();
+    tower::service_fn(move |_: Uri| {
+        let service = service.clone();
+        async move {
+            let (near, far) = tokio::io::duplex(1 << 16);
+            tokio::spawn(async move {
+                let service = TowerToHyperService::new(service);
+                let builder = auto::Builder::new(TokioExecutor::new());
+                builder.serve_connection(TokioIo::new(far), service).await
+            });
+            Ok::<_, BoxError>(TokioIo::new(ClientEnd(near)))
+        }
+    })
+}
+
+/// Whoever holds the lease renews it every 2 s, for 5 min, while all that others may send hangs.
+#[tokio::test(start_paused = true)]
+async fn requests_that_hang_keep_neither_the_lease_nor_the_watches_waiting() {
+    let api = KubeApi::builder().build();
+    api.apply_json(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}))
+        .unwrap();
+    let client = layered(&nearby(), Whose::Own, || served(&api)).unwrap();
+    let kube = Kube::assemble(
+        client.clone(),
+        client,
+        "in-memory",
+        None,
+        KubeOptions::new("test"),
+    );
+
+    let (nodes, services) = (Arc::new(NodeCache::new()), Arc::new(ServiceCache::new()));
+    let locks = ["main", "migration"]
+        .map(|name| LeaseLock::new(kube.with_timeout(5 * SECOND), "kube-system", name, "me"));
+    let mut held = Vec::new();
+    for lock in &locks {
+        let record = LeaseRecord {
+            holder: "me".into(),
+            lease_duration: 15 * SECOND,
+            ..LeaseRecord::default()
+        };
+        held.push(lock.create(&record).await.unwrap());
+    }
+    let mut followed = locks[0]
+        .watch(held[0].resource_version.as_deref().unwrap())
+        .await
+        .unwrap();
+    api.faults().inject(Fault::new(Effect::Silence).verb("patch"));
+    api.faults()
+        .inject(Fault::new(Effect::Silence).verb("get").resource("nodes"));
+    let name = NodeName::new("a");
+    let hanging = async {
+        loop {
+            let writes: Vec<_> = (0..20).map(|_| annotate(&kube)).collect();
+            let reads: Vec<_> = (0..20).map(|_| kube.node(&name)).collect();
+            futures::join!(
+                futures::future::join_all(writes),
+                futures::future::join_all(reads)
+            );
+        }
+    };
+    let renewals = async {
+        sleep(SECOND).await; // until everything hangs
+        for number in 1..=150_u32 {
+            for (lock, held) in locks.iter().zip(&mut held) {
+                let begun = Instant::now();
+                held.transitions = number;
+                *held = lock.update(held).await.unwrap();
+                assert!(begun.elapsed() < SECOND);
+            }
+            assert_eq!(followed.next().await.unwrap().unwrap().transitions, number);
+            let fresh = format!("n{number}");
+            api.apply_json(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": fresh}}))
+                .unwrap();
+            sleep(2 * SECOND).await;
+            assert!(nodes.is_synced() && services.is_synced());
+            assert!(nodes.get(&NodeName::new(&*fresh)).is_some(), "at {number}");
+        }
+    };
+    let watches = futures::future::join3(
+        crate::watch_nodes(kube.clone(), Arc::clone(&nodes)),
+        crate::watch_services(kube.clone(), Arc::clone(&services)),
+        // In the place of the ConfigMap's, of which this server has none.
+        crate::watch_nodes(kube.clone(), Arc::default()),
+    );
+    tokio::select! {
+        biased;
+        () = renewals => {}
+        _ = watches => {}
+        () = hanging => {}
+    }
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_peer_that_has_died_without_a_word_is_found_out_by_the_kernel_within_45_s() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = format!("http://{}", listener.local_addr().unwrap());
+    let io = tcp().call(target.parse().unwrap()).await.unwrap();
+    let stream = io.into_inner();
+    let socket = socket2::SockRef::from(&stream);
+    assert!(socket.keepalive().unwrap());
+    let idle = socket.tcp_keepalive_time().unwrap();
+    let probes = socket.tcp_keepalive_interval().unwrap() * socket.tcp_keepalive_retries().unwrap();
+    assert!(idle + probes <= 45 * SECOND, "{idle:?} {probes:?}");
+    assert_eq!(socket.tcp_user_timeout().unwrap(), Some(30 * SECOND));
+}
+
+#[test]
+fn the_sockets_of_all_pools_are_as_many_as_are_promised() {
+    assert_eq!(MAX_SOCKETS, 16);
 }
