@@ -3,9 +3,13 @@
 use std::time::Duration;
 
 use bowline_kube_api::{Effect, Fault, KubeApi, Status};
+use bowline_manager::config::Config;
+use bowline_manager::health::Endpoint;
+use bowline_manager::migration::Migration;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::clouds::Machines;
 use crate::log::Log;
 use crate::process::{Process, SECOND, api_server, lease, until};
 
@@ -15,12 +19,12 @@ const MOST_PER_MINUTE: usize = 30;
 /// What may be logged in a minute of an outage: the lease, and two watches that fail at their back-off.
 const MOST_LINES_PER_MINUTE: usize = 20;
 
-/// A lease whose holder died long ago.
-fn abandoned(api: &KubeApi) {
+/// A lease that somebody holds, and never renews, or that was given up.
+fn held(api: &KubeApi, holder: &str, seconds: u32) {
     api.apply_json(json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "name": "cloud-controller-manager", "namespace": "kube-system" },
-        "spec": { "holderIdentity": "gone", "leaseDurationSeconds": 15, "renewTime": "2025-12-31T23:00:00.000000Z" },
+        "spec": { "holderIdentity": holder, "leaseDurationSeconds": seconds },
     }))
     .unwrap();
 }
@@ -57,7 +61,7 @@ async fn a_failed_attempt_for_a_lease_that_has_run_out_waits_a_retry_period() {
             }
             let (log, _guards) = Log::listen();
             let api = api_server();
-            abandoned(&api);
+            held(&api, "gone", 15);
             let process = Process::start(&api, "a");
             until("it has read the lease", || requests(&api, "get") > 0).await;
             api.faults()
@@ -92,7 +96,7 @@ async fn without_any_api_server_little_is_tried_and_said() {
     for effect in [Effect::DropBefore, Effect::Silence] {
         let (log, _guards) = Log::listen();
         let api = api_server();
-        abandoned(&api);
+        held(&api, "gone", 15);
         let _process = Process::start(&api, "a");
         tokio::time::sleep(5 * SECOND).await;
         api.close_watches();
@@ -114,7 +118,7 @@ async fn without_any_api_server_little_is_tried_and_said() {
 async fn a_lease_that_somebody_gives_up_and_takes_again_all_the_time_is_not_asked_for_all_the_time() {
     let (log, _guards) = Log::listen();
     let api = api_server();
-    abandoned(&api);
+    held(&api, "gone", 15);
     let _process = Process::start(&api, "a");
     let record = |holder: &str, number: u32| {
         json!({
@@ -176,17 +180,11 @@ async fn a_watch_of_the_lease_that_cannot_be_had_costs_one_request_in_a_retry_pe
 #[tokio::test(start_paused = true)]
 async fn a_silent_watch_of_a_long_lease_is_found_out() {
     let api = api_server();
-    let mut long = json!({
-        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "metadata": { "name": "cloud-controller-manager", "namespace": "kube-system" },
-        "spec": { "holderIdentity": "other", "leaseDurationSeconds": 3600 },
-    });
-    api.apply_json(long.clone()).unwrap();
+    held(&api, "other", 3_600);
     let process = Process::start(&api, "a");
     until("it watches the lease", || requests(&api, "watch") > 0).await;
     api.silence_watches();
-    long["spec"]["holderIdentity"] = json!("");
-    api.apply_json(long).unwrap();
+    held(&api, "", 3_600);
     let took = until("it leads", || process.leads()).await;
     assert!(took <= 45 * SECOND, "{took:?}");
 }
@@ -231,4 +229,96 @@ async fn a_release_that_meets_a_conflict_is_tried_again_unless_somebody_else_hol
     api.apply_json(taken).unwrap();
     process.stop().await;
     assert_eq!(lease(&api)["holderIdentity"], "b");
+}
+
+fn machines() -> Machines {
+    Machines {
+        has_machines: true,
+        ..Machines::default()
+    }
+}
+
+fn new_node(name: &str) -> serde_json::Value {
+    json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
+        "spec": { "taints": [{
+            "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",
+        }] },
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_leader_acts_on_nothing_that_was_not_listed_after_its_lease_was_won() {
+    for resource in ["nodes", "services"] {
+        let api = api_server();
+        api.apply_json(new_node("node-1")).unwrap();
+        let routes_too = |has_routes| Machines {
+            has_routes,
+            ..machines()
+        };
+        let mut first = Process::with(&api, "a", Config::default(), routes_too(true));
+        until("a works", || first.cloud_calls() > 0).await;
+        let second = Process::with(&api, "b", Config::default(), routes_too(true));
+        tokio::time::sleep(10 * SECOND).await;
+        let is_ready = || second.health.probe(Endpoint::Ready, false, &[]).passed;
+        assert!(is_ready(), "a follower whose caches are well");
+        api.faults()
+            .inject(Fault::new(Effect::Silence).verb("list").resource(resource));
+        first.stop().await;
+        until("b leads", || second.leads()).await;
+        tokio::time::sleep(60 * SECOND).await;
+        assert!(!is_ready());
+        if resource == "nodes" {
+            assert_eq!(second.cloud_calls(), 0, "it acts on what it knew as a follower");
+        }
+        api.faults().clear();
+        until("b works", || second.cloud_calls() > 0 && is_ready()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn caches_whose_watches_cannot_be_had_are_told_by_readiness_and_then_no_more() {
+    for effect in [Effect::DropBefore, Effect::Answer(Status::internal("etcd"))] {
+        let api = api_server();
+        held(&api, "other", 3_600);
+        let follower = Process::start(&api, "a");
+        tokio::time::sleep(5 * SECOND).await;
+        let is_ready = || follower.health.probe(Endpoint::Ready, false, &[]).passed;
+        assert!(is_ready());
+        api.close_watches();
+        api.faults()
+            .inject(Fault::new(effect.clone()).verb("watch").resource("services"));
+        api.faults()
+            .inject(Fault::new(effect).verb("list").resource("services"));
+        let took = until("it is told", || !is_ready()).await;
+        assert!(took > 50 * SECOND && took < 75 * SECOND, "{took:?}");
+        api.faults().clear();
+        until("it heals", is_ready).await;
+        tokio::time::sleep(600 * SECOND).await;
+        assert!(is_ready(), "a quiet cluster is heard of all the same");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_loops_of_a_second_lease_wait_for_caches_as_new_as_it_is() {
+    let api = api_server();
+    let name = "cloud-provider-extraction-migration";
+    let of_other = |holder: &str| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": { "name": name, "namespace": "kube-system" },
+            "spec": { "holderIdentity": holder, "leaseDurationSeconds": 3_600 },
+        })
+    };
+    api.apply_json(of_other("kube-controller-manager")).unwrap();
+    let config = Config {
+        migration: Some(Migration::built_in()),
+        ..Config::default()
+    };
+    let _process = Process::with(&api, "a", config, machines());
+    tokio::time::sleep(10 * SECOND).await;
+    let lists = || api.journal().of("list", "services").len();
+    let before = lists();
+    api.apply_json(of_other("")).unwrap();
+    until("the services are listed anew", || lists() > before).await;
 }

@@ -183,3 +183,39 @@ async fn a28_a_write_that_hangs_does_not_hold_up_the_end() {
     world.assert_one_writer();
     world.assert_sound();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_watches_had_died_does_not_make_a_deleted_balancer_again() {
+    for resource in ["services", "nodes"] {
+        let mut world = World::new();
+        world.add_nodes(2);
+        world.apply(web());
+        world.start();
+        world.settled("web").await;
+        world.rest().await;
+        // The watch that the next process opens is one of a server that dies at once, without a word.
+        let dies = Fault::new(Effect::Silence).verb("watch").resource(resource).times(1);
+        world.api.faults().inject(dies);
+        world.start();
+        world.pass(SECOND * 5).await;
+        assert_eq!(holder(&world), world.holders()[0]);
+
+        assert!(world.api.delete("Service", "default", "web"));
+        world.join("n3");
+        world
+            .until("the balancer is removed", |w| w.sim.load_balancers().is_empty())
+            .await;
+        world.until("the node", |w| w.is_initialized("n3")).await;
+        let (end, _) = world.stop().await;
+        assert_eq!(end, End::Stopped);
+        let next = world.holders()[0].to_owned();
+        let begun = world.since();
+        world.until("the other one leads", |w| holder(w) == next).await;
+        world.pass(SECOND * 120).await;
+        assert!(world.sim.load_balancers().is_empty(), "an orphan");
+        let calls = world.calls(begun);
+        let writes: Vec<_> = calls.iter().filter(|call| call.method != http::Method::GET).collect();
+        assert!(writes.is_empty(), "{writes:#?}");
+        assert!(world.object_writes(begun).is_empty(), "{:?}", world.object_writes(begun));
+    }
+}
