@@ -194,7 +194,10 @@ async fn a_leader_whose_watches_had_died_does_not_make_a_deleted_balancer_again(
         world.settled("web").await;
         world.rest().await;
         // The watch that the next process opens is one of a server that dies at once, without a word.
-        let dies = Fault::new(Effect::Silence).verb("watch").resource(resource).times(1);
+        let dies = Fault::new(Effect::Silence)
+            .verb("watch")
+            .resource(resource)
+            .times(1);
         world.api.faults().inject(dies);
         world.start();
         world.pass(SECOND * 5).await;
@@ -203,8 +206,11 @@ async fn a_leader_whose_watches_had_died_does_not_make_a_deleted_balancer_again(
         assert!(world.api.delete("Service", "default", "web"));
         world.join("n3");
         world
-            .until("the balancer is removed", |w| w.sim.load_balancers().is_empty())
+            .until("the service is gone", |w| {
+                w.api.object("Service", "default", "web").is_none()
+            })
             .await;
+        assert!(world.sim.load_balancers().is_empty());
         world.until("the node", |w| w.is_initialized("n3")).await;
         let (end, _) = world.stop().await;
         assert_eq!(end, End::Stopped);
@@ -214,8 +220,15 @@ async fn a_leader_whose_watches_had_died_does_not_make_a_deleted_balancer_again(
         world.pass(SECOND * 120).await;
         assert!(world.sim.load_balancers().is_empty(), "an orphan");
         let calls = world.calls(begun);
-        let writes: Vec<_> = calls.iter().filter(|call| call.method != http::Method::GET).collect();
+        let writes: Vec<_> = calls
+            .iter()
+            .filter(|call| call.method != http::Method::GET)
+            .collect();
         assert!(writes.is_empty(), "{writes:#?}");
-        assert!(world.object_writes(begun).is_empty(), "{:?}", world.object_writes(begun));
+        assert!(
+            world.object_writes(begun).is_empty(),
+            "{:?}",
+            world.object_writes(begun)
+        );
     }
 }

@@ -82,6 +82,7 @@ async fn a_watch_that_comes_too_late_for_the_history_misses_nothing() {
     world.api.compact();
     world.until("the node", |w| w.is_initialized("n3")).await;
     world.settled("other").await;
+    world.until("its members", |w| w.sim.members().len() == 6).await;
     let members = world.sim.members();
     assert_eq!(members.len(), 2 * 3, "two nodes, three ports: {members:?}");
     world.assert_sound();
