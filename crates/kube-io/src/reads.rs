@@ -214,7 +214,7 @@ impl Kube {
     }
 
     async fn complete_list<T: Listed>(&self) -> Result<Vec<Arc<T>>, KubeError> {
-        let mut listing = self.list::<T>().await?;
+        let mut listing = self.list::<T>(true).await?;
         if let Some(key) = listing.unreadable.first() {
             return Err(KubeError::Decode(format!("{} {key:?}", T::PLURAL)));
         }
@@ -223,17 +223,19 @@ impl Kube {
     }
 
     /// Lists page by page; each page is converted before the next is asked for.
-    pub(crate) async fn list<T: Listed>(&self) -> Result<Listing<T>, KubeError> {
+    ///
+    /// If it `is_first`, nothing is known yet that a gap would show against. Then the objects are counted, too.
+    pub(crate) async fn list<T: Listed>(&self, is_first: bool) -> Result<Listing<T>, KubeError> {
         let mut attempt = 1;
         loop {
-            match self.list_once().await {
+            match self.list_once(is_first).await {
                 Err(KubeError::Expired(_)) if attempt < LIST_ATTEMPTS => attempt += 1,
                 done => return done,
             }
         }
     }
 
-    async fn list_once<T: Listed>(&self) -> Result<Listing<T>, KubeError> {
+    async fn list_once<T: Listed>(&self, is_counted: bool) -> Result<Listing<T>, KubeError> {
         let mut pages = Pages::of(T::LIST);
         let (mut objects, mut unreadable) = (Vec::new(), Vec::new());
         let mut keys = BTreeSet::new();
@@ -264,7 +266,9 @@ impl Kube {
                 }
             }
             if pages.next().is_empty() {
-                self.count::<T>(&pages).await?;
+                if is_counted {
+                    self.count::<T>(&pages).await?;
+                }
                 return Ok(Listing {
                     objects,
                     unreadable,

@@ -192,7 +192,7 @@ async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<St
         objects,
         unreadable,
         resource_version,
-    } = kube.list::<T>().await?;
+    } = kube.list::<T>(!cache.is_synced()).await?;
     let version = version_number(&resource_version).unwrap_or_default();
     cache.refill(objects, &unreadable, version, asked);
     Ok(resource_version)
