@@ -84,6 +84,7 @@ impl<T: CacheKey> Cache<T> {
             kept.push(known);
         }
         listed.extend(kept);
+        self.unlisted();
         self.doubts.open().clear(); // this list knows better than whatever raised them
         self.replace(listed);
         for key in doubted {

@@ -1,5 +1,7 @@
 //! What is logged while a test runs.
 
+#![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
+
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 

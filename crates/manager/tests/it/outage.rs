@@ -1,5 +1,7 @@
 //! An API server that is ill, as one that stands by for the lease meets it: how often it asks, and how much it says.
 
+#![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
+
 use std::time::Duration;
 
 use bowline_kube_api::{Effect, Fault, KubeApi, Status};
