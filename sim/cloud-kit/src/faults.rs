@@ -225,6 +225,11 @@ impl FaultBuilder {
         self.act(Action::DropAfter)
     }
 
+    /// Drops the connection at once and carries the request out after `delay`: the answer is lost, and the effect comes later.
+    pub fn take_effect_late(self, delay: Duration) -> Fault {
+        self.act(Action::DropThen { delay_ms: delay })
+    }
+
     /// Never answers; the request is not carried out.
     pub fn hang_before(self) -> Fault {
         self.act(Action::HangBefore)

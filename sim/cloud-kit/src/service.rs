@@ -229,6 +229,15 @@ impl CloudService {
             Some(Action::Answer(canned)) => return End::Answer(canned.response()),
             Some(Action::DropBefore) => return End::Dropped,
             Some(Action::HangBefore) => return End::Hung,
+            Some(Action::DropThen { delay_ms }) => {
+                let delay = *delay_ms;
+                tokio::spawn(async move {
+                    tokio::time::sleep(delay).await;
+                    let reply = self.cloud.handle(request, arrival).await;
+                    ticket.handled(reply.status().as_u16());
+                });
+                return End::Dropped;
+            }
             _ => {}
         }
         let reply = self.cloud.handle(request, arrival).await;

@@ -147,6 +147,19 @@ async fn hanging_request_is_given_up_and_delay_takes_virtual_time() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_late_effect_comes_after_its_lost_answer() {
+    let (counter, service) = cloud();
+    let late = Fault::path("/a").take_effect_late(Duration::from_secs(10));
+    service.faults().add(late);
+    let lost = send(&service, Method::POST, "/a").await;
+    assert_eq!(lost, Err(TransportError::Dropped));
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert_eq!(counter.0.load(Ordering::SeqCst), 0);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(counter.0.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn request_whose_caller_gave_up_is_still_carried_out() {
     let (counter, service) = cloud();
     service.set_latency(Duration::from_secs(30));

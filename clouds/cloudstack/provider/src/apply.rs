@@ -5,13 +5,16 @@ use bowline_cloudstack_client::{
     ApiError, Association, Client, Deleted, ErrorKind, JobId, NewFilter, NewFirewallRule,
     NewLoadBalancerRule, NewNetworkAcl, NewPublicIp, RuleChange as Change, Started, VirtualMachineId,
 };
-use tokio::time::Instant;
+use jiff::Timestamp;
+use tokio::time::{Instant, timeout};
 
 use crate::cidrs::Cidrs;
+use crate::claim::{self, Asking, VALIDITY};
 use crate::error::cloud_error;
 use crate::learn::Learned;
 use crate::names::Protocol;
 use crate::objects::{AclItem, AclRef, AddressRef, Algorithm, FirewallRule, Opening, PublicPort, Rule};
+use crate::observe::asks::Asks;
 use crate::observe::lists::{acl_items, firewall_of, members_of, rules_of};
 use crate::observe::{Failure, Observed, Pending};
 use crate::step::{CloudStep, RuleChange};
@@ -56,23 +59,64 @@ impl Writer<'_> {
     pub(crate) async fn apply(&self, step: &CloudStep) -> Result<Learned, CloudError> {
         let since = Instant::now();
         let error = match self.send(step).await {
-            Ok(Taken::Job(job, id)) => {
-                return Ok(Learned::Started(Box::new(Pending {
-                    job: job.as_str().to_owned(),
-                    step: step.clone(),
-                    id,
-                    since,
-                    heard: since,
-                    nonsense: 0,
-                    gives_back: self.observed.failure.is_some(),
-                })));
-            }
-            Ok(Taken::AlreadyGone) => return Ok(Learned::Gone),
+            Ok(taken) => return Ok(self.taken(step, taken, since)),
             Err(error) => error,
         };
         match error.kind {
             ErrorKind::GateClosed | ErrorKind::Cancelled => Err(cloud_error(&error)),
             _ => Ok(self.refused(step, &error).await),
+        }
+    }
+
+    fn taken(&self, step: &CloudStep, taken: Taken, since: Instant) -> Learned {
+        match taken {
+            Taken::Job(job, id) => Learned::Started(Box::new(Pending {
+                job: job.as_str().to_owned(),
+                step: step.clone(),
+                id,
+                since,
+                heard: since,
+                nonsense: 0,
+                gives_back: self.observed.failure.is_some(),
+            })),
+            Taken::AlreadyGone => Learned::Gone,
+        }
+    }
+
+    /// Asks for an address under the claim of a Service, which it has to be new enough for: a process that stood still must not ask
+    /// for what others have looked for meanwhile. Whether anything may come of it is noted.
+    pub(crate) async fn associate(
+        &self,
+        step: &CloudStep,
+        (uid, asking): (&str, &Asking),
+        asks: &Asks,
+        now: Timestamp,
+    ) -> Result<Learned, CloudError> {
+        if !claim::is_fresh(asking.since, now) {
+            return Ok(Learned::Late(now));
+        }
+        let sent = Instant::now();
+        asks.asked(uid, asking);
+        let Ok(answer) = timeout(VALIDITY, self.send(step)).await else {
+            let told = CloudError::transient(format!("no answer within {} s", VALIDITY.as_secs()));
+            return Ok(Learned::Failed(failure(step, told, false)));
+        };
+        let error = match answer {
+            Ok(taken) => return Ok(self.taken(step, taken, sent)),
+            Err(error) => error,
+        };
+        if !error.maybe_applied() || matches!(error.kind, ErrorKind::GateClosed | ErrorKind::Cancelled) {
+            asks.refused(uid, asking);
+        } else if error.said.is_some() {
+            asks.failed(uid, asking);
+        }
+        match error.kind {
+            ErrorKind::GateClosed | ErrorKind::Cancelled => Err(cloud_error(&error)),
+            _ => Ok(Learned::Failed(failure(
+                step,
+                cloud_error(&error),
+                is_definite(&error) && !error.maybe_applied(),
+            ))),
         }
     }
 
@@ -207,7 +251,7 @@ impl Writer<'_> {
     async fn send(&self, step: &CloudStep) -> Result<Taken, ApiError> {
         let client = self.client;
         Ok(match step {
-            CloudStep::Associate { address, to } => {
+            CloudStep::Associate { address, to, .. } => {
                 let new = NewPublicIp {
                     to: match &to.vpc {
                         Some(vpc) => Association::Vpc(vpc.as_str().into()),
@@ -327,13 +371,16 @@ pub(crate) fn is_definite(error: &ApiError) -> bool {
 
 /// A failed write.
 pub(crate) fn failed(step: &CloudStep, error: &ApiError) -> Learned {
-    let told = cloud_error(error);
-    Learned::Failed(Failure {
+    Learned::Failed(failure(step, cloud_error(error), is_definite(error)))
+}
+
+fn failure(step: &CloudStep, told: CloudError, is_definite: bool) -> Failure {
+    Failure {
         error: match step.failure_prefix() {
             Some(prefix) => told.context(prefix),
             None => told,
         },
-        is_definite: is_definite(error),
+        is_definite,
         gives_back: false,
-    })
+    }
 }

@@ -1,8 +1,10 @@
 //! Load balancer rules as the service loop wants them.
 
-use bowline_cloud_provider::{CloudError, LoadBalancer, LoadBalancerPlan, NodeSet, Reconciler, ServiceFacts};
+use bowline_cloud_provider::{
+    CloudError, LoadBalancer, LoadBalancerPlan, LoadBalancerStep, NodeSet, Reconciler, ServiceFacts,
+};
 use bowline_cloudstack_client::Client;
-use bowline_plan::Refusal;
+use bowline_plan::{Answer, Refusal};
 
 use crate::apply::Writer;
 use crate::intent::{self, Intent};
@@ -10,7 +12,7 @@ use crate::learn::{self, Learned};
 use crate::observe::reads::Reads;
 use crate::observe::{Failure, Observed};
 use crate::step::CloudStep;
-use crate::{names, planning};
+use crate::{claim, names, planning};
 
 /// The load balancers of an account or project.
 pub(crate) struct Balancers {
@@ -41,7 +43,16 @@ impl Reconciler for Balancers {
     }
 
     fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
-        planning::plan(intent, observed)
+        let plan = planning::plan(intent, observed);
+        if let Answer::Apply(wave) = &plan.answer {
+            let writes = wave.steps().iter().filter_map(|step| match step {
+                LoadBalancerStep::Kube(write) => Some(write),
+                LoadBalancerStep::Cloud(_) => None,
+            });
+            let claims = writes.flat_map(claim::asked_in).collect();
+            self.reads.asks().planned(intent.identity(), claims);
+        }
+        plan
     }
 
     async fn apply(
@@ -93,7 +104,15 @@ impl Reconciler for Balancers {
                     })),
                 }
             }
-            _ => writer.apply(step).await,
+            _ => match step.asking() {
+                Some(asking) => {
+                    let uid = &intent.identity().uid;
+                    let now = self.reads.now();
+                    let asks = self.reads.asks();
+                    writer.associate(step, (uid, &asking), asks, now).await
+                }
+                None => writer.apply(step).await,
+            },
         };
         match &mut learned {
             Ok(Learned::Failed(failure)) => failure.gives_back = observed.failure.is_some(),

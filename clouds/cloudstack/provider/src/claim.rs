@@ -11,6 +11,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, Service, facts};
 use jiff::{SignedDuration, Timestamp};
@@ -35,10 +36,21 @@ pub(crate) struct Claim {
 pub(crate) enum Claimed {
     /// The one with this ID.
     Address(String),
+    /// The one with this ID, and when it was claimed, right before it was asked for.
+    Asked(String, Timestamp),
     /// The one with this ID, which was acquired for another Service.
     Shared(String),
     /// Whichever the cloud chooses.
     Any(Whichever),
+}
+
+/// That an address may have been asked for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Asking {
+    /// The ID of the address; of the network that it is for, if the cloud chooses it.
+    pub(crate) subject: String,
+    /// When it was claimed.
+    pub(crate) since: Timestamp,
 }
 
 /// An address that only the cloud knows: it came to a network when others were there already.
@@ -57,14 +69,45 @@ const ANY: &str = "any-of ";
 const SINCE: &str = "since";
 const BUT: &str = "but";
 
-/// How long a claim is good for another request.
+/// How long after a claim an address may be asked for under it.
 const FRESH: SignedDuration = SignedDuration::from_secs(30);
 
-/// How long after it the server may take a request: as long as an answer is waited for, and what two clocks may differ.
+/// How old a claim must be before another address is asked for, or the Service is let go, if nobody knows what came of the
+/// request. It is longer than [`VALIDITY`] by what a server may take for a request that it was sent.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// To what the times of claims are written.
+const WRITTEN_TO: Duration = Duration::from_secs(1);
+
+/// How long after the server said that it had failed another address may be asked for: nothing is under way any more, and what
+/// came all the same has this long to be listed.
+pub(crate) const AFTERMATH: Duration = Duration::from_secs(10);
+
+/// How long an answer is waited for. A request that is not sent by then is not sent any more.
+pub(crate) const VALIDITY: Duration = Duration::from_secs(60);
+
+/// How long after that the server may take a request: as long as an answer is waited for, and what two clocks may differ.
 const TAKEN_WITHIN: SignedDuration = SignedDuration::from_mins(2);
 
 /// A shared address is written as `shared ADDRESS`.
 const SHARED: &str = "shared ";
+
+/// One that was asked for is written as `ADDRESS since TIME`.
+const ASKED: &str = " since ";
+
+/// Whether an address may be asked for under a claim of that time.
+pub(crate) fn is_fresh(since: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(since).abs() <= FRESH
+}
+
+/// How long a claim of that time still stands in the way of another one, for whoever does not know more about it. A time in the
+/// future comes from another clock: it counts by its distance, or it would stand for good.
+pub(crate) fn stands_for(since: Timestamp, now: Timestamp) -> Option<Duration> {
+    let age = now.duration_since(since).unsigned_abs();
+    (PATIENCE + WRITTEN_TO)
+        .checked_sub(age)
+        .filter(|left| !left.is_zero())
+}
 
 impl Whichever {
     fn parse(text: &str) -> Option<Self> {
@@ -81,16 +124,11 @@ impl Whichever {
         })
     }
 
-    /// Whether it is new enough to ask for an address under it.
-    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
-        self.since.is_some_and(|since| now.duration_since(since) <= FRESH)
-    }
-
-    /// Whether an address that somebody has since `allocated` came too late to be the one. Other people's are not to be taken
-    /// for it.
+    /// Whether an address that somebody has since `allocated` came too early or too late to be the one. Other people's are not
+    /// to be taken for it.
     pub(crate) fn is_over(&self, allocated: Option<Timestamp>) -> bool {
         let times = self.since.zip(allocated);
-        times.is_some_and(|(since, allocated)| allocated.duration_since(since) > FRESH + TAKEN_WITHIN)
+        times.is_some_and(|(since, allocated)| allocated.duration_since(since).abs() > FRESH + TAKEN_WITHIN)
     }
 }
 
@@ -99,17 +137,63 @@ impl Claimed {
         if let Some(whichever) = text.strip_prefix(ANY) {
             return Whichever::parse(whichever).map(Self::Any);
         }
-        Some(match text.strip_prefix(SHARED) {
-            Some(id) => Self::Shared(id.trim().to_owned()),
+        if let Some(id) = text.strip_prefix(SHARED) {
+            return Some(Self::Shared(id.trim().to_owned()));
+        }
+        let asked = text.rsplit_once(ASKED);
+        let asked = asked.and_then(|(id, time)| Some((id, time.trim().parse().ok()?)));
+        Some(match asked {
+            Some((id, since)) => Self::Asked(id.trim().to_owned(), since),
             None => Self::Address(text.to_owned()),
         })
     }
+
+    /// The ID of an address that is the Service's.
+    fn own_id(&self) -> Option<&str> {
+        match self {
+            Self::Address(id) | Self::Asked(id, _) => Some(id),
+            Self::Shared(_) | Self::Any(_) => None,
+        }
+    }
+
+    /// When it was asked for, if it is not known whether it came.
+    pub(crate) fn asked(&self) -> Option<Asking> {
+        let (subject, since) = match self {
+            Self::Asked(id, since) => (id, *since),
+            Self::Any(Whichever { network, since, .. }) => (network, (*since)?),
+            Self::Address(_) | Self::Shared(_) => return None,
+        };
+        Some(Asking {
+            subject: subject.clone(),
+            since,
+        })
+    }
+}
+
+/// What is written as the value of the annotation.
+fn parse(text: &str) -> Vec<Claimed> {
+    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    items.filter_map(Claimed::parse).collect()
+}
+
+/// What is about to be claimed by a write to a Service, to be asked for next.
+pub(crate) fn asked_in(write: &KubeWrite) -> Vec<Asking> {
+    let KubeWrite::AnnotateService(annotations) = write else {
+        return Vec::new();
+    };
+    let written = annotations.iter().filter(|(key, _)| key == IP_IDS.key);
+    let values = written.filter_map(|(_, value)| value.as_deref());
+    values
+        .flat_map(parse)
+        .filter_map(|claimed| claimed.asked())
+        .collect()
 }
 
 impl fmt::Display for Claimed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(id) => f.write_str(id),
+            Self::Asked(id, since) => write!(f, "{id}{ASKED}{since:.0}"),
             Self::Shared(id) => write!(f, "{SHARED}{id}"),
             Self::Any(Whichever {
                 network,
@@ -130,10 +214,7 @@ impl fmt::Display for Claimed {
 impl Claim {
     /// The claim on a Service. What cannot be read in it holds nothing.
     pub(crate) fn of(service: &Service) -> Self {
-        let held = facts::annotation(service, IP_IDS.key).map(|text| {
-            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-            items.filter_map(Claimed::parse).collect()
-        });
+        let held = facts::annotation(service, IP_IDS.key).map(parse);
         Self {
             held,
             is_marked: flag(service, &IP_ASSOCIATED),
@@ -148,8 +229,19 @@ impl Claim {
 
     /// The IDs of the claimed addresses.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
-        self.held.iter().flatten().filter_map(|claimed| match claimed {
-            Claimed::Address(id) => Some(id.as_str()),
+        self.held.iter().flatten().filter_map(Claimed::own_id)
+    }
+
+    /// What may have been asked for, and nobody knows what came of it.
+    pub(crate) fn askings(&self) -> impl Iterator<Item = Asking> {
+        self.held.iter().flatten().filter_map(Claimed::asked)
+    }
+
+    /// When an address was asked for by its ID, if it is not known whether it came.
+    pub(crate) fn asked(&self, id: &str) -> Option<Timestamp> {
+        let mut held = self.held.iter().flatten();
+        held.find_map(|claimed| match claimed {
+            Claimed::Asked(asked, since) if asked == id => Some(*since),
             _ => None,
         })
     }
@@ -217,10 +309,18 @@ impl Claim {
         (opened != self.opened).then(|| write_opened(&opened))
     }
 
-    /// The write that adds to the claim. What the cloud chose takes the place of "whichever".
-    pub(crate) fn with(&self, added: impl IntoIterator<Item = Claimed>) -> KubeWrite {
+    /// The write that adds to the claim. `is_chosen`: what the cloud chose is among it, and takes the place of "whichever".
+    pub(crate) fn with(&self, added: impl IntoIterator<Item = Claimed>, is_chosen: bool) -> KubeWrite {
+        let added: Vec<Claimed> = added.into_iter().collect();
+        let is_replaced = |held: &Claimed| match held.own_id() {
+            Some(id) => added.iter().any(|added| added.own_id() == Some(id)),
+            None => {
+                let is_any = |claimed: &Claimed| matches!(claimed, Claimed::Any(_));
+                is_any(held) && (is_chosen || added.iter().any(is_any))
+            }
+        };
         let mut held = self.held.clone().unwrap_or_default();
-        held.retain(|claimed| !matches!(claimed, Claimed::Any(_)));
+        held.retain(|claimed| !is_replaced(claimed));
         for claimed in added {
             if !held.contains(&claimed) {
                 held.push(claimed);
@@ -301,7 +401,10 @@ mod tests {
         let mut service = Service::default();
         let nothing = Claim::of(&service);
         assert_eq!(nothing.held, None);
-        let one = read(&nothing.with([Claimed::Address("one".into())]), &mut service);
+        let one = read(
+            &nothing.with([Claimed::Address("one".into())], false),
+            &mut service,
+        );
         assert!(one.names("one") && !one.names("two"));
         for known in [&["three", "four"][..], &[]] {
             let whichever = Whichever {
@@ -309,15 +412,20 @@ mod tests {
                 since: known.first().map(|_| Timestamp::UNIX_EPOCH),
                 known: known.iter().map(|id| (*id).to_owned()).collect(),
             };
-            let any = read(&one.with([Claimed::Any(whichever.clone())]), &mut service);
+            let any = read(&one.with([Claimed::Any(whichever.clone())], false), &mut service);
             assert_eq!(any.whichever(), Some(&whichever));
         }
         let any = Claim::of(&service);
-        // What the cloud chose takes the place of "whichever".
-        let two = read(&any.with([Claimed::Address("two".into())]), &mut service);
+        let asked = Claimed::Asked("two".into(), Timestamp::UNIX_EPOCH);
+        let both = read(&any.with([asked.clone()], false), &mut service);
+        assert!(both.whichever().is_some() && both.names("two"));
+        assert_eq!(both.asked("two"), Some(Timestamp::UNIX_EPOCH));
+        assert_eq!(asked_in(&both.with([], false)), [asked.asked().unwrap()]);
+        // What the cloud chose takes the place of "whichever", and what came that of what was asked for.
+        let two = read(&any.with([Claimed::Address("two".into())], true), &mut service);
         assert_eq!(two.ids().collect::<Vec<_>>(), ["one", "two"]);
         assert_eq!(two.whichever(), None);
-        let three = read(&two.with([Claimed::Shared("three".into())]), &mut service);
+        let three = read(&two.with([Claimed::Shared("three".into())], false), &mut service);
         assert!(three.shares("three") && !three.names("three") && three.names("two"));
         let none = read(&three.keeping(|_| false), &mut service);
         assert_eq!(none.held, Some(Vec::new()));
@@ -340,6 +448,16 @@ mod tests {
         let only = read(&both.opened_only(&two.cidrs).unwrap(), &mut service);
         assert!(!only.has_opened(&one.cidrs) && only.opened_only(&two.cidrs).is_none());
         assert!(!read(&only.opened_only(&Cidrs::default()).unwrap(), &mut service).is_written());
+    }
+
+    #[test]
+    fn a_claim_stands_for_two_minutes_in_either_direction() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let left = |age: i64| stands_for(at(1_000), at(1_000 + age));
+        assert_eq!(left(0), Some(PATIENCE + WRITTEN_TO));
+        assert_eq!(left(120), Some(WRITTEN_TO));
+        assert_eq!((left(121), left(-400)), (None, None));
+        assert_eq!(left(-20), Some(Duration::from_secs(101)));
     }
 
     #[test]

@@ -31,6 +31,9 @@ bowline_plan::events! {
     ADDRESS_PENDING = "PublicIPPending", Warning,
         "An address has been on its way to the Service, or back, for an unusually long time. One that was claimed for the Service is given back and acquired anew; if it is not taken back either, the Service gets another one after a minute, if it asked for none in particular, and the first one is released later.",
         "See what the cloud's asynchronous jobs for the address do; an administrator can end them.";
+    ADDRESS_SOUGHT = "PublicIPSought", Warning,
+        "An address was asked for, and the answer was lost, or the process was stopped before it came. For two minutes it is looked for; no other one is asked for meanwhile, and a Service that goes is not let go.",
+        "None is needed. If it stays like that, see whether the API answers.";
     ADDRESSES_UNCLEAR = "PublicIPUnclear", Warning,
         "An address was asked for without knowing which one, the answer was lost, and several could be it. None is taken.",
         "Release the addresses that nobody needs by hand; the event names them.";

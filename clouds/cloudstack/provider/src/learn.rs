@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
+use jiff::Timestamp;
 
 use crate::cidrs::Cidrs;
+use crate::claim::PATIENCE;
 use crate::names::Protocol;
 use crate::objects::{
     AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, NewRule, PublicPort, Rule, RuleState,
@@ -35,12 +37,20 @@ pub(crate) enum Learned {
     OneFirewallRule,
     /// The address takes no rule yet.
     Unready,
+    /// Nothing was asked for: it is later than was thought, and the claim is too old by now.
+    Late(Timestamp),
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }
 
 /// Adds what an answer told.
 pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
+    if let Some(asking) = step.asking()
+        && !matches!(learned, Learned::Late(_))
+    {
+        // Until the next look tells better.
+        observed.standing.insert(asking, PATIENCE);
+    }
     match learned {
         Learned::Started(pending) => {
             observed.pending.push(*pending);
@@ -73,6 +83,7 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
                 observed.see_firewall(&address.id, rules);
             }
         }
+        Learned::Late(now) => observed.now = Some(now),
         Learned::OneFirewallRule => observed.takes_one_firewall_rule = true,
         Learned::Unready => {
             if let CloudStep::Rule { port, .. } = step {
@@ -163,6 +174,7 @@ fn failed(observed: &mut Observed, step: &CloudStep, mut failure: Failure) {
             // Nobody of us has it, whoever else has.
             Some(address) => {
                 observed.addresses.insert(address.id.clone(), None);
+                observed.made.refused.insert(address.id.clone());
             }
             None => observed.made.is_refused = true,
         }
@@ -235,7 +247,7 @@ pub(crate) fn done(observed: &mut Observed, step: &CloudStep, made: Made) {
 /// Changes the observation as a write changes the cloud.
 fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
     match step {
-        CloudStep::Associate { address, to } => {
+        CloudStep::Associate { address, to, .. } => {
             let acquired = Address {
                 address: address.clone().unwrap_or_else(|| AddressRef {
                     id: made.id.unwrap_or_default(),
@@ -249,7 +261,7 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
                 is_source_nat: false,
                 is_static_nat: false,
             };
-            associated(observed, address.is_none(), acquired);
+            associated(observed, address.is_none(), &to.network, acquired);
         }
         CloudStep::Release { address, .. } => released(observed, address),
         CloudStep::Rule { port, change } => rule_changed(observed, port, change, made),
@@ -304,10 +316,10 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
 }
 
 /// Nobody else has anything on an address that was acquired a moment ago.
-fn associated(observed: &mut Observed, was_any: bool, mut acquired: Address) {
+fn associated(observed: &mut Observed, was_any: bool, network: &str, mut acquired: Address) {
     let AddressRef { id, ip } = acquired.address.clone();
     if id.is_empty() {
-        observed.recovered = None; // to be looked for
+        observed.recovered.clear(); // to be looked for
         return;
     }
     acquired.state = AddressState::Allocated;
@@ -319,7 +331,9 @@ fn associated(observed: &mut Observed, was_any: bool, mut acquired: Address) {
         observed.made.address = Some(acquired.address.clone());
     }
     if was_any {
-        observed.recovered = Some(vec![acquired.clone()]);
+        observed
+            .recovered
+            .insert(network.to_owned(), vec![acquired.clone()]);
     }
     observed.addresses.insert(id, Some(acquired));
 }

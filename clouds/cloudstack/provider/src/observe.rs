@@ -8,14 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
+use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::claim::Asking;
 use crate::objects::{
     Abilities, AclItem, Address, AddressRef, AddressState, FirewallRule, Machine, Network, NewRule,
     PublicPort, Rule,
 };
 use crate::step::CloudStep;
 
+pub(crate) mod asks;
 mod broken;
 mod declined;
 mod jobs;
@@ -34,6 +37,10 @@ pub(crate) use unclosed::Unclosed;
 /// One observation.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observed {
+    /// The wall time of the look.
+    pub(crate) now: Option<Timestamp>,
+    /// What may have been asked for under the Service's claim, and how long each stands in the way of another one.
+    pub(crate) standing: BTreeMap<Asking, Duration>,
     /// What the server can do.
     pub(crate) abilities: Option<Abilities>,
     /// The rules that bear the name of the Service's balancer.
@@ -60,8 +67,8 @@ pub(crate) struct Observed {
     pub(crate) expected: Option<BTreeSet<String>>,
     /// All virtual machines.
     pub(crate) machines: Option<Arc<Vec<Machine>>>,
-    /// Addresses that may have been associated for a claim that names none.
-    pub(crate) recovered: Option<Vec<Address>>,
+    /// Addresses that may have been associated for a claim that names none, by the ID of its network.
+    pub(crate) recovered: BTreeMap<String, Vec<Address>>,
     /// How many calls the reading took.
     pub(crate) calls: usize,
     /// Jobs under way.
@@ -178,12 +185,17 @@ pub(crate) struct Made {
     pub(crate) acl_items: Vec<(String, String)>,
     /// The cloud refused to choose an address: none was acquired.
     pub(crate) is_refused: bool,
+    /// The IDs of addresses that it refused.
+    pub(crate) refused: BTreeSet<String>,
     /// Taking it back failed too. It is not tried again in this reconcile.
     pub(crate) is_stuck: bool,
 }
 
 /// The time between two looks at something that the cloud does by itself.
 pub(crate) const LOOK: Duration = Duration::from_secs(2);
+
+/// The time between two looks for an address that was asked for without an answer.
+pub(crate) const SEARCH: Duration = Duration::from_secs(10);
 
 /// How long an address may be on its way before it is tried to use it as it is. Some servers go on with a job only when it is
 /// asked after, and whoever comes after a restart does not know the job.

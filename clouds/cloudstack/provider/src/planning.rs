@@ -12,15 +12,16 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_plan::{Answer, Note, Plan, Refusal};
+use jiff::Timestamp;
 
 use crate::annotations::SOURCE_CIDRS;
-use crate::claim::Claimed;
+use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
     Abilities, AclItem, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network,
     Opening, Rule,
 };
-use crate::observe::{GIVEN_BACK, LOOK, Need, Observed, SLOW, STUCK, TRIED};
+use crate::observe::{GIVEN_BACK, LOOK, Need, Observed, SEARCH, SLOW, STUCK, TRIED};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -37,7 +38,7 @@ mod router;
 mod tests;
 mod whichever;
 
-use crate::events::{ADDRESS_PENDING, DEFAULT_DENY as DEFAULT_DENY_EVENT, LEFT_OPEN};
+use crate::events::{ADDRESS_PENDING, ADDRESS_SOUGHT, DEFAULT_DENY as DEFAULT_DENY_EVENT, LEFT_OPEN};
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
@@ -177,10 +178,14 @@ struct Draft<'a> {
     annotations: BTreeMap<String, Option<String>>,
     /// What is to be claimed before the plan can go on; all of it in one write.
     claims: BTreeSet<Claimed>,
+    /// What the cloud chose is among it.
+    is_chosen: bool,
     /// Rules that are to be deleted while their ports stay open.
     replaced: ReplacedRules,
     notes: Vec<Note>,
     waiting: Option<String>,
+    /// How long a claim still stands in the way.
+    barred: Option<Duration>,
     refusal: Option<Refusal>,
     /// Why not all is as it is wanted when the rest is done.
     shortfall: Option<Refusal>,
@@ -197,9 +202,11 @@ impl<'a> Draft<'a> {
             steps: Vec::new(),
             annotations: BTreeMap::new(),
             claims: BTreeSet::new(),
+            is_chosen: false,
             replaced: ReplacedRules::default(),
             notes: Vec::new(),
             waiting: None,
+            barred: None,
             refusal: None,
             shortfall: None,
             settled: None,
@@ -257,6 +264,56 @@ impl<'a> Draft<'a> {
         self.wait(reason);
     }
 
+    /// The time, to date claims.
+    fn now(&self, identity: &Identity) -> Timestamp {
+        self.observed
+            .now
+            .map_or(identity.now, |now| now.max(identity.now))
+    }
+
+    /// Claims by its ID what the cloud chose.
+    fn choose(&mut self, id: &str) {
+        self.claims.insert(Claimed::Address(id.to_owned()));
+        self.is_chosen = true;
+    }
+
+    /// Claims by its ID alone what was asked for, and came: whether that had still to be done.
+    fn came(&mut self, claim: &Claim, id: &str) -> bool {
+        let is_news = claim.asked(id).is_some();
+        if is_news {
+            self.claims.insert(Claimed::Address(id.to_owned()));
+        }
+        is_news
+    }
+
+    /// How long something that is claimed still stands in the way of another claim: it may have been asked for, and nobody knows
+    /// what came of that.
+    fn stands(&self, claimed: &Claimed) -> Option<Duration> {
+        self.observed.standing.get(&claimed.asked()?).copied()
+    }
+
+    /// Whether nothing else may be asked for yet, and nothing may end: what was asked for is looked for meanwhile.
+    fn is_barred(&mut self, claim: &Claim) -> bool {
+        let mut is_barred = false;
+        for asking in claim.askings() {
+            let Some(left) = self.observed.standing.get(&asking) else {
+                continue;
+            };
+            is_barred = true;
+            let mut pending = self.observed.pending.iter();
+            if pending.any(|pending| pending.step.asking().as_ref() == Some(&asking)) {
+                continue; // its job tells
+            }
+            self.barred = self.barred.max(Some(*left));
+            self.notes.push(ADDRESS_SOUGHT.note(format!(
+                "a public IP was asked for at {:.0}, and what came of it is not known; it is looked for, and for two minutes \
+                 neither is another one asked for nor is the service let go",
+                asking.since
+            )));
+        }
+        is_barred
+    }
+
     /// What to do about an address that is on its way to the Service, by a job that is not known. `is_own`: nobody else can want
     /// it.
     fn bring(&mut self, address: &Address, is_own: bool) -> Arrival {
@@ -310,6 +367,7 @@ impl<'a> Draft<'a> {
             && self.claims.is_empty()
             && self.replaced.is_empty()
             && self.waiting.is_none()
+            && self.barred.is_none()
             && self.refusal.is_none()
             && self.observed.pending.is_empty()
     }
@@ -361,7 +419,7 @@ impl<'a> Draft<'a> {
     fn finish(mut self, identity: &Identity) -> LoadBalancerPlan<CloudStep> {
         if !self.claims.is_empty() {
             let claims = std::mem::take(&mut self.claims);
-            self.annotate(identity.claim.with(claims));
+            self.annotate(identity.claim.with(claims, self.is_chosen));
         }
         if !self.replaced.is_empty() {
             let added = std::mem::take(&mut self.replaced);
@@ -393,6 +451,13 @@ impl<'a> Draft<'a> {
             Answer::Refused(refusal)
         } else if let Some(reason) = self.waiting {
             wait(LOOK, reason)
+        } else if let Some(left) = self.barred {
+            // A moment more, so that the last look is not too early.
+            let after = SEARCH.min(left + Duration::from_millis(100));
+            wait(
+                after,
+                "a public IP that was asked for, and no answer came".to_owned(),
+            )
         } else if let Some(status) = self.settled {
             match self.shortfall {
                 Some(shortfall) => Answer::Refused(shortfall),

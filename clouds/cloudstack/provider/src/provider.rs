@@ -39,12 +39,12 @@ impl CloudStack {
         if let Some(project) = introduction.project {
             settings.project = Some(Project::Id(project));
         }
-        let client = Client::new(http, &settings, keys, clock);
+        let client = Client::new(http, &settings, keys, Arc::clone(&clock));
         let machines = Arc::new(Machines::new(&client));
         let version = ServerVersion::new(&client, options.version.clone(), introduction.version);
         Self {
             balancers: erase(Arc::new(Balancers {
-                reads: Reads::new(&client, Arc::clone(&machines), version),
+                reads: Reads::new(&client, Arc::clone(&machines), version, clock),
                 client: client.taking_short_lists(),
             })),
             virtual_machines: Arc::new(VirtualMachines::new(machines, options.nodes.clone())),

@@ -1,7 +1,9 @@
 //! The writes to the cloud, as data. Each starts a job.
 
 use bowline_plan::{Impact, Lane, Step};
+use jiff::Timestamp;
 
+use crate::claim::Asking;
 use crate::names::Protocol;
 use crate::objects::{AclItem, AclRef, AddressRef, Algorithm, NewRule, Opening, PublicPort, Rule};
 
@@ -14,6 +16,8 @@ pub(crate) enum CloudStep {
         address: Option<AddressRef>,
         /// What it is for.
         to: Home,
+        /// When it was claimed; none if that could not be written.
+        since: Option<Timestamp>,
     },
     /// Gives a public IP address back, with all rules on it.
     Release {
@@ -154,7 +158,9 @@ impl CloudStep {
     /// What the step is about: nothing else is written there while its job is under way.
     pub(crate) fn target(&self) -> String {
         match self {
-            Self::Associate { address: None, to } => format!("network/{}/address", to.network),
+            Self::Associate {
+                address: None, to, ..
+            } => format!("network/{}/address", to.network),
             Self::Associate {
                 address: Some(address),
                 ..
@@ -167,6 +173,18 @@ impl CloudStep {
             Self::OpenAcl { list, opening, .. } => format!("acl/{}/{opening}", list.id),
             Self::CloseAcl { list, item, .. } => format!("acl/{}/{}", list.id, item.opening),
         }
+    }
+
+    /// What may be asked for by it, if it acquires an address under a claim.
+    pub(crate) fn asking(&self) -> Option<Asking> {
+        let Self::Associate { address, to, since } = self else {
+            return None;
+        };
+        let subject = address.as_ref().map_or(&to.network, |address| &address.id);
+        Some(Asking {
+            subject: subject.clone(),
+            since: (*since)?,
+        })
     }
 
     /// The ID of the firewall rule or of the item of an ACL list that the step deletes.
@@ -248,7 +266,9 @@ impl Step for CloudStep {
                 address: Some(address),
                 ..
             } => format!("associate-ip({})", address.ip),
-            Self::Associate { address: None, to } => format!("associate-ip(any for network {})", to.network),
+            Self::Associate {
+                address: None, to, ..
+            } => format!("associate-ip(any for network {})", to.network),
             Self::Release { address, .. } => format!("release-ip({})", address.ip),
             Self::Rule { change, .. } => change.label(),
             Self::OpenFirewall {

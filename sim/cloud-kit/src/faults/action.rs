@@ -32,6 +32,12 @@ pub enum Action {
     DropBefore,
     /// The effect, then the connection is dropped.
     DropAfter,
+    /// The connection is dropped at once, and the effect comes later: the server goes on with what it had begun.
+    DropThen {
+        /// By how much, in milliseconds.
+        #[serde(with = "millis")]
+        delay_ms: Duration,
+    },
     /// Neither effect nor answer, for ever.
     HangBefore,
     /// The effect, then no answer, for ever.

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
-use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery};
+use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery, WallClock};
 use futures::future::try_join_all;
+use jiff::Timestamp;
 use tokio::time::Instant;
 
+use super::asks::Asks;
 use super::broken::BrokenRouters;
 use super::declined::DeclinedRules;
 use super::lists::{acl_items, firewall_of, members_of};
@@ -47,6 +49,8 @@ pub(crate) struct Reads {
     declined: DeclinedRules,
     broken: BrokenRouters,
     underway: Underway,
+    asks: Asks,
+    clock: WallClock,
 }
 
 /// Something that was read.
@@ -56,7 +60,7 @@ enum Fact {
     Network(String, Option<Arc<Network>>),
     Address(String, Option<Address>),
     LookedUp(String, Vec<Address>),
-    Recovered(Vec<Address>),
+    Recovered(String, Vec<Address>),
     Strangers(String, Vec<Rule>),
     Neighbours(String, Vec<Rule>),
     Firewall(String, Vec<FirewallRule>),
@@ -67,7 +71,12 @@ enum Fact {
 }
 
 impl Reads {
-    pub(crate) fn new(client: &Client, machines: Arc<Machines>, version: ServerVersion) -> Self {
+    pub(crate) fn new(
+        client: &Client,
+        machines: Arc<Machines>,
+        version: ServerVersion,
+        clock: WallClock,
+    ) -> Self {
         Self {
             client: client.taking_short_lists(),
             whole: client.clone(),
@@ -78,6 +87,8 @@ impl Reads {
             declined: DeclinedRules::default(),
             broken: BrokenRouters::default(),
             underway: Underway::default(),
+            asks: Asks::default(),
+            clock,
         }
     }
 
@@ -93,6 +104,11 @@ impl Reads {
             ..Observed::default()
         };
         self.again(intent, &seen).await
+    }
+
+    /// The wall time.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
     }
 
     /// A job was started.
@@ -119,8 +135,11 @@ impl Reads {
     /// The rules of the Service, with which every look begins.
     async fn beginning(&self, intent: &Intent) -> Result<Observed, CloudError> {
         let identity = intent.identity();
+        let now = self.now();
         let mut observed = Observed {
             rules: self.rules.of(&identity.name).await?,
+            now: Some(now),
+            standing: self.asks.standing(identity, now),
             calls: 1,
             is_removal: matches!(intent, Intent::Absent(_)),
             ..Observed::default()
@@ -152,6 +171,7 @@ impl Reads {
         if !seen.pending.is_empty() {
             let balancer = &intent.identity().name;
             let mut observed = jobs::poll(&self.client, balancer, seen).await;
+            self.heard(intent, seen, &observed);
             self.underway.left(balancer, &observed.pending);
             if let Some(since) = observed.inherits_since {
                 if !observed.pending.is_empty() && since.elapsed() < INHERITED {
@@ -180,6 +200,29 @@ impl Reads {
                 jobs::TIMEOUT
             ))),
             None => self.all(intent, Some(seen)).await,
+        }
+    }
+
+    /// What is known of claims under which something may have been asked for.
+    pub(crate) fn asks(&self) -> &Asks {
+        &self.asks
+    }
+
+    /// Jobs by which an address is acquired came to their end.
+    fn heard(&self, intent: &Intent, seen: &Observed, observed: &Observed) {
+        let Some(failure) = &observed.failure else {
+            return;
+        };
+        let uid = &intent.identity().uid;
+        for pending in &seen.pending {
+            if let Some(asking) = pending.step.asking()
+                && observed.pending.iter().all(|left| left.job != pending.job)
+            {
+                match failure.is_definite {
+                    true => self.asks.failed(uid, &asking),
+                    false => self.asks.asked(uid, &asking),
+                }
+            }
         }
     }
 
@@ -258,7 +301,9 @@ impl Reads {
                     .map_err(context("error retrieving IP address"))?;
                 Fact::LookedUp(ip.clone(), found)
             }
-            Need::Recovered(network) => Fact::Recovered(self.recovered(observed, network).await?),
+            Need::Recovered(network) => {
+                Fact::Recovered(network.clone(), self.recovered(observed, network).await?)
+            }
             Need::Strangers(address) => {
                 Fact::Strangers(address.clone(), self.strangers(identity, address).await?)
             }
@@ -331,7 +376,9 @@ fn add(observed: &mut Observed, fact: Fact) {
         Fact::LookedUp(ip, found) => {
             observed.looked_up.insert(ip, found);
         }
-        Fact::Recovered(found) => observed.recovered = Some(found),
+        Fact::Recovered(network, found) => {
+            observed.recovered.insert(network, found);
+        }
         Fact::Strangers(id, rules) => {
             observed.strangers.insert(id, rules);
         }

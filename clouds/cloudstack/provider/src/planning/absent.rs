@@ -21,8 +21,12 @@ use crate::step::CloudStep;
 /// already, and what cannot be read, blocks nothing.
 pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) {
     let identity = &absent.identity;
-    if !identity.keeps_ip && !whichever::adopt(draft, identity, SLOW) {
-        return;
+    if !identity.keeps_ip {
+        if !whichever::adopt(draft, identity, SLOW) {
+            return;
+        }
+        // What comes after the last look would belong to nobody. The rest goes meanwhile.
+        draft.is_barred(&identity.claim);
     }
     let mut addresses: BTreeMap<AddressRef, Vec<&Rule>> = BTreeMap::new();
     for rule in &draft.observed.rules {
@@ -64,6 +68,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     let mut held = Vec::new();
     for id in identity.claim.ids() {
         if let Some(Some(address)) = draft.address(id)
+            && !draft.came(&identity.claim, id)
             && is_ours(draft, absent, address)
         {
             held.push(address.address.clone());

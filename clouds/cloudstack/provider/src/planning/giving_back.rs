@@ -57,6 +57,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     // What is known to be nobody's is not held.
     let is_nobodys = |claimed: &Claimed| match claimed {
         Claimed::Address(id) | Claimed::Shared(id) => matches!(observed.addresses.get(id), Some(None)),
+        Claimed::Asked(id, _) => observed.made.refused.contains(id),
         Claimed::Any(_) => observed.made.is_refused,
     };
     if claim.held.iter().flatten().any(is_nobodys) {

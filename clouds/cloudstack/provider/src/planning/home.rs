@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_plan::Refusal;
 
@@ -265,7 +266,12 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
     }
     let identity = &wanted.identity;
     let shown = wanted.hostname.as_ref().unwrap_or(&home.address.ip);
-    let mut is_dropped = claim.whichever().is_some();
+    // What was asked for and may still come stays claimed, and is looked for once more.
+    let may_come = claim.those(|claimed| !identity.keeps_ip && draft.stands(claimed).is_some());
+    let comes_until = may_come.iter().filter_map(|claimed| draft.stands(claimed)).max();
+    let is_any = |claimed: &Claimed| matches!(claimed, Claimed::Any(_));
+    let mut is_dropped =
+        claim.whichever().is_some() != may_come.iter().any(is_any) || claim.asked(&home.address.id).is_some();
     let mut is_kept = BTreeSet::new();
     for id in claim
         .ids()
@@ -275,12 +281,20 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         let Some(address) = draft.address(id) else {
             return;
         };
+        let address = address.filter(|address| address.state != AddressState::Free);
         let Some(address) = address else {
-            is_dropped = true;
+            let is_it = |claimed: &Claimed| matches!(claimed, Claimed::Asked(asked, _) if asked == id);
+            if may_come.iter().any(is_it) {
+                is_kept.insert(id);
+            } else {
+                is_dropped = true;
+            }
             continue;
         };
+        if draft.came(claim, id) {
+            return;
+        }
         match address.state {
-            AddressState::Free => is_dropped = true,
             // The balancer went on without it. First of all the Service shows where it is.
             AddressState::Allocating | AddressState::Releasing if !identity.published.contains(shown) => {
                 draft.again = Some(LOOK);
@@ -327,12 +341,19 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
     };
     if is_dropped || shares != claim.shares(&at.id) {
         let mut left = claim.those(|kept| match kept {
-            Claimed::Address(id) => *id == at.id || is_kept.contains(id.as_str()),
-            _ => false,
+            Claimed::Address(id) | Claimed::Asked(id, _) => is_kept.contains(id.as_str()),
+            Claimed::Shared(_) => false,
+            Claimed::Any(_) => may_come.contains(kept),
         });
+        if claim.names(&at.id) {
+            left.insert(0, Claimed::Address(at.id.clone()));
+        }
         if shares {
             left.push(Claimed::Shared(at.id.clone()));
         }
-        draft.annotate(Claim::default().with(left));
+        draft.annotate(Claim::default().with(left, false));
+    } else if let Some(left) = comes_until {
+        let left = left + Duration::from_millis(100);
+        draft.again = Some(draft.again.map_or(left, |again| again.min(left)));
     }
 }

@@ -66,7 +66,7 @@ impl World {
             }),
             networks: BTreeMap::from([("n1".to_owned(), Some(Arc::new(network)))]),
             machines: Some(Arc::new(["cp-a", "pool-a-7", "pool-a-8"].map(machine).into())),
-            recovered: Some(Vec::new()),
+            recovered: BTreeMap::from([("n1".to_owned(), Vec::new())]),
             ..Observed::default()
         };
         Self {

@@ -24,7 +24,7 @@ pub(super) fn adopt(draft: &mut Draft<'_>, identity: &Identity, patience: Durati
     match shared(identity, claimed, found).as_slice() {
         [] => return true,
         [only] => {
-            draft.claims.insert(Claimed::Address(only.id.clone()));
+            draft.choose(&only.id);
         }
         several => {
             let list: Vec<&str> = several.iter().map(|address| address.ip.as_str()).collect();
@@ -82,7 +82,7 @@ fn find<'a>(
     let Some(network) = draft.network(&claimed.network)? else {
         return Some(Vec::new());
     };
-    let Some(found) = &draft.observed.recovered else {
+    let Some(found) = draft.observed.recovered.get(&network.id) else {
         draft.need(Need::Recovered(network.id.clone()));
         return None;
     };

@@ -209,8 +209,11 @@ async fn a_job_that_nobody_asks_after_any_more_is_made_good() {
                 // What is listed counts as made: the states of openings are the server's matter.
                 let all = |end: &Snapshot| format!("{end:?}").replace("state: Add", "state: Active");
                 assert_eq!(all(&finish(&world, &what).await), all(&expected), "{what}");
+                // Whether anything was asked for under the claim, nobody can know.
+                let is_claim = killed.steps().last().is_some_and(|step| step.contains(" since "));
+                let most = if is_claim { 180 } else { 60 };
                 assert!(
-                    begin.elapsed() < Duration::from_secs(60),
+                    begin.elapsed() < Duration::from_secs(most),
                     "{what}: {:?}",
                     begin.elapsed()
                 );

@@ -132,6 +132,15 @@ async fn the_printed_plan_is_what_is_done() {
                         .replace("new-ip-1", &id)
                         .replace("192.0.2.1 ", &format!("{ip} "))
                 };
+                // When something is claimed is told to the second.
+                let undated = |label: String| {
+                    let is_time = |word: &str| word.trim_end_matches(')').parse::<jiff::Timestamp>().is_ok();
+                    let words = label
+                        .split(' ')
+                        .map(|word| if is_time(word) { "then" } else { word });
+                    words.collect::<Vec<_>>().join(" ")
+                };
+                let known = |label: &String| undated(known(label));
                 let label = |label: &String| match known(label).split_once(", new-") {
                     Some((start, _)) => start.to_owned(),
                     None if label.starts_with("close-") => {

@@ -9,6 +9,7 @@ mod disguise;
 mod faults;
 mod histories;
 mod instances;
+mod late;
 mod lookup;
 mod release;
 mod replace;

@@ -1,18 +1,20 @@
 //! The address of a balancer that has none yet, or that shall have another one.
 
 use bowline_plan::Refusal;
+use jiff::Timestamp;
 
 use super::super::{Arrival, Draft, acl, pending, whichever};
-use crate::claim::{Claim, Claimed, Whichever};
+use crate::claim::{Claim, Claimed, Whichever, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, Network};
 use crate::observe::{Need, Pending, STUCK};
 use crate::step::{self, CloudStep};
 
-fn associate(network: &Network, address: Option<AddressRef>) -> CloudStep {
+fn associate(network: &Network, address: Option<AddressRef>, since: Timestamp) -> CloudStep {
     CloudStep::Associate {
         address,
+        since: Some(since),
         to: step::Home {
             network: network.id.clone(),
             vpc: network.vpc.clone(),
@@ -66,6 +68,9 @@ pub(super) fn requested_address(
             None
         }
         AddressState::Allocating => {
+            if draft.came(claim, id) {
+                return None;
+            }
             let is_own = claim.names(id) && claim.is_marked && is_alone(draft, id)?;
             match draft.bring(address, is_own) {
                 Arrival::Tried => allocated_address(draft, wanted, network, address),
@@ -77,12 +82,17 @@ pub(super) fn requested_address(
             }
         }
         AddressState::Free => {
-            if claim.names(id) && claim.is_marked {
-                draft.cloud(associate(network, Some(address.address.clone())));
+            if draft.is_barred(claim) {
+                return None;
+            }
+            let now = draft.now(&wanted.identity);
+            let asked = claim.asked(id).filter(|_| claim.is_marked);
+            if let Some(since) = asked.filter(|since| is_fresh(*since, now)) {
+                draft.cloud(associate(network, Some(address.address.clone()), since));
             } else {
                 // In one write: whoever finds the address without the mark later knows that a person took it off.
                 draft.claims.extend(inherited(draft, claim));
-                draft.claims.insert(claimed(id));
+                draft.claims.insert(Claimed::Asked(id.clone(), now));
                 draft.annotate(Claim::mark());
             }
             None
@@ -110,8 +120,9 @@ fn allocated_address(
     if let Some(reason) = unusable {
         if claim.names(id) {
             // Somebody else has taken it since.
-            let others = claim.held.iter().flatten().filter(|held| **held != claimed(id));
-            draft.annotate(Claim::of_others(others.cloned()));
+            let is_it =
+                |held: &Claimed| matches!(held, Claimed::Address(own) | Claimed::Asked(own, _) if own == id);
+            draft.annotate(Claim::of_others(claim.those(|held| !is_it(held))));
             return None;
         }
         draft.refuse(Refusal::new(format!(
@@ -155,13 +166,15 @@ pub(super) fn automatic_address(
     let claim = &identity.claim;
     if let Some(id) = chosen(draft) {
         // Whoever comes next need not search for it.
-        draft.claims.extend(id.filter(|id| !claim.names(id)).map(claimed));
+        if let Some(id) = id.filter(|id| !claim.names(id)) {
+            draft.choose(id);
+        }
         return None;
     }
     if let Some(made) = &draft.observed.made.address
         && !claim.names(&made.id)
     {
-        draft.claims.insert(claimed(&made.id));
+        draft.choose(&made.id);
         return None;
     }
     // They stay claimed, so that they are released later.
@@ -188,20 +201,25 @@ pub(super) fn automatic_address(
         }
     }
     if let Some(claimed) = claim.whichever() {
-        if !whichever::adopt(draft, identity, STUCK) {
+        if !whichever::adopt(draft, identity, STUCK) || draft.is_barred(claim) {
             return None;
         }
         if claimed.network != network.id {
             draft.annotate(claim.keeping(|kept| !matches!(kept, Claimed::Any(_))));
             return None;
         }
-        if claimed.is_fresh(identity.now) {
-            draft.cloud(associate(network, None));
+        if let Some(since) = claimed
+            .since
+            .filter(|since| is_fresh(*since, draft.now(identity)))
+        {
+            draft.cloud(associate(network, None, since));
             return None;
         }
         // It is dated anew, or what comes now would be taken for somebody else's.
+    } else if draft.is_barred(claim) {
+        return None;
     }
-    let Some(found) = &draft.observed.recovered else {
+    let Some(found) = draft.observed.recovered.get(&network.id) else {
         draft.need(Need::Recovered(network.id.clone()));
         return None;
     };
@@ -209,10 +227,10 @@ pub(super) fn automatic_address(
     let known = found.iter().map(|address| address.address.id.clone());
     stuck.push(Claimed::Any(Whichever {
         network: network.id.clone(),
-        since: Some(identity.now),
+        since: Some(draft.now(identity)),
         known: known.collect(),
     }));
-    draft.annotate(Claim::default().with(stuck));
+    draft.annotate(Claim::default().with(stuck, false));
     if let Barrier::Acl(list) = network.barrier() {
         acl::foresee(draft, list, wanted); // in the same write
     }

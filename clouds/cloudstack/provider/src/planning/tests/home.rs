@@ -16,12 +16,13 @@ fn a_requested_free_address_is_claimed_acquired_and_marked_before_any_rule() {
         &labels[..2],
         [
             format!(
-                "annotate-service({}=true, {}=ip-77)",
+                "annotate-service({}=true, {}=ip-77 since 2023-11-14T22:13:20Z)",
                 IP_ASSOCIATED.key, IP_IDS.key
             ),
             "associate-ip(203.0.113.77)".to_owned(),
         ]
     );
+    assert_eq!(world.annotation(IP_IDS.key), Some("ip-77"));
     world.is_wanted = false;
     let labels = world.settle();
     assert!(

@@ -17,7 +17,11 @@ fn claimed() -> World {
 fn came(world: &mut World, id: &str, ip: &str) {
     let address = address(id, ip, AddressState::Allocated);
     let observed = &mut world.observed;
-    observed.recovered.get_or_insert_default().push(address.clone());
+    observed
+        .recovered
+        .entry("n1".to_owned())
+        .or_default()
+        .push(address.clone());
     observed.addresses.insert(id.to_owned(), Some(address));
     observed.strangers.insert(id.to_owned(), Vec::new());
     observed.firewalls.insert(id.to_owned(), Vec::new());
@@ -52,14 +56,22 @@ fn what_came_after_the_claim_is_used_or_goes_with_the_service() {
 }
 
 #[test]
-fn what_came_long_after_the_claim_is_a_persons() {
+fn what_came_long_before_or_after_the_claim_is_a_persons() {
     let claimed_at = Timestamp::from_second(1_700_000_000).unwrap();
-    for (seconds, is_taken) in [(-60, true), (0, true), (150, true), (151, false), (86_400, false)] {
+    for (seconds, is_taken) in [
+        (-86_400, false),
+        (-151, false),
+        (-60, true),
+        (0, true),
+        (150, true),
+        (151, false),
+        (86_400, false),
+    ] {
         for is_wanted in [true, false] {
             let mut world = World::new();
             world.annotate(IP_IDS.key, &format!("any-of n1 since {claimed_at} but"));
             came(&mut world, "ip-9", "203.0.113.9");
-            let came = &mut world.observed.recovered.as_mut().unwrap()[0];
+            let came = &mut world.observed.recovered.get_mut("n1").unwrap()[0];
             came.allocated = Some(claimed_at + jiff::SignedDuration::from_secs(seconds));
             world.is_wanted = is_wanted;
             let labels = world.settle();
