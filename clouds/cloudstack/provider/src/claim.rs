@@ -9,16 +9,16 @@
 //! The annotation is absent on Services whose addresses an earlier manager associated; then its rule counts. Present and
 //! empty, the Service holds none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, Service, facts};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, flag, text};
+use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, flag, text};
 use crate::cidrs::{Cidrs, Sources};
-use crate::objects::AddressRef;
+use crate::objects::{AddressRef, Place};
 
 /// What is written on a Service about its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -29,6 +29,8 @@ pub(crate) struct Claim {
     pub(crate) is_marked: bool,
     /// For which sources items of an ACL list were made, where not for everybody. They bear no mark either.
     opened: Vec<String>,
+    /// Where addresses led when they were claimed, by their ID. Not all claims tell.
+    places: BTreeMap<String, Place>,
 }
 
 /// One address.
@@ -170,6 +172,26 @@ impl Claimed {
     }
 }
 
+/// Where addresses lead: `ADDRESS NETWORK` or `ADDRESS NETWORK VPC`.
+fn parse_places(text: &str) -> BTreeMap<String, Place> {
+    let place = |item: &str| {
+        let mut words = item.split_whitespace().map(str::to_owned);
+        let (id, network) = (words.next()?, words.next()?);
+        let vpc = words.next();
+        Some((id, Place { network, vpc }))
+    };
+    text.split(',').filter_map(place).collect()
+}
+
+fn places_text(places: &BTreeMap<String, Place>) -> Option<String> {
+    let item = |(id, Place { network, vpc }): (&String, &Place)| match vpc {
+        Some(vpc) => format!("{id} {network} {vpc}"),
+        None => format!("{id} {network}"),
+    };
+    let list: Vec<String> = places.iter().map(item).collect();
+    (!list.is_empty()).then(|| list.join(","))
+}
+
 /// What is written as the value of the annotation.
 fn parse(text: &str) -> Vec<Claimed> {
     let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
@@ -224,7 +246,29 @@ impl Claim {
                 .filter(|list| !list.is_empty())
                 .map(str::to_owned)
                 .collect(),
+            places: parse_places(text(service, &IP_NETWORKS)),
         }
+    }
+
+    /// Where an address led when it was claimed, if that is written.
+    pub(crate) fn place(&self, id: &str) -> Option<&Place> {
+        self.places.get(id)
+    }
+
+    /// What has to be written about the places of addresses besides `ids`, if anything has to. `known`: those that are known now.
+    pub(crate) fn places_of(
+        &self,
+        ids: Option<&str>,
+        known: &BTreeMap<String, Place>,
+    ) -> Option<(String, Option<String>)> {
+        let held = parse(ids.unwrap_or_default());
+        let ids = held.iter().filter_map(|claimed| match claimed {
+            Claimed::Shared(id) => Some(id.as_str()),
+            other => other.own_id(),
+        });
+        let place = |id: &str| Some((id.to_owned(), known.get(id).or(self.place(id))?.clone()));
+        let places: BTreeMap<String, Place> = ids.filter_map(place).collect();
+        (places != self.places).then(|| (IP_NETWORKS.key.to_owned(), places_text(&places)))
     }
 
     /// The IDs of the claimed addresses.

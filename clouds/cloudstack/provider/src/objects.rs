@@ -157,6 +157,25 @@ pub(crate) struct Address {
     pub(crate) is_static_nat: bool,
 }
 
+/// Where an address leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The ID of the network.
+    pub(crate) network: String,
+    /// The ID of the VPC that it is a tier of.
+    pub(crate) vpc: Option<String>,
+}
+
+impl Place {
+    /// That of an address for members in a network.
+    pub(crate) fn of(network: &Network) -> Self {
+        Self {
+            network: network.id.clone(),
+            vpc: network.vpc.clone(),
+        }
+    }
+}
+
 /// Who has an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AddressState {
@@ -176,6 +195,17 @@ impl Address {
         match (&self.vpc, &network.vpc) {
             (Some(own), Some(vpc)) => own == vpc,
             _ => self.network.as_deref() == Some(network.id.as_str()),
+        }
+    }
+
+    /// Whether it leads there, as far as it tells: one of a VPC need not tell a tier.
+    pub(crate) fn is_at(&self, place: &Place) -> bool {
+        match (&self.vpc, &place.vpc) {
+            (Some(own), Some(vpc)) => {
+                own == vpc && self.network.as_ref().is_none_or(|own| *own == place.network)
+            }
+            (Some(_), None) => false,
+            (None, _) => self.network.as_ref() == Some(&place.network),
         }
     }
 

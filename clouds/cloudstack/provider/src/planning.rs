@@ -14,12 +14,12 @@ use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, Lo
 use bowline_plan::{Answer, Note, Plan, Refusal};
 use jiff::Timestamp;
 
-use crate::annotations::SOURCE_CIDRS;
+use crate::annotations::{IP_IDS, SOURCE_CIDRS};
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
     Abilities, AclItem, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network,
-    Opening, Rule,
+    Opening, Place, Rule,
 };
 use crate::observe::{GIVEN_BACK, LOOK, Need, Observed, SEARCH, SLOW, STUCK, TRIED};
 use crate::replaced::ReplacedRules;
@@ -38,7 +38,9 @@ mod router;
 mod tests;
 mod whichever;
 
-use crate::events::{ADDRESS_PENDING, ADDRESS_SOUGHT, DEFAULT_DENY as DEFAULT_DENY_EVENT, LEFT_OPEN};
+use crate::events::{
+    ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, DEFAULT_DENY as DEFAULT_DENY_EVENT, LEFT_OPEN,
+};
 
 /// Decides what comes next.
 pub(crate) fn plan(intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
@@ -180,6 +182,8 @@ struct Draft<'a> {
     claims: BTreeSet<Claimed>,
     /// What the cloud chose is among it.
     is_chosen: bool,
+    /// Where addresses lead that may be claimed, by their ID.
+    places: BTreeMap<String, Place>,
     /// Rules that are to be deleted while their ports stay open.
     replaced: ReplacedRules,
     notes: Vec<Note>,
@@ -203,6 +207,7 @@ impl<'a> Draft<'a> {
             annotations: BTreeMap::new(),
             claims: BTreeSet::new(),
             is_chosen: false,
+            places: BTreeMap::new(),
             replaced: ReplacedRules::default(),
             notes: Vec::new(),
             waiting: None,
@@ -272,9 +277,38 @@ impl<'a> Draft<'a> {
     }
 
     /// Claims by its ID what the cloud chose.
-    fn choose(&mut self, id: &str) {
+    fn choose(&mut self, id: &str, network: &Network) {
         self.claims.insert(Claimed::Address(id.to_owned()));
         self.is_chosen = true;
+        self.leads(id, network);
+    }
+
+    /// Notes where an address leads that is claimed.
+    fn leads(&mut self, id: &str, network: &Network) {
+        self.places.insert(id.to_owned(), Place::of(network));
+    }
+
+    /// The same by a rule that is on it, as far as that tells.
+    fn leads_by(&mut self, rule: &Rule) {
+        let id = &rule.address.id;
+        let vpc = match (
+            self.observed.networks.get(&rule.network),
+            self.observed.addresses.get(id),
+        ) {
+            (Some(Some(network)), _) => network.vpc.clone(),
+            (_, Some(Some(address))) => address.vpc.clone(),
+            _ => return,
+        };
+        if !rule.network.is_empty() {
+            let network = rule.network.clone();
+            self.places.insert(id.clone(), Place { network, vpc });
+        }
+    }
+
+    /// Says that an address is not released.
+    fn keep(&mut self, address: &AddressRef, why: &str) {
+        self.notes
+            .push(ADDRESS_KEPT.note(format!("public IP {} is not released: {why}", address.ip)));
     }
 
     /// Claims by its ID alone what was asked for, and came: whether that had still to be done.
@@ -424,6 +458,11 @@ impl<'a> Draft<'a> {
         if !self.replaced.is_empty() {
             let added = std::mem::take(&mut self.replaced);
             self.annotate(identity.replaced.with(added));
+        }
+        if let Some(ids) = self.annotations.get(IP_IDS.key)
+            && let Some((key, value)) = identity.claim.places_of(ids.as_deref(), &self.places)
+        {
+            self.annotations.insert(key, value);
         }
         if !self.annotations.is_empty() {
             let annotations = std::mem::take(&mut self.annotations).into_iter().collect();

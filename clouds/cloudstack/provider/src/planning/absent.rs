@@ -6,14 +6,17 @@ use std::net::IpAddr;
 use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_plan::Impact;
 
-use super::removal::Removal;
+use super::removal::{ACQUIRED_ANEW, Removal};
 use super::{Draft, whichever};
-use crate::events::ADDRESS_KEPT;
-use crate::intent::Absent;
-use crate::objects::{Address, AddressRef, AddressState, Rule};
+use crate::intent::{Absent, Identity};
+use crate::objects::{Address, AddressRef, AddressState, Place, Rule};
 use crate::observe::{Need, SLOW};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
+
+/// Why an address stays.
+const UNPLACED: &str = "no rule of this service is on it any more, and nothing tells for which network it was acquired, so it may be \
+     somebody else's by now; release it by hand if nobody needs it";
 
 /// Decides how the removal goes on.
 ///
@@ -78,6 +81,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     for id in identity.claim.shared() {
         if let Some(Some(address)) = draft.address(id)
             && identity.published.contains(&address.address.ip)
+            && is_ours(draft, absent, address)
         {
             held.push(address.address.clone());
         }
@@ -102,6 +106,12 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     {
         match draft.observed.looked_up.get(ip).map(Vec::as_slice) {
             None => draft.need(Need::LookedUp(ip.clone())),
+            // It served, and nothing tells where it led then.
+            Some([address])
+                if address.state == AddressState::Allocated && identity.published.contains(ip) =>
+            {
+                draft.keep(&address.address, UNPLACED);
+            }
             Some([address]) => held.push(address.address.clone()),
             Some(_) => {}
         }
@@ -111,23 +121,32 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> Vec<AddressRef> {
     held
 }
 
-/// Whether an address that is claimed is the Service's, as far as can be told. It was free when it was claimed; if it never
-/// came to serve, somebody else may have been faster.
+/// Whether an address without a rule is the Service's, as far as can be told. It was free when it was claimed; if it never came to
+/// serve, somebody else may have been faster; and if it served, somebody may have acquired it anew since.
 fn is_ours(draft: &mut Draft<'_>, absent: &Absent, address: &Address) -> bool {
-    let AddressRef { id, ip } = &address.address;
-    let mut replaced = absent.identity.replaced.iter();
-    if let Some(replaced) = replaced.find(|replaced| replaced.place.address.id == *id) {
-        match draft.network(&replaced.rule.network) {
-            None => return false,
-            Some(Some(network)) if address.is_elsewhere(network) => return false, // it was released meanwhile
-            Some(_) => {}
+    let identity = &absent.identity;
+    let id = &address.address.id;
+    let has_rule = draft.observed.rules.iter().any(|rule| rule.address.id == *id);
+    if has_rule || address.is_underway_anywhere() {
+        return true;
+    }
+    let Some(place) = place(draft, identity, id) else {
+        return false;
+    };
+    match place {
+        Some(place) if address.is_at(&place) => {}
+        Some(_) => {
+            draft.keep(&address.address, ACQUIRED_ANEW);
+            return false;
+        }
+        None => {
+            draft.keep(&address.address, UNPLACED);
+            return false;
         }
     }
-    let has_rule = draft.observed.rules.iter().any(|rule| rule.address.id == *id);
     let may_be_anothers = address.state == AddressState::Allocated
         && address.vpc.is_none()
-        && !has_rule
-        && !absent.identity.published.contains(ip);
+        && !identity.published.contains(&address.address.ip);
     if !may_be_anothers {
         return true;
     }
@@ -138,10 +157,28 @@ fn is_ours(draft: &mut Draft<'_>, absent: &Absent, address: &Address) -> bool {
         .iter()
         .find(|rule| !absent.openings.contains(&rule.opening));
     if let Some(rule) = theirs {
-        draft.notes.push(ADDRESS_KEPT.note(format!(
-            "public IP {ip} is not released: others use it, such as firewall rule {} for {}",
+        let why = format!(
+            "others use it, such as firewall rule {} for {}",
             rule.id, rule.opening
-        )));
+        );
+        draft.keep(&address.address, &why);
     }
     theirs.is_none()
+}
+
+/// Where an address led when it was the Service's; none if nothing tells. The outer none: it has to be read first.
+fn place(draft: &mut Draft<'_>, identity: &Identity, id: &str) -> Option<Option<Place>> {
+    if let Some(place) = identity.claim.place(id) {
+        return Some(Some(place.clone()));
+    }
+    let mut replaced = identity.replaced.iter();
+    let Some(replaced) = replaced.find(|replaced| replaced.place.address.id == id) else {
+        return Some(None);
+    };
+    let network = &replaced.rule.network;
+    let vpc = draft.network(network)?.and_then(|network| network.vpc.clone());
+    Some((!network.is_empty()).then(|| Place {
+        network: network.clone(),
+        vpc,
+    }))
 }

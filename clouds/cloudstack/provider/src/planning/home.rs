@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use bowline_plan::Refusal;
 
-use super::removal::Removal;
+use super::removal::{ACQUIRED_ANEW, Removal};
 use super::{Draft, members, whichever};
 use crate::claim::{Claim, Claimed};
 use crate::events::{ADDRESS_KEPT, NODES_LEFT_OUT};
 use crate::intent::Wanted;
 use crate::members::Members;
-use crate::objects::{Address, AddressRef, AddressState, Barrier, LB, Network, Rule, RuleState};
+use crate::objects::{Address, AddressRef, AddressState, Barrier, LB, Network, Place, Rule, RuleState};
 use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, LOOK, Need, STUCK};
 use crate::replaced::Replaced;
 use crate::step::CloudStep;
@@ -272,6 +272,9 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
     let is_any = |claimed: &Claimed| matches!(claimed, Claimed::Any(_));
     let mut is_dropped =
         claim.whichever().is_some() != may_come.iter().any(is_any) || claim.asked(&home.address.id).is_some();
+    // The nodes may have moved within a VPC.
+    let place = Place::of(&home.network);
+    is_dropped |= claim.place(&home.address.id).is_some_and(|known| *known != place);
     let mut is_kept = BTreeSet::new();
     for id in claim
         .ids()
@@ -316,7 +319,15 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
                     true => identity.is_claimed_by_others(id),
                     false => identity.is_owned_by_others(&address.address, true),
                 };
-                let may_fit = address.is_fit(&home.network) || address.is_underway_anywhere();
+                let leads = match claim.place(id) {
+                    Some(place) => address.is_at(place),
+                    None => address.is_of(&home.network),
+                };
+                let may_fit = (leads && !address.is_source_nat && !address.is_static_nat)
+                    || address.is_underway_anywhere();
+                if !may_fit && !is_others && strangers.is_empty() && !identity.keeps_ip {
+                    draft.keep(&address.address, ACQUIRED_ANEW);
+                }
                 let is_ours = may_fit && !is_others;
                 if is_ours && strangers.is_empty() && !identity.keeps_ip {
                     draft.cloud(CloudStep::Release {
@@ -351,6 +362,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         if shares {
             left.push(Claimed::Shared(at.id.clone()));
         }
+        draft.leads(&at.id, &home.network);
         draft.annotate(Claim::default().with(left, false));
     } else if let Some(left) = comes_until {
         let left = left + Duration::from_millis(100);

@@ -15,10 +15,14 @@ use crate::cidrs::Sources;
 use crate::claim::Claimed;
 use crate::events::ADDRESS_KEPT;
 use crate::intent::Identity;
-use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, Rule};
+use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, Opening, Rule};
 use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN};
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::CloudStep;
+
+/// Why an address stays.
+pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it was claimed for this service, so somebody has acquired it \
+     anew; release it by hand if nobody needs it";
 
 /// A removal, and what it must spare.
 pub(super) struct Removal<'a> {
@@ -58,6 +62,14 @@ impl Removal<'_> {
         let can_be_released = facts.is_some_and(|facts| {
             facts.state != AddressState::Free && !facts.is_source_nat && !facts.is_static_nat
         });
+        if facts.is_some_and(|facts| self.is_anothers(facts, rules)) {
+            draft.keep(address, ACQUIRED_ANEW);
+            // With it went what was open, and all that is open there by now is somebody else's.
+            for rule in rules {
+                draft.cloud(CloudStep::delete(rule, Impact::Major));
+            }
+            return;
+        }
         // Without a rule on it, only the claim tells whose it is.
         let claim = &self.identity.claim;
         let is_own = claim.names(&address.id) || claim.shares(&address.id);
@@ -76,6 +88,7 @@ impl Removal<'_> {
                 if !is_own {
                     // They may be going too. Who claims it looks once more when its own rules are gone: the last one sees nobody.
                     draft.claims.insert(Claimed::Address(address.id.clone()));
+                    rules.iter().for_each(|rule| draft.leads_by(rule));
                 }
             }
             strangers.is_empty()
@@ -97,7 +110,8 @@ impl Removal<'_> {
         if closed.contains(&false) {
             return;
         }
-        if is_own {
+        let can_tell_place = rules.iter().any(|rule| !rule.network.is_empty());
+        if is_own && (claim.shares(&address.id) || claim.place(&address.id).is_some() || !can_tell_place) {
             draft.cloud(CloudStep::Release {
                 address: address.clone(),
                 is_live: !rules.is_empty(),
@@ -105,6 +119,22 @@ impl Removal<'_> {
         } else {
             // So that a release that fails half-way, when no rule is left, is found again.
             draft.claims.insert(Claimed::Address(address.id.clone()));
+            rules.iter().for_each(|rule| draft.leads_by(rule));
+        }
+    }
+
+    /// Whether somebody acquired an address anew for something else than its rules, and what is written, were for.
+    fn is_anothers(&self, facts: &Address, rules: &[&Rule]) -> bool {
+        let id = &facts.address.id;
+        let mut led = rules.iter().map(|rule| rule.network.as_str());
+        match (&facts.network, led.find(|network| !network.is_empty())) {
+            _ if facts.state != AddressState::Allocated => false,
+            (Some(leads), Some(led)) => leads != led,
+            _ => self
+                .identity
+                .claim
+                .place(id)
+                .is_some_and(|place| !facts.is_at(place)),
         }
     }
 
@@ -151,7 +181,18 @@ impl Removal<'_> {
 
     /// Whether the firewall lets nothing in at a port any more.
     fn shut_firewall(&self, draft: &mut Draft<'_>, port: &OpenPort) -> bool {
-        let OpenPort { address, opening, .. } = port;
+        let OpenPort {
+            address,
+            network,
+            opening,
+        } = port;
+        let known = draft.observed.addresses.get(address).and_then(Option::as_ref);
+        if known
+            .and_then(|facts| facts.network.as_ref())
+            .is_some_and(|leads| !network.is_empty() && leads != network)
+        {
+            return true; // somebody else's by now
+        }
         let is_at_home = self.home.is_some_and(|home| home.id == *address);
         if address.is_empty() || (is_at_home && self.wanted.contains(opening)) {
             return true;

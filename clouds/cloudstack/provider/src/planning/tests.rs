@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::annotations::{IP_ASSOCIATED, IP_IDS, PROXY_PROTOCOL, SOURCE_CIDRS};
+use crate::annotations::{IP_ASSOCIATED, IP_IDS, IP_NETWORKS, PROXY_PROTOCOL, SOURCE_CIDRS};
 use crate::cidrs::Cidrs;
 use crate::intent;
 use crate::learn;

@@ -24,7 +24,9 @@ pub(super) fn adopt(draft: &mut Draft<'_>, identity: &Identity, patience: Durati
     match shared(identity, claimed, found).as_slice() {
         [] => return true,
         [only] => {
-            draft.choose(&only.id);
+            if let Some(Some(network)) = draft.network(&claimed.network) {
+                draft.choose(&only.id, network);
+            }
         }
         several => {
             let list: Vec<&str> = several.iter().map(|address| address.ip.as_str()).collect();

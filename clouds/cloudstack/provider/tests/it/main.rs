@@ -11,6 +11,7 @@ mod histories;
 mod instances;
 mod late;
 mod lookup;
+mod reacquired;
 mod release;
 mod replace;
 mod router;

@@ -27,16 +27,13 @@ fn claimed(id: &str) -> Claimed {
 }
 
 /// What earlier managers held under their mark, before anything else is written.
-fn inherited(draft: &Draft<'_>, claim: &Claim) -> Vec<Claimed> {
+fn inherited(draft: &mut Draft<'_>, claim: &Claim) -> Vec<Claimed> {
     if claim.held.is_some() || !claim.is_marked {
         return Vec::new();
     }
-    draft
-        .observed
-        .rules
-        .iter()
-        .map(|rule| claimed(&rule.address.id))
-        .collect()
+    let rules = &draft.observed.rules;
+    rules.iter().for_each(|rule| draft.leads_by(rule));
+    rules.iter().map(|rule| claimed(&rule.address.id)).collect()
 }
 
 /// The address in `spec.loadBalancerIP`.
@@ -91,8 +88,10 @@ pub(super) fn requested_address(
                 draft.cloud(associate(network, Some(address.address.clone()), since));
             } else {
                 // In one write: whoever finds the address without the mark later knows that a person took it off.
-                draft.claims.extend(inherited(draft, claim));
+                let inherited = inherited(draft, claim);
+                draft.claims.extend(inherited);
                 draft.claims.insert(Claimed::Asked(id.clone(), now));
+                draft.leads(id, network);
                 draft.annotate(Claim::mark());
             }
             None
@@ -141,6 +140,7 @@ fn allocated_address(
         if claim.held.is_none() || claim.is_marked || shares != claim.shares(id) {
             // Nothing of it is ours, and nobody shall take it for ours later.
             let shared = Claimed::Shared(id.clone());
+            draft.leads(id, network);
             let mut held = inherited(draft, claim);
             held.extend(claim.those(|held| *held != shared));
             held.extend(shares.then_some(shared));
@@ -151,6 +151,7 @@ fn allocated_address(
     }
     if !claim.names(id) {
         draft.claims.insert(claimed(id));
+        draft.leads(id, network);
         return None;
     }
     Some(address.address.clone())
@@ -167,14 +168,14 @@ pub(super) fn automatic_address(
     if let Some(id) = chosen(draft) {
         // Whoever comes next need not search for it.
         if let Some(id) = id.filter(|id| !claim.names(id)) {
-            draft.choose(id);
+            draft.choose(id, network);
         }
         return None;
     }
     if let Some(made) = &draft.observed.made.address
         && !claim.names(&made.id)
     {
-        draft.choose(&made.id);
+        draft.choose(&made.id, network);
         return None;
     }
     // They stay claimed, so that they are released later.

@@ -16,8 +16,8 @@ fn a_requested_free_address_is_claimed_acquired_and_marked_before_any_rule() {
         &labels[..2],
         [
             format!(
-                "annotate-service({}=true, {}=ip-77 since 2023-11-14T22:13:20Z)",
-                IP_ASSOCIATED.key, IP_IDS.key
+                "annotate-service({}=true, {}=ip-77 since 2023-11-14T22:13:20Z, {}=ip-77 n1)",
+                IP_ASSOCIATED.key, IP_IDS.key, IP_NETWORKS.key
             ),
             "associate-ip(203.0.113.77)".to_owned(),
         ]
@@ -138,7 +138,11 @@ fn what_an_earlier_manager_made_needs_no_write_and_is_released_by_its_rule() {
         assert_eq!(releases, is_released, "{requested:?} {mark:?}: {labels:?}");
         if releases {
             // So that a release that fails half-way is found again.
-            assert_eq!(labels[0], format!("annotate-service({}={CHOSEN})", IP_IDS.key));
+            let keys = (IP_IDS.key, IP_NETWORKS.key);
+            assert_eq!(
+                labels[0],
+                format!("annotate-service({}={CHOSEN}, {}={CHOSEN} n1)", keys.0, keys.1)
+            );
         }
     }
 }
@@ -322,15 +326,19 @@ fn the_mark_goes_with_the_last_address_that_turned_out_to_be_nobody_s() {
 /// What is claimed was free then. If it never came to serve, another's firewall rule tells that somebody was faster.
 #[test]
 fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
-    for (is_published, port, is_released) in [
-        (false, 443, true),
-        (false, 22, false),
-        (true, 22, true),
-        (true, 443, true),
+    for (is_published, port, place, is_released) in [
+        (false, 443, "ip-9 n1", true),
+        (false, 22, "ip-9 n1", false),
+        (true, 22, "ip-9 n1", true),
+        (true, 443, "ip-9 n1", true),
+        // Somebody has acquired it anew, or may have.
+        (true, 443, "ip-9 n2", false),
+        (true, 443, "", false),
     ] {
         let mut world = World::new();
         let ip = "203.0.113.9";
         world.annotate(IP_IDS.key, "ip-9");
+        world.annotate(IP_NETWORKS.key, place);
         if is_published {
             let status = json!({ "loadBalancer": { "ingress": [{ "ip": ip }] } });
             world.service.status = serde_json::from_value(status).unwrap();
@@ -352,6 +360,6 @@ fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
         world.is_wanted = false;
         let labels = world.settle();
         let releases = labels.contains(&format!("release-ip({ip})"));
-        assert_eq!(releases, is_released, "{is_published} {port}: {labels:?}");
+        assert_eq!(releases, is_released, "{is_published} {port} {place}: {labels:?}");
     }
 }

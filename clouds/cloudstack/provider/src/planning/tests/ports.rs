@@ -15,7 +15,10 @@ fn a_new_balancer_claims_its_address_before_it_acquires_it() {
                 IP_IDS.key
             ),
             "associate-ip(any for network n1)".to_owned(),
-            format!("annotate-service({}={CHOSEN})", IP_IDS.key),
+            format!(
+                "annotate-service({}={CHOSEN}, {}={CHOSEN} n1)",
+                IP_IDS.key, IP_NETWORKS.key
+            ),
             format!("create-rule({NAME}-tcp-443 -> 31443)"),
             format!("create-rule({NAME}-udp-4500 -> 31500)"),
             format!("assign({NAME}-tcp-443: {all})"),

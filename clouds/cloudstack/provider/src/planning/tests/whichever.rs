@@ -187,7 +187,10 @@ fn only_claims_for_the_same_network_share_what_came() {
         world.settle();
         // Where there are more addresses than claims, some are somebody else's, and nobody can tell which.
         let expected = if is_shared {
-            format!("annotate-service({}=ip-9)", IP_IDS.key)
+            format!(
+                "annotate-service({}=ip-9, {}=ip-9 n1)",
+                IP_IDS.key, IP_NETWORKS.key
+            )
         } else {
             format!("annotate-service({}=any-of n1 but ip-10 ip-8 ip-9)", IP_IDS.key)
         };
