@@ -94,9 +94,17 @@ impl Reconciler for Balancers {
             }
             // With an address the rules of others go too.
             CloudStep::Release { address, .. } => {
-                match self.reads.strangers(intent.identity(), &address.id).await {
-                    Ok(others) if others.is_empty() => writer.apply(step).await,
-                    Ok(others) => Ok(Learned::Shared(others)),
+                let id = &address.id;
+                let others = async {
+                    match self.reads.changed(observed, id).await? {
+                        Some(now) => Ok(Err(now)),
+                        None => self.reads.strangers(intent.identity(), id).await.map(Ok),
+                    }
+                };
+                match others.await {
+                    Ok(Err(now)) => Ok(Learned::Address(now.map(Box::new))),
+                    Ok(Ok(others)) if others.is_empty() => writer.apply(step).await,
+                    Ok(Ok(others)) => Ok(Learned::Shared(others)),
                     Err(error) => Ok(Learned::Failed(Failure {
                         error,
                         is_definite: false,

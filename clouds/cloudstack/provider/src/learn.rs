@@ -23,6 +23,8 @@ pub(crate) enum Learned {
     Gone,
     /// The address is kept: these rules of others are on it.
     Shared(Vec<Rule>),
+    /// The address is not as it was; none if nobody has it.
+    Address(Option<Box<Address>>),
     /// The rule has other members than was thought.
     Members(BTreeSet<String>),
     /// The ACL list has other items than was thought.
@@ -61,6 +63,11 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
             if let CloudStep::Release { address, .. } = step {
                 observed.strangers.insert(address.id.clone(), rules);
                 observed.made.address = None;
+            }
+        }
+        Learned::Address(now) => {
+            if let CloudStep::Release { address, .. } = step {
+                observed.addresses.insert(address.id.clone(), now.map(|now| *now));
             }
         }
         Learned::Members(members) => {

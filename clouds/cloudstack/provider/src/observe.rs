@@ -39,6 +39,8 @@ pub(crate) use unclosed::Unclosed;
 pub(crate) struct Observed {
     /// The wall time of the look.
     pub(crate) now: Option<Timestamp>,
+    /// When that was.
+    pub(crate) looked: Option<Instant>,
     /// What may have been asked for under the Service's claim, and how long each stands in the way of another one.
     pub(crate) standing: BTreeMap<Asking, Duration>,
     /// What the server can do.
@@ -193,6 +195,9 @@ pub(crate) struct Made {
 
 /// The time between two looks at something that the cloud does by itself.
 pub(crate) const LOOK: Duration = Duration::from_secs(2);
+
+/// How old a look may be for an address to be given back by it: somebody may have given it back and acquired it anew since.
+pub(crate) const RECENT: Duration = Duration::from_secs(5);
 
 /// The time between two looks for an address that was asked for without an answer.
 pub(crate) const SEARCH: Duration = Duration::from_secs(10);

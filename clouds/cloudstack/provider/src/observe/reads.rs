@@ -16,7 +16,7 @@ use super::lists::{acl_items, firewall_of, members_of};
 use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::underway::Underway;
-use super::{Failure, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, jobs, wire};
+use super::{Failure, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, RECENT, jobs, wire};
 use crate::error::cloud_error;
 use crate::intent::Intent;
 use crate::machines::Machines;
@@ -139,6 +139,7 @@ impl Reads {
         let mut observed = Observed {
             rules: self.rules.of(&identity.name).await?,
             now: Some(now),
+            looked: Some(Instant::now()),
             standing: self.asks.standing(identity, now),
             calls: 1,
             is_removal: matches!(intent, Intent::Absent(_)),
@@ -206,6 +207,24 @@ impl Reads {
     /// What is known of claims under which something may have been asked for.
     pub(crate) fn asks(&self) -> &Asks {
         &self.asks
+    }
+
+    /// An address as it is, if it is not any more as it was at a look that is some time ago.
+    pub(crate) async fn changed(
+        &self,
+        observed: &Observed,
+        id: &str,
+    ) -> Result<Option<Option<Address>>, CloudError> {
+        let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
+        let Some(Some(then)) = observed.addresses.get(id).filter(|_| !is_recent) else {
+            return Ok(None);
+        };
+        let now = self.client.public_ip_address(&id.into()).await;
+        let now = now.map_err(context("error retrieving IP address"))?;
+        let now = now.as_ref().map(wire::address);
+        let facts = |address: &Address| (address.state, address.network.clone(), address.vpc.clone());
+        let is_same = now.as_ref().is_some_and(|now| facts(now) == facts(then));
+        Ok((!is_same).then_some(now))
     }
 
     /// Jobs by which an address is acquired came to their end.

@@ -134,7 +134,11 @@ async fn the_printed_plan_is_what_is_done() {
                 };
                 // When something is claimed is told to the second.
                 let undated = |label: String| {
-                    let is_time = |word: &str| word.trim_end_matches(')').parse::<jiff::Timestamp>().is_ok();
+                    let is_time = |word: &str| {
+                        word.trim_end_matches([')', ','])
+                            .parse::<jiff::Timestamp>()
+                            .is_ok()
+                    };
                     let words = label
                         .split(' ')
                         .map(|word| if is_time(word) { "then" } else { word });

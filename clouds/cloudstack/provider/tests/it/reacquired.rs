@@ -1,5 +1,7 @@
 //! Addresses that a person gave back and has acquired anew for something else, while the Service still shows or claims them.
 
+use std::time::Duration;
+
 use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, NetworkSpec, VpcSpec};
 use serde_json::{Value, json};
 
@@ -167,6 +169,31 @@ async fn what_a_person_acquired_anew_keeps_its_firewall_whatever_a_late_list_sho
         assert!(holds(&world, &id), "{origin:?}: {run:#?}");
         assert_eq!(world.openings(), ["tcp 80 0.0.0.0/0"], "{origin:?}: {run:#?}");
         assert_eq!(world.rules(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_person_acquired_anew_while_the_process_stood_still_stays_theirs() {
+    for is_vpc in [false, true] {
+        for origin in [Origin::Chosen, Origin::Requested] {
+            let world = served(is_vpc, origin).await;
+            world.delete(WEB);
+            // The release is decided, then the person acts, then the release goes on.
+            let steps = usize::from(is_vpc);
+            let removal = world.run_paused(WEB, steps, Duration::from_secs(60));
+            let acting = async {
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                acquire_anew(&world, Now::Network)
+            };
+            let (run, id) = tokio::join!(removal, acting);
+            let run = run.settled();
+            let what = format!("VPC {is_vpc}, {origin:?}: {run:#?}");
+            assert!(
+                run.steps().iter().any(|step| step.starts_with("release-ip(")),
+                "{what}"
+            );
+            assert!(holds(&world, &id), "{what}");
+        }
     }
 }
 
