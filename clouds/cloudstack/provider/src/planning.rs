@@ -305,6 +305,19 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The same for one that goes: by its rules, else by where it leads now.
+    fn leads_as_it_does(&mut self, id: &str, rules: &[&Rule]) {
+        rules.iter().for_each(|rule| self.leads_by(rule));
+        if let Some(Some(address)) = self.observed.addresses.get(id)
+            && !self.places.contains_key(id)
+        {
+            // One of a VPC need not tell a tier.
+            let network = address.network.clone().unwrap_or_else(|| "-".to_owned());
+            let vpc = address.vpc.clone();
+            self.places.insert(id.to_owned(), Place { network, vpc });
+        }
+    }
+
     /// Says that an address is not released.
     fn keep(&mut self, address: &AddressRef, why: &str) {
         self.notes

@@ -88,7 +88,7 @@ impl Removal<'_> {
                 if !is_own {
                     // They may be going too. Who claims it looks once more when its own rules are gone: the last one sees nobody.
                     draft.claims.insert(Claimed::Address(address.id.clone()));
-                    rules.iter().for_each(|rule| draft.leads_by(rule));
+                    draft.leads_as_it_does(&address.id, rules);
                 }
             }
             strangers.is_empty()
@@ -119,7 +119,7 @@ impl Removal<'_> {
         } else {
             // So that a release that fails half-way, when no rule is left, is found again.
             draft.claims.insert(Claimed::Address(address.id.clone()));
-            rules.iter().for_each(|rule| draft.leads_by(rule));
+            draft.leads_as_it_does(&address.id, rules);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bowline_cloudstack_sim::kit::Fault;
+use bowline_cloudstack_sim::kit::faults::Canned;
 use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, NetworkSpec, VpcSpec};
 use serde_json::{Value, json};
 
@@ -154,18 +156,23 @@ async fn what_a_person_acquired_anew_keeps_its_firewall_whatever_a_late_list_sho
     for origin in [Origin::Chosen, Origin::Requested, Origin::Shared] {
         let world = served(false, origin).await;
         let rule = world.rule("tcp-80");
+        let address = own(&world).address.to_string();
         let id = acquire_anew(&world, Now::Network);
         // The rule is still listed, as it was.
+        let late = json!({ "listloadbalancerrulesresponse": { "count": 1, "loadbalancerrule": [{
+            "id": rule.id, "name": rule.name, "publicipid": id, "publicip": address, "publicport": "80",
+            "privateport": "31080", "networkid": rule.network, "protocol": "tcp", "algorithm": "roundrobin",
+            "state": "Active"
+        }] } });
+        let late = Canned::json(200, &late.to_string());
         world
             .sim
-            .add_rule(bowline_cloudstack_sim::RuleSpec::new(&rule.name, &id, 80, 31080));
-        let listed = world.rule("tcp-80");
-        world
-            .sim
-            .edit_rule(&listed.id, |listed| listed.network.clone_from(&rule.network));
+            .faults()
+            .add(Fault::operation("listLoadBalancerRules").answer(late));
         world.sim.add_firewall_rule(FirewallSpec::new(&id, "tcp", 80));
         world.delete(WEB);
         let run = world.run(WEB).await.settled();
+        assert!(run.has_note("PublicIPKept"), "{origin:?}: {run:#?}");
         assert!(holds(&world, &id), "{origin:?}: {run:#?}");
         assert_eq!(world.openings(), ["tcp 80 0.0.0.0/0"], "{origin:?}: {run:#?}");
         assert_eq!(world.rules(), Vec::<String>::new());
