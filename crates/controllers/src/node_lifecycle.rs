@@ -251,8 +251,11 @@ impl NodeLifecycleController {
                 Some(Ok(InstanceAnswer::Foreign)) => Seen::Foreign,
                 Some(Err(error)) => {
                     tracing::debug!(controller = NAME, node = %suspect.name, err = %error, "nothing known of the machine of a node that is not ready");
-                    Seen::Unknown {
-                        after: error.retry_after(),
+                    match error.kind() {
+                        ErrorKind::NotFound | ErrorKind::Denied => Seen::Unseen,
+                        _ => Seen::Unknown {
+                            after: error.retry_after(),
+                        },
                     }
                 }
                 None => Seen::Unknown { after: None },
@@ -263,7 +266,7 @@ impl NodeLifecycleController {
             match self.ledger().judge(&node, asked, now, seen) {
                 Verdict::Nothing => {}
                 Verdict::SetTaint(present) => verdicts.taints.push((node, present)),
-                Verdict::Delete => verdicts.doomed.push(node),
+                Verdict::Delete | Verdict::Doubt => verdicts.doomed.push(node),
             }
         }
         verdicts
@@ -429,7 +432,8 @@ impl NodeLifecycleController {
 struct Verdicts {
     /// Nodes to taint, or to free from the taint.
     taints: Vec<(Arc<Node>, bool)>,
-    /// Nodes to delete, if the answer is credible and their turn has come.
+    /// Nodes to delete, if the answer is credible and their turn has come; and those whose machines are not seen, if only to
+    /// tell so.
     doomed: Vec<Arc<Node>>,
 }
 

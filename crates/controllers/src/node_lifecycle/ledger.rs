@@ -41,6 +41,8 @@ pub(super) enum Seen {
     Absent,
     /// The Node is another cloud's.
     Foreign,
+    /// The credentials do not see the machine, which is no proof that it is gone.
+    Unseen,
     /// Nothing is known.
     Unknown {
         /// The delay that the cloud stated.
@@ -57,6 +59,9 @@ pub(super) enum Verdict {
     SetTaint(bool),
     /// The machine was proved gone often enough; [`Ledger::rule`] has the last word.
     Delete,
+    /// The machine was not seen for as long as a proof takes. The Node stays in any case; [`Ledger::rule`] finds out whether
+    /// the credentials see anything at all.
+    Doubt,
 }
 
 /// What becomes of a Node that is to be deleted. Each is news once.
@@ -68,11 +73,11 @@ pub(super) enum Ruling {
     Frozen { ready: usize, is_news: bool },
     /// It waits, because so many have gone in the last window.
     Throttled { recent: usize, is_news: bool },
-    /// It waits, because nothing is known of the ready Nodes' machines.
+    /// It waits, because nothing is known of the ready Nodes' machines, or nothing is proved about its own.
     Wait,
 }
 
-/// How many Nodes wait although their machines are proved gone.
+/// How many Nodes wait although their machines seem to be gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Held {
     pub(super) frozen: usize,
@@ -209,9 +214,9 @@ impl Ledger {
         self.is_guarded
             && nodes.iter().any(|node| {
                 self.suspects.get(&node.name).is_some_and(|suspect| {
-                    suspect
-                        .absent_since
-                        .is_some_and(|since| since + self.confirmation <= now)
+                    let unseen = (suspect.last == Some(Seen::Unseen)).then_some(suspect.since);
+                    let since = suspect.absent_since.or(unseen);
+                    since.is_some_and(|since| since + self.confirmation <= now)
                 })
             })
     }
@@ -242,6 +247,12 @@ impl Ledger {
                 }
                 Verdict::Nothing
             }
+            // Nor does this; but where ready Nodes are not seen either, somebody should know.
+            Seen::Unseen if is_guarded && is_same && asked >= suspect.since + confirmation => {
+                suspect.stage = Stage::Busy;
+                Verdict::Doubt
+            }
+            Seen::Unseen => Verdict::Nothing,
             Seen::Foreign | Seen::Running | Seen::Off => {
                 suspect.absent_since = None;
                 suspect.hold = None;
@@ -268,7 +279,7 @@ impl Ledger {
         }
     }
 
-    /// Decides about Nodes that are to be deleted; `all` are the Nodes of the cluster. Whoever was proved gone first goes
+    /// Decides about Nodes that are to be deleted, or in doubt; `all` are the Nodes of the cluster. Whoever was proved gone first goes
     /// first.
     pub(super) fn rule(
         &mut self,
@@ -302,6 +313,11 @@ impl Ledger {
                 }
                 Sighting::Unclear => {
                     suspect.stage = Stage::Due(later);
+                    Ruling::Wait
+                }
+                Sighting::Seen | Sighting::NoWitness if suspect.last == Some(Seen::Unseen) => {
+                    suspect.stage = Stage::Due(later);
+                    suspect.hold = None;
                     Ruling::Wait
                 }
                 Sighting::Seen | Sighting::NoWitness if free == 0 => {

@@ -377,6 +377,29 @@ fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
 }
 
 #[test]
+fn a_machine_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never_goes() {
+    let mut world = world();
+    let node = Arc::new(lost("a"));
+    world.watch(&node);
+    assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Nothing);
+    for is_news in [true, false] {
+        assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Doubt);
+        let ruling = world.rule(&node, Sighting::Blind { ready: 2 });
+        assert_eq!(ruling, Ruling::Frozen { ready: 2, is_news });
+    }
+    assert_eq!(world.ledger.held().frozen, 1);
+    for sighting in [Sighting::Seen, Sighting::NoWitness, Sighting::Unclear] {
+        assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Doubt);
+        assert_eq!(world.rule(&node, sighting), Ruling::Wait, "{sighting:?}");
+        assert_eq!(world.ledger.held(), Held::default(), "{sighting:?}");
+    }
+    // An answer that proves nothing does not contradict a proof either.
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Nothing);
+    assert_eq!(world.answer(&node, Seen::Unseen), Verdict::Nothing);
+    assert_eq!(world.answer(&node, Seen::Absent), Verdict::Delete);
+}
+
+#[test]
 fn a_frozen_node_whose_machine_is_seen_again_is_no_longer_held() {
     let mut world = world();
     let node = Arc::new(lost("a"));

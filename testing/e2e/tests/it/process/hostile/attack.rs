@@ -103,7 +103,7 @@ impl Attack {
                 stream.write_all(b"GET /livez HTTP/1.1\r\nhost: ").await?;
                 stream.write_all(&vec![b'a'; 31 * 1024]).await?;
                 stream.flush().await?;
-                if number % 2 == 0 {
+                if number.is_multiple_of(2) {
                     stream.write_all(&vec![b'a'; 64 * 1024]).await?;
                 }
                 closed(stream).await
