@@ -227,6 +227,8 @@ async fn refused_keys_are_looked_for_in_their_file_before_giving_up() {
     assert_eq!(error.kind, ErrorKind::Unauthorized);
     assert_eq!(api.take_seen().len(), 1);
     std::fs::write(&path, "new").unwrap();
+    // The file is looked at once a second at most, however often the keys are refused.
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
     client.delete_firewall_rule(&"f".into()).await.unwrap();
     let bodies: Vec<String> = api.take_seen().into_iter().map(|seen| seen.body).collect();
     assert!(
