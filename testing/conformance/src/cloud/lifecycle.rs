@@ -167,7 +167,7 @@ pub(super) async fn l11_when_most_machines_vanish_nodes_go_slowly<C: CloudUnderT
     );
     world.pass(SECOND * 600).await;
     let left = world.api.objects("Node").len();
-    assert_eq!(left, 40 - 7, "less than a fifth within ten minutes");
+    assert_eq!(left, 40 - 3 - 7, "and then less than a fifth within ten minutes");
     // Not for ever: all are gone after some windows, and none that has a machine.
     world.pass(SECOND * 5_400).await;
     assert_eq!(world.api.objects("Node").len(), 10);

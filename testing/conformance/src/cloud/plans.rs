@@ -94,6 +94,9 @@ pub(super) async fn what_is_predicted_is_what_becomes<C: CloudUnderTest>() {
             world.pass(SECOND * 20).await;
             let rest = Session::begin(&world, "web").await.printed().await;
             let (mut rest, mut wanted) = (foreseen::<C>(&labels(&rest)), all[made..].to_vec());
+            if C::WAITS_FOR_CLAIMS && rest.is_empty() {
+                continue; // it waits for what may be on its way
+            }
             rest.sort();
             wanted.sort();
             assert_eq!(rest, wanted, "{story} after {made} steps");

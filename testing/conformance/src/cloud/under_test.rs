@@ -20,6 +20,9 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// The value of `--cloud-provider`, which is also the scheme of provider IDs.
     const NAME: &'static str;
 
+    /// Whether what costs money is claimed first, and waited for if it may be on its way: then nothing is tried again soon.
+    const WAITS_FOR_CLAIMS: bool = false;
+
     /// What is particular about where it is played, where that is not the only place.
     const PLACE: Option<&'static str> = None;
 

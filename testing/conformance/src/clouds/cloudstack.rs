@@ -81,6 +81,7 @@ impl<P> Deref for CloudStack<P> {
 
 impl<P: Place> CloudUnderTest for CloudStack<P> {
     const NAME: &'static str = "external-cloudstack";
+    const WAITS_FOR_CLAIMS: bool = true;
     const PLACE: Option<&'static str> = P::NAME;
     const ABILITIES: &'static [Ability] = &[
         Ability::LoadBalancers,

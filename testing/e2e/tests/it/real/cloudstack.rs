@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::{Clock, CloudService};
 use bowline_cloudstack_sim::{
@@ -153,9 +154,11 @@ impl Life for CloudStack {
 
     fn is_changed(&self) -> bool {
         let rules = self.sim.rules();
-        rules
-            .iter()
-            .all(|rule| rule.protocol.as_deref() == Some("tcp-proxy") && rule.algorithm == "source")
+        // A rule whose protocol changes is made anew, and for a moment there is one less.
+        let is_whole = rules.len() == 2;
+        let mut rules = rules.iter();
+        is_whole
+            && rules.all(|rule| rule.protocol.as_deref() == Some("tcp-proxy") && rule.algorithm == "source")
     }
 
     /// One address with a rule and an opening for each of the two ports, and every machine behind them.
@@ -188,6 +191,11 @@ impl Life for CloudStack {
 }
 
 impl Mortal for CloudStack {
+    /// An address that was asked for when the process died is waited for two minutes.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(180)
+    }
+
     fn writes(&self) -> [u64; 3] {
         self.writes
     }
