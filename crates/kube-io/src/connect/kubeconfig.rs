@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use bowline_edge::yaml;
-use kube::config::{AuthInfo, Cluster, Kubeconfig};
+use kube::config::{AuthInfo, Cluster, ExecInteractiveMode, Kubeconfig};
 
 /// The keys that mean something, for errors.
 const KEYS: &[&str] = &[
@@ -56,7 +56,33 @@ const KEYS: &[&str] = &[
 pub(super) fn read(path: &Path) -> Result<(Cluster, AuthInfo), String> {
     let contents = std::fs::read(path).map_err(|error| error.to_string())?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    select(parse(&contents, folder)?)
+    let (cluster, user) = select(parse(&contents, folder)?)?;
+    look_for_files(&cluster, &user, folder)?;
+    Ok((cluster, user))
+}
+
+/// Whether the files that it names are there. Where one is not, the "path" may be the token itself, in the wrong place: it is
+/// only shown if it leads to another folder, which exists.
+fn look_for_files(cluster: &Cluster, user: &AuthInfo, folder: &Path) -> Result<(), String> {
+    let files = [
+        ("certificate-authority", &cluster.certificate_authority),
+        ("client-certificate", &user.client_certificate),
+        ("client-key", &user.client_key),
+        ("tokenFile", &user.token_file),
+    ];
+    for (key, path) in files {
+        let Some(path) = path.as_deref().filter(|path| !path.is_empty()).map(Path::new) else {
+            continue;
+        };
+        let is_path = path.parent().is_some_and(|parent| parent != folder && parent.exists());
+        if !is_path && !path.exists() {
+            let folder = folder.display();
+            return Err(format!(
+                "`{key}` names a file that does not exist, by a path from `{folder}` (not shown, it might be a secret)"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Several documents are merged as several files are: what stands first counts. An empty file says nothing.
@@ -127,11 +153,15 @@ fn select(config: Kubeconfig) -> Result<(Cluster, AuthInfo), String> {
         .and_then(|name| config.auth_infos.into_iter().find(|named| named.name == name))
         .and_then(|named| named.auth_info)
         .unwrap_or_default();
-    if let Some(exec) = user.exec.as_mut().filter(|exec| exec.provide_cluster_info) {
-        let cluster = (&cluster)
-            .try_into()
-            .map_err(|_| "`certificate-authority` cannot be given to the plugin of `exec`")?;
-        exec.cluster = Some(cluster);
+    if let Some(exec) = &mut user.exec {
+        if exec.provide_cluster_info {
+            let cluster = (&cluster)
+                .try_into()
+                .map_err(|_| "`certificate-authority` cannot be given to the plugin of `exec`")?;
+            exec.cluster = Some(cluster);
+        }
+        // Nobody sits before a manager. To kube, all but `Never` is interactive: the plugin would write into our log.
+        exec.interactive_mode = Some(ExecInteractiveMode::Never);
     }
     Ok((cluster, user))
 }

@@ -221,3 +221,36 @@ fn several_documents_are_merged_and_a_user_may_be_missing() {
     // Keys that nobody knows are passed over, as by the Go managers.
     assert!(parsed(&format!("{GOOD}\nlater: {{x: 1}}\n")).is_ok());
 }
+
+#[test]
+fn a_token_in_the_place_of_a_path_is_not_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config");
+    for (line, key) in [
+        (format!("tokenFile: {SECRET}"), "tokenFile"),
+        (format!("tokenFile: {SECRET}/a/b"), "tokenFile"),
+        (format!("tokenFile: /{SECRET}/a"), "tokenFile"),
+        (
+            format!("client-key: {SECRET}\n    client-certificate: config"),
+            "client-key",
+        ),
+    ] {
+        std::fs::write(&path, GOOD.replace("token: SECRET", &line)).unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(error.contains(key) && !error.contains(SECRET), "{error}");
+    }
+    std::fs::write(folder.path().join("t"), SECRET).unwrap();
+    for good in ["tokenFile: t", "tokenFile: /var/not-there"] {
+        std::fs::write(&path, GOOD.replace("token: SECRET", good)).unwrap();
+        read(&path).unwrap();
+    }
+}
+
+#[test]
+fn a_plugin_is_never_interactive() {
+    for mode in ["Always", "IfAvailable", "Never"] {
+        let exec = format!("exec: {{command: get, interactiveMode: {mode}}}");
+        let (_, user) = parsed(&GOOD.replace("token: SECRET", &exec)).unwrap();
+        assert_eq!(user.exec.unwrap().interactive_mode, Some(ExecInteractiveMode::Never));
+    }
+}
