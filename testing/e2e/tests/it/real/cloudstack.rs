@@ -288,19 +288,16 @@ async fn die_at_every_write(cloud: CloudStack, what: &str) {
 }
 
 #[tokio::test]
-#[ignore = "not run yet since lost associations are waited for two minutes"]
 async fn killed_at_any_write_it_leaves_one_balancer_for_a_service_that_lives_and_nothing_of_one_that_goes() {
     die_at_every_write(CloudStack::new(), "death at every write to CloudStack").await;
 }
 
 #[tokio::test]
-#[ignore = "not run yet since lost associations are waited for two minutes"]
 async fn killed_at_any_write_in_a_tier_it_leaves_no_item_in_the_acl_list() {
     die_at_every_write(CloudStack::in_a_tier(), "death at every write to a tier of a VPC").await;
 }
 
 #[tokio::test]
-#[ignore = "not run yet since lost associations are waited for two minutes"]
 async fn killed_at_any_write_it_gives_the_address_back_that_it_took_at_request() {
     die_at_every_write(
         CloudStack::at_a_free_address(),
@@ -310,7 +307,6 @@ async fn killed_at_any_write_it_gives_the_address_back_that_it_took_at_request()
 }
 
 #[tokio::test]
-#[ignore = "not run yet since lost associations are waited for two minutes"]
 async fn killed_at_any_write_it_leaves_the_user_s_address_to_its_user() {
     die_at_every_write(
         CloudStack::at_the_user_s_address(),
@@ -320,7 +316,6 @@ async fn killed_at_any_write_it_leaves_the_user_s_address_to_its_user() {
 }
 
 #[tokio::test]
-#[ignore = "not run yet since lost associations are waited for two minutes"]
 async fn killed_at_any_write_to_kubernetes_it_remembers_whose_address_it_took() {
     let Some(site) = Site::start_in(
         CloudStack::at_a_free_address(),
