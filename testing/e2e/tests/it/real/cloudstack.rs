@@ -68,9 +68,9 @@ impl Cloud for CloudStack {
             sim,
             address: None,
             is_users: false,
-            // An address, then a rule, its members and its opening for each of two ports; another protocol for each rule;
+            // An address, then a rule, its members and its opening for each of two ports; another protocol is another rule with its members;
             // and with the address everything on it goes.
-            writes: [7, 2, 1],
+            writes: [7, 6, 1],
         }
     }
 
@@ -154,11 +154,14 @@ impl Life for CloudStack {
 
     fn is_changed(&self) -> bool {
         let rules = self.sim.rules();
-        // A rule whose protocol changes is made anew, and for a moment there is one less.
+        // A rule whose protocol changes is made anew: for a moment there is one less, and then one without members.
         let is_whole = rules.len() == 2;
         let mut rules = rules.iter();
         is_whole
-            && rules.all(|rule| rule.protocol.as_deref() == Some("tcp-proxy") && rule.algorithm == "source")
+            && rules.all(|rule| {
+                let is_served = self.sim.member_names(&rule.id).len() == Self::MACHINES.len();
+                is_served && rule.protocol.as_deref() == Some("tcp-proxy") && rule.algorithm == "source"
+            })
     }
 
     /// One address with a rule and an opening for each of the two ports, and every machine behind them.
@@ -200,10 +203,10 @@ impl Mortal for CloudStack {
         self.writes
     }
 
-    /// At an address that is taken at request: the finalizer, the claim with its mark, and the status; nothing; and the
-    /// finalizer.
+    /// At an address that is taken at request: the finalizer, the claim with its mark, that it came, and the status; which
+    /// rules are made anew; and the finalizer.
     fn object_writes(&self) -> [u64; 3] {
-        [3, 0, 1]
+        [4, 1, 1]
     }
 }
 
@@ -215,7 +218,7 @@ impl CloudStack {
         let list = new.sim.add_acl_list("tier-acl", &vpc);
         Self {
             network: new.sim.add_network(NetworkSpec::tier("web", vpc, list)),
-            writes: [7, 2, 3],
+            writes: [7, 6, 3],
             ..new
         }
     }
@@ -238,7 +241,7 @@ impl CloudStack {
         });
         Self {
             is_users: true,
-            writes: [6, 2, 4],
+            writes: [6, 6, 4],
             ..new
         }
     }
