@@ -50,9 +50,7 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
     stages.stage("build", || call(&mut cargo("test --workspace --no-run")))?;
     stages.stage("control plane", || control_plane(workspace, options))?;
     // All of them, so that one run tells of every failure.
-    stages.stage("tests", || {
-        call(&mut cargo("test --workspace --no-fail-fast"))
-    })
+    stages.stage("tests", || call(&mut cargo("test --workspace --no-fail-fast")))
 }
 
 /// Builds the real kube-apiserver and etcd that some tests start, unless the cache has them.

@@ -74,7 +74,9 @@ fn look_for_files(cluster: &Cluster, user: &AuthInfo, folder: &Path) -> Result<(
         let Some(path) = path.as_deref().filter(|path| !path.is_empty()).map(Path::new) else {
             continue;
         };
-        let is_path = path.parent().is_some_and(|parent| parent != folder && parent.exists());
+        let is_path = path
+            .parent()
+            .is_some_and(|parent| parent != folder && parent.exists());
         if !is_path && !path.exists() {
             let folder = folder.display();
             return Err(format!(

@@ -251,6 +251,9 @@ fn a_plugin_is_never_interactive() {
     for mode in ["Always", "IfAvailable", "Never"] {
         let exec = format!("exec: {{command: get, interactiveMode: {mode}}}");
         let (_, user) = parsed(&GOOD.replace("token: SECRET", &exec)).unwrap();
-        assert_eq!(user.exec.unwrap().interactive_mode, Some(ExecInteractiveMode::Never));
+        assert_eq!(
+            user.exec.unwrap().interactive_mode,
+            Some(ExecInteractiveMode::Never)
+        );
     }
 }
