@@ -12,8 +12,8 @@ use crate::client::Kube;
 use crate::error::KubeError;
 use crate::events::ObjectRef;
 use crate::exchange::{Call, JSON, Rank, segment};
-use crate::reads::read;
 
+mod answer;
 mod election;
 mod watch;
 
@@ -25,7 +25,7 @@ pub use watch::LeaseWatch;
 pub struct LeaseRecord {
     /// `spec.holderIdentity`; empty if the lease was given up.
     pub holder: String,
-    /// `spec.leaseDurationSeconds`: how long others wait after they have last seen the record change.
+    /// `spec.leaseDurationSeconds`: how long others wait after they have last seen the record change; zero if it states none.
     pub lease_duration: Duration,
     /// `spec.acquireTime`.
     pub acquire_time: Option<Timestamp>,
@@ -91,36 +91,42 @@ impl LeaseLock {
     ///
     /// # Errors
     ///
-    /// [`KubeError::NotFound`] if there is none yet.
+    /// [`KubeError::NotFound`] if there is none yet. Also if the answer is something else than this lease: then nothing is known.
     pub async fn get(&self) -> Result<LeaseRecord, KubeError> {
-        self.exchange(Call::get(self.path(true))).await
+        let answer = self.exchange(Call::get(self.path(true))).await?;
+        self.believe(&answer)
     }
 
     /// Creates the lease.
     ///
     /// # Errors
     ///
-    /// [`KubeError::Conflict`] if somebody else was faster.
+    /// [`KubeError::Conflict`] if somebody else was faster. Also if the answer does not show that the lease was created as
+    /// asked for: then nothing is known.
     pub async fn create(&self, record: &LeaseRecord) -> Result<LeaseRecord, KubeError> {
-        let body = json!(self.object_of(record));
-        self.exchange(Call::send(Method::POST, self.path(false), JSON, &body))
-            .await
+        self.write(Method::POST, record).await
     }
 
     /// Replaces the lease in the version that the record came from.
     ///
     /// # Errors
     ///
-    /// [`KubeError::Conflict`] if it has changed since.
+    /// [`KubeError::Conflict`] if it has changed since. Also if the answer does not show that the lease was replaced as asked
+    /// for: then nothing is known.
     pub async fn update(&self, record: &LeaseRecord) -> Result<LeaseRecord, KubeError> {
-        let body = json!(self.object_of(record));
-        self.exchange(Call::send(Method::PUT, self.path(true), JSON, &body))
-            .await
+        self.write(Method::PUT, record).await
     }
 
-    async fn exchange(&self, call: Call) -> Result<LeaseRecord, KubeError> {
-        let answer = self.kube.exchange(call.ranked(Rank::Lease)).await?;
-        Ok(LeaseRecord::from_object(read(&answer)?))
+    async fn write(&self, method: Method, record: &LeaseRecord) -> Result<LeaseRecord, KubeError> {
+        let sent = self.object_of(record);
+        let path = self.path(method == Method::PUT);
+        let call = Call::send(method, path, JSON, &json!(sent));
+        let answer = self.exchange(call).await?;
+        self.believe_written(record, &sent, &answer)
+    }
+
+    async fn exchange(&self, call: Call) -> Result<Vec<u8>, KubeError> {
+        self.kube.exchange(call.ranked(Rank::Lease)).await
     }
 
     fn path(&self, with_name: bool) -> String {
@@ -157,11 +163,16 @@ impl LeaseLock {
         let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
         spec.holder_identity = Some(holder.clone());
         spec.lease_duration_seconds = Some(i32::try_from(lease_duration.as_secs()).unwrap_or(i32::MAX));
-        spec.acquire_time = acquire_time.map(MicroTime);
-        spec.renew_time = renew_time.map(MicroTime);
+        spec.acquire_time = acquire_time.map(micro_time);
+        spec.renew_time = renew_time.map(micro_time);
         spec.lease_transitions = Some(i32::try_from(*transitions).unwrap_or(i32::MAX));
         lease
     }
+}
+
+/// A time as precisely as the API server keeps it.
+fn micro_time(time: Timestamp) -> MicroTime {
+    MicroTime(Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time))
 }
 
 impl LeaseRecord {

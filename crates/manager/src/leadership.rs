@@ -463,13 +463,14 @@ impl Elector {
     /// Whether the lease was ours and is given up now.
     ///
     /// The record may have changed since it was seen: a renewal was cut off by the stop, and had been made all the same,
-    /// or somebody has set a label. So after a conflict it is read again, and tried again unless somebody else holds it.
+    /// or somebody has set a label. So after a conflict it is read again, and tried again unless somebody else holds it. The
+    /// same after an answer that does not show whether the lease was given up.
     async fn give_up(&mut self) -> Result<bool, KubeError> {
         let mut pause = Duration::ZERO;
         loop {
             if let Some(record) = self.election.release(self.kube.clock().now()) {
                 match self.lock.update(&record).await {
-                    Err(error) if error.is_conflict() => {}
+                    Err(KubeError::Conflict(_) | KubeError::Decode(_)) => {}
                     Err(KubeError::NotFound(_)) => return Ok(false),
                     result => return result.map(|_| true),
                 }

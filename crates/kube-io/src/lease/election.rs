@@ -109,7 +109,16 @@ impl Election {
     #[must_use]
     pub fn held_by_others_until(&self) -> Option<Instant> {
         let Seen { record, changed_at } = self.seen.as_ref()?;
-        (!record.is_released() && record.holder != self.identity).then(|| *changed_at + record.lease_duration)
+        (!record.is_released() && record.holder != self.identity).then(|| *changed_at + self.lasts(record))
+    }
+
+    /// How long a record holds. One that does not say it is held as long as ours would be: a holder that is named is not
+    /// taken for gone because a number is missing.
+    fn lasts(&self, record: &LeaseRecord) -> Duration {
+        match record.lease_duration {
+            Duration::ZERO => self.timings.lease_duration,
+            stated => stated,
+        }
     }
 
     /// What to do now. `wall` goes into the record and is compared with nothing.
@@ -125,7 +134,7 @@ impl Election {
                 ..record.clone()
             });
         }
-        let until = *changed_at + record.lease_duration;
+        let until = *changed_at + self.lasts(record);
         if !record.is_released() && now < until {
             return Decision::Wait {
                 holder: record.holder.clone(),
@@ -243,6 +252,22 @@ mod tests {
         assert_eq!((record.holder.as_str(), record.transitions), ("me", 4));
         assert_eq!(record.acquire_time, Some(wall(9000)));
         assert_eq!(record.resource_version.as_deref(), Some("7"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_holder_without_a_duration_is_waited_for_as_long_as_we_would_hold() {
+        let mut election = candidate();
+        let begun = Instant::now();
+        let record = LeaseRecord {
+            lease_duration: Duration::ZERO,
+            ..held_by("other", 0)
+        };
+        election.observe(Some(record), begun);
+        let until = Some(begun + 15 * SECOND);
+        assert_eq!(election.held_by_others_until(), until);
+        let decided = |after: u32| election.decide(begun + after * SECOND, wall(0));
+        assert!(matches!(decided(14), Decision::Wait { .. }));
+        assert!(matches!(decided(15), Decision::Update(_)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use http::Method;
-use k8s_openapi::api::coordination::v1::Lease;
 use serde_json::json;
 
 use super::{LeaseLock, LeaseRecord};
@@ -18,6 +17,7 @@ const OPEN: Duration = Duration::from_secs(600);
 
 /// The changes of one lease.
 pub struct LeaseWatch {
+    lock: LeaseLock,
     lines: Lines,
 }
 
@@ -64,6 +64,7 @@ impl LeaseLock {
         );
         let answer = self.kube.open(Call::get(path).ranked(Rank::Watch)).await?;
         Ok(LeaseWatch {
+            lock: self.clone(),
             lines: Lines::new(answer.into_body()),
         })
     }
@@ -74,7 +75,7 @@ impl LeaseWatch {
     ///
     /// # Errors
     ///
-    /// The watch is over, in whatever way. Who wants to know more begins with a read.
+    /// The watch is over, in whatever way, or shows something else than this lease. Who wants to know more begins with a read.
     ///
     /// # Cancellation
     ///
@@ -87,8 +88,8 @@ impl LeaseWatch {
             let event: WireEvent<'_> = read(line)?;
             let object = event.object.get().as_bytes();
             match event.kind {
-                "ADDED" | "MODIFIED" => return Ok(Some(LeaseRecord::from_object(read::<Lease>(object)?))),
-                "DELETED" => return Ok(None),
+                "ADDED" | "MODIFIED" => return self.lock.believe(object).map(Some),
+                "DELETED" => return self.lock.believe(object).map(|_| None),
                 "ERROR" => return Err(KubeError::from_status(read::<Status>(object)?, None)),
                 _ => {}
             }

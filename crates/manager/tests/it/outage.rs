@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use bowline_kube_api::{Effect, Fault, KubeApi, Status};
+use bowline_manager::End;
 use bowline_manager::config::Config;
 use bowline_manager::health::Endpoint;
 use bowline_manager::migration::Migration;
@@ -31,6 +32,25 @@ fn held(api: &KubeApi, holder: &str, seconds: u32) {
     .unwrap();
 }
 
+/// Answers that do not show that a lease was written.
+const STATUS: &str = r#"{"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}"#;
+const WITHOUT_SPEC: &str = r#"{
+    "kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
+    "metadata": {"name": "cloud-controller-manager", "namespace": "kube-system", "resourceVersion": "5"}
+}"#;
+const OF_GONE: &str = r#"{
+    "kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
+    "metadata": {"name": "cloud-controller-manager", "namespace": "kube-system", "resourceVersion": "1"},
+    "spec": {"holderIdentity": "gone", "leaseDurationSeconds": 15}
+}"#;
+/// As the first leader of a test writes it, before its first renewal.
+const OF_A: &str = r#"{
+    "kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
+    "metadata": {"name": "cloud-controller-manager", "namespace": "kube-system", "resourceVersion": "900"},
+    "spec": {"holderIdentity": "a_1", "leaseDurationSeconds": 15, "leaseTransitions": 0,
+        "acquireTime": "2026-01-01T00:00:00.000000Z", "renewTime": "2026-01-01T00:00:00.000000Z"}
+}"#;
+
 fn failures() -> Vec<(&'static str, Effect)> {
     let status = |code: u16, reason: &str| Effect::Answer(Status::new(code, reason, "no"));
     vec![
@@ -44,6 +64,10 @@ fn failures() -> Vec<(&'static str, Effect)> {
             "a page with an error",
             Effect::Text(502, "<html>bad gateway</html>"),
         ),
+        ("an object without anything", Effect::Text(200, "{}")),
+        ("a status", Effect::Text(200, STATUS)),
+        ("no spec", Effect::Text(200, WITHOUT_SPEC)),
+        ("what was before", Effect::Text(200, OF_GONE)),
         ("a cut", Effect::DropBefore),
         ("a cut after the write", Effect::DropAfter),
         ("silence", Effect::Silence),
@@ -90,6 +114,96 @@ async fn a_failed_attempt_for_a_lease_that_has_run_out_waits_a_retry_period() {
             let took = until("it leads", || process.leads()).await;
             assert!(took < 15 * SECOND, "{took:?}: {verb}, {name}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_renewals_are_answered_with_something_else_ends_at_the_renew_deadline() {
+    for answer in ["{}", STATUS, WITHOUT_SPEC, OF_GONE, OF_A] {
+        for main in [true, false] {
+            let (log, _guards) = Log::listen();
+            let api = api_server();
+            let config = Config {
+                migration: Some(Migration::built_in()),
+                ..Config::default()
+            };
+            let mut process = Process::with(&api, "a", config, Machines::default());
+            let name = if main {
+                "cloud-controller-manager"
+            } else {
+                "cloud-provider-extraction-migration"
+            };
+            let is_held = || api.object("Lease", "kube-system", name).is_some();
+            until("both are held", || process.leads() && is_held()).await;
+            tokio::time::sleep(5 * SECOND).await;
+            api.faults().inject(
+                Fault::new(Effect::Text(200, answer))
+                    .verb("update")
+                    .resource("leases")
+                    .name(name),
+            );
+            let begun = Instant::now();
+            let closed = until("the gate closes", || !process.gate.is_open()).await;
+            assert!(closed <= 13 * SECOND, "{closed:?}: {answer}");
+            assert_eq!(process.end().await, End::LeadershipLost, "{answer}");
+            assert!(begun.elapsed() <= 13 * SECOND, "{:?}: {answer}", begun.elapsed());
+            let said = log.take();
+            let explained = said
+                .iter()
+                .filter(|line| line.contains("Look for a proxy"))
+                .count();
+            assert_eq!(explained, 1, "{said:#?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_is_answered_with_something_else_is_tried_again() {
+    for (times, is_released) in [(1, true), (5, true), (u32::MAX, false)] {
+        let api = api_server();
+        let mut process = Process::start(&api, "a");
+        until("a leads", || process.leads()).await;
+        api.faults().inject(
+            Fault::new(Effect::Text(200, "{}"))
+                .verb("update")
+                .resource("leases")
+                .times(times),
+        );
+        let before = requests(&api, "update");
+        let begun = Instant::now();
+        process.stop().await;
+        assert!(begun.elapsed() <= 3 * SECOND, "{:?}", begun.elapsed());
+        assert!(requests(&api, "update") - before <= 20);
+        let expected = if is_released { "" } else { "a_1" };
+        assert_eq!(lease(&api)["holderIdentity"], expected, "after {times} answers");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_watch_of_the_lease_shows_of_another_object_frees_no_lease() {
+    for event in [
+        "{\"type\":\"MODIFIED\",\"object\":{}}\n",
+        "{\"type\":\"DELETED\",\"object\":{}}\n",
+        "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"other\",\"namespace\":\"kube-system\",\"resourceVersion\":\"9\"},\"spec\":{}}}\n",
+        "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"other\",\"namespace\":\"kube-system\",\"resourceVersion\":\"9\"},\"spec\":{}}}\n",
+    ] {
+        let (log, _guards) = Log::listen();
+        let api = api_server();
+        held(&api, "other", 3_600);
+        let process = Process::start(&api, "a");
+        api.faults().inject(
+            Fault::new(Effect::Text(200, event))
+                .verb("watch")
+                .resource("leases"),
+        );
+        tokio::time::sleep(60 * SECOND).await;
+        let before = (requests(&api, "get"), requests(&api, "watch"));
+        log.take();
+        tokio::time::sleep(60 * SECOND).await;
+        let asked = requests(&api, "get") - before.0 + requests(&api, "watch") - before.1;
+        assert!(asked <= 2 * MOST_PER_MINUTE, "{asked} requests in a minute");
+        assert_eq!(log.take(), Vec::<String>::new(), "the lease was not given up");
+        assert!(!process.leads());
     }
 }
 
