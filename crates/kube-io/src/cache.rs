@@ -265,7 +265,7 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// When the API server was heard of last; none: never. A watch that is well is heard of every half minute, also if
-    /// nothing changes.
+    /// nothing changes; where watches fail, a list is.
     #[must_use]
     pub fn heard(&self) -> Option<Instant> {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner)

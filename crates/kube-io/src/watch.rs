@@ -3,6 +3,7 @@
 mod config_map;
 mod open;
 mod questions;
+mod told;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,12 +13,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::cache::{Cache, NodeCache, ServiceCache};
+use crate::cache::{Cache, CacheKey, NodeCache, ServiceCache};
 use crate::client::Kube;
 use crate::error::{KubeError, Status};
 use crate::exchange::segment;
 use crate::reads::{Listed, Listing, decode, key_of, read, version_number};
 use open::{Ended, Next, OpenWatch, TOO_SHORT};
+use told::Told;
 
 pub use config_map::watch_config_map;
 pub(crate) use open::Lines;
@@ -33,7 +35,18 @@ const SERVICES_OPEN: Duration = Duration::from_secs(28);
 const FIRST_WAIT: Duration = Duration::from_millis(800);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Objects that cannot be understood are told once in this time: each of their changes comes along here.
+/// How much sooner than asked for a watch may end and still counts: clocks differ, and a server may count in whole seconds.
+const EARLIER: Duration = Duration::from_secs(2);
+
+/// A watch that follows another one which failed is asked to end sooner: so that the cache is heard of as long after the last
+/// time as if there had been one watch, but not sooner than this.
+const SHORTEST_OPEN: Duration = Duration::from_secs(12);
+
+/// A cache that was not heard of for so long is listed where its watch fails, for the watch may have been dead for all that
+/// time. Together with a watch that is opened just before and falls silent: 20 s, and 12 s until its end, and 10 s of grace.
+const STALE: Duration = Duration::from_secs(20);
+
+/// Objects that cannot be understood are told once in this time: each of their changes comes along here. So are failures.
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// Keeps the cache at what the API server says about Nodes. Never returns; drop it to stop.
@@ -106,67 +119,90 @@ async fn feed_anew<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) {
 }
 
 /// A list, then every change after it; `asked` is which filling of the cache the lists are.
+///
+/// Where watches fail, lists are the fallback: whatever a watch did, the next attempt begins with a list once the cache has
+/// not been heard of for [`STALE`].
 async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration, asked: u64) -> Infallible {
     let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-    let mut told = None;
-    let mut version: Option<String> = None;
-    let mut is_new = false; // whether the version is that of a list
+    let mut told = Told::default();
+    let mut told_object = None;
+    let mut position: Option<String> = None;
+    let mut is_new = false; // whether the position is that of a list
+    let mut is_doubtful = false; // whether a list is wanted although there is a position
     loop {
-        let failure = match version.take() {
-            None => match fill(kube, cache, asked).await {
-                Ok(listed) => {
-                    version = Some(listed);
+        is_doubtful |= unheard(cache) >= STALE;
+        let from = match position.take() {
+            Some(from) if !is_doubtful => Ok(from),
+            known => match (fill(kube, cache, asked).await, known) {
+                (Ok(listed), _) => {
                     is_new = true;
-                    continue;
+                    Ok(listed)
                 }
-                Err(error) => error,
+                // A watch may be had where a list is not. A list that came and is not believed comes first all the same.
+                (Err(error), Some(known)) if !matches!(error, KubeError::Decode(_)) => {
+                    told.failure(T::PLURAL, &error, Duration::ZERO);
+                    Ok(known)
+                }
+                (Err(error), _) => Err(error),
             },
-            Some(mut position) => {
+        };
+        is_doubtful = false;
+        let failure = match from {
+            Err(error) => error,
+            Ok(mut from) => {
                 let begun = Instant::now();
-                let follow = follow(kube, cache, &mut position, open, &mut told);
-                match believed(cache, follow).await {
+                let lasts = open.saturating_sub(unheard(cache)).max(SHORTEST_OPEN);
+                let follow = follow(kube, cache, &mut from, (lasts, open), &mut told_object);
+                let followed = believed(cache, follow).await;
+                let was_new = std::mem::take(&mut is_new);
+                match followed {
                     Ok(Ended::InOrder) => {
                         backoff.reset();
-                        version = Some(position);
-                        is_new = false;
+                        told.end();
+                        position = Some(from);
                         continue;
                     }
-                    // Its server may have died. If it has never said a word, the position may be no good either.
-                    Ok(Ended::Silent { has_spoken }) => {
-                        version = has_spoken.then_some(position);
-                        is_new = false;
-                        silence(open)
+                    // Its server may have died, or its position may be no good. What the watch took is wait enough.
+                    Ok(Ended::Silent) => {
+                        backoff.reset();
+                        told.silence(T::PLURAL, lasts);
+                        (position, is_doubtful) = (Some(from), true);
+                        continue;
                     }
                     // What expires at once after a list would only be listed again and again.
-                    Err(KubeError::Expired(reason)) if !is_new => {
+                    Err(KubeError::Expired(reason)) if !was_new => {
                         tracing::debug!(kind = T::PLURAL, reason, "Watch expired, listing again");
                         continue;
                     }
                     Err(error) => {
                         // Nothing was missed if only the connection failed. After anything else, begin with a list.
                         if goes_on(&error) {
-                            version = Some(position);
-                            if begun.elapsed() >= TOO_SHORT {
+                            position = Some(from);
+                            let was_open = error != KubeError::Timeout;
+                            if was_open && begun.elapsed() >= TOO_SHORT {
                                 backoff.reset();
                             }
                         }
-                        is_new = false;
                         error
                     }
                 }
             }
         };
         let wait = backoff.after(&failure);
-        let wait_seconds = wait.as_secs_f64();
+        told.failure(T::PLURAL, &failure, wait);
         if is_refusal(&failure) {
             // Time alone does not mend it, so it is also told by the readiness of the process.
-            tracing::error!(kind = T::PLURAL, err = %failure, wait_seconds, "Watch refused");
             cache.set_refusal(Some(failure));
-        } else {
-            tracing::warn!(kind = T::PLURAL, err = %failure, wait_seconds, "Watch failed");
+        } else if cache.refusal().as_ref().is_some_and(is_refusal) {
+            cache.set_refusal(None); // what fails now is something else
         }
         tokio::time::sleep(wait).await;
     }
+}
+
+/// For how long the API server has not shown that the cache is as it should be.
+fn unheard<T: CacheKey>(cache: &Cache<T>) -> Duration {
+    cache.heard().map_or(Duration::MAX, |heard| heard.elapsed())
 }
 
 fn goes_on(error: &KubeError) -> bool {
@@ -219,27 +255,33 @@ async fn follow<T: Listed>(
     kube: &Kube,
     cache: &Cache<T>,
     position: &mut String,
-    open: Duration,
+    (lasts, usual): (Duration, Duration),
     told: &mut Option<Instant>,
 ) -> Result<Ended, KubeError> {
     let path = format!("/api/v1/{}?resourceVersion={}", T::PLURAL, segment(position));
-    let mut watch = OpenWatch::begin(kube, path, open).await?;
+    let mut watch = OpenWatch::begin(kube, path, lasts).await?;
     cache.set_refusal(None);
     loop {
         let line = match watch.next().await? {
             Next::Line(line) => line,
             Next::Ended(ended) => {
-                if ended == Ended::InOrder {
+                // One that is ended sooner may have been dead all the time.
+                if ended == Ended::InOrder && watch.age() + EARLIER >= usual {
                     cache.hear();
                 }
                 return Ok(ended);
             }
         };
         let event: WireEvent<'_> = read(line)?;
+        let mut is_news = false;
         if let Some(version) = apply(kube, cache, &event, told)? {
+            is_news = version_number(&version) > version_number(position);
             *position = version;
         }
-        cache.hear();
+        // The same beginning of a watch, shown again and again, tells nothing.
+        if is_news || watch.age() >= TOO_SHORT {
+            cache.hear();
+        }
     }
 }
 

@@ -34,7 +34,8 @@ const EVENTS: &str = "events";
 /// How long queued events may take to be written at the end.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// A cache that nothing was heard about for so long has lost its watch. One that is well tells something each half minute.
+/// A cache that nothing was heard about for so long is old. A watch that is well tells something each half minute, and where
+/// watches fail, lists do.
 const BLIND: Duration = Duration::from_secs(60);
 
 /// How long the API server's version, and the cluster's UID, may take.

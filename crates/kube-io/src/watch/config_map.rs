@@ -73,8 +73,8 @@ pub async fn watch_config_map(
                 backoff.reset();
                 continue;
             }
-            Ok(Ended::Silent { has_spoken }) => {
-                position.take_if(|_| !has_spoken);
+            Ok(Ended::Silent) => {
+                position = None;
                 silence(OPEN)
             }
             Err(error) => {

@@ -11,8 +11,12 @@ use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, Rank, transport};
 
-/// How much later than agreed the end of a watch may come. With it, a watch that has died is found out within 40 s of its
-/// opening, so of its death.
+/// How long the API server may take to open a watch: it answers as soon as it has understood the question. A request that it
+/// makes wait for its turn is cut off after 15 s at most, and rarely waits so long.
+const OPENING: Duration = Duration::from_secs(10);
+
+/// How much later than agreed the end of a watch may come. With it, a watch that has died is found out
+/// within 40 s of its opening, so of its death.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A watch that ends sooner than this counts as failed: otherwise it would be opened again and again.
@@ -21,9 +25,9 @@ pub(super) const TOO_SHORT: Duration = Duration::from_secs(10);
 /// An open watch.
 pub(super) struct OpenWatch {
     lines: Lines,
-    opened: Instant,
-    /// The API server has ended it by then.
-    end: Instant,
+    /// When it was asked for.
+    asked: Instant,
+    lasts: Duration,
     /// When it showed something last.
     spoke: Option<Instant>,
 }
@@ -39,14 +43,11 @@ pub(super) enum Next<'a> {
 /// How a watch ended that did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// As it was asked to, so everything until now was seen.
+    /// By the API server; or not, and it speaks.
     InOrder,
     /// Not at all: it shows nothing and is not ended either, as when its server has died, or something on the way holds its
     /// answers back. It may have missed anything.
-    Silent {
-        /// Whether it ever showed anything.
-        has_spoken: bool,
-    },
+    Silent,
 }
 
 impl OpenWatch {
@@ -58,35 +59,40 @@ impl OpenWatch {
             path,
             "&watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}"
         );
-        let answer = kube.open(Call::get(path).ranked(Rank::Watch)).await?;
-        let opened = Instant::now();
+        let asked = Instant::now();
+        let answer = tokio::time::timeout(OPENING, kube.open(Call::get(path).ranked(Rank::Watch)))
+            .await
+            .unwrap_or(Err(KubeError::Timeout))?;
         Ok(Self {
             lines: Lines::new(answer.into_body()),
-            opened,
-            end: opened + lasts + GRACE,
+            asked,
+            lasts,
             spoke: None,
         })
     }
 
+    /// For how long it is open.
+    pub(super) fn age(&self) -> Duration {
+        self.asked.elapsed()
+    }
+
     /// Waits for what comes next.
     pub(super) async fn next(&mut self) -> Result<Next<'_>, KubeError> {
-        match tokio::time::timeout_at(self.end, self.lines.next()).await {
+        let (asked, lasts) = (self.asked, self.lasts);
+        let end = asked + lasts + GRACE; // the API server has ended it by then
+        match tokio::time::timeout_at(end, self.lines.next()).await {
             Ok(Ok(Some(line))) => {
                 self.spoke = Some(Instant::now());
                 Ok(Next::Line(line))
             }
-            Ok(Ok(None)) if self.opened.elapsed() < TOO_SHORT => {
+            Ok(Ok(None)) if asked.elapsed() < TOO_SHORT => {
                 Err(KubeError::Transport("the watch ended at once".into()))
             }
             Ok(Ok(None)) => Ok(Next::Ended(Ended::InOrder)),
             Ok(Err(error)) => Err(error),
             // A server that does not keep to the time and speaks all the same is well.
-            Err(_) if self.spoke.is_some_and(|spoke| spoke + GRACE >= self.end) => {
-                Ok(Next::Ended(Ended::InOrder))
-            }
-            Err(_) => Ok(Next::Ended(Ended::Silent {
-                has_spoken: self.spoke.is_some(),
-            })),
+            Err(_) if self.spoke.is_some_and(|spoke| spoke + GRACE >= end) => Ok(Next::Ended(Ended::InOrder)),
+            Err(_) => Ok(Next::Ended(Ended::Silent)),
         }
     }
 }

@@ -255,15 +255,213 @@ async fn watches_that_open_and_never_show_a_byte_are_not_believed() {
         })
         .await;
         assert!(
-            begun.elapsed() <= Duration::from_secs(90),
+            begun.elapsed() <= Duration::from_secs(45),
             "{:?}",
             begun.elapsed()
         );
     }
     let heard = watched.cache.heard().unwrap();
-    let lists = lists(&api);
-    assert!(lists <= 12, "{lists} lists for 10 changes");
     assert!(heard.elapsed() < Duration::from_secs(1));
+    // So is every simple server that ends no watch and sends no bookmarks.
+    let before = lists(&api);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let lists = lists(&api) - before;
+    assert!(lists <= 15, "{lists} lists in ten minutes");
+}
+
+const AT_MOST: Duration = Duration::from_secs(45);
+
+/// Changes something time and again, and looks whether the cache follows and what that costs.
+async fn follows(api: &KubeApi, watched: &Watched, what: &str) {
+    for round in 0..10_u64 {
+        let name = format!("n{round}");
+        api.apply_json(node(&name)).unwrap();
+        let changed = Instant::now();
+        until("the change is seen", || {
+            let unheard = watched.cache.heard().unwrap().elapsed();
+            assert!(unheard <= AT_MOST, "{unheard:?}: {what}");
+            watched.cache.get(&NodeName::new(&*name)).is_some()
+        })
+        .await;
+        assert!(changed.elapsed() <= AT_MOST, "{:?}: {what}", changed.elapsed());
+        // So that it is changed at different moments of what the watch does.
+        tokio::time::sleep(Duration::from_secs(round * 7)).await;
+    }
+    let before = (lists(api), api.journal().of("watch", "nodes").len());
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let asked = (
+        lists(api) - before.0,
+        api.journal().of("watch", "nodes").len() - before.1,
+    );
+    assert!(asked.0 <= 30 && asked.1 <= 30, "{asked:?} in ten minutes: {what}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_whose_watches_cannot_be_had_is_listed_time_and_again() {
+    let old = r#"{"type":"ADDED","object":{"metadata":{"name":"x","uid":"u","resourceVersion":"1"}}}"#;
+    let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    for effect in [
+        Effect::Answer(Status::too_many_requests(1)),
+        Effect::Answer(Status::unavailable("restarting")),
+        Effect::Answer(Status::new(504, "Timeout", "no")),
+        Effect::DropBefore,
+        Effect::Delay(Duration::from_secs(3600)),
+        Effect::Silence,
+        Effect::Text(200, ""),
+        Effect::Text(200, "<html>welcome</html>"),
+        Effect::Text(200, "<html>\n"),
+        Effect::Text(502, "<html>"),
+        Effect::Text(200, leak(format!("{old}\n"))),
+        Effect::Text(
+            200,
+            "{\"type\":\"ERROR\",\"object\":{\"code\":410,\"message\":\"too old\"}}\n",
+        ),
+        Effect::Answer(Status::new(410, "Expired", "too old")),
+    ] {
+        let api = server();
+        api.apply_json(node("a")).unwrap();
+        let what = format!("{effect:?}");
+        let watched = Watched::start(&api);
+        watched.cache.synced().await;
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        api.faults()
+            .inject(Fault::new(effect).verb("watch").resource("nodes"));
+        api.close_watches();
+        follows(&api, &watched, &what).await;
+        // The first watch that can be had again ends it.
+        api.faults().clear();
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let before = lists(&api);
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        assert_eq!(lists(&api), before, "{what}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stated_delay_is_kept_between_lists_too() {
+    let api = server();
+    let watched = Watched::start(&api);
+    watched.cache.synced().await;
+    api.faults().inject(
+        Fault::new(Effect::Answer(Status::too_many_requests(60)))
+            .verb("watch")
+            .resource("nodes"),
+    );
+    api.close_watches();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let lists = lists(&api);
+    assert!((9..=12).contains(&lists), "{lists}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_watches_do_after_a_freeze_it_is_found_out_within_45_s_of_it() {
+    for age in [0, 10, 27, 29] {
+        for cut_after in [1, 5, 12, 19, 21] {
+            let api = server();
+            api.apply_json(node("a")).unwrap();
+            let watched = Watched::start(&api);
+            watched.cache.synced().await;
+            tokio::time::sleep(Duration::from_millis(age * 1000 + 10)).await;
+            api.silence_watches();
+            api.apply_json(node("b")).unwrap();
+            let frozen = Instant::now();
+            api.faults()
+                .inject(Fault::new(Effect::Silence).verb("watch").resource("nodes"));
+            tokio::time::sleep(Duration::from_secs(cut_after)).await;
+            api.close_watches();
+            until("the change is seen", || {
+                watched.cache.get(&NodeName::new("b")).is_some()
+            })
+            .await;
+            assert!(
+                frozen.elapsed() <= AT_MOST,
+                "{age} s, {cut_after} s: {:?}",
+                frozen.elapsed()
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_lists_fail_a_watch_goes_on_where_it_was() {
+    let api = server();
+    api.apply_json(node("a")).unwrap();
+    let watched = Watched::start(&api);
+    watched.cache.synced().await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    api.faults().inject(
+        Fault::new(Effect::Answer(Status::internal("etcd")))
+            .verb("list")
+            .resource("nodes"),
+    );
+    for round in 0..3 {
+        api.silence_watches();
+        let name = format!("n{round}");
+        api.apply_json(node(&name)).unwrap();
+        let frozen = Instant::now();
+        until("the change is seen", || {
+            watched.cache.get(&NodeName::new(&*name)).is_some()
+        })
+        .await;
+        assert!(frozen.elapsed() <= AT_MOST, "{:?}", frozen.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_are_ended_too_soon_and_show_nothing_prove_nothing() {
+    for ends_after in [3, 11, 15, 25] {
+        let began = Instant::now();
+        let asked = Arc::new(Mutex::new(0));
+        let count = Arc::clone(&asked);
+        // It has a new object every minute, and does not show it to a watch.
+        let server = tower::service_fn(move |request: http::Request<bowline_kube_io::Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let minute = 1 + began.elapsed().as_secs() / 60;
+            let is_watch = query.contains("watch=true");
+            *count.lock().unwrap() += usize::from(query == "limit=100");
+            async move {
+                let mut text = String::new();
+                if is_watch {
+                    tokio::time::sleep(Duration::ZERO).await;
+                } else {
+                    let items: Vec<_> = (1..=minute)
+                        .map(|n| json!({"metadata": {"name": format!("n{n}"), "uid": format!("u{n}"), "resourceVersion": n.to_string()}, "spec": {}}))
+                        .collect();
+                    text = json!({
+                        "kind": "NodeList", "apiVersion": "v1",
+                        "metadata": {"resourceVersion": minute.to_string()}, "items": items,
+                    })
+                    .to_string();
+                }
+                let first = stream::iter([Ok::<_, std::convert::Infallible>(Frame::data(
+                    bytes::Bytes::from(text),
+                ))]);
+                let last = stream::once(async move {
+                    if is_watch {
+                        tokio::time::sleep(Duration::from_secs(ends_after)).await;
+                    }
+                    Ok(Frame::data(bytes::Bytes::new()))
+                });
+                Ok::<_, std::convert::Infallible>(http::Response::new(StreamBody::new(first.chain(last))))
+            }
+        });
+        let cache = Arc::new(NodeCache::new());
+        let watch = tokio::spawn(watch_nodes(
+            Kube::with_service(server, options()),
+            Arc::clone(&cache),
+        ));
+        cache.synced().await;
+        while began.elapsed() < Duration::from_secs(600) {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let unheard = cache.heard().unwrap().elapsed();
+            assert!(unheard <= AT_MOST, "{ends_after} s: {unheard:?}");
+            let known_since = began.elapsed().saturating_sub(AT_MOST).as_secs() / 60;
+            assert!(cache.len() as u64 > known_since, "{ends_after} s");
+        }
+        let lists = *asked.lock().unwrap();
+        assert!(lists <= 31, "{ends_after} s: {lists} lists in ten minutes");
+        watch.abort();
+    }
 }
 
 #[tokio::test(start_paused = true)]

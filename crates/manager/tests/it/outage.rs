@@ -364,6 +364,47 @@ fn new_node(name: &str) -> serde_json::Value {
 }
 
 #[tokio::test(start_paused = true)]
+async fn caches_whose_watches_cannot_be_had_are_listed_which_readiness_knows_and_the_log_says_seldom() {
+    let mut effects: Vec<Effect> = failures().into_iter().map(|(_, effect)| effect).collect();
+    // A role without the verb is a fault that a person has to mend: readiness tells it.
+    effects.retain(|effect| !matches!(effect, Effect::Answer(status) if status.code == 403));
+    effects.extend([
+        Effect::Delay(3_600 * SECOND),
+        Effect::Text(200, ""),
+        Effect::Text(200, "{\"type\":\"ERROR\",\"object\":{\"code\":410}}\n"),
+    ]);
+    for effect in effects {
+        let (log, _guards) = Log::listen();
+        let what = format!("{effect:?}");
+        let api = api_server();
+        held(&api, "other", 3_600);
+        let follower = Process::start(&api, "a");
+        tokio::time::sleep(5 * SECOND).await;
+        api.close_watches();
+        for resource in ["nodes", "services"] {
+            let fault = Fault::new(effect.clone()).verb("watch").resource(resource);
+            api.faults().inject(fault);
+        }
+        let before = api.journal().of("list", "services").len();
+        log.take();
+        for second in 0..240 {
+            tokio::time::sleep(SECOND).await;
+            let is_ready = follower.health.probe(Endpoint::Ready, false, &[]).passed;
+            assert!(is_ready, "after {second} s: {what}");
+        }
+        let lists = api.journal().of("list", "services").len() - before;
+        assert!((4..=24).contains(&lists), "{lists} lists in four minutes: {what}");
+        let said = log.take();
+        let most = if matches!(effect, Effect::Silence) { 4 } else { 10 };
+        assert!(
+            (1..=most).contains(&said.len()),
+            "{} lines: {what}: {said:#?}",
+            said.len()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_new_leader_acts_on_nothing_that_was_not_listed_after_its_lease_was_won() {
     for resource in ["nodes", "services"] {
         let api = api_server();
