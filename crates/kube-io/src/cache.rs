@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, ServicesView};
+use bowline_cloud_provider::{Node, NodeName, Readiness, Service, ServiceKey, ServicesView};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -28,6 +28,8 @@ pub trait CacheKey: Send + Sync + 'static {
     fn uid(&self) -> &str;
     /// `metadata.resourceVersion`.
     fn resource_version(&self) -> &str;
+    /// Which field an earlier version of this object had and this one lacks, although it is never taken off an object.
+    fn lost_since(&self, before: &Self) -> Option<&'static str>;
 }
 
 impl CacheKey for Node {
@@ -44,6 +46,26 @@ impl CacheKey for Node {
     fn resource_version(&self) -> &str {
         &self.resource_version
     }
+
+    /// `ValidateNodeUpdate` lets nobody clear the provider ID and the pod networks. A status is written by the kubelet, which
+    /// never empties it.
+    fn lost_since(&self, before: &Self) -> Option<&'static str> {
+        let has_status = |node: &Self| !node.addresses.is_empty() || node.readiness != Readiness::Missing;
+        [
+            (before.deleting && !self.deleting, "metadata.deletionTimestamp"),
+            (
+                before.provider_id.is_some() && self.provider_id.is_none(),
+                "spec.providerID",
+            ),
+            (
+                !before.pod_cidrs.is_empty() && self.pod_cidrs.is_empty(),
+                "spec.podCIDRs",
+            ),
+            (has_status(before) && !has_status(self), "status"),
+        ]
+        .into_iter()
+        .find_map(|(is_lost, field)| is_lost.then_some(field))
+    }
 }
 
 impl CacheKey for Service {
@@ -59,6 +81,11 @@ impl CacheKey for Service {
 
     fn resource_version(&self) -> &str {
         self.metadata.resource_version.as_deref().unwrap_or_default()
+    }
+
+    fn lost_since(&self, before: &Self) -> Option<&'static str> {
+        let is_deleted = |service: &Self| service.metadata.deletion_timestamp.is_some();
+        (is_deleted(before) && !is_deleted(self)).then_some("metadata.deletionTimestamp")
     }
 }
 
@@ -121,7 +148,7 @@ pub struct Cache<T: CacheKey> {
     filling: watch::Sender<Filling>,
     /// When the API server was last known to have told everything.
     heard: Mutex<Option<Instant>>,
-    /// Why the API server does not let this cache be read, if so.
+    /// Why this cache cannot be read, if so.
     refusal: Mutex<Option<KubeError>>,
     /// What is said to be gone and not proved to be.
     doubts: Doubts<T::Key>,
@@ -271,8 +298,8 @@ impl<T: CacheKey> Cache<T> {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the API server does not let this cache be read: the role lacks a rule, or the identity is not known. None
-    /// while it is read, and while the API server cannot be reached.
+    /// Why this cache cannot be read: the role lacks a rule, the identity is not known, or an object cannot be understood of
+    /// which nothing is known. None while it is read, and while the API server cannot be reached.
     #[must_use]
     pub fn refusal(&self) -> Option<KubeError> {
         self.refusal
@@ -516,9 +543,9 @@ mod tests {
         assert!(!cache.is_synced() && cache.len() == 1);
         cache.asked_again(before).await;
         let listed = || vec![Arc::new(node("a", "1", "1"))];
-        cache.refill(listed(), &[], 7, before);
+        cache.refill(listed(), &mut BTreeMap::new(), 7, before);
         assert!(!cache.is_synced(), "that list began too early");
-        cache.refill(listed(), &[], 8, cache.asked());
+        cache.refill(listed(), &mut BTreeMap::new(), 8, cache.asked());
         cache.synced().await;
         assert!(cache.is_synced());
     }
@@ -536,7 +563,12 @@ mod tests {
                 .to_vec(),
         );
         cache.renew();
-        cache.refill(vec![Arc::new(node("a", "1", "1"))], &[], 8, cache.asked());
+        cache.refill(
+            vec![Arc::new(node("a", "1", "1"))],
+            &mut BTreeMap::new(),
+            8,
+            cache.asked(),
+        );
         for name in ["b", "c"] {
             assert!(!cache.is_synced());
             assert_eq!(cache.settle(&NodeName::new(name), 8, found(9)), Settled::Over);
@@ -547,7 +579,7 @@ mod tests {
         assert!(cache.is_synced());
         // A list that was untrue fills nothing.
         cache.renew();
-        cache.refill(Vec::new(), &[], 11, cache.asked());
+        cache.refill(Vec::new(), &mut BTreeMap::new(), 11, cache.asked());
         let object = Some(Arc::new(node("a", "1", "1")));
         let there = Found { object, version: 12 };
         assert_eq!(cache.settle(&NodeName::new("a"), 11, there), Settled::Disproved);

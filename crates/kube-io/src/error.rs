@@ -105,6 +105,21 @@ struct Cause {
 const EXCERPT: usize = 200;
 
 impl KubeError {
+    /// An object lacks what every API server writes into an object of its kind.
+    pub(crate) fn missing(field: &str) -> Self {
+        Self::Decode(format!(
+            "it has no `{field}` as every API server writes it. Look for a proxy that answers for the API server."
+        ))
+    }
+
+    /// Names the object that could not be understood.
+    pub(crate) fn about(self, kind: &str, name: &str) -> Self {
+        match self {
+            Self::Decode(why) => Self::Decode(format!("{kind} {name}: {why}")),
+            other => other,
+        }
+    }
+
     /// Reads a refusal.
     pub(crate) fn from_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let mut status: Status = serde_json::from_slice(body).unwrap_or_default();

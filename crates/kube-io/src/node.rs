@@ -21,11 +21,39 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Longer annotation values differ from Node to Node, so they are not looked up among the shared strings.
 const SHARED_ANNOTATION: usize = 64;
 
+/// When a Node was created that does not say so: it counts as new, because a Node that is old may be deleted where a new one
+/// may not.
+const UNKNOWN_AGE: Timestamp = Timestamp::MAX;
+
 /// Reads a Node.
+///
+/// Its names and its `spec` must be there, as every API server writes them. Where they are missing, something on the way took
+/// them off. A `status` may be missing: a Node that was made by hand has had none yet.
 pub(crate) fn decode(bytes: &[u8], strings: &Interner) -> Result<Node, KubeError> {
-    let wire: WireNode<'_> =
-        serde_json::from_slice(bytes).map_err(|error| KubeError::Decode(format!("node: {error}")))?;
-    Ok(wire.convert(strings))
+    let mut wire: WireNode<'_> =
+        serde_json::from_slice(bytes).map_err(|error| KubeError::Decode(error.to_string()))?;
+    if wire.kind.as_ref().is_some_and(|kind| kind.0 != "Node") {
+        return Err(KubeError::Decode("it is no Node".into()));
+    }
+    let spec = wire.spec.take();
+    match spec {
+        _ if wire.metadata.name.0.is_empty() => Err(KubeError::missing("metadata.name")),
+        _ if is_empty(wire.metadata.uid.as_ref()) => Err(KubeError::missing("metadata.uid")),
+        _ if is_empty(wire.metadata.resource_version.as_ref()) => {
+            Err(KubeError::missing("metadata.resourceVersion"))
+        }
+        None => Err(KubeError::missing("spec")),
+        Some(spec) => Ok(convert(
+            wire.metadata,
+            spec,
+            wire.status.unwrap_or_default(),
+            strings,
+        )),
+    }
+}
+
+fn is_empty(text: Option<&Text<'_>>) -> bool {
+    text.is_none_or(|text| text.0.is_empty())
 }
 
 /// Text that is borrowed from the answer where it holds no escapes; also inside maps, where `Cow` alone never is.
@@ -59,11 +87,13 @@ type Pairs<'a> = BTreeMap<Text<'a>, Text<'a>>;
 #[derive(serde::Deserialize)]
 struct WireNode<'a> {
     #[serde(borrow)]
+    kind: Option<Text<'a>>,
+    #[serde(borrow)]
     metadata: WireMeta<'a>,
-    #[serde(borrow, default)]
-    spec: WireSpec<'a>,
-    #[serde(borrow, default)]
-    status: WireStatus<'a>,
+    #[serde(borrow)]
+    spec: Option<WireSpec<'a>>,
+    #[serde(borrow)]
+    status: Option<WireStatus<'a>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -76,15 +106,14 @@ struct WireMeta<'a> {
     #[serde(borrow)]
     resource_version: Option<Text<'a>>,
     creation_timestamp: Option<Timestamp>,
-    #[serde(borrow)]
-    deletion_timestamp: Option<Text<'a>>,
+    deletion_timestamp: Option<Timestamp>,
     #[serde(borrow)]
     labels: Option<Pairs<'a>>,
     #[serde(borrow)]
     annotations: Option<Pairs<'a>>,
 }
 
-#[derive(Default, serde::Deserialize)]
+#[derive(serde::Deserialize)]
 struct WireSpec<'a> {
     #[serde(borrow, rename = "providerID")]
     provider_id: Option<Text<'a>>,
@@ -110,37 +139,29 @@ struct WireCondition<'a> {
     reason: Option<Text<'a>>,
 }
 
-impl WireNode<'_> {
-    fn convert(self, strings: &Interner) -> Node {
-        let Self {
-            metadata,
-            spec,
-            status,
-        } = self;
-        let owned = |text: Option<Text<'_>>| -> Arc<str> {
-            text.map_or_else(|| Arc::from(""), |text| Arc::from(&*text.0))
-        };
-        let conditions = status.conditions.unwrap_or_default();
-        Node {
-            name: NodeName::new(strings.share(&metadata.name.0)),
-            uid: metadata
-                .uid
-                .map_or_else(|| Arc::from(""), |uid| strings.share(&uid.0)),
-            resource_version: owned(metadata.resource_version),
-            created: metadata.creation_timestamp.unwrap_or(Timestamp::UNIX_EPOCH),
-            deleting: metadata.deletion_timestamp.is_some(),
-            labels: labels(metadata.labels, strings),
-            annotations: annotations(metadata.annotations, strings),
-            provider_id: spec
-                .provider_id
-                .filter(|id| !id.0.is_empty())
-                .map(|id| strings.share(&id.0)),
-            taints: tight(spec.taints),
-            pod_cidrs: tight(spec.pod_cidrs),
-            addresses: tight(status.addresses),
-            readiness: readiness(&conditions),
-            network_unavailable: network_unavailable(&conditions),
-        }
+fn convert(metadata: WireMeta<'_>, spec: WireSpec<'_>, status: WireStatus<'_>, strings: &Interner) -> Node {
+    let conditions = status.conditions.unwrap_or_default();
+    Node {
+        name: NodeName::new(strings.share(&metadata.name.0)),
+        uid: metadata
+            .uid
+            .map_or_else(|| Arc::from(""), |uid| strings.share(&uid.0)),
+        resource_version: metadata
+            .resource_version
+            .map_or_else(|| Arc::from(""), |version| Arc::from(&*version.0)),
+        created: metadata.creation_timestamp.unwrap_or(UNKNOWN_AGE),
+        deleting: metadata.deletion_timestamp.is_some(),
+        labels: labels(metadata.labels, strings),
+        annotations: annotations(metadata.annotations, strings),
+        provider_id: spec
+            .provider_id
+            .filter(|id| !id.0.is_empty())
+            .map(|id| strings.share(&id.0)),
+        taints: tight(spec.taints),
+        pod_cidrs: tight(spec.pod_cidrs),
+        addresses: tight(status.addresses),
+        readiness: readiness(&conditions),
+        network_unavailable: network_unavailable(&conditions),
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod pages;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_cloud_provider::{Node, NodeName, ServerVersion, Service, ServiceKey};
@@ -28,11 +28,11 @@ pub(crate) trait Listed: CacheKey + Sized {
     /// The kind of a list of them.
     const LIST: &'static str;
 
-    /// Reads one object.
+    /// Reads one object. It has whatever an object of its kind always has, such as a UID and a version.
     fn decode(bytes: &[u8], kube: &Kube) -> Result<Self, KubeError>;
 
-    /// The key of these two.
-    fn key_of(namespace: &str, name: &str) -> Self::Key;
+    /// The key of these two; none if it lacks one of them.
+    fn key_of(namespace: &str, name: &str) -> Option<Self::Key>;
 
     /// Namespace and name of a key; an empty namespace is none.
     fn names_of(key: &Self::Key) -> (&str, &str);
@@ -46,8 +46,8 @@ impl Listed for Node {
         crate::node::decode(bytes, &kube.link.strings)
     }
 
-    fn key_of(_: &str, name: &str) -> NodeName {
-        NodeName::new(name)
+    fn key_of(_: &str, name: &str) -> Option<NodeName> {
+        (!name.is_empty()).then(|| NodeName::new(name))
     }
 
     fn names_of(key: &NodeName) -> (&str, &str) {
@@ -63,8 +63,8 @@ impl Listed for Service {
         crate::service::decode(bytes)
     }
 
-    fn key_of(namespace: &str, name: &str) -> ServiceKey {
-        ServiceKey::new(namespace, name)
+    fn key_of(namespace: &str, name: &str) -> Option<ServiceKey> {
+        (!namespace.is_empty() && !name.is_empty()).then(|| ServiceKey::new(namespace, name))
     }
 
     fn names_of(key: &ServiceKey) -> (&str, &str) {
@@ -72,11 +72,14 @@ impl Listed for Service {
     }
 }
 
+/// Objects that could not be understood, and why.
+pub(crate) type Unreadable<T> = BTreeMap<<T as CacheKey>::Key, KubeError>;
+
 /// All objects of a kind at one moment.
 pub(crate) struct Listing<T: CacheKey> {
     pub(crate) objects: Vec<Arc<T>>,
-    /// Objects that are there but could not be understood.
-    pub(crate) unreadable: Vec<T::Key>,
+    /// Objects that are there but could not be understood, and why.
+    pub(crate) unreadable: Unreadable<T>,
     pub(crate) resource_version: String,
 }
 
@@ -105,21 +108,27 @@ struct Names {
 /// The key of an object that does not decode.
 pub(crate) fn key_of<T: Listed>(bytes: &[u8]) -> Option<T::Key> {
     let Named { metadata } = serde_json::from_slice(bytes).ok()?;
-    Some(T::key_of(&metadata.namespace, &metadata.name))
+    T::key_of(&metadata.namespace, &metadata.name)
 }
 
-/// Reads one object. One without a UID or a version is not understood: nobody could tell whether it is the one that was
-/// known before.
-pub(crate) fn decode<T: Listed>(bytes: &[u8], kube: &Kube) -> Result<T, KubeError> {
-    let object = T::decode(bytes, kube)?;
-    if object.uid().is_empty() || object.resource_version().is_empty() {
-        return Err(KubeError::Decode(format!(
-            "{} {:?} has no UID or no version",
-            T::PLURAL,
-            object.key()
-        )));
-    }
-    Ok(object)
+/// The error with the kind and the name of the object.
+pub(crate) fn about<T: Listed>(error: KubeError, key: &T::Key) -> KubeError {
+    let name = match T::names_of(key) {
+        ("", name) => name.to_owned(),
+        (namespace, name) => format!("{namespace}/{name}"),
+    };
+    error.about(T::LIST.trim_end_matches("List"), &name)
+}
+
+/// Reads the answer to a request for this very object.
+pub(crate) fn decode_answer<T: Listed>(answer: &[u8], key: &T::Key, kube: &Kube) -> Result<T, KubeError> {
+    let object = T::decode(answer, kube).and_then(|object| {
+        if object.key() == *key {
+            return Ok(object);
+        }
+        Err(KubeError::Decode("the answer is about another object".into()))
+    });
+    object.map_err(|error| about::<T>(error, key))
 }
 
 /// A resource version as a number, which may be compared within one kind of objects.
@@ -182,7 +191,7 @@ impl Kube {
     /// [`KubeError::NotFound`] if there is none of this name.
     pub async fn node(&self, name: &NodeName) -> Result<Node, KubeError> {
         let answer = self.exchange(Call::get(node_path(name, ""))).await?;
-        Node::decode(&answer, self)
+        decode_answer(&answer, name, self)
     }
 
     /// Whether there is a Node of this name. Asked with a list, whose answer is checked as every list is.
@@ -215,8 +224,8 @@ impl Kube {
 
     async fn complete_list<T: Listed>(&self) -> Result<Vec<Arc<T>>, KubeError> {
         let mut listing = self.list::<T>(true).await?;
-        if let Some(key) = listing.unreadable.first() {
-            return Err(KubeError::Decode(format!("{} {key:?}", T::PLURAL)));
+        if let Some((_, error)) = listing.unreadable.pop_first() {
+            return Err(error);
         }
         listing.objects.sort_by_key(|object| object.key());
         Ok(listing.objects)
@@ -237,7 +246,7 @@ impl Kube {
 
     async fn list_once<T: Listed>(&self, is_counted: bool) -> Result<Listing<T>, KubeError> {
         let mut pages = Pages::of(T::LIST);
-        let (mut objects, mut unreadable) = (Vec::new(), Vec::new());
+        let (mut objects, mut unreadable) = (Vec::new(), BTreeMap::new());
         let mut keys = BTreeSet::new();
         loop {
             // No resource version: with one, the API server answers from its cache and ignores the page size.
@@ -248,16 +257,16 @@ impl Kube {
             }
             let answer = self.exchange(Call::get(path)).await?;
             for item in pages.add(&answer)? {
-                let key = match decode::<T>(item.get().as_bytes(), self) {
+                let key = match T::decode(item.get().as_bytes(), self) {
                     Ok(object) => {
                         let key = object.key();
                         objects.push(Arc::new(object));
                         key
                     }
                     Err(error) => {
-                        let key = key_of::<T>(item.get().as_bytes()).ok_or(error.clone())?;
-                        tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "Object cannot be understood");
-                        unreadable.push(key.clone());
+                        let key = key_of::<T>(item.get().as_bytes())
+                            .ok_or_else(|| pages.refuse("one of its objects has no name"))?;
+                        unreadable.insert(key.clone(), about::<T>(error, &key));
                         key
                     }
                 };
@@ -309,8 +318,9 @@ impl Kube {
         let items = pages.add(&answer)?;
         let objects = items
             .iter()
-            .map(|item| decode::<T>(item.get().as_bytes(), self))
-            .collect::<Result<Vec<T>, KubeError>>()?;
+            .map(|item| T::decode(item.get().as_bytes(), self))
+            .collect::<Result<Vec<T>, KubeError>>()
+            .map_err(|error| about::<T>(error, key))?;
         if !pages.next().is_empty() || objects.len() > 1 || objects.iter().any(|object| object.key() != *key)
         {
             return Err(pages.refuse("one object was asked for by its name, and others came"));

@@ -1,13 +1,166 @@
 //! From the bytes of a Service to the generated type, without what nobody looks at.
 
 use bowline_cloud_provider::Service;
+use k8s_openapi::api::core::v1::ServiceSpec;
 
 use crate::error::KubeError;
 
+/// The types of Services. The API server writes one into every Service, `ClusterIP` where none was asked for.
+const TYPES: [&str; 4] = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"];
+
 /// Reads a Service. Its annotations stay complete, because any difference in them is a reason to look at its balancer.
+///
+/// What every API server writes must be there. Where it is missing, something on the way took it off, and the rest would
+/// read as a wish: a Service without a type as one that wants no balancer any more, one without ports as one that wants no
+/// pools.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Service, KubeError> {
     let mut service: Service =
-        serde_json::from_slice(bytes).map_err(|error| KubeError::Decode(format!("service: {error}")))?;
+        serde_json::from_slice(bytes).map_err(|error| KubeError::Decode(error.to_string()))?;
     service.metadata.managed_fields = None;
-    Ok(service)
+    match missing(&service) {
+        Some(field) => Err(KubeError::missing(field)),
+        None => Ok(service),
+    }
+}
+
+/// Which field is not there although every API server writes it.
+fn missing(service: &Service) -> Option<&'static str> {
+    let is_empty = |text: &Option<String>| text.as_deref().is_none_or(str::is_empty);
+    let metadata = &service.metadata;
+    let names = [
+        (&metadata.name, "metadata.name"),
+        (&metadata.namespace, "metadata.namespace"),
+        (&metadata.uid, "metadata.uid"),
+        (&metadata.resource_version, "metadata.resourceVersion"),
+    ];
+    let nameless = names.into_iter().find(|(text, _)| is_empty(text));
+    if let Some((_, field)) = nameless {
+        return Some(field);
+    }
+    let Some(spec) = &service.spec else {
+        return Some("spec");
+    };
+    let kind = spec.type_.as_deref().unwrap_or_default();
+    if !TYPES.contains(&kind) {
+        return Some("spec.type");
+    }
+    let ports = spec.ports.as_deref().unwrap_or_default();
+    if ports.is_empty() && !may_lack_ports(spec, kind) {
+        return Some("spec.ports");
+    }
+    for port in ports {
+        if !(1..=65535).contains(&port.port) {
+            return Some("spec.ports[].port");
+        }
+        if is_empty(&port.protocol) {
+            return Some("spec.ports[].protocol");
+        }
+    }
+    None
+}
+
+/// `ValidateService` of `pkg/apis/core/validation` asks all others for a port.
+fn may_lack_ports(spec: &ServiceSpec, kind: &str) -> bool {
+    kind == "ExternalName" || spec.cluster_ip.as_deref() == Some("None")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn service() -> Value {
+        json!({
+            "kind": "Service", "apiVersion": "v1",
+            "metadata": {
+                "name": "web", "namespace": "default", "uid": "5c9b", "resourceVersion": "4711",
+                "managedFields": [{"manager": "kubectl"}]
+            },
+            "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "TCP"}]},
+            "status": {"loadBalancer": {}}
+        })
+    }
+
+    fn read(spoil: impl FnOnce(&mut Value)) -> Result<Service, String> {
+        let mut wire = service();
+        spoil(&mut wire);
+        decode(wire.to_string().as_bytes()).map_err(|error| error.to_string())
+    }
+
+    fn take(object: &mut Value, key: &str) {
+        object.as_object_mut().unwrap().remove(key);
+    }
+
+    #[test]
+    fn what_an_api_server_writes_is_read() {
+        assert_eq!(read(|_| ()).unwrap().metadata.managed_fields, None);
+        assert!(
+            read(|wire| {
+                take(wire, "kind");
+                take(wire, "apiVersion");
+                take(wire, "status");
+            })
+            .is_ok()
+        );
+        for spec in [
+            json!({"type": "ExternalName", "externalName": "a.example"}),
+            json!({"type": "ClusterIP", "clusterIP": "None"}),
+            json!({"type": "NodePort", "ports": [{"port": 65535, "protocol": "UDP"}]}),
+        ] {
+            assert!(read(|wire| wire["spec"] = spec.clone()).is_ok(), "{spec}");
+        }
+    }
+
+    /// What is missed, and how it was lost.
+    type Case = (&'static str, fn(&mut Value));
+
+    #[test]
+    fn a_service_that_lost_a_part_on_its_way_is_not_understood() {
+        let cases: Vec<Case> = vec![
+            ("metadata.name", |wire| take(&mut wire["metadata"], "name")),
+            ("metadata.name", |wire| wire["metadata"] = Value::Null),
+            ("metadata.name", |wire| *wire = json!({})),
+            ("metadata.namespace", |wire| {
+                wire["metadata"]["namespace"] = json!("")
+            }),
+            ("metadata.uid", |wire| take(&mut wire["metadata"], "uid")),
+            ("metadata.resourceVersion", |wire| {
+                take(&mut wire["metadata"], "resourceVersion")
+            }),
+            ("spec", |wire| take(wire, "spec")),
+            ("spec", |wire| wire["spec"] = Value::Null),
+            ("spec.type", |wire| wire["spec"] = json!({})),
+            ("spec.type", |wire| take(&mut wire["spec"], "type")),
+            ("spec.type", |wire| wire["spec"]["type"] = Value::Null),
+            ("spec.type", |wire| wire["spec"]["type"] = json!("")),
+            ("spec.type", |wire| wire["spec"]["type"] = json!("Other")),
+            ("spec.ports", |wire| take(&mut wire["spec"], "ports")),
+            ("spec.ports", |wire| wire["spec"]["ports"] = Value::Null),
+            ("spec.ports", |wire| wire["spec"]["ports"] = json!([])),
+            ("spec.ports", |wire| {
+                wire["spec"] = json!({"type": "ClusterIP", "clusterIP": "10.0.0.1"})
+            }),
+            ("spec.ports[].port", |wire| {
+                wire["spec"]["ports"] = json!([{"protocol": "TCP"}])
+            }),
+            ("spec.ports[].port", |wire| {
+                wire["spec"]["ports"][0]["port"] = json!(0)
+            }),
+            ("spec.ports[].port", |wire| {
+                wire["spec"]["ports"][0]["port"] = json!(65536)
+            }),
+            ("spec.ports[].protocol", |wire| {
+                take(&mut wire["spec"]["ports"][0], "protocol")
+            }),
+        ];
+        for (field, spoil) in cases {
+            let error = read(spoil).unwrap_err();
+            assert!(error.contains(&format!("no `{field}`")), "{field}: {error}");
+        }
+        for odd in [json!([]), json!("web"), json!(7)] {
+            assert!(read(|wire| wire["spec"] = odd.clone()).is_err(), "{odd}");
+        }
+        assert!(read(|wire| wire["kind"] = json!("Pod")).is_err());
+    }
 }

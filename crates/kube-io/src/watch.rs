@@ -17,7 +17,7 @@ use crate::cache::{Cache, CacheKey, NodeCache, ServiceCache};
 use crate::client::Kube;
 use crate::error::{KubeError, Status};
 use crate::exchange::segment;
-use crate::reads::{Listed, Listing, decode, key_of, read, version_number};
+use crate::reads::{Listed, Listing, about, key_of, read, version_number};
 use open::{Ended, Next, OpenWatch, TOO_SHORT};
 use told::Told;
 
@@ -226,11 +226,25 @@ fn silence(open: Duration) -> KubeError {
 async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<String, KubeError> {
     let Listing {
         objects,
-        unreadable,
+        mut unreadable,
         resource_version,
     } = kube.list::<T>(!cache.is_synced()).await?;
     let version = version_number(&resource_version).unwrap_or_default();
-    cache.refill(objects, &unreadable, version, asked);
+    let unknown = cache.refill(objects, &mut unreadable, version, asked);
+    if let Some(error) = unknown.and_then(|key| unreadable.remove(&key)) {
+        // Time alone does not mend it, so it is also told by the readiness of the process.
+        let error = KubeError::Decode(format!("{error} Nothing is changed before it can be read."));
+        cache.set_refusal(Some(error.clone()));
+        return Err(error);
+    }
+    if matches!(cache.refusal(), Some(KubeError::Decode(_))) {
+        cache.set_refusal(None);
+    }
+    if let Some((key, error)) = unreadable.first_key_value() {
+        // One of them is told: a proxy that spoils one spoils a thousand.
+        let count = unreadable.len();
+        tracing::warn!(kind = T::PLURAL, object = ?key, count, err = %error, "Objects in a list cannot be understood, what is known of them stays");
+    }
     Ok(resource_version)
 }
 
@@ -314,20 +328,28 @@ fn apply<T: Listed>(
 ) -> Result<Option<String>, KubeError> {
     let object = event.object.get().as_bytes();
     match event.kind {
-        "ADDED" | "MODIFIED" => match decode::<T>(object, kube) {
-            Ok(object) => {
+        "ADDED" | "MODIFIED" => {
+            let understood = T::decode(object, kube).and_then(|object| {
                 let version = object.resource_version().to_owned();
-                cache.observe(object);
-                return Ok(Some(version));
+                cache.observe(object).map(|()| version)
+            });
+            let error = match understood {
+                Ok(version) => return Ok(Some(version)),
+                Err(error) => error,
+            };
+            // A list may show it better. If the last one did not, the next one would not either.
+            let Some(key) = key_of::<T>(object) else {
+                return Err(error.about("object of the watch", "without a name"));
+            };
+            if !cache.is_unreadable(&key) {
+                return Err(about::<T>(error, &key));
             }
-            Err(error) => {
-                let now = Instant::now();
-                if told.is_none_or(|told| now >= told + TOLD_EVERY) {
-                    tracing::warn!(kind = T::PLURAL, object = ?key_of::<T>(object), err = %error, "Object cannot be understood");
-                    *told = Some(now);
-                }
+            let now = Instant::now();
+            if told.is_none_or(|told| now >= told + TOLD_EVERY) {
+                tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "Object cannot be understood, what is known of it stays");
+                *told = Some(now);
             }
-        },
+        }
         "DELETED" => {
             let unnamed =
                 || KubeError::Decode(format!("one of the {} was deleted, without a name", T::PLURAL));

@@ -12,6 +12,7 @@ use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, JSON, MERGE, STRATEGIC, segment};
 use crate::patch::{self, NodePatch};
+use crate::reads::decode_answer;
 
 impl Kube {
     /// Changes labels, annotations, provider ID or taints of a Node in one request.
@@ -160,7 +161,7 @@ impl Kube {
     ) -> Result<Node, KubeError> {
         let call = Call::send(Method::PATCH, node_path(name, subresource), content_type, body);
         let answer = self.exchange(call).await?;
-        crate::node::decode(&answer, &self.link.strings)
+        decode_answer(&answer, name, self)
     }
 
     async fn write_service(
@@ -169,13 +170,13 @@ impl Kube {
         subresource: &str,
         body: &Value,
     ) -> Result<Service, KubeError> {
-        let ServiceKey { namespace, name } = ServiceKey::of(service);
-        let (namespace, name) = (segment(&namespace), segment(&name));
+        let key = ServiceKey::of(service);
+        let (namespace, name) = (segment(&key.namespace), segment(&key.name));
         let path = format!("/api/v1/namespaces/{namespace}/services/{name}{subresource}");
         let answer = self
             .exchange(Call::send(Method::PATCH, path, MERGE, body))
             .await?;
-        crate::service::decode(&answer)
+        decode_answer(&answer, &key, self)
     }
 }
 

@@ -4,14 +4,17 @@
 //! removed. That an object is missing from a list proves nothing, and a watch is only what some proxy let through. So
 //! whatever would take a known object (one of this UID) out of the cache is a doubt first: the object is asked for by its
 //! name, and leaves when the answer shows that nobody, or somebody else, bears it.
+//!
+//! What cannot be understood is there all the same. What was known of it stays; if nothing was, the cache is not filled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
 use super::{Cache, CacheKey};
-use crate::reads::{Found, version_number};
+use crate::error::KubeError;
+use crate::reads::{Found, Unreadable, version_number};
 
 /// The open doubts of a cache.
 pub(super) struct Doubts<K> {
@@ -21,6 +24,8 @@ pub(super) struct Doubts<K> {
     raised: watch::Sender<u64>,
     /// Whether what the API server said last was found to be untrue.
     is_disproved: watch::Sender<bool>,
+    /// What the last list showed in a way that could not be understood, and nothing has shown better since.
+    unreadable: Mutex<BTreeSet<K>>,
 }
 
 impl<K> Default for Doubts<K> {
@@ -29,6 +34,7 @@ impl<K> Default for Doubts<K> {
             open: Mutex::default(),
             raised: watch::Sender::new(0),
             is_disproved: watch::Sender::new(false),
+            unreadable: Mutex::default(),
         }
     }
 }
@@ -47,6 +53,10 @@ impl<K: Ord + Clone> Doubts<K> {
     fn open(&self) -> MutexGuard<'_, BTreeMap<K, u64>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn unreadable(&self) -> MutexGuard<'_, BTreeSet<K>> {
+        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<T: CacheKey> Cache<T> {
@@ -61,22 +71,44 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// Takes what a list shows, in this version, that was begun for this filling: what is known and not in it is in doubt.
-    pub(crate) fn refill(&self, mut listed: Vec<Arc<T>>, unreadable: &[T::Key], version: u64, asked: u64) {
+    ///
+    /// What lacks something that it cannot have lost is added to what is unreadable. If that leaves this filling incomplete, the
+    /// answer is the first object of which nothing is known: a cache without it would say that it is gone. A cache that is
+    /// filled already stays so, because its owner has never seen the object and nothing was done for it.
+    pub(crate) fn refill(
+        &self,
+        mut listed: Vec<Arc<T>>,
+        unreadable: &mut Unreadable<T>,
+        version: u64,
+        asked: u64,
+    ) -> Option<T::Key> {
         self.doubts.is_disproved.send_replace(false);
         let mut known: BTreeMap<T::Key, Arc<T>> = self
             .all()
             .into_iter()
             .map(|object| (object.key(), object))
             .collect();
-        // What cannot be understood is not gone: what was known of it stays.
-        let unreadable = unreadable.iter().filter_map(|key| known.remove(key));
-        let mut kept: Vec<Arc<T>> = unreadable.collect();
+        let mut unknown = None;
+        let mut kept = Vec::new();
+        for key in unreadable.keys() {
+            match known.remove(key) {
+                Some(object) => kept.push(object),
+                None => unknown = unknown.or_else(|| Some(key.clone())),
+            }
+        }
         let mut doubted = Vec::new();
         for object in &mut listed {
-            let known = known.remove(&object.key());
-            if let Some(other) = known.filter(|known| known.uid() != object.uid()) {
-                doubted.push(other.key());
-                *object = other;
+            let Some(known) = known.remove(&object.key()) else {
+                continue;
+            };
+            if known.uid() != object.uid() {
+                doubted.push(known.key());
+                *object = known;
+            } else if let Some(field) = object.lost_since(&known) {
+                if !is_older(&**object, &known) {
+                    unreadable.insert(known.key(), lost(field));
+                }
+                *object = known;
             }
         }
         for (key, known) in known {
@@ -87,10 +119,20 @@ impl<T: CacheKey> Cache<T> {
         self.unlisted();
         self.doubts.open().clear(); // this list knows better than whatever raised them
         self.replace(listed);
+        *self.doubts.unreadable() = unreadable.keys().cloned().collect();
         for key in doubted {
             self.doubt(key, version);
         }
+        if unknown.is_some() && !self.is_synced() {
+            return unknown;
+        }
         self.listed(asked);
+        None
+    }
+
+    /// Whether the last list did not show this object any better.
+    pub(crate) fn is_unreadable(&self, key: &T::Key) -> bool {
+        self.doubts.unreadable().contains(key)
     }
 
     /// Whether nothing is in doubt.
@@ -99,13 +141,28 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// Takes what a watch shows of an object.
-    pub(crate) fn observe(&self, object: T) {
+    ///
+    /// # Errors
+    ///
+    /// It lacks something that it cannot have lost: what was known of it stays.
+    pub(crate) fn observe(&self, object: T) -> Result<(), KubeError> {
         let key = object.key();
         let version = version_number(object.resource_version()).unwrap_or_default();
         match self.get(&key) {
             // Another one bears the name: then the one that is known is gone.
             Some(known) if known.uid() != object.uid() => self.doubt(key, version),
-            _ => {
+            known => {
+                if let Some(known) = known
+                    && let Some(field) = object.lost_since(&known)
+                {
+                    // What is older did not have it yet.
+                    return if is_older(&object, &known) {
+                        Ok(())
+                    } else {
+                        Err(lost(field))
+                    };
+                }
+                self.doubts.unreadable().remove(&key);
                 self.apply(object);
                 let mut open = self.doubts.open();
                 if open.get(&key).is_some_and(|since| *since <= version) {
@@ -115,6 +172,7 @@ impl<T: CacheKey> Cache<T> {
                 self.fill_if_certain();
             }
         }
+        Ok(())
     }
 
     /// Waits until there are doubts, and gives them all: each with the version that an answer must have reached. Also how many
@@ -179,7 +237,9 @@ impl<T: CacheKey> Cache<T> {
         }
         match (known, found.object) {
             (Some(known), Some(object)) if known.uid() == object.uid() => {
-                self.apply(object);
+                if object.lost_since(&known).is_none() {
+                    self.apply(object);
+                }
                 return Settled::Disproved;
             }
             (_, Some(object)) => self.apply(object),
@@ -193,4 +253,15 @@ impl<T: CacheKey> Cache<T> {
         let mut is_disproved = self.doubts.is_disproved.subscribe();
         let _ = is_disproved.wait_for(|is_disproved| *is_disproved).await;
     }
+}
+
+fn is_older<T: CacheKey>(object: &T, known: &T) -> bool {
+    let version = |object: &T| version_number(object.resource_version());
+    matches!((version(object), version(known)), (Some(object), Some(known)) if object < known)
+}
+
+fn lost(field: &str) -> KubeError {
+    KubeError::Decode(format!(
+        "it has lost its `{field}`, which the API server takes off no object. Look for a proxy that answers for the API server."
+    ))
 }

@@ -82,15 +82,65 @@ fn the_copy_that_kubectl_keeps_is_dropped() {
     assert!(!node(NODE).annotations.contains(LAST_APPLIED));
 }
 
+/// A Node with no more than it must have, and this beside its `metadata`.
+fn bare(rest: &str) -> String {
+    format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"1"}},{rest}}}"#)
+}
+
 #[test]
 fn a_bare_node_is_read() {
-    let node = node(r#"{"metadata":{"name":"a"},"spec":{"providerID":""}}"#);
-    assert_eq!(node, Node::named("a"));
+    let expected = Node {
+        uid: Arc::from("u"),
+        resource_version: Arc::from("1"),
+        created: UNKNOWN_AGE,
+        ..Node::named("a")
+    };
+    assert_eq!(node(&bare(r#""spec":{"providerID":""}"#)), expected);
+    assert_eq!(node(&bare(r#""spec":{},"status":null"#)), expected);
+    assert_eq!(node(&bare(r#""spec":{},"status":{}"#)), expected);
+}
+
+#[test]
+fn a_node_that_lost_a_part_on_its_way_is_not_understood() {
+    let metadata = |metadata: &str| format!(r#"{{"metadata":{{{metadata}}},"spec":{{}}}}"#);
+    for (field, json) in [
+        (
+            "`metadata.name`",
+            metadata(r#""name":"","uid":"u","resourceVersion":"1""#),
+        ),
+        ("`metadata.uid`", metadata(r#""name":"a","resourceVersion":"1""#)),
+        (
+            "`metadata.uid`",
+            metadata(r#""name":"a","uid":"","resourceVersion":"1""#),
+        ),
+        ("`metadata.resourceVersion`", metadata(r#""name":"a","uid":"u""#)),
+        ("`spec`", bare(r#""status":{}"#)),
+        ("`spec`", bare(r#""spec":null"#)),
+        (
+            "missing field `name`",
+            metadata(r#""uid":"u","resourceVersion":"1""#),
+        ),
+        ("missing field `metadata`", "{}".to_owned()),
+        ("invalid length", bare(r#""spec":[]"#)),
+        ("it is no Node", bare(r#""spec":{},"kind":"Pod""#)),
+    ] {
+        let error = decode(json.as_bytes(), &Interner::default())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains(field), "{json}: {error}");
+    }
 }
 
 #[test]
 fn a_node_that_is_going_away_is_known_as_such() {
-    assert!(node(r#"{"metadata":{"name":"a","deletionTimestamp":"2026-03-01T10:00:00Z"}}"#).deleting);
+    let going = |at: &str| {
+        let metadata = format!(r#""name":"a","uid":"u","resourceVersion":"1","deletionTimestamp":{at}"#);
+        let json = format!(r#"{{"metadata":{{{metadata}}},"spec":{{}}}}"#);
+        decode(json.as_bytes(), &Interner::default()).map(|node| node.deleting)
+    };
+    assert_eq!(going(r#""2026-03-01T10:00:00Z""#), Ok(true));
+    assert_eq!(going("null"), Ok(false));
+    assert!(going(r#""""#).is_err());
 }
 
 #[test]
@@ -114,9 +164,9 @@ fn readiness_follows_the_ready_condition() {
         ("Unknown", Readiness::Unknown),
     ] {
         let json = format!(
-            r#"{{"metadata":{{"name":"a"}},"status":{{"conditions":[
-                {{"type":"DiskPressure","status":"True"}},{{"type":"Ready","status":"{status}"}}]}}}}"#
+            r#""spec":{{}},"status":{{"conditions":[
+                {{"type":"DiskPressure","status":"True"}},{{"type":"Ready","status":"{status}"}}]}}"#
         );
-        assert_eq!(node(&json).readiness, readiness);
+        assert_eq!(node(&bare(&json)).readiness, readiness);
     }
 }

@@ -113,11 +113,14 @@ async fn follow(
         };
         let event: WireEvent<'_> = read(line)?;
         let object = event.object.get().as_bytes();
-        match event.kind {
-            "ADDED" | "MODIFIED" => tell(read::<ConfigMap>(object)?.data),
-            "ERROR" => return Err(KubeError::from_status(read::<Status>(object)?, None)),
-            _ => {}
+        if event.kind == "ERROR" {
+            return Err(KubeError::from_status(read::<Status>(object)?, None));
         }
-        *position = Some(read::<Versioned>(object)?.metadata.resource_version);
+        // What has no version is no ConfigMap, so it is not told.
+        let version = read::<Versioned>(object)?.metadata.resource_version;
+        if let "ADDED" | "MODIFIED" = event.kind {
+            tell(read::<ConfigMap>(object)?.data);
+        }
+        *position = Some(version);
     }
 }

@@ -238,8 +238,14 @@ async fn no_answer_and_an_odd_one_prove_nothing() {
             list["metadata"]["resourceVersion"] = json!("x7")
         }),
         ("others", |list| {
+            list["items"] = json!([{
+                "metadata": {"name": "other", "namespace": "default", "uid": "u", "resourceVersion": "2"},
+                "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "protocol": "TCP"}]},
+            }]);
+        }),
+        ("another of its name without a spec", |list| {
             list["items"] = json!([{"metadata": {
-                "name": "other", "namespace": "default", "uid": "u", "resourceVersion": "2",
+                "name": "web", "namespace": "default", "uid": "u", "resourceVersion": "2",
             }}]);
         }),
     ];
@@ -319,6 +325,54 @@ async fn a_successor_of_the_same_name_proves_that_the_one_before_is_gone() {
         })
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_that_lost_a_part_on_their_way_stay_as_they_were_known() {
+    let spoilt: Vec<Case> = vec![
+        ("no spec", |item| {
+            drop(item.as_object_mut().unwrap().remove("spec"))
+        }),
+        ("null spec", |item| item["spec"] = Value::Null),
+        ("empty spec", |item| item["spec"] = json!({})),
+        ("no type", |item| {
+            drop(item["spec"].as_object_mut().unwrap().remove("type"))
+        }),
+        ("null type", |item| item["spec"]["type"] = Value::Null),
+        ("empty type", |item| item["spec"]["type"] = json!("")),
+        ("no ports", |item| {
+            drop(item["spec"].as_object_mut().unwrap().remove("ports"))
+        }),
+        ("no UID", |item| {
+            drop(item["metadata"].as_object_mut().unwrap().remove("uid"))
+        }),
+    ];
+    for (case, spoil) in spoilt {
+        let (api, proxy) = (server(), Proxy::default());
+        for name in ["a", "b"] {
+            api.apply_json(service(name)).unwrap();
+        }
+        let watched = services_of(proxy.before(&api));
+        watched.cache.synced().await;
+        let known = watched.cache.all();
+        // Also the answers to questions by name. With a version that is news to the cache.
+        proxy.spoil(move |_, list| {
+            for item in list["items"].as_array_mut().unwrap() {
+                item["metadata"]["resourceVersion"] = json!("900");
+                spoil(item);
+            }
+        });
+        list_again(&api, "services").await;
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        let now = watched.cache.all();
+        assert_eq!(now.len(), known.len(), "{case}");
+        let mut pairs = now.iter().zip(&known);
+        assert!(pairs.all(|(now, known)| Arc::ptr_eq(now, known)), "{case}");
+        assert!(
+            watched.cache.is_synced() && watched.cache.refusal().is_none(),
+            "{case}"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
