@@ -457,6 +457,30 @@ async fn caches_whose_watches_cannot_be_had_are_told_by_readiness_and_then_no_mo
 }
 
 #[tokio::test(start_paused = true)]
+async fn nothing_is_done_before_every_node_can_be_read() {
+    let lossy = r#"{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"900"},
+        "items":[{"metadata":{"name":"node-1","uid":"u","resourceVersion":"7"},"spec":null}]}"#;
+    let (log, _guards) = Log::listen();
+    let api = api_server();
+    api.apply_json(new_node("node-1")).unwrap();
+    api.faults()
+        .inject(Fault::new(Effect::Text(200, lossy)).verb("list").resource("nodes"));
+    let process = Process::with(&api, "a", Config::default(), machines());
+    until("it leads", || process.leads()).await;
+    log.take();
+    tokio::time::sleep(60 * SECOND).await;
+    let ready = || process.health.probe(Endpoint::Ready, false, &[]);
+    assert!(!ready().passed);
+    assert_eq!(process.cloud_calls(), 0);
+    let lines = log.take();
+    let about = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
+    let told = about("Node node-1: it has no `spec`");
+    assert!((1..=MOST_LINES_PER_MINUTE).contains(&told), "{lines:#?}");
+    api.faults().clear();
+    until("it works", || process.cloud_calls() > 0 && ready().passed).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_loops_of_a_second_lease_wait_for_caches_as_new_as_it_is() {
     let api = api_server();
     let name = "cloud-provider-extraction-migration";
