@@ -172,10 +172,10 @@ impl NodeController {
     }
 }
 
-/// Whether the Node has changed, or may have been written although no answer came.
+/// Whether the Node has changed, or may have been written although no answer came that can be understood.
 fn is_worth_a_look(error: &KubeError) -> bool {
     matches!(
         error,
-        KubeError::Conflict(_) | KubeError::Timeout | KubeError::Transport(_)
+        KubeError::Conflict(_) | KubeError::Timeout | KubeError::Transport(_) | KubeError::Decode(_)
     )
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_provider::NodeName;
-use bowline_kube_io::{Body, Kube, KubeError, NodeCache, watch_nodes};
+use bowline_cloud_provider::{Node, NodeName};
+use bowline_kube_io::{Body, Kube, KubeError, NodeCache, NodePatch, watch_nodes};
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use http::{Request, Response};
@@ -281,6 +281,35 @@ async fn what_a_node_cannot_lose_is_not_lost() {
         server.show(&[next]);
         until("the next list", || version(&cache, "a").as_deref() == Some("7")).await;
         watch.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_not_the_object_asked_for_is_an_error() {
+    for (body, why) in [
+        (json!({}), "Node a: missing field `metadata`"),
+        (good("b", "2"), "Node a: the answer is about another object"),
+        (
+            json!({"metadata": good("a", "2")["metadata"]}),
+            "Node a: it has no `spec`",
+        ),
+    ] {
+        let answer = body.to_string();
+        let kube = Kube::with_service(
+            tower::service_fn(move |_: Request<Body>| {
+                std::future::ready(Ok::<_, Infallible>(Response::new(Body::from(
+                    answer.clone().into_bytes(),
+                ))))
+            }),
+            options(),
+        );
+        let node = Node::named("a");
+        for error in [
+            kube.node(&node.name).await.unwrap_err(),
+            kube.patch_node(&node, &NodePatch::default()).await.unwrap_err(),
+        ] {
+            assert!(error.to_string().contains(why), "{error}");
+        }
     }
 }
 

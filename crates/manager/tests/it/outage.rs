@@ -463,8 +463,11 @@ async fn nothing_is_done_before_every_node_can_be_read() {
     let (log, _guards) = Log::listen();
     let api = api_server();
     api.apply_json(new_node("node-1")).unwrap();
-    api.faults()
-        .inject(Fault::new(Effect::Text(200, lossy)).verb("list").resource("nodes"));
+    api.faults().inject(
+        Fault::new(Effect::Text(200, lossy))
+            .verb("list")
+            .resource("nodes"),
+    );
     let process = Process::with(&api, "a", Config::default(), machines());
     until("it leads", || process.leads()).await;
     log.take();
