@@ -534,6 +534,29 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_service_on_its_way_out_does_not_come_back() {
+        let service = |version: &str, deleted: Option<&str>| -> Service {
+            let wire = serde_json::json!({"metadata": {
+                "namespace": "default", "name": "a", "uid": "1", "resourceVersion": version, "deletionTimestamp": deleted,
+            }});
+            serde_json::from_value(wire).unwrap()
+        };
+        let cache = ServiceCache::new();
+        cache.observe(service("5", Some("2026-03-01T10:00:00Z"))).unwrap();
+        let error = cache.observe(service("6", None)).unwrap_err();
+        assert!(
+            error.to_string().contains("`metadata.deletionTimestamp`"),
+            "{error}"
+        );
+        assert_eq!(
+            cache.observe(service("4", None)),
+            Ok(()),
+            "it did not have it yet"
+        );
+        assert_eq!(cache.all()[0].resource_version(), "5");
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_cache_to_be_filled_anew_is_synced_after_a_list_that_began_later() {
         let cache = NodeCache::new();
