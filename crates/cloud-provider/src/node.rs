@@ -214,8 +214,8 @@ impl Taint {
     }
 }
 
-/// What a taint does to pods that do not tolerate it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What a taint does to pods that do not tolerate it. An effect that this program does not know is kept as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TaintEffect {
     /// New pods stay away.
     NoSchedule,
@@ -223,6 +223,9 @@ pub enum TaintEffect {
     PreferNoSchedule,
     /// Pods are evicted too.
     NoExecute,
+    /// Anything else.
+    #[serde(untagged)]
+    Other(String),
 }
 
 /// One entry of `status.addresses`.

@@ -132,6 +132,13 @@ fn a_node_that_lost_a_part_on_its_way_is_not_understood() {
 }
 
 #[test]
+fn an_effect_that_is_not_known_yet_is_kept_as_it_is() {
+    let node = node(&bare(r#""spec":{"taints":[{"key":"k","effect":"NoMercy"}]}"#));
+    assert_eq!(node.taints[0].effect, TaintEffect::Other("NoMercy".to_owned()));
+    assert_eq!(serde_json::json!(node.taints[0])["effect"], "NoMercy");
+}
+
+#[test]
 fn a_node_that_is_going_away_is_known_as_such() {
     let going = |at: &str| {
         let metadata = format!(r#""name":"a","uid":"u","resourceVersion":"1","deletionTimestamp":{at}"#);
