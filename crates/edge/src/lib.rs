@@ -30,7 +30,7 @@ pub use connector::{ConnectFailed, Connector, Io, Stream, Way};
 pub use credentials::{CredentialsError, CredentialsFile};
 pub use delay::stated_delay;
 pub use malformed::{Malformed, glimpse, is_word};
-pub use proxy::{Proxy, ProxyError, ProxyRules};
+pub use proxy::{Proxy, ProxyError, ProxyRules, basic_auth};
 pub use trusted::{Authorities, NoAuthority, Trusted};
 
 /// Any error.

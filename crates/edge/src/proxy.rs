@@ -221,11 +221,21 @@ impl Proxy {
     /// The value of `Proxy-Authorization`, if the proxy's URL holds credentials.
     pub fn auth(&self) -> Option<HeaderValue> {
         let login = self.login.as_ref()?;
-        let plain = [&*login.user, b":", login.password.expose_secret()].concat();
-        let mut value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(plain))).ok()?;
-        value.set_sensitive(true);
-        Some(value)
+        Some(basic_auth(&login.user, login.password.expose_secret()))
     }
+}
+
+/// The value of `Authorization` or `Proxy-Authorization` that shows a user and a password (RFC 7617).
+#[must_use]
+pub fn basic_auth(user: &[u8], password: &[u8]) -> HeaderValue {
+    let plain = BASE64_STANDARD.encode([user, b":", password].concat());
+    #[expect(
+        clippy::expect_used,
+        reason = "base64 is made of letters that a header may have"
+    )]
+    let mut value = HeaderValue::from_str(&format!("Basic {plain}")).expect("base64 in a header");
+    value.set_sensitive(true);
+    value
 }
 
 impl fmt::Debug for Proxy {

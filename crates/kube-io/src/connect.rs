@@ -13,10 +13,12 @@ use percent_encoding::percent_decode_str;
 use secrecy::ExposeSecret as _;
 
 use self::credentials::{Credentials, Place, Source};
+use self::plugin::Plugin;
 use crate::client::{Kube, KubeOptions};
 
 pub(crate) mod credentials;
 mod kubeconfig;
+mod plugin;
 mod sockets;
 
 pub use sockets::MAX_SOCKETS;
@@ -105,7 +107,7 @@ impl Kube {
     pub async fn connect(target: &ConnectOptions, options: KubeOptions) -> Result<Self, ConnectError> {
         let reach = reach(target)?;
         let metrics = options.metrics.clone();
-        let has_plugin = reach.config.auth_info.exec.is_some();
+        let has_plugin = reach.credentials.plugin.is_some();
         let kube = sockets::connect(reach, target.speaks_for_others, options)?;
         metrics.connected(has_plugin);
         Ok(kube)
@@ -154,14 +156,8 @@ fn reach(target: &ConnectOptions) -> Result<Reach, ConnectError> {
     if let Some((bare, user, password)) = without_login(&config.cluster_url) {
         config.cluster_url = bare;
         // As for the Go managers, if nothing else says who we are.
-        let auth = &mut config.auth_info;
-        let is_nobody = auth.username.is_none()
-            && auth.exec.is_none()
-            && auth.auth_provider.is_none()
-            && credentials.token.is_none();
-        if is_nobody {
-            auth.username = Some(user);
-            auth.password = Some(password.into());
+        if credentials.token.is_none() && credentials.plugin.is_none() {
+            credentials.token = Some(credentials::password(&user, &password));
         }
     }
     if credentials.authorities.is_none() && !config.accept_invalid_certs {
@@ -239,13 +235,13 @@ fn from_file(cluster: Cluster, mut user: AuthInfo, master: Option<Uri>) -> Resul
         (None, Some(server)) => http_address(&server).map_err(|reason| format!("`server` {reason}"))?,
         (None, None) => return Err("`server` of the current cluster is not set".to_owned()),
     };
+    let is_set = |text: &String| !text.is_empty();
     let place = |key: &str, data: Option<String>, file: Option<String>| {
         let decoded = |data: String| {
             pem::from_base64(&data)
                 .map(Place::Contents)
                 .map_err(|reason| format!("`{key}-data`: {reason}"))
         };
-        let is_set = |text: &String| !text.is_empty();
         match (data.filter(is_set), file.filter(is_set)) {
             (Some(data), _) => decoded(data).map(Some),
             (None, file) => Ok(file.map(|path| Place::File(path.into()))),
@@ -278,7 +274,7 @@ fn from_file(cluster: Cluster, mut user: AuthInfo, master: Option<Uri>) -> Resul
         (None, Some(_)) => return Err("`client-key` is set and `client-certificate` is not".to_owned()),
     };
     // The file comes first.
-    let file = user.token_file.take().filter(|path| !path.is_empty());
+    let file = user.token_file.take().filter(is_set);
     let token = user
         .token
         .take()
@@ -288,16 +284,22 @@ fn from_file(cluster: Cluster, mut user: AuthInfo, master: Option<Uri>) -> Resul
         (None, Some(token)) => Some(credentials::token(token.expose_secret())?),
         (None, None) => None,
     };
+    let login = user.username.take().filter(is_set).zip(user.password.take());
+    let login = login.map(|(user, password)| credentials::password(&user, password.expose_secret()));
+    if user.auth_provider.is_some() {
+        return Err("`auth-provider` is not supported, Kubernetes has given it up; use `exec`".to_owned());
+    }
     let mut config = Config::new(address);
     config.accept_invalid_certs = is_believed;
     config.tls_server_name = cluster.tls_server_name.filter(|name| !name.is_empty());
     config.auth_info = user;
     let credentials = Credentials {
-        token,
+        token: token.or(login),
         identity,
+        plugin: config.auth_info.exec.take().map(Plugin::new),
         authorities,
     };
-    let proxy = cluster.proxy_url.filter(|address| !address.is_empty());
+    let proxy = cluster.proxy_url.filter(is_set);
     Ok((config, credentials, proxy))
 }
 
@@ -331,6 +333,7 @@ fn from_pod(target: &ConnectOptions) -> Result<(Config, Credentials), ConnectErr
     let credentials = Credentials {
         token: Some(credentials::token_file(&token).map_err(|reason| error(&token, reason))?),
         identity: None,
+        plugin: None,
         authorities: Some(
             credentials::authorities(Place::File(ca.clone())).map_err(|reason| error(&ca, reason))?,
         ),

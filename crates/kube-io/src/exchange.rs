@@ -10,11 +10,12 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
-use kube::client::{AuthError, Body};
+use kube::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::time::Instant;
 
 use crate::client::Kube;
+use crate::clock::Clock;
 use crate::connect::credentials::{Credentials, Presented};
 use crate::error::KubeError;
 use crate::fence::{Fence, Refused};
@@ -135,10 +136,10 @@ impl Kube {
                 Some(writes) if call.method != Method::GET => Some(writes.begin()?),
                 _ => None,
             };
-            let mut again = self.second_try(authorization.is_none());
+            let mut again = self.second_try(authorization.is_none()).await?;
             loop {
                 let answer = self.whole(&call, authorization.as_ref(), asked.elapsed()).await;
-                if !again.is_due(&answer) {
+                if !again.is_due(answer.as_ref().err()).await {
                     return answer;
                 }
             }
@@ -158,10 +159,10 @@ impl Kube {
     /// credentials: only watches are read so.
     pub(crate) async fn open(&self, call: Call) -> Result<Response<Body>, KubeError> {
         let transmit = async {
-            let mut again = self.second_try(true);
+            let mut again = self.second_try(true).await?;
             loop {
                 let answer = self.transmit(&call, None, Duration::ZERO).await;
-                if !again.is_due(&answer) {
+                if !again.is_due(answer.as_ref().err()).await {
                     return answer;
                 }
             }
@@ -172,13 +173,19 @@ impl Kube {
         Ok(response)
     }
 
-    /// Whether a request that is about to be sent, with our own credentials, may be sent once more.
-    fn second_try(&self, is_with_ours: bool) -> SecondTry<'_> {
+    /// Sees to the credentials of a request that is about to be sent, if they are our own; the answer tells whether it may be
+    /// sent once more.
+    async fn second_try(&self, is_with_ours: bool) -> Result<SecondTry<'_>, KubeError> {
         let credentials = self.link.credentials.as_deref().filter(|_| is_with_ours);
-        SecondTry {
+        let clock = &self.link.clock;
+        if let Some(credentials) = credentials {
+            credentials.refresh(clock).await.map_err(KubeError::Transport)?;
+        }
+        Ok(SecondTry {
             credentials,
             presented: credentials.map(Credentials::presented),
-        }
+            clock,
+        })
     }
 
     /// Sends a request and reads its answer to the end.
@@ -274,15 +281,18 @@ struct SecondTry<'a> {
     credentials: Option<&'a Credentials>,
     /// What the first try is made with; none: it was made.
     presented: Option<Presented>,
+    clock: &'a Arc<dyn Clock>,
 }
 
 impl SecondTry<'_> {
-    fn is_due<T>(&mut self, answer: &Result<T, KubeError>) -> bool {
-        let (Some(credentials), Err(error)) = (self.credentials, answer) else {
+    async fn is_due(&mut self, failure: Option<&KubeError>) -> bool {
+        let (Some(credentials), Some(error)) = (self.credentials, failure) else {
             return false;
         };
         match (error, self.presented.take()) {
-            (KubeError::Unauthorized(_), Some(presented)) => credentials.are_renewed(&presented),
+            (KubeError::Unauthorized(_), Some(presented)) => {
+                credentials.are_renewed(&presented, self.clock).await
+            }
             // A certificate that is refused, theirs or ours, looks like a connection that breaks.
             (KubeError::Transport(_), _) => {
                 credentials.distrust();
@@ -307,23 +317,16 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, KubeError> {
     Ok(collected)
 }
 
-/// The error with its causes, which is where the useful words are.
+/// Why there is no answer: the error with its causes, which is where the useful words are.
 pub(crate) fn transport(error: &kube::Error) -> KubeError {
     if Refused::is_cause_of(error) {
         return KubeError::GateClosed;
     }
-    KubeError::Transport(in_safe_words(error))
+    KubeError::Transport(with_causes(error))
 }
 
-/// The error with its causes. Of what a credential plugin said nothing is repeated: it may be the token.
-pub(crate) fn in_safe_words(error: &kube::Error) -> String {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref() {
-            return of_plugin(error);
-        }
-        cause = error.source();
-    }
+/// The error with its causes.
+pub(crate) fn with_causes(error: &kube::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -334,29 +337,6 @@ pub(crate) fn in_safe_words(error: &kube::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// What is wrong with the credentials that a plugin makes, or that stand in the kubeconfig as they are.
-fn of_plugin(error: &AuthError) -> String {
-    let plugin = "the credential plugin of the kubeconfig";
-    match error {
-        AuthError::AuthExecStart(error) => format!("{plugin} cannot be started: {error}"),
-        AuthError::AuthExecRun { out, .. } => {
-            format!("{plugin} failed with {}; run it by hand to see why", out.status)
-        }
-        AuthError::AuthExecParse(_) | AuthError::ParseTokenKey(_) | AuthError::ExecPluginFailed => {
-            format!("{plugin} gave no answer that can be read; run it by hand to see what it gives")
-        }
-        AuthError::MalformedTokenExpirationDate(_) => {
-            format!("{plugin} gave a time of expiration that is no time")
-        }
-        AuthError::MissingCommand => "`exec` of the kubeconfig has no `command`".to_owned(),
-        AuthError::InvalidBasicAuth(_) | AuthError::InvalidBearerToken(_) => {
-            "a token or a password holds characters that cannot be sent".to_owned()
-        }
-        AuthError::UnrefreshableTokenResponse => format!("{plugin} gave no token"),
-        _ => "the credentials of the kubeconfig cannot be used".to_owned(),
-    }
 }
 
 fn method_name(method: &Method) -> &'static str {

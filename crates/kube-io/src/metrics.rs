@@ -81,7 +81,7 @@ pub struct KubeMetrics {
     received: Histograms,
     transports: Gauge,
     transports_made: Family<ResultLabels, Counter>,
-    /// Without a value while a kubeconfig names a plugin: the client library runs it without telling.
+    /// Without a value while a kubeconfig names a plugin: how long its certificate is valid is not looked into.
     plugin_ttl: Family<NoLabels, Gauge<f64, AtomicU64>>,
     plugin_ages: Family<NoLabels, Histogram, fn() -> Histogram>,
 }

@@ -7,12 +7,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline_edge::{AnyCertificate, Authorities, CredentialsFile, Malformed, Trusted, pem};
+use bowline_edge::{AnyCertificate, Authorities, CredentialsFile, Malformed, Trusted, basic_auth, pem};
 use http::HeaderValue;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, Error};
+
+use super::plugin::Plugin;
+use crate::clock::Clock;
 
 /// What is read from the outside: given as it is, or followed in files.
 pub(super) enum Source<T> {
@@ -48,8 +51,11 @@ pub(super) enum Place {
 /// All credentials of a connection.
 #[derive(Default)]
 pub(crate) struct Credentials {
+    /// The header with a token, or with a user and a password.
     pub(super) token: Option<Source<HeaderValue>>,
     pub(super) identity: Option<Source<CertifiedKey>>,
+    /// Who says what the two above do not.
+    pub(super) plugin: Option<Plugin>,
     /// None: whoever answers is believed.
     pub(super) authorities: Option<Source<Authorities>>,
 }
@@ -76,16 +82,32 @@ fn is_same<T>(one: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
 }
 
 impl Credentials {
+    /// Sees to it that there is something to present.
+    ///
+    /// # Errors
+    ///
+    /// The plugin has failed.
+    pub(crate) async fn refresh(&self, clock: &Arc<dyn Clock>) -> Result<(), String> {
+        match &self.plugin {
+            Some(plugin) => plugin.refresh(clock).await,
+            None => Ok(()),
+        }
+    }
+
     /// The header of the present token, if there is one.
     pub(super) fn authorization(&self) -> Option<HeaderValue> {
-        self.token
-            .as_ref()
-            .map(|token| HeaderValue::clone(&token.current()))
+        self.token().map(|token| HeaderValue::clone(&token))
+    }
+
+    fn token(&self) -> Option<Arc<HeaderValue>> {
+        let of_plugin = || self.plugin.as_ref()?.current()?.token;
+        self.token.as_ref().map(Source::current).or_else(of_plugin)
     }
 
     pub(super) fn keys(&self) -> Keys {
+        let of_plugin = || self.plugin.as_ref()?.current()?.identity;
         Keys {
-            identity: self.identity.as_ref().map(Source::current),
+            identity: self.identity.as_ref().map(Source::current).or_else(of_plugin),
             authorities: self.authorities.as_ref().map(Source::current),
         }
     }
@@ -93,7 +115,7 @@ impl Credentials {
     /// What a request that is sent now is sent with.
     pub(crate) fn presented(&self) -> Presented {
         Presented {
-            token: self.token.as_ref().map(Source::current),
+            token: self.token(),
             keys: self.keys(),
         }
     }
@@ -111,11 +133,24 @@ impl Credentials {
         }
     }
 
-    /// Whether there are other ones by now than these, which the API server has refused. It looks.
-    pub(crate) fn are_renewed(&self, refused: &Presented) -> bool {
+    /// Whether there are other ones by now than these, which the API server has refused. It looks, and asks the plugin.
+    pub(crate) async fn are_renewed(&self, refused: &Presented, clock: &Arc<dyn Clock>) -> bool {
         self.distrust();
-        let now = self.presented();
-        !is_same(now.token.as_ref(), refused.token.as_ref()) || !now.keys.is_same(&refused.keys)
+        if let Some(plugin) = &self.plugin
+            && self.presented().is_same(refused)
+        {
+            plugin.refuse();
+            if plugin.refresh(clock).await.is_err() {
+                return false;
+            }
+        }
+        !self.presented().is_same(refused)
+    }
+}
+
+impl Presented {
+    fn is_same(&self, other: &Self) -> bool {
+        is_same(self.token.as_ref(), other.token.as_ref()) && self.keys.is_same(&other.keys)
     }
 }
 
@@ -185,8 +220,13 @@ pub(super) fn token(text: &str) -> Result<Source<HeaderValue>, String> {
         .map_err(|reason| format!("`token`: {reason}"))
 }
 
+/// A user and a password.
+pub(super) fn password(user: &str, password: &str) -> Source<HeaderValue> {
+    Source::given(basic_auth(user.as_bytes(), password.as_bytes()))
+}
+
 /// The header with a token, without the line break at its end, with which there is no header.
-fn bearer(contents: &[u8]) -> Result<HeaderValue, Malformed> {
+pub(super) fn bearer(contents: &[u8]) -> Result<HeaderValue, Malformed> {
     let text = std::str::from_utf8(contents)
         .map_err(|_| Malformed::because("it is not a text"))?
         .trim();
@@ -215,19 +255,7 @@ pub(super) fn identity(certificate: Place, key: Place) -> Result<Source<Certifie
         }
     };
     let (certificate, key) = (half(certificate), half(key));
-    let parse = move |contents: &[&[u8]]| {
-        let chain = pem::certificates(certificate.of(contents)).map_err(|reason| (0, reason))?;
-        let key = pem::private_key(key.of(contents)).map_err(|reason| (1, reason))?;
-        CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
-            let what = match error {
-                Error::InconsistentKeys(_) => {
-                    "the key is not that of the certificate; one of the two may not have been replaced yet"
-                }
-                _ => "the key is of a kind that is not supported",
-            };
-            (1, Malformed::because(what))
-        })
-    };
+    let parse = move |contents: &[&[u8]]| pair(certificate.of(contents), key.of(contents));
     if paths.is_empty() {
         return parse(&[])
             .map(|key| Source::Given(Arc::new(key)))
@@ -239,6 +267,21 @@ pub(super) fn identity(certificate: Place, key: Place) -> Result<Source<Certifie
     })
     .map(Source::Followed)
     .map_err(|error| error.to_string())
+}
+
+/// Reads a certificate and its key. What is wrong is with the first of the two or with the second.
+pub(super) fn pair(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, (usize, Malformed)> {
+    let chain = pem::certificates(certificate).map_err(|reason| (0, reason))?;
+    let key = pem::private_key(key).map_err(|reason| (1, reason))?;
+    CertifiedKey::from_der(chain, key, &provider()).map_err(|error| {
+        let what = match error {
+            Error::InconsistentKeys(_) => {
+                "the key is not that of the certificate; one of the two may not have been replaced yet"
+            }
+            _ => "the key is of a kind that is not supported",
+        };
+        (1, Malformed::because(what))
+    })
 }
 
 enum Half {

@@ -16,7 +16,6 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::{Body, ConfigExt as _};
 use kube::config::AuthInfo;
-use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower::{BoxError, Service, ServiceBuilder};
@@ -24,7 +23,7 @@ use tower::{BoxError, Service, ServiceBuilder};
 use super::credentials::Keys;
 use super::{ConnectError, Reach};
 use crate::client::{Kube, KubeOptions};
-use crate::exchange::{Pool, in_safe_words};
+use crate::exchange::{Pool, with_causes};
 use crate::fence::Fenced;
 
 /// Sockets to the API server at most. The client speaks HTTP/1.1 only, so each request under way takes one, with its
@@ -135,7 +134,7 @@ fn layered<C: Sockets>(
     whose: Whose,
     sockets: impl Fn() -> C,
 ) -> Result<kube::Client, ConnectError> {
-    let setup = |error: kube::Error| ConnectError::Setup(in_safe_words(&error));
+    let setup = |error: kube::Error| ConnectError::Setup(with_causes(&error));
     let mut config = reach.config.clone();
     if whose == Whose::Others {
         config.auth_info = AuthInfo::default();
@@ -150,7 +149,6 @@ fn layered<C: Sockets>(
     let of_proxy = reach.proxies.forward_auth(&config.cluster_url);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer().map_err(setup)?)
         .map_request(move |mut request: Request<Body>| {
             let token = (whose == Whose::Own).then(|| of_token.credentials.authorization());
             if let Some(token) = token.flatten() {
@@ -210,8 +208,6 @@ struct Maker<C> {
     whose: Whose,
     sockets: Pools<Bounded<C>>,
     server_name: Option<ServerName<'static>>,
-    /// With the certificate of a plugin, which is asked for once.
-    of_plugin: Option<ClientConfig>,
     /// The system's authorities, if they have a part in it.
     system: Option<Authorities>,
 }
@@ -230,17 +226,6 @@ impl<C: Sockets> Renewed<C> {
             .map(ServerName::try_from)
             .transpose()
             .map_err(|_| setup("`tls-server-name` is neither a host name nor an address".to_owned()))?;
-        let auth = &config.auth_info;
-        let of_plugin = (auth.exec.is_some() || auth.auth_provider.is_some())
-            .then(|| {
-                // The verifier is ours, so no authorities have to be found.
-                let mut config = config.clone();
-                config.root_cert = Some(Vec::new());
-                config.accept_invalid_certs = false;
-                config.rustls_client_config()
-            })
-            .transpose()
-            .map_err(|error| setup(in_safe_words(&error)))?;
         let is_proxy_secure = reach
             .proxies
             .proxy_for(&config.cluster_url)
@@ -252,7 +237,6 @@ impl<C: Sockets> Renewed<C> {
             whose,
             sockets,
             server_name,
-            of_plugin,
             system,
         };
         let keys = maker.keys();
@@ -289,16 +273,8 @@ impl<C: Sockets> Maker<C> {
     }
 
     fn http(&self, keys: &Keys) -> Result<Pools<Http<C>>, rustls::Error> {
-        let target = match &self.of_plugin {
-            None => keys.to_server()?,
-            Some(tls) => {
-                let mut tls = tls.clone();
-                tls.dangerous().set_certificate_verifier(keys.verifier(None)?);
-                tls
-            }
-        };
         let way = Way {
-            target: Arc::new(target),
+            target: Arc::new(keys.to_server()?),
             server_name: self.server_name.clone(),
             proxy: Arc::new(keys.to_proxy(self.system.as_ref())?),
             proxies: Arc::new(self.reach.proxies.clone()),

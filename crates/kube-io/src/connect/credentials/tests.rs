@@ -4,6 +4,7 @@ use std::time::Duration;
 use rcgen::{CertificateParams, KeyPair};
 
 use super::*;
+use crate::clock::SystemClock;
 
 /// A certificate and its key in PEM.
 fn pair(name: &str) -> (String, String) {
@@ -32,6 +33,7 @@ impl Files {
         let credentials = Credentials {
             token: Some(token_file(&at("token")).unwrap()),
             identity: Some(identity(Place::File(at("tls.crt")), Place::File(at("tls.key"))).unwrap()),
+            plugin: None,
             authorities: Some(authorities(Place::File(at("ca.crt"))).unwrap()),
         };
         Self { folder, credentials }
@@ -92,25 +94,27 @@ async fn a_pair_is_taken_when_both_halves_are_there() {
 #[tokio::test(start_paused = true)]
 async fn what_was_refused_is_looked_at_at_once_and_only_a_change_is_news() {
     let files = Files::new();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let are_renewed = async |refused: &Presented| files.credentials.are_renewed(refused, &clock).await;
     let refused = files.credentials.presented();
-    assert!(!files.credentials.are_renewed(&refused));
+    assert!(!are_renewed(&refused).await);
     tokio::time::advance(Duration::from_secs(1)).await;
     files.write("token", "second");
-    assert!(files.credentials.are_renewed(&refused));
+    assert!(are_renewed(&refused).await);
     assert_eq!(files.credentials.authorization().unwrap(), "Bearer second");
     // Whoever was refused at the same time learns it without another look.
-    assert!(files.credentials.are_renewed(&refused));
-    assert!(!files.credentials.are_renewed(&files.credentials.presented()));
+    assert!(are_renewed(&refused).await);
+    assert!(!are_renewed(&files.credentials.presented()).await);
     later().await;
     let before = files.credentials.presented();
     let (certificate, key) = pair("second");
     files.write("tls.crt", &certificate);
     files.write("tls.key", &key);
-    assert!(files.credentials.are_renewed(&before));
+    assert!(are_renewed(&before).await);
     later().await;
     let before = files.credentials.presented();
     files.write("ca.crt", &certificate);
-    assert!(files.credentials.are_renewed(&before));
+    assert!(are_renewed(&before).await);
 }
 
 #[tokio::test(start_paused = true)]
