@@ -9,6 +9,7 @@ mod verbosity;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use tracing::level_filters::LevelFilter;
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber, span};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -74,27 +75,30 @@ struct Log {
 /// The crates whose lines follow the verbosity. Lines of others are about their own insides.
 const OURS: &[&str] = &["bowline", "cloud_controller_manager"];
 
+/// What these warn of is what the other side of a connection did; for the secure port that is whoever likes.
+const TELL_OF_PEERS: &[&str] = &["h2::", "hyper::"];
+
 /// From this verbosity on, other crates are shown as ours are.
 const ALL_CRATES: u8 = 8;
 
 impl Log {
     /// The most talkative level that is shown of a place in the code.
-    fn level(&self, metadata: &Metadata<'_>) -> Level {
-        if self.options.is_quiet {
-            return Level::WARN;
-        }
+    fn level(&self, metadata: &Metadata<'_>) -> LevelFilter {
+        let is_of = |crates: &[&str]| crates.iter().any(|prefix| metadata.target().starts_with(prefix));
         let verbosity = self.verbosity(metadata);
-        let is_ours = OURS.iter().any(|prefix| metadata.target().starts_with(prefix));
-        if !is_ours && verbosity < ALL_CRATES {
-            return Level::WARN;
+        if is_of(TELL_OF_PEERS) && verbosity < ALL_CRATES {
+            return LevelFilter::OFF;
+        }
+        if self.options.is_quiet || (!is_of(OURS) && verbosity < ALL_CRATES) {
+            return LevelFilter::WARN;
         }
         match verbosity {
-            2 | 3 if metadata.target() == bowline_cloud_provider::ANSWER_LOG => Level::DEBUG,
-            3 if metadata.target() == bowline_cloud_provider::DATA_LOG => Level::DEBUG,
-            3 if metadata.target() == bowline_manager::HTTP_LOG => Level::DEBUG,
-            0..=3 => Level::INFO,
-            4..=5 => Level::DEBUG,
-            _ => Level::TRACE,
+            2 | 3 if metadata.target() == bowline_cloud_provider::ANSWER_LOG => LevelFilter::DEBUG,
+            3 if metadata.target() == bowline_cloud_provider::DATA_LOG => LevelFilter::DEBUG,
+            3 if metadata.target() == bowline_manager::HTTP_LOG => LevelFilter::DEBUG,
+            0..=3 => LevelFilter::INFO,
+            4..=5 => LevelFilter::DEBUG,
+            _ => LevelFilter::TRACE,
         }
     }
 

@@ -113,6 +113,17 @@ fn what_a_cloud_answered_is_shown_from_two_on_and_whole_from_three_on() {
 }
 
 #[test]
+fn what_a_client_does_wrong_fills_no_log_below_eight() {
+    let lines = |verbosity| {
+        let talk = || tracing::warn!(target: "h2::proto::ping_pong", "recv PING ack that we never sent");
+        logged(options(LoggingFormat::Text, verbosity), talk)
+            .lines()
+            .count()
+    };
+    assert_eq!([0, 7, 8].map(lines), [0, 0, 1]);
+}
+
+#[test]
 fn other_crates_stay_quiet_below_eight() {
     let lines = |verbosity| {
         let talk = || tracing::debug!(target: "hyper::proto", "parsed");
