@@ -42,7 +42,7 @@ use certificate::Certificates;
 use client::Client;
 use connection::Handler;
 use metered::{Allowance, Metered};
-use places::{CONVERSATIONS, HANDSHAKES, Origin, Place, Places};
+use places::{Origin, Place, Places};
 
 /// A client that does not finish the TLS handshake by then is given up.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -190,8 +190,7 @@ impl Server {
     }
 
     async fn accept(&self, stop: &CancellationToken) {
-        let handshakes = Places::new(HANDSHAKES);
-        let conversations = Places::new(CONVERSATIONS);
+        let places = Places::new();
         let mut connections = JoinSet::new();
         let accept = async {
             loop {
@@ -201,20 +200,14 @@ impl Server {
                     accepted = self.listener.accept() => match accepted {
                         Ok(accepted) => accepted,
                         Err(error) => {
-                            self.recover(&error, [&handshakes, &conversations]).await;
+                            self.recover(&error, &places).await;
                             continue;
                         }
                     },
                 };
-                let origin = Origin::from(address.ip());
-                let place = handshakes.enter(origin).await;
-                let newcomer = Newcomer {
-                    stream,
-                    origin,
-                    place,
-                    conversations: Arc::clone(&conversations),
-                };
-                connections.spawn(newcomer.serve(self.acceptor.clone(), Arc::clone(&self.handler)));
+                let place = places.enter(Origin::from(address.ip())).await;
+                let serve = serve(stream, place, self.acceptor.clone(), Arc::clone(&self.handler));
+                connections.spawn(serve);
                 // First those that are here: no more are let in than can be served, and the rest of the program has its turn.
                 tokio::task::yield_now().await;
             }
@@ -228,7 +221,7 @@ impl Server {
     }
 
     /// After a connection that the system could not give.
-    async fn recover(&self, error: &std::io::Error, rooms: [&Arc<Places>; 2]) {
+    async fn recover(&self, error: &std::io::Error, places: &Places) {
         use std::io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
         // The client has gone; that is its matter alone.
         if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
@@ -236,87 +229,60 @@ impl Server {
         }
         // Out of file descriptors or the like. What is given back is for the next one.
         tracing::warn!(%error, "Accepting a connection failed");
-        for places in rooms {
-            places.yield_one();
-        }
+        places.yield_some();
         tokio::time::sleep(ACCEPT_PAUSE).await;
     }
 }
 
-/// A connection that was let in.
-struct Newcomer {
+/// Serves a connection until it ends or has to give way.
+async fn serve(stream: TcpStream, place: Place, acceptor: TlsAcceptor, handler: Arc<Handler>) {
+    let gives_way = place.gives_way();
+    tokio::select! {
+        biased;
+        // First: what has arrived is answered, and what is answered is sent, before the connection gives way.
+        () = converse(stream, place, acceptor, &handler) => {}
+        () = gives_way.cancelled() => {}
+    }
+}
+
+async fn converse(stream: TcpStream, place: Place, acceptor: TlsAcceptor, handler: &Handler) {
+    let allowance = Allowance::default();
+    let Some(stream) = shake_hands(stream, acceptor, allowance.clone()).await else {
+        return;
+    };
+    place.shaken_hands().await;
+    let (_, tls) = stream.get_ref();
+    let client = Arc::new(Client::showing(tls.peer_certificates().unwrap_or_default()).at(place));
+    let is_http2 = tls.alpn_protocol() == Some(b"h2");
+    Box::pin(handler.serve(stream, &client, allowance, is_http2)).await;
+}
+
+async fn shake_hands(
     stream: TcpStream,
-    origin: Origin,
-    place: Place,
-    conversations: Arc<Places>,
-}
-
-impl Newcomer {
-    /// Serves it until it ends or has to give way.
-    async fn serve(self, acceptor: TlsAcceptor, handler: Arc<Handler>) {
-        let gives_way = self.place.gives_way();
-        let conversation = tokio::select! {
-            biased;
-            () = gives_way.cancelled() => None,
-            conversation = self.shake_hands(acceptor) => conversation,
-        };
-        if let Some(conversation) = conversation {
-            conversation.hold(&handler).await;
-        }
-    }
-
-    async fn shake_hands(self, acceptor: TlsAcceptor) -> Option<Conversation> {
-        let allowance = Allowance::default();
-        // Nothing is prepared for a client that says nothing.
-        let handshake = async {
-            self.stream.readable().await?;
-            let metered = Metered::new(self.stream, allowance.clone());
-            let prepare = |tls: &mut ServerConnection| tls.set_buffer_limit(Some(UNSENT));
-            Box::pin(acceptor.accept_with(metered, prepare)).await
-        };
-        let mut stream = match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "TLS handshake failed");
-                return None;
-            }
-            Err(_) => {
-                tracing::debug!("TLS handshake took too long");
-                return None;
-            }
-        };
-        stream.get_mut().0.has_shaken_hands();
-        self.place.answered();
-        let place = self.conversations.enter(self.origin).await;
-        Some(Conversation {
-            stream,
-            allowance,
-            origin: self.origin,
-            place,
-        })
-    }
-}
-
-/// A connection that speaks HTTP.
-struct Conversation {
-    stream: TlsStream<Metered<TcpStream>>,
+    acceptor: TlsAcceptor,
     allowance: Allowance,
-    origin: Origin,
-    place: Place,
-}
-
-impl Conversation {
-    /// Serves it until it ends or has to give way.
-    async fn hold(self, handler: &Handler) {
-        let gives_way = self.place.gives_way();
-        let (_, tls) = self.stream.get_ref();
-        let client = Client::showing(tls.peer_certificates().unwrap_or_default()).at(self.origin, self.place);
-        let (client, is_http2) = (Arc::new(client), tls.alpn_protocol() == Some(b"h2"));
-        let served = handler.serve(self.stream, &client, self.allowance, is_http2);
-        tokio::select! {
-            biased;
-            () = gives_way.cancelled() => {}
-            () = Box::pin(served) => {}
+) -> Option<TlsStream<Metered<TcpStream>>> {
+    let handshake = async {
+        // Nothing is prepared for a client that says nothing.
+        stream.readable().await?;
+        let metered = Metered::new(stream, allowance);
+        let prepare = |tls: &mut ServerConnection| tls.set_buffer_limit(Some(UNSENT));
+        Box::pin(acceptor.accept_with(metered, prepare)).await
+    };
+    match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
+        Ok(Ok(mut stream)) => {
+            let metered = stream.get_mut().0;
+            metered.has_shaken_hands();
+            socket::confirm(metered.get_ref());
+            Some(stream)
+        }
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "TLS handshake failed");
+            None
+        }
+        Err(_) => {
+            tracing::debug!("TLS handshake took too long");
+            None
         }
     }
 }

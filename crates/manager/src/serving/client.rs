@@ -22,7 +22,7 @@ pub(super) struct Client {
     /// What authorities said about it; there are two at most.
     verified: Mutex<Vec<Verified>>,
     /// None: this is no connection of the port.
-    place: Option<(Origin, Place)>,
+    place: Option<Place>,
 }
 
 struct Verified {
@@ -41,19 +41,19 @@ impl Client {
     }
 
     /// The same at a place among the connections.
-    pub(super) fn at(self, origin: Origin, place: Place) -> Self {
+    pub(super) fn at(self, place: Place) -> Self {
         Self {
-            place: Some((origin, place)),
+            place: Some(place),
             ..self
         }
     }
 
     pub(super) fn origin(&self) -> Option<Origin> {
-        self.place.as_ref().map(|(origin, _)| *origin)
+        self.place.as_ref().map(Place::origin)
     }
 
     pub(super) fn place(&self) -> Option<&Place> {
-        self.place.as_ref().map(|(_, place)| place)
+        self.place.as_ref()
     }
 
     /// The subject of the client's certificate, if it shows one and this authority vouches for it.

@@ -70,6 +70,10 @@ impl<S> Metered<S> {
         self.handshake = None;
     }
 
+    pub(super) fn get_ref(&self) -> &S {
+        &self.stream
+    }
+
     /// An answer of the stream, or an error if it has been waiting for its client for too long.
     fn unless_stalled<T>(
         &mut self,

@@ -1,43 +1,71 @@
-//! Which connections are kept. Their number is bounded, in all and for each address; at the bound an old one that is of
-//! least use gives way, so that a new one, which may be a probe, is always let in.
+//! Which connections are kept. A connection goes through three stages: its TLS handshake, its first request, and what
+//! comes after its first answer. Each stage keeps a bounded number, in all and of each address. At the bound the next one
+//! comes in all the same, for it may be a probe, and an old one that is of least use gives way.
 //!
-//! There are two rooms: one for connections whose handshake is not finished, which hold little and are many, and one for
-//! those that speak HTTP, which hold more and are fewer.
+//! A connection that has had no answer yet gives way only when its time is over, so that an honest client gets as far as
+//! its answer. Meanwhile the next ones wait, in the order of their arrival: what a stage keeps and the time that each one
+//! has are the pace at which they come in, whatever the clients do.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How many connections a room keeps.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
-    /// In all.
-    pub(super) connections: usize,
-    /// Of one address: what is left is for the other addresses.
-    pub(super) per_origin: usize,
-    /// A connection gives way only after this time, so that an honest client gets as far as its request. Those that come
-    /// meanwhile wait: this and the number for one address are the pace at which they come in.
-    pub(super) grace: Duration,
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Its handshake is not finished. It holds some 20 KiB.
+    Handshake,
+    /// It speaks HTTP and has had no answer. It holds 130 KiB at most: headers in HTTP/2 frames of 16 KiB.
+    FirstRequest,
+    /// It has had an answer, and may ask again. Probes do not, and scrapers are a handful. It holds 130 KiB at most.
+    Answered,
 }
 
-/// Connections whose handshake is not finished. With 640 at once from one address, the last one is let in after 0.4 s.
-pub(super) const HANDSHAKES: Bounds = Bounds {
-    connections: 256,
-    per_origin: 192,
-    grace: Duration::from_millis(150),
-};
+/// How many connections a stage keeps.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// In all.
+    connections: usize,
+    /// Of one address: what is left is for the other addresses.
+    per_origin: usize,
+    /// A connection gives way only when it has been in this stage for so long.
+    grace: Duration,
+}
 
-/// Connections that speak HTTP. Probes and scrapes need a handful; the worst that one can hold is some 100 KiB. What fills
-/// this room is the pace of handshakes, so little grace is needed besides.
-pub(super) const CONVERSATIONS: Bounds = Bounds {
-    connections: 80,
-    per_origin: 64,
-    grace: Duration::from_millis(32),
-};
+impl Stage {
+    const ALL: [Self; 3] = [Self::Handshake, Self::FirstRequest, Self::Answered];
+
+    /// The first two stages let in 1,200 and 1,100 connections of one address in a second: a probe that comes behind 640
+    /// hostile ones waits for 0.6 s. Handshakes at this pace take a third of a processor.
+    const fn bounds(self) -> Bounds {
+        match self {
+            // The time for the client's part of the cryptography, on a busy node.
+            Self::Handshake => Bounds {
+                connections: 192,
+                per_origin: 144,
+                grace: Duration::from_millis(120),
+            },
+            // The time until a request is here that was sent right after the handshake.
+            Self::FirstRequest => Bounds {
+                connections: 56,
+                per_origin: 44,
+                grace: Duration::from_millis(40),
+            },
+            Self::Answered => Bounds {
+                connections: 16,
+                per_origin: 12,
+                grace: Duration::ZERO,
+            },
+        }
+    }
+}
 
 /// The log tells of connections that give way no more often than this.
 const QUIET: Duration = Duration::from_secs(60);
@@ -59,18 +87,15 @@ impl From<IpAddr> for Origin {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Answered {
-    first: Instant,
-    last: Instant,
-}
-
-/// The connections that one room keeps.
+/// The connections that are kept.
+#[derive(Default)]
 pub(super) struct Places {
-    bounds: Bounds,
     table: Mutex<Table>,
-    /// Held while waiting for a place: those that wait come in in their order.
-    entrance: tokio::sync::Mutex<()>,
+    /// Held by the connection that is the next one to come to its first request, so that they come in their order. For
+    /// handshakes there is no need: connections are accepted one after the other.
+    line: tokio::sync::Mutex<()>,
+    /// Tells those who wait that a connection has left a stage.
+    left: Notify,
 }
 
 #[derive(Default)]
@@ -83,9 +108,13 @@ struct Table {
 
 struct Held {
     origin: Origin,
-    arrived: Instant,
-    /// When requests of this connection were answered; none: it has had no answer yet.
-    answered: Option<Answered>,
+    stage: Stage,
+    /// Since when it is in its stage.
+    since: Instant,
+    /// It has finished its stage and waits for room in the next one. That is our matter, so it does not give way.
+    waits: bool,
+    /// When it was last answered, or has come in.
+    used: Instant,
     /// Requests that the API server is asked about.
     under_review: usize,
     /// A request of this connection was granted something that not everybody may read.
@@ -93,39 +122,74 @@ struct Held {
     gives_way: CancellationToken,
 }
 
+impl Held {
+    /// The connection with the least of these gives way first: those about which the API server is being asked are few,
+    /// and those that may read more than everybody are wanted. Of the others, whoever holds many gives one, so that nobody
+    /// can take the place of those who hold few.
+    fn worth(&self, of_same_origin: usize) -> impl Ord + use<> {
+        (
+            self.under_review > 0,
+            self.is_trusted,
+            Reverse(of_same_origin),
+            self.used,
+        )
+    }
+}
+
 impl Places {
-    pub(super) fn new(bounds: Bounds) -> Arc<Self> {
-        Arc::new(Self {
-            bounds,
-            table: Mutex::default(),
-            entrance: tokio::sync::Mutex::default(),
-        })
+    pub(super) fn new() -> Arc<Self> {
+        Arc::default()
     }
 
-    /// Takes a place for a connection. At the bound another connection gives way; if all are so new that they deserve
-    /// some time first, this waits for no longer than that.
+    /// Takes a place for a connection that was accepted, when there is room for its handshake.
     pub(super) async fn enter(self: &Arc<Self>, origin: Origin) -> Place {
-        let _turn = self.entrance.lock().await;
+        let gives_way = CancellationToken::new();
+        let number = self
+            .when_there_is_room(origin, Stage::Handshake, |table, now| {
+                table.insert(origin, gives_way.clone(), now)
+            })
+            .await;
+        Place {
+            places: Arc::clone(self),
+            origin,
+            number,
+            gives_way,
+        }
+    }
+
+    async fn when_there_is_room<T>(
+        &self,
+        origin: Origin,
+        stage: Stage,
+        mut enter: impl FnMut(&mut Table, Instant) -> T,
+    ) -> T {
         loop {
-            let entered = self.table().enter(origin, self.bounds, Instant::now());
-            match entered {
-                Ok((number, gives_way)) => {
-                    return Place {
-                        places: Arc::clone(self),
-                        number,
-                        gives_way,
-                    };
-                }
-                Err(at) => tokio::time::sleep_until(at).await,
+            let (left, now) = (self.left.notified(), Instant::now());
+            let room = {
+                let mut table = self.table();
+                table
+                    .make_room(origin, stage, now)
+                    .map(|()| enter(&mut table, now))
+            };
+            match room {
+                Ok(entered) => return entered,
+                Err(at) => wait(left, at).await,
             }
         }
     }
 
-    /// Lets one connection give way: for a process that has no file descriptor left.
-    pub(super) fn yield_one(&self) {
+    /// Lets one connection of each stage give way, whatever its age: for a process that has no file descriptor left.
+    pub(super) fn yield_some(&self) {
         let mut table = self.table();
-        if let Ok(Some(number)) = table.least(|_| true, Duration::ZERO, Instant::now()) {
-            table.evict(number);
+        for stage in Stage::ALL {
+            let counts = table.counts(stage);
+            let least = table
+                .may_leave(stage)
+                .min_by_key(|(_, held)| held.worth(counts[&held.origin]))
+                .map(|(number, _)| *number);
+            if let Some(number) = least {
+                table.evict(number);
+            }
         }
     }
 
@@ -140,79 +204,76 @@ impl Places {
     }
 }
 
+/// Waits until a connection has left, or until this time, if there is one.
+async fn wait(left: Notified<'_>, at: Option<Instant>) {
+    match at {
+        Some(at) => drop(tokio::time::timeout_at(at, left).await),
+        None => left.await,
+    }
+}
+
 impl Table {
-    /// The number of the new place, or when to ask again.
-    fn enter(
-        &mut self,
-        origin: Origin,
-        bounds: Bounds,
-        now: Instant,
-    ) -> Result<(u64, CancellationToken), Instant> {
-        let counts = self.held.values().fold(BTreeMap::new(), |mut counts, held| {
-            *counts.entry(held.origin).or_insert(0) += 1;
-            counts
-        });
-        let most = counts.values().copied().max().unwrap_or(0);
-        let victim = if counts
-            .get(&origin)
-            .is_some_and(|count| *count >= bounds.per_origin)
-        {
-            self.least(|held| held.origin == origin, bounds.grace, now)?
-        } else if self.held.len() >= bounds.connections {
-            // Whoever holds most gives, so that nobody can take the place of those who hold few.
-            self.least(|held| counts.get(&held.origin) == Some(&most), bounds.grace, now)?
-        } else {
-            None
-        };
-        if let Some(victim) = victim {
-            self.tell(now);
-            self.evict(victim);
+    /// Sees to it that there is room for one more connection in a stage; if there is none, says when to ask again, unless
+    /// it is when a connection has left.
+    fn make_room(&mut self, origin: Origin, stage: Stage, now: Instant) -> Result<(), Option<Instant>> {
+        let (bounds, counts) = (stage.bounds(), self.counts(stage));
+        let of_origin = counts.get(&origin).copied().unwrap_or(0);
+        let is_own_bound = of_origin >= bounds.per_origin;
+        if !is_own_bound && counts.values().sum::<usize>() < bounds.connections {
+            return Ok(());
         }
-        let (number, gives_way) = (self.next, CancellationToken::new());
+        let eligible = || {
+            self.may_leave(stage)
+                .filter(|(_, held)| !is_own_bound || held.origin == origin)
+        };
+        let least = eligible()
+            .filter(|(_, held)| now >= held.since + bounds.grace)
+            .min_by_key(|(_, held)| held.worth(counts[&held.origin]))
+            .map(|(number, _)| *number);
+        let Some(number) = least else {
+            return Err(eligible().map(|(_, held)| held.since + bounds.grace).min());
+        };
+        self.tell(now);
+        self.evict(number);
+        Ok(())
+    }
+
+    /// How many each origin has in a stage.
+    fn counts(&self, stage: Stage) -> BTreeMap<Origin, usize> {
+        let mut counts = BTreeMap::new();
+        for held in self.held.values().filter(|held| held.stage == stage) {
+            *counts.entry(held.origin).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    fn may_leave(&self, stage: Stage) -> impl Iterator<Item = (&u64, &Held)> {
+        self.held
+            .iter()
+            .filter(move |(_, held)| held.stage == stage && !held.waits)
+    }
+
+    fn insert(&mut self, origin: Origin, gives_way: CancellationToken, now: Instant) -> u64 {
+        let number = self.next;
         self.next += 1;
         let held = Held {
             origin,
-            arrived: now,
-            answered: None,
+            stage: Stage::Handshake,
+            since: now,
+            waits: false,
+            used: now,
             under_review: 0,
             is_trusted: false,
-            gives_way: gives_way.clone(),
+            gives_way,
         };
         self.held.insert(number, held);
-        Ok((number, gives_way))
+        number
     }
 
-    /// The connection that can be missed best, or when there is one. In this order: the oldest of those that have not
-    /// got as far as an answer; the longest idle of those that have; those that may read more than everybody; those
-    /// about which the API server is being asked, which are few.
-    fn least(
-        &self,
-        is_eligible: impl Fn(&Held) -> bool,
-        grace: Duration,
-        now: Instant,
-    ) -> Result<Option<u64>, Instant> {
-        let eligible = || self.held.iter().filter(|(_, held)| is_eligible(held));
-        let plain = || eligible().filter(|(_, held)| !held.is_trusted && held.under_review == 0);
-        let unfinished = plain()
-            .find(|(_, held)| held.answered.is_none())
-            .map(|(number, held)| (*number, held.arrived));
-        // By the last answer; but the first one counts for the grace, or whoever keeps asking would crowd out the others.
-        let idle = plain()
-            .filter_map(|(number, held)| Some((*number, held.answered?)))
-            .min_by_key(|(_, answered)| answered.last)
-            .map(|(number, answered)| (number, answered.first));
-        let candidates = unfinished.into_iter().chain(idle);
-        if let Some((number, _)) = candidates.clone().find(|(_, since)| now >= *since + grace) {
-            return Ok(Some(number));
+    fn advance(&mut self, number: u64, stage: Stage, now: Instant) {
+        if let Some(held) = self.held.get_mut(&number) {
+            (held.stage, held.since, held.used, held.waits) = (stage, now, now, false);
         }
-        if let Some(since) = candidates.map(|(_, since)| since).min() {
-            return Err(since + grace);
-        }
-        let last = eligible().min_by_key(|(_, held)| {
-            let answered = held.answered.map(|answered| answered.last);
-            (held.under_review > 0, answered)
-        });
-        Ok(last.map(|(number, _)| *number))
     }
 
     fn evict(&mut self, number: u64) {
@@ -235,23 +296,48 @@ impl Table {
 /// The place of one connection, given back when dropped.
 pub(super) struct Place {
     places: Arc<Places>,
+    origin: Origin,
     number: u64,
     gives_way: CancellationToken,
 }
 
 impl Place {
+    /// Where the client is.
+    pub(super) fn origin(&self) -> Origin {
+        self.origin
+    }
+
     /// Cancelled when this connection has to give way.
     pub(super) fn gives_way(&self) -> CancellationToken {
         self.gives_way.clone()
     }
 
-    /// Notes that a request was answered, or that the handshake is finished.
+    /// Notes that the handshake is finished, and waits until there is room for a request.
+    pub(super) async fn shaken_hands(&self) {
+        self.places.change(self.number, |held| held.waits = true);
+        let _turn = self.places.line.lock().await;
+        self.places
+            .when_there_is_room(self.origin, Stage::FirstRequest, |table, now| {
+                table.advance(self.number, Stage::FirstRequest, now);
+            })
+            .await;
+        self.places.left.notify_waiters();
+    }
+
+    /// Notes that a request was answered.
     pub(super) fn answered(&self) {
-        let last = Instant::now();
-        self.places.change(self.number, |held| {
-            let first = held.answered.map_or(last, |answered| answered.first);
-            held.answered = Some(Answered { first, last });
-        });
+        let now = Instant::now();
+        let mut table = self.places.table();
+        match table.held.get_mut(&self.number) {
+            Some(held) if held.stage == Stage::Answered => held.used = now,
+            Some(_) => {
+                // There always is: with no grace, one can always give way.
+                let _room = table.make_room(self.origin, Stage::Answered, now);
+                table.advance(self.number, Stage::Answered, now);
+                self.places.left.notify_waiters();
+            }
+            None => {}
+        }
     }
 
     /// Notes that a request was granted what not everybody may read.
@@ -269,6 +355,7 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.places.table().held.remove(&self.number);
+        self.places.left.notify_waiters();
     }
 }
 

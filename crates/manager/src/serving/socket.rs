@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::ServingError;
 use crate::config::ServingConfig;
 
-/// Waiting connections that the system keeps. At the pace that [`HANDSHAKES`](super::places::HANDSHAKES) leaves to one
-/// address, the last one waits for 0.8 s.
+/// Waiting connections that the system keeps. At the pace that [`places`](super::places) leaves to one address, the last
+/// one waits for 0.9 s.
 const BACKLOG: u32 = 1024;
 
 /// What the system keeps of a connection that nobody reads, in bytes: a cluster counts it as memory of the container.
@@ -52,4 +52,14 @@ fn open(config: &ServingConfig, address: SocketAddr) -> std::io::Result<TcpListe
     socket.set_send_buffer_size(SENT)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
+}
+
+/// Confirms at once what was received so far. Many clients hold their request back until the end of their handshake is
+/// confirmed (Nagle's algorithm), and the system takes 40 ms over that if there is nothing to send.
+pub(super) fn confirm(stream: &TcpStream) {
+    // It is a wish: without it the request comes later.
+    #[cfg(target_os = "linux")]
+    let _ = stream.set_quickack(true);
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
 }

@@ -10,7 +10,7 @@ use super::lanes::{MAX_WAITING, MAX_WAITING_PER_ORIGIN, UNKNOWN_AT_ONCE};
 use super::remembered::MAX_REMEMBERED;
 use super::*;
 use crate::config::AccessConfig;
-use crate::serving::places::{CONVERSATIONS, Places};
+use crate::serving::places::Places;
 
 /// An API server that knows one token, and writes down what it was asked.
 #[derive(Default)]
@@ -109,7 +109,7 @@ async fn get_as(access: &Access, client: &Client, path: &str, token: Option<&str
 /// A client at this address.
 async fn client_at(places: &Arc<Places>, last: u8) -> Client {
     let origin = Origin::from(std::net::IpAddr::from([10, 0, 0, last]));
-    Client::default().at(origin, places.enter(origin).await)
+    Client::default().at(places.enter(origin).await)
 }
 
 fn forbidden(user: &str) -> Result<(), Denial> {
@@ -203,7 +203,7 @@ async fn what_is_remembered_has_a_bound() {
 async fn of_a_thousand_made_up_tokens_of_one_address_few_are_asked_about_and_the_rest_is_told_to_come_later()
 {
     let (access, server) = setup(Server::slow());
-    let places = Places::new(CONVERSATIONS);
+    let places = Places::new();
     let client = client_at(&places, 1).await;
     let begun = Instant::now();
     let asks = (0..1000).map(|n| {
@@ -227,7 +227,7 @@ async fn of_a_thousand_made_up_tokens_of_one_address_few_are_asked_about_and_the
 #[tokio::test(start_paused = true)]
 async fn one_address_leaves_room_in_the_queue_to_others_and_all_together_have_a_bound() {
     let (access, server) = setup(Server::slow());
-    let places = Places::new(CONVERSATIONS);
+    let places = Places::new();
     let mut clients = Vec::new();
     for last in 0..4 {
         clients.push(client_at(&places, last).await);
@@ -336,7 +336,7 @@ async fn a_scrape_that_was_granted_before_does_not_wait_behind_made_up_tokens() 
 #[tokio::test(start_paused = true)]
 async fn only_a_grant_of_something_private_makes_a_client_known() {
     let (access, _server) = setup(Server::default());
-    let places = Places::new(CONVERSATIONS);
+    let places = Places::new();
     let client = client_at(&places, 1).await;
     for (path, token, is_known) in [
         ("/livez", "prometheus", false),

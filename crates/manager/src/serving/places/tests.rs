@@ -1,6 +1,8 @@
 use super::*;
 
-const BOUNDS: Bounds = CONVERSATIONS;
+const HANDSHAKE: Bounds = Stage::Handshake.bounds();
+const FIRST_REQUEST: Bounds = Stage::FirstRequest.bounds();
+const ANSWERED: Bounds = Stage::Answered.bounds();
 const LATER: Duration = Duration::from_secs(1);
 
 fn origin(last: u8) -> Origin {
@@ -11,75 +13,148 @@ fn is_kept(place: &Place) -> bool {
     !place.gives_way.is_cancelled()
 }
 
-async fn enter(places: &Arc<Places>, origin: Origin, count: usize) -> Vec<Place> {
-    let mut entered = Vec::new();
+/// So many new connections in a stage.
+async fn come(places: &Arc<Places>, origin: Origin, stage: Stage, count: usize) -> Vec<Place> {
+    let mut come = Vec::new();
     for _ in 0..count {
-        entered.push(places.enter(origin).await);
+        let place = places.enter(origin).await;
+        if stage != Stage::Handshake {
+            place.shaken_hands().await;
+        }
+        if stage == Stage::Answered {
+            place.answered();
+        }
+        come.push(place);
     }
-    entered
+    come
+}
+
+async fn comes(places: &Arc<Places>, origin: Origin, stage: Stage) -> Place {
+    come(places, origin, stage, 1).await.remove(0)
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_bound_of_an_address_its_oldest_unfinished_connection_gives_way() {
-    let places = Places::new(BOUNDS);
-    let other = places.enter(origin(2)).await;
-    let hostile = enter(&places, origin(1), BOUNDS.per_origin).await;
-    tokio::time::advance(LATER).await;
-    let begun = Instant::now();
-    let new = enter(&places, origin(1), 2).await;
-    assert_eq!(begun.elapsed(), Duration::ZERO);
-    assert!(!is_kept(&hostile[0]) && !is_kept(&hostile[1]));
-    assert!(hostile[2..].iter().chain([&other]).chain(&new).all(is_kept));
+async fn at_the_bound_of_an_address_its_oldest_connection_of_the_stage_gives_way() {
+    for stage in Stage::ALL {
+        let places = Places::new();
+        let other = comes(&places, origin(2), stage).await;
+        let hostile = come(&places, origin(1), stage, stage.bounds().per_origin).await;
+        tokio::time::advance(LATER).await;
+        let begun = Instant::now();
+        let new = come(&places, origin(1), stage, 2).await;
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert!(!is_kept(&hostile[0]) && !is_kept(&hostile[1]));
+        assert!(hostile[2..].iter().chain([&other]).chain(&new).all(is_kept));
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn at_the_bound_of_all_whoever_holds_most_gives_way() {
-    let places = Places::new(BOUNDS);
-    let prometheus = places.enter(origin(3)).await;
-    let some = enter(&places, origin(2), BOUNDS.connections - BOUNDS.per_origin - 1).await;
-    let most = enter(&places, origin(1), BOUNDS.per_origin).await;
-    tokio::time::advance(LATER).await;
-    let probe = places.enter(origin(4)).await;
-    assert!(!is_kept(&most[0]));
-    assert!(
-        most[1..]
-            .iter()
-            .chain(&some)
-            .chain([&prometheus, &probe])
-            .all(is_kept)
-    );
+    for stage in Stage::ALL {
+        let bounds = stage.bounds();
+        let places = Places::new();
+        let prometheus = comes(&places, origin(3), stage).await;
+        let some = come(
+            &places,
+            origin(2),
+            stage,
+            bounds.connections - bounds.per_origin - 1,
+        )
+        .await;
+        let most = come(&places, origin(1), stage, bounds.per_origin).await;
+        tokio::time::advance(LATER).await;
+        let probe = comes(&places, origin(4), stage).await;
+        assert!(!is_kept(&most[0]));
+        let others = some.iter().chain([&prometheus, &probe]);
+        assert!(most[1..].iter().chain(others).all(is_kept));
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn with_one_connection_each_the_oldest_of_all_gives_way() {
-    let places = Places::new(BOUNDS);
+    for stage in Stage::ALL {
+        let places = Places::new();
+        let mut held = Vec::new();
+        for last in 0..u8::try_from(stage.bounds().connections).unwrap() {
+            held.push(comes(&places, origin(last), stage).await);
+        }
+        tokio::time::advance(LATER).await;
+        held.push(comes(&places, origin(200), stage).await);
+        assert!(!is_kept(&held[0]) && held[1..].iter().all(is_kept));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_holds_one_more_than_the_others_and_is_new_does_not_make_everybody_wait() {
+    let places = Places::new();
     let mut held = Vec::new();
-    for last in 0..u8::try_from(BOUNDS.connections).unwrap() {
-        held.push(places.enter(origin(last)).await);
+    for number in 0..FIRST_REQUEST.connections - 1 {
+        let origin = origin(u8::try_from(number / 2).unwrap());
+        held.push(comes(&places, origin, Stage::FirstRequest).await);
     }
     tokio::time::advance(LATER).await;
-    held.push(places.enter(origin(200)).await);
+    held.push(comes(&places, origin(0), Stage::FirstRequest).await);
+    let begun = Instant::now();
+    held.push(comes(&places, origin(200), Stage::FirstRequest).await);
+    assert_eq!(begun.elapsed(), Duration::ZERO);
     assert!(!is_kept(&held[0]) && held[1..].iter().all(is_kept));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_has_some_time_for_its_request_and_the_next_one_waits_for_it() {
-    for bounds in [HANDSHAKES, CONVERSATIONS] {
-        let places = Places::new(bounds);
+async fn before_its_first_answer_a_connection_has_its_time_and_the_next_one_waits_for_it() {
+    for stage in [Stage::Handshake, Stage::FirstRequest] {
+        let (places, bounds) = (Places::new(), stage.bounds());
         let begun = Instant::now();
-        let held = enter(&places, origin(1), bounds.per_origin + 1).await;
+        let held = come(&places, origin(1), stage, bounds.per_origin + 1).await;
         assert!(begun.elapsed() >= bounds.grace && begun.elapsed() < bounds.grace * 2);
         assert!(!is_kept(&held[0]) && held[1..].iter().all(is_kept));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn unfinished_connections_give_way_first_then_idle_ones_and_those_that_may_read_more_at_last() {
-    let places = Places::new(BOUNDS);
-    let mut held = enter(&places, origin(1), BOUNDS.per_origin).await;
-    let unfinished = held.pop().unwrap();
-    let rests = held.pop().unwrap();
+async fn whoever_waits_comes_in_as_soon_as_another_leaves() {
+    for stage in [Stage::Handshake, Stage::FirstRequest] {
+        let places = Places::new();
+        let mut held = come(&places, origin(1), stage, stage.bounds().per_origin).await;
+        let begun = Instant::now();
+        let leaves = async {
+            tokio::task::yield_now().await;
+            held.pop();
+        };
+        let (new, ()) = tokio::join!(comes(&places, origin(1), stage), leaves);
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert!(held.iter().chain([&new]).all(is_kept));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_room_for_a_request_does_not_give_way_to_those_who_shake_hands() {
+    let places = Places::new();
+    let hostile = come(&places, origin(1), Stage::FirstRequest, FIRST_REQUEST.per_origin).await;
+    let waiting = come(&places, origin(1), Stage::Handshake, HANDSHAKE.per_origin).await;
+    let all = futures::future::join_all(waiting.iter().map(Place::shaken_hands));
+    let rush = async {
+        let mut rush = Vec::new();
+        for _ in 0..HANDSHAKE.per_origin {
+            rush.push(places.enter(origin(1)).await);
+        }
+        rush
+    };
+    let begun = Instant::now();
+    let (_, rush) = tokio::join!(all, rush);
+    // It takes as many turns as there are roomfuls, and nobody of the last one has given way.
+    assert!(begun.elapsed() < FIRST_REQUEST.grace * 5, "{:?}", begun.elapsed());
+    assert!(!hostile.iter().any(is_kept) && rush.iter().all(is_kept));
+    let last = &waiting[waiting.len() - FIRST_REQUEST.per_origin..];
+    assert!(last.iter().all(is_kept));
+}
+
+#[tokio::test(start_paused = true)]
+async fn longest_idle_connections_give_way_first_then_those_that_may_read_more_then_those_under_review() {
+    let places = Places::new();
+    let mut held = come(&places, origin(1), Stage::Answered, ANSWERED.per_origin).await;
     let asks = held.pop().unwrap();
+    let rests = held.pop().unwrap();
     let scrapes = held.pop().unwrap();
     for place in [&scrapes, &rests, &asks] {
         tokio::time::advance(LATER).await;
@@ -88,48 +163,62 @@ async fn unfinished_connections_give_way_first_then_idle_ones_and_those_that_may
     scrapes.trusted();
     // All others wait for the API server's word.
     let _reviews: Vec<_> = held.iter().map(Place::under_review).collect();
-    tokio::time::advance(LATER).await;
-    asks.answered();
-    for victim in [&unfinished, &rests, &asks, &scrapes] {
+    for victim in [&rests, &asks, &scrapes, &held[0]] {
         assert!(is_kept(victim));
-        let new = places.enter(origin(1)).await;
+        let new = comes(&places, origin(1), Stage::Answered).await;
         assert!(!is_kept(victim));
         // The new one is a request that waits as well.
         std::mem::forget(new.under_review());
-        held_for_ever(new);
+        std::mem::forget(new);
         tokio::time::advance(LATER).await;
     }
-    let new = places.enter(origin(1)).await;
-    assert!(is_kept(&new) && !is_kept(&held[0]) && held[1..].iter().all(is_kept));
-}
-
-/// The place is never given back.
-fn held_for_ever(place: Place) {
-    std::mem::forget(place);
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_keeps_asking_does_not_keep_others_out() {
-    let places = Places::new(BOUNDS);
-    let held = enter(&places, origin(1), BOUNDS.per_origin).await;
-    tokio::time::advance(LATER).await;
-    held.iter().for_each(Place::answered);
-    tokio::time::advance(LATER).await;
-    held.iter().for_each(Place::answered);
-    let begun = Instant::now();
-    let new = places.enter(origin(1)).await;
-    assert_eq!(begun.elapsed(), Duration::ZERO);
-    assert!(is_kept(&new));
+async fn connections_that_ask_all_the_time_do_not_keep_out_one_that_is_about_to_ask() {
+    let places = Places::new();
+    let asks = come(&places, origin(1), Stage::Answered, ANSWERED.per_origin).await;
+    let probe = comes(&places, origin(1), Stage::FirstRequest).await;
+    for _ in 0..10 * ANSWERED.per_origin {
+        tokio::time::advance(LATER).await;
+        asks.iter().for_each(Place::answered);
+        let _new = comes(&places, origin(1), Stage::Answered).await;
+    }
+    assert!(is_kept(&probe));
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_that_never_ask_do_not_keep_out_one_that_does() {
+    let places = Places::new();
+    let asks = comes(&places, origin(1), Stage::Answered).await;
+    let count = 10 * FIRST_REQUEST.per_origin;
+    let _hostile = come(&places, origin(1), Stage::FirstRequest, count).await;
+    assert!(is_kept(&asks));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_ends_gives_its_place_back() {
-    let places = Places::new(BOUNDS);
-    for _ in 0..3 {
-        let held = enter(&places, origin(1), BOUNDS.per_origin).await;
-        assert!(held.iter().all(is_kept));
+    let places = Places::new();
+    for stage in Stage::ALL {
+        for _ in 0..3 {
+            let held = come(&places, origin(1), stage, stage.bounds().per_origin).await;
+            assert!(held.iter().all(is_kept));
+        }
     }
     assert!(places.table().held.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_file_descriptors_one_connection_of_each_stage_gives_way_whatever_its_age() {
+    let places = Places::new();
+    let mut held = Vec::new();
+    for stage in Stage::ALL {
+        held.push(come(&places, origin(1), stage, 2).await);
+    }
+    places.yield_some();
+    for of_stage in held {
+        assert!(!is_kept(&of_stage[0]) && is_kept(&of_stage[1]));
+    }
 }
 
 #[test]
@@ -142,14 +231,26 @@ fn one_network_of_ipv6_counts_as_one_address_and_mapped_addresses_as_what_they_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_640_connections_at_once_from_one_address_the_last_one_is_let_in_within_half_a_second() {
-    let places = Places::new(HANDSHAKES);
-    let begun = Instant::now();
-    let held = enter(&places, origin(1), 641).await;
-    assert!(
-        begun.elapsed() < Duration::from_millis(500),
-        "{:?}",
-        begun.elapsed()
-    );
-    assert!(held.iter().filter(|place| is_kept(place)).count() == HANDSHAKES.per_origin);
+async fn behind_640_connections_at_once_from_one_address_a_probe_has_its_turn_within_seven_tenths_of_a_second()
+ {
+    for stage in [Stage::Handshake, Stage::FirstRequest] {
+        let places = Places::new();
+        let begun = Instant::now();
+        let mut hostile = Vec::new();
+        for _ in 0..640 {
+            hostile.push(places.enter(origin(1)).await);
+            if stage == Stage::FirstRequest {
+                hostile.last().unwrap().shaken_hands().await;
+            }
+        }
+        let probe = comes(&places, origin(1), Stage::FirstRequest).await;
+        assert!(
+            begun.elapsed() < Duration::from_millis(700),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert!(is_kept(&probe));
+        let kept = hostile.iter().filter(|place| is_kept(place)).count();
+        assert!(kept <= stage.bounds().per_origin);
+    }
 }
