@@ -95,9 +95,10 @@ impl Handler {
         let activity = Arc::new(Activity::default());
         let service = hyper::service::service_fn(|request: Request<Incoming>| {
             let (site, client) = (Arc::clone(&self.site), Arc::clone(client));
-            allowance.request();
+            let turn = allowance.request();
             let busy = Busy::begin(&activity);
             async move {
+                tokio::time::sleep_until(turn).await;
                 let response = site.answer(request, &client).await;
                 if let Some(place) = client.place() {
                     place.answered();

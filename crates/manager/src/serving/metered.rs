@@ -1,7 +1,7 @@
 //! The wire below TLS: how much of a handshake is read, how fast the rest, and how long the client may take nothing.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,34 +13,54 @@ use super::bucket::Bucket;
 /// A handshake with a chain of client certificates has 10 KiB at most; TLS by itself would take 64 KiB.
 const MAX_HANDSHAKE: usize = 16 * 1024;
 
-/// What a client may send at once, and in a second: a scrape has some hundred bytes.
-const BURST: u32 = 64 * 1024;
-const RATE: u32 = 64 * 1024;
+/// What a client may send at once, and in a second, in bytes. A scrape has some hundred, and two seconds are enough for the
+/// longest headers. It is so little because whoever connects anew may send as much at once again, and a frame that has to be
+/// answered has only 17.
+const BURST: u32 = 2 * 1024;
+const RATE: u32 = 16 * 1024;
 
-/// What a request counts besides its bytes: with header compression it may have ten of them.
-const REQUEST: u32 = 256;
+/// What is read at once, in bytes.
+const MAX_READ: usize = 2 * 1024;
+
+/// Requests at once, and in a second. With header compression one may have ten bytes.
+const REQUEST_BURST: u32 = 4;
+const REQUEST_RATE: u32 = 32;
 
 /// A client that takes nothing of its answers for so long is given up.
 const STALL_TIME: Duration = Duration::from_secs(20);
 
-/// How much a client may still send, in bytes. Clones share it.
+/// How much the client of one connection may still send. Clones share it.
 #[derive(Clone)]
-pub(super) struct Allowance(Arc<Mutex<Bucket>>);
+pub(super) struct Allowance(Arc<Mutex<Buckets>>);
+
+struct Buckets {
+    bytes: Bucket,
+    requests: Bucket,
+}
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Bucket::new(BURST, RATE))))
+        Self(Arc::new(Mutex::new(Buckets {
+            bytes: Bucket::new(BURST, RATE),
+            requests: Bucket::new(REQUEST_BURST, REQUEST_RATE),
+        })))
     }
 }
 
 impl Allowance {
-    /// Counts a request.
-    pub(super) fn request(&self) {
-        self.take(REQUEST);
+    /// Counts a request; says when it is its turn.
+    pub(super) fn request(&self) -> Instant {
+        self.buckets().requests.take(1)
     }
 
-    fn take(&self, units: u32) -> Instant {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(units)
+    fn read(&self, bytes: usize) -> Instant {
+        self.buckets()
+            .bytes
+            .take(u32::try_from(bytes).unwrap_or(u32::MAX))
+    }
+
+    fn buckets(&self) -> MutexGuard<'_, Buckets> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -102,17 +122,24 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
             ready!(pause.as_mut().poll(context));
             self.pause = None;
         }
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        let read = buffer.filled().len() - before;
-        if let Some(left) = &mut self.handshake {
-            *left = left
-                .checked_sub(read)
-                .ok_or_else(|| std::io::Error::other("the TLS handshake is too large"))?;
-        }
-        let again = self.allowance.take(u32::try_from(read).unwrap_or(u32::MAX));
-        if again > Instant::now() {
-            self.pause = Some(Box::pin(tokio::time::sleep_until(again)));
+        let mut bytes = [0; MAX_READ];
+        let room = buffer.remaining().min(MAX_READ);
+        let mut part = ReadBuf::new(&mut bytes[..room]);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut part))?;
+        let read = part.filled().len();
+        buffer.put_slice(part.filled());
+        match &mut self.handshake {
+            Some(left) => {
+                *left = left
+                    .checked_sub(read)
+                    .ok_or_else(|| std::io::Error::other("the TLS handshake is too large"))?;
+            }
+            None => {
+                let again = self.allowance.read(read);
+                if again > Instant::now() {
+                    self.pause = Some(Box::pin(tokio::time::sleep_until(again)));
+                }
+            }
         }
         Poll::Ready(Ok(()))
     }

@@ -362,3 +362,33 @@ async fn an_http2_client_that_asks_for_nothing_is_cut_off_after_32_seconds() {
     client.read_to_end(&mut said).await.unwrap();
     assert_about(begun.elapsed(), HEADER_TIME);
 }
+
+#[tokio::test(start_paused = true)]
+async fn requests_of_one_connection_are_answered_at_a_bounded_pace() {
+    for is_http2 in [false, true] {
+        let begun = Instant::now();
+        if is_http2 {
+            let (client, _) = http2(&ServingConfig::default()).await;
+            let (mut reader, mut writer) = tokio::io::split(client);
+            for n in 0..4 + 32 {
+                // One after the other: more at once would be refused.
+                writer
+                    .write_all(&frame(1, END_HEADERS | END_STREAM, 2 * n + 1, HEADERS))
+                    .await
+                    .unwrap();
+                let mut said = Vec::new();
+                while !said.ends_with(b"ok") && !said.ends_with(b"\0\0") {
+                    assert_ne!(reader.read_buf(&mut said).await.unwrap(), 0, "closed");
+                }
+            }
+        } else {
+            let mut client = connect(false);
+            client.write_all(&REQUEST.repeat(4 + 32)).await.unwrap();
+            let mut said = Vec::new();
+            while said.windows(2).filter(|it| it == b"ok").count() < 4 + 32 {
+                assert_ne!(client.read_buf(&mut said).await.unwrap(), 0, "closed");
+            }
+        }
+        assert_about(begun.elapsed(), SECOND);
+    }
+}
