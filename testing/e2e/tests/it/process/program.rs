@@ -86,11 +86,26 @@ impl Running {
         self.log.lock().unwrap().clone()
     }
 
-    /// How much of its memory is resident, in KiB: the parts that it has for itself, not those of the program file.
+    /// How much of its memory is resident, in KiB.
     pub(crate) fn resident(&self) -> u64 {
+        self.status("VmRSS:")
+    }
+
+    /// The same without the parts of the program file.
+    pub(crate) fn anonymous(&self) -> u64 {
+        self.status("RssAnon:")
+    }
+
+    /// How many files it has open, connections among them.
+    pub(crate) fn open_files(&self) -> usize {
+        let id = self.child.id().expect("it runs");
+        std::fs::read_dir(format!("/proc/{id}/fd")).unwrap().count()
+    }
+
+    fn status(&self, key: &str) -> u64 {
         let id = self.child.id().expect("it runs");
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(key));
         let figure = line.and_then(|line| line.trim().strip_suffix(" kB")).unwrap();
         figure.parse().unwrap()
     }
