@@ -244,7 +244,7 @@ async fn a_network_whose_write_may_have_been_made_is_given_to_nobody_else() {
     cluster.pass(SECOND).await;
     let patch = |effect| Fault::new(effect).verb("patch").resource("nodes").name("n1");
     let refused = || Effect::Answer(Status::new(403, "Forbidden", "not now"));
-    // The answer to the first try is lost, all others fail for sure, and the watch is away.
+    // The answer to the first try is lost, all others fail for sure, and the watch is away: lists are all there is.
     cluster.api.faults().inject(patch(Effect::DropAfter).times(1));
     cluster.api.faults().inject(patch(refused()).times(20));
     let away = Effect::Delay(SECOND * 20);
@@ -263,9 +263,8 @@ async fn a_network_whose_write_may_have_been_made_is_given_to_nobody_else() {
         networks(&cluster, "n3")
     );
     assert!(cluster.api.delete("Node", "", "n1"));
-    cluster
-        .soon("its block is free", |c| networks(c, "n3") == ["10.201.0.0/24"])
-        .await;
+    let is_given = |c: &Cluster| networks(c, "n3") == ["10.201.0.0/24"];
+    cluster.within(SECOND * 60, "its block is free", is_given).await;
 }
 
 #[tokio::test(start_paused = true)]
