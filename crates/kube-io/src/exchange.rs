@@ -121,6 +121,9 @@ impl Kube {
             Some(account) => Some(account.header().await?),
             None => None,
         };
+        if authorization.is_none() {
+            self.refresh_credentials().await?;
+        }
         let asked = Instant::now();
         let rank = call.rank;
         if let (Rank::Ordinary | Rank::Event, Some(pacer)) = (rank, &self.speaker.pacer) {
@@ -136,7 +139,7 @@ impl Kube {
                 Some(writes) if call.method != Method::GET => Some(writes.begin()?),
                 _ => None,
             };
-            let mut again = self.second_try(authorization.is_none()).await?;
+            let mut again = self.second_try(authorization.is_none());
             loop {
                 let answer = self.whole(&call, authorization.as_ref(), asked.elapsed()).await;
                 if !again.is_due(answer.as_ref().err()).await {
@@ -158,8 +161,9 @@ impl Kube {
     /// Sends a request whose answer is read bit by bit; gives it when its head has come. Always with the process's own
     /// credentials: only watches are read so.
     pub(crate) async fn open(&self, call: Call) -> Result<Response<Body>, KubeError> {
+        self.refresh_credentials().await?;
         let transmit = async {
-            let mut again = self.second_try(true).await?;
+            let mut again = self.second_try(true);
             loop {
                 let answer = self.transmit(&call, None, Duration::ZERO).await;
                 if !again.is_due(answer.as_ref().err()).await {
@@ -173,19 +177,27 @@ impl Kube {
         Ok(response)
     }
 
-    /// Sees to the credentials of a request that is about to be sent, if they are our own; the answer tells whether it may be
-    /// sent once more.
-    async fn second_try(&self, is_with_ours: bool) -> Result<SecondTry<'_>, KubeError> {
+    /// Sees to our own credentials. It has a limit of its own, so that the API server is not blamed.
+    async fn refresh_credentials(&self) -> Result<(), KubeError> {
+        let Some(credentials) = self.link.credentials.as_deref() else {
+            return Ok(());
+        };
+        tokio::time::timeout(self.speaker.timeout, credentials.refresh(&self.link.clock))
+            .await
+            .unwrap_or_else(
+                |_| Err("the credential plugin of the kubeconfig has not answered yet".to_owned()),
+            )
+            .map_err(KubeError::Transport)
+    }
+
+    /// Whether a request that is about to be sent, with our own credentials, may be sent once more.
+    fn second_try(&self, is_with_ours: bool) -> SecondTry<'_> {
         let credentials = self.link.credentials.as_deref().filter(|_| is_with_ours);
-        let clock = &self.link.clock;
-        if let Some(credentials) = credentials {
-            credentials.refresh(clock).await.map_err(KubeError::Transport)?;
-        }
-        Ok(SecondTry {
+        SecondTry {
             credentials,
             presented: credentials.map(Credentials::presented),
-            clock,
-        })
+            clock: &self.link.clock,
+        }
     }
 
     /// Sends a request and reads its answer to the end.

@@ -233,7 +233,11 @@ async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<St
     let unknown = cache.refill(objects, &mut unreadable, version, asked);
     if let Some(error) = unknown.and_then(|key| unreadable.remove(&key)) {
         // Time alone does not mend it, so it is also told by the readiness of the process.
-        let error = KubeError::Decode(format!("{error} Nothing is changed before it can be read."));
+        let why = match error {
+            KubeError::Decode(why) => why,
+            other => other.to_string(),
+        };
+        let error = KubeError::Decode(format!("{why} Nothing is changed before it can be read."));
         cache.set_refusal(Some(error.clone()));
         return Err(error);
     }

@@ -146,7 +146,8 @@ async fn a_cache_is_not_filled_while_an_unknown_node_cannot_be_understood() {
     assert!(!cache.is_synced());
     let refusal = cache.refusal().unwrap().to_string();
     assert!(
-        refusal.contains("Node b: invalid type: string") && refusal.contains("Nothing is changed"),
+        refusal.starts_with("answer of the API server: Node b: invalid type: string")
+            && refusal.contains("Nothing is changed"),
         "{refusal}"
     );
     let lists = server.lists();

@@ -4,7 +4,9 @@ use rcgen::{CertificateParams, KeyPair};
 use serde_json::Value;
 
 use super::*;
+use crate::client::{Kube, KubeOptions};
 use crate::clock::{SystemClock, TokioClock};
+use crate::connect::ConnectOptions;
 use crate::connect::credentials::Credentials;
 
 /// A plugin that is a shell script. Each run adds a line to the file `runs` of its folder, whose name it is given.
@@ -237,4 +239,27 @@ async fn a_plugin_that_hangs_is_given_up_after_30_seconds() {
     let error = script.refresh().await.unwrap_err();
     assert!(error.contains("gave no answer within 30 s"), "{error}");
     assert!(begun.elapsed() < TIME + Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_waits_for_a_plugin_says_so() {
+    let exec = "{command: /bin/sleep, args: ['1000'], apiVersion: v1}";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    let text = format!(
+        "current-context: a\ncontexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+         clusters: [{{name: a, cluster: {{server: 'http://127.0.0.1:1'}}}}]\nusers: [{{name: a, user: {{exec: {exec}}}}}]\n"
+    );
+    fs::write(&path, text).unwrap();
+    let target = ConnectOptions {
+        kubeconfig: Some(path),
+        ..ConnectOptions::default()
+    };
+    let kube = Kube::connect(&target, KubeOptions::new("test/1")).await.unwrap();
+    let kube = kube.with_timeout(Duration::from_secs(5));
+    let error = kube.is_healthy().await.unwrap_err().to_string();
+    assert!(
+        error.contains("plugin of the kubeconfig has not answered yet"),
+        "{error}"
+    );
 }
