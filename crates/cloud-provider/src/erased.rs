@@ -14,7 +14,8 @@ use k8s_openapi::api::core::v1::Service;
 
 use crate::load_balancer::{BackgroundFacts, BackgroundWork, LoadBalancer, Reconciler};
 use crate::{
-    CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Node, NodeSet, ServiceFacts,
+    CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, MadeFor, Measurement, Node, NodeSet,
+    ServiceFacts, ServicesView,
 };
 
 /// A plan with erased steps.
@@ -94,6 +95,11 @@ pub trait DynLoadBalancer: Send + Sync {
     fn needs_annotations(&self) -> bool;
     /// See [`LoadBalancer::load_balancer_name`].
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
+    /// See [`LoadBalancer::made_for`].
+    fn made_for<'a>(
+        &'a self,
+        services: &'a dyn ServicesView,
+    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>>;
     /// See [`LoadBalancer::selects_nodes_by_label`].
     fn selects_nodes_by_label(&self, service: &Service) -> bool;
 }
@@ -196,6 +202,13 @@ impl<L: LoadBalancer> DynLoadBalancer for Erased<L> {
 
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         self.0.load_balancer_name(facts)
+    }
+
+    fn made_for<'a>(
+        &'a self,
+        services: &'a dyn ServicesView,
+    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
+        Box::pin(self.0.made_for(services))
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {

@@ -48,7 +48,7 @@ pub use instances::{
 };
 pub use load_balancer::{
     BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, NodeSet, Reconciler,
+    LoadBalancerStatus, LoadBalancerStep, MadeFor, NodeSet, Reconciler,
 };
 pub use machines::{MachineDirectory, Sought, answer_all};
 pub use measurement::{GaugeSpec, Measurement};

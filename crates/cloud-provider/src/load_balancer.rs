@@ -8,7 +8,7 @@ use bowline_plan::{Impact, Lane, Plan, Refusal, Step, StepView};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
 
-use crate::{CloudError, ClusterFacts, Measurement, Node, NodeName, ServiceFacts};
+use crate::{CloudError, ClusterFacts, Measurement, Node, NodeName, ServiceFacts, ServiceKey, ServicesView};
 use std::sync::Arc;
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -139,12 +139,42 @@ pub trait LoadBalancer: Reconciler<Facts = ServiceFacts> {
     /// The name of a Service's balancer, for people.
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
 
+    /// The Services of this cluster that the cloud shows balancers of, as marks tell that were set when these were made.
+    ///
+    /// Only what such marks prove: the cluster, and the Service's name and UID. So that its balancer is not left behind, who
+    /// asks then finds out by name which Service has vanished. What another Service lays claim to by now is left out. A cloud
+    /// whose objects bear no such marks shows nothing.
+    ///
+    /// # Errors
+    ///
+    /// The cloud could not be read.
+    ///
+    /// # Cancellation
+    ///
+    /// May be dropped at any await.
+    fn made_for(
+        &self,
+        services: &dyn ServicesView,
+    ) -> impl Future<Output = Result<Vec<MadeFor>, CloudError>> + Send {
+        let _ = services;
+        async { Ok(Vec::new()) }
+    }
+
     /// Labels of Nodes whose change alters who is balanced over for this Service, beyond the node set itself; all of
     /// them if true.
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
         let _ = service;
         false
     }
+}
+
+/// The Service that a balancer was made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeFor {
+    /// Its name then.
+    pub key: ServiceKey,
+    /// Its UID.
+    pub uid: String,
 }
 
 /// Work of a provider that belongs to no single Service, such as sweeping what was marked for deletion. Runs on the

@@ -85,6 +85,20 @@ pub trait ServicesView: Send + Sync {
     /// All Services at this moment.
     fn services(&self) -> Vec<Arc<Service>>;
 
+    /// The Service that bears this name.
+    fn service(&self, key: &ServiceKey) -> Option<Arc<Service>> {
+        self.services()
+            .into_iter()
+            .find(|service| ServiceKey::of(service) == *key)
+    }
+
+    /// The UID of the Service `kubernetes` in the namespace `default`, which every API server keeps. It stays for as long as
+    /// the cluster's data does, and no other cluster has it.
+    fn cluster_uid(&self) -> Option<String> {
+        let service = self.service(&ServiceKey::new("default", "kubernetes"))?;
+        service.metadata.uid.clone()
+    }
+
     /// Whether a Service with this UID exists.
     fn has_uid(&self, uid: &str) -> bool {
         self.services()

@@ -29,8 +29,9 @@
 //!
 //! `needs_update.rs` and `status.rs` are pure. What `tracked.rs` remembers between two syncs spares calls and events. Two
 //! removals lean on it besides, because nothing in Kubernetes asks for them any more: that of the balancer of a Service that
-//! vanished without its finalizer, and of one that got a class or another type without it. A process that ends before such a
-//! removal leaves the balancer behind, see `docs/decisions/0016-gone-by-name.md`.
+//! vanished without its finalizer, and of one that got a class or another type without it. If a process ends before such a
+//! removal, the next one looks in the cloud, at its start and every 10 min (`left_behind.rs`; what it can see there:
+//! `docs/decisions/0016-gone-by-name.md`).
 
 mod background;
 mod delete;
@@ -38,6 +39,7 @@ mod drive;
 mod enqueue;
 mod ensure;
 mod lanes;
+mod left_behind;
 mod needs_update;
 mod node_annotations;
 mod node_changes;
@@ -114,6 +116,8 @@ pub(crate) enum Key {
     Background(usize),
     /// What the provider notes on Nodes.
     Nodes,
+    /// Balancers that may have been left behind.
+    LeftBehind,
 }
 
 /// The service loop.
@@ -153,6 +157,7 @@ impl Work for ServiceController {
             }
             Key::Background(index) => self.run_background(*index).await,
             Key::Nodes => self.annotate_nodes().await,
+            Key::LeftBehind => self.look_for_left_behind().await,
         }
         self.queue.done(&key);
     }
@@ -209,6 +214,7 @@ impl ServiceController {
         self.services.synced().await;
         self.ctx.nodes.synced().await;
         self.schedule_background();
+        self.queue.add(Key::LeftBehind);
         let until_stopped = &self.stop;
         futures::join!(
             workers::run(&*self, usize::MAX, until_stopped.cancelled()),

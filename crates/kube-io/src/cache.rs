@@ -405,6 +405,10 @@ impl ServicesView for ServiceCache {
         self.all()
     }
 
+    fn service(&self, key: &ServiceKey) -> Option<Arc<Service>> {
+        self.get(key)
+    }
+
     fn has_uid(&self, uid: &str) -> bool {
         self.read(|services| services.values().any(|service| service.uid() == uid))
     }

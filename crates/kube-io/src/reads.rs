@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bowline_cloud_provider::{Node, NodeName, ServerVersion, Service, ServiceKey};
 use serde::Deserialize;
 
-use crate::cache::CacheKey;
+use crate::cache::{CacheKey, ServiceCache};
 use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, segment};
@@ -202,6 +202,30 @@ impl Kube {
     pub async fn has_node(&self, name: &NodeName) -> Result<bool, KubeError> {
         let found = self.find::<Node>(name).await?;
         Ok(found.object.is_some())
+    }
+
+    /// The Service that bears this name now, asked for as [`has_node`](Self::has_node) asks. The answer is not older than
+    /// any Service of the cache.
+    ///
+    /// # Errors
+    ///
+    /// Also if the answer is older, or not one to this question: then nothing is known.
+    pub async fn find_service(
+        &self,
+        key: &ServiceKey,
+        cache: &ServiceCache,
+    ) -> Result<Option<Arc<Service>>, KubeError> {
+        let known = cache.all();
+        let newest = known
+            .iter()
+            .filter_map(|known| version_number(known.resource_version()))
+            .max();
+        let found = self.find::<Service>(key).await?;
+        if Some(found.version) < newest {
+            let text = "the answer is older than what is known already".to_owned();
+            return Err(about::<Service>(KubeError::Decode(text), key));
+        }
+        Ok(found.object)
     }
 
     /// All Nodes, in name order.

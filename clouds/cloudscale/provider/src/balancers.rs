@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, Reconciler, Service, ServiceFacts, facts,
+    CloudError, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, Service, ServiceFacts, ServicesView,
+    facts,
 };
 use bowline_cloudscale_client::Client;
 use bowline_plan::Refusal;
@@ -15,6 +16,7 @@ use crate::intent::{self, Context, Intent};
 use crate::learn;
 use crate::observe::reads::Reads;
 use crate::observe::{Observed, Unkept};
+use crate::ownership;
 use crate::planning::{self, Hrefs};
 use crate::step::CloudStep;
 
@@ -115,6 +117,14 @@ impl Reconciler for Balancers {
 impl LoadBalancer for Balancers {
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         intent::effective_name(&facts.service)
+    }
+
+    async fn made_for(&self, services: &dyn ServicesView) -> Result<Vec<MadeFor>, CloudError> {
+        if services.cluster_uid().is_none() {
+            return Ok(Vec::new());
+        }
+        let balancers = self.reads.balancers().await?;
+        Ok(ownership::made_by_cluster(&balancers, services))
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {

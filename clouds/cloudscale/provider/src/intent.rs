@@ -16,7 +16,7 @@ mod cluster_name;
 mod read;
 
 pub(crate) use cluster_name::DEFAULT_NODE_ANNOTATION;
-pub(crate) use read::{Context, effective_name, read};
+pub(crate) use read::{Context, annotated, effective_name, read};
 
 /// What is asked for.
 pub(crate) enum Intent {
@@ -76,6 +76,8 @@ pub(crate) struct Wanted {
     pub(crate) nodes: Vec<Arc<Node>>,
     /// The tags of what is created.
     pub(crate) tags: Tags,
+    /// Further tags of the balancer itself: by whom and for whom it was made.
+    pub(crate) origin: Tags,
     pub(crate) publish: Publish,
     /// Annotations that the provider writes, as they are now.
     pub(crate) written: BTreeMap<&'static str, String>,

@@ -5,6 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The tag that marks what was made for a Service: the Service's UID.
 pub(crate) const TAG_SERVICE_UID: &str = "k8s-service-uid";
+/// The tag that names the Service that something was made for: namespace and name.
+pub(crate) const TAG_SERVICE_NAME: &str = "k8s-service-name";
+/// The tag that proves which cluster something was made by: see [`ServicesView::cluster_uid`].
+///
+/// [`ServicesView::cluster_uid`]: bowline_cloud_provider::ServicesView::cluster_uid
+pub(crate) const TAG_CLUSTER_UID: &str = "k8s-cluster-uid";
 /// The tag that tells people which cluster something was made for.
 pub(crate) const TAG_CLUSTER_NAME: &str = "k8s-cluster-name";
 /// The most characters of a tag's value (cloudscale.ch API, "Tags").

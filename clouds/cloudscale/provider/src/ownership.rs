@@ -5,10 +5,11 @@
 //! is never a Service's own, whatever else says so; nor, where this cluster's name is not known, what bears any cluster's
 //! name, unless it also bears the Service's UID.
 
+use bowline_cloud_provider::{MadeFor, ServiceKey, ServicesView};
 use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
 
-use crate::intent::Identity;
-use crate::names::{self, TAG_CLUSTER_NAME, TAG_SERVICE_UID};
+use crate::intent::{self, Identity};
+use crate::names::{self, TAG_CLUSTER_NAME, TAG_CLUSTER_UID, TAG_SERVICE_NAME, TAG_SERVICE_UID};
 
 /// What was found for a Service.
 #[derive(Debug, PartialEq, Eq)]
@@ -138,11 +139,40 @@ pub(crate) struct Doomed<'a> {
     pub(crate) is_ambiguous: bool,
 }
 
-/// Finds what has to go. What belongs to somebody else never does.
+/// Whether a living Service names the balancer by its UUID: it is its own as soon as the one that it is marked for is gone.
+fn is_claimed(services: &dyn ServicesView, balancer: &LoadBalancer) -> bool {
+    services.services().iter().any(|service| {
+        service.metadata.deletion_timestamp.is_none() && intent::annotated(service) == Some(balancer.uuid)
+    })
+}
+
+/// The Services that balancers were made for by this cluster.
+pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn ServicesView) -> Vec<MadeFor> {
+    let Some(cluster) = services.cluster_uid() else {
+        return Vec::new();
+    };
+    let made_for = |balancer: &LoadBalancer| {
+        let (namespace, name) = balancer.tags.get(TAG_SERVICE_NAME)?.split_once('/')?;
+        Some(MadeFor {
+            key: ServiceKey::new(namespace, name),
+            uid: balancer.tags.get(TAG_SERVICE_UID)?.clone(),
+        })
+    };
+    balancers
+        .iter()
+        .filter(|balancer| balancer.tags.get(TAG_CLUSTER_UID) == Some(&cluster))
+        .filter(|balancer| !is_claimed(services, balancer))
+        .filter_map(made_for)
+        .collect()
+}
+
+/// Finds what has to go. What belongs to somebody else never does, nor what a Service will take over from one that is gone.
 pub(crate) fn doomed<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> Doomed<'a> {
+    let is_gone = !identity.services.has_uid(&identity.uid);
     let candidates = candidates
         .iter()
-        .filter(|balancer| is_candidate(identity, balancer));
+        .filter(|balancer| is_candidate(identity, balancer))
+        .filter(|balancer| !(is_gone && is_claimed(&*identity.services, balancer)));
     let (marked, others): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
         candidates.partition(|balancer| is_made_for(identity, balancer));
     let others = others.into_iter().filter(|_| identity.adopts_unmarked);

@@ -198,7 +198,12 @@ fn creation(wanted: &Wanted, desired: &Desired<'_>, observed: &Observed) -> Next
             })
             .collect(),
         zone: Some(zone),
-        tags: wanted.tags.clone(),
+        tags: wanted
+            .tags
+            .clone()
+            .into_iter()
+            .chain(wanted.origin.clone())
+            .collect(),
     };
     let mut steps = vec![CloudStep::CreateBalancer { new }];
     let unkept = unkept::split_off(observed, &mut steps);

@@ -96,6 +96,7 @@ impl ServiceController {
     }
 
     fn verify_all(&self) {
+        self.queue.add(Key::LeftBehind);
         for service in self.services.all() {
             if facts::wants_load_balancer(&service) && !facts::needs_cleanup(&service) {
                 self.enqueue(&ServiceKey::of(&service), Causes::VERIFY);

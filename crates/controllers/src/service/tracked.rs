@@ -1,9 +1,9 @@
 //! What the service loop remembers of a Service between two syncs: why to look again, and what was said already.
 //!
-//! A new process starts with none of it, and observes the cloud instead. One thing it cannot observe: that a Service
-//! vanished after somebody took its finalizer off, and that its balancer was not removed yet ([`Tracked::vanished`]). So a
-//! finalizer that was taken off is put back while the Service lives; what is lost otherwise is told in
-//! `docs/decisions/0016-gone-by-name.md`.
+//! A new process starts with none of it, and observes the cloud instead. That a Service vanished after somebody took its
+//! finalizer off, and that its balancer was not removed yet ([`Tracked::vanished`]), it can only observe where the cloud's
+//! objects tell whom they were made for (`left_behind.rs`). So a finalizer that was taken off is put back while the Service
+//! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -6,6 +6,7 @@ mod cloud;
 mod delete;
 mod forbidden;
 mod interruptions;
+mod left_behind;
 mod missing;
 mod node_sync;
 mod ownership;

@@ -88,7 +88,8 @@ pub(crate) fn effective_name(service: &Service) -> String {
     )
 }
 
-fn annotated(service: &Service) -> Option<LoadBalancerId> {
+/// The balancer that a Service names by its UUID.
+pub(crate) fn annotated(service: &Service) -> Option<LoadBalancerId> {
     facts::annotation(service, keys::UUID.key)
         .and_then(provider_id::parse_uuid)
         .map(LoadBalancerId)
@@ -159,6 +160,7 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         listener: listener(reader),
         allowed_subnets: reader.list(&keys::LISTENER_ALLOWED_SUBNETS),
         tags: tags(&identity),
+        origin: origin(facts),
         publish: publish(facts, reader),
         identity,
         floating_ips,
@@ -180,6 +182,17 @@ fn tags(identity: &Identity) -> Tags {
         .clone()
         .map(|name| (names::TAG_CLUSTER_NAME.to_owned(), name));
     uid.into_iter().chain(cluster).collect()
+}
+
+/// What proves, together, that this cluster made a balancer, and for which Service: it is asked for by its name later.
+fn origin(facts: &ServiceFacts) -> Tags {
+    let tags = |cluster_uid| {
+        [
+            (names::TAG_CLUSTER_UID.to_owned(), cluster_uid),
+            (names::TAG_SERVICE_NAME.to_owned(), facts.key().to_string()),
+        ]
+    };
+    facts.services.cluster_uid().into_iter().flat_map(tags).collect()
 }
 
 fn floating_ips(reader: &mut Reader<'_>) -> floating_ips::Wishes {

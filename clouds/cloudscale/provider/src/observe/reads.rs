@@ -120,6 +120,11 @@ impl Reads {
         }
     }
 
+    /// All balancers of the project.
+    pub(crate) async fn balancers(&self) -> Result<Arc<Vec<LoadBalancer>>, CloudError> {
+        self.balancers.ask().await
+    }
+
     /// One balancer; none if the API says that there is no such one.
     async fn balancer(&self, id: LoadBalancerId) -> Result<Option<LoadBalancer>, CloudError> {
         match self.client.load_balancer(id).await {

@@ -286,6 +286,75 @@ fn a_service_of_another_class_owns_only_what_bears_its_mark() {
     assert_eq!((doomed.own, doomed.is_ambiguous), (vec![&there[1]], false));
 }
 
+/// The API server's own Service, and one that names balancer 4 by its UUID.
+fn a_cluster(uid: &str) -> Vec<Arc<Service>> {
+    let services = serde_json::json!([
+        { "metadata": { "namespace": "default", "name": "kubernetes", "uid": uid } },
+        { "metadata": { "namespace": "shop", "name": "restored", "uid": "u4", "annotations": {
+            "k8s.cloudscale.ch/loadbalancer-uuid": Uuid::from_u128(4).to_string(),
+        } } },
+    ]);
+    serde_json::from_value(services).unwrap()
+}
+
+fn made(number: u8, tags: &[(&str, &str)]) -> LoadBalancer {
+    let tags = tags
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    LoadBalancer {
+        tags: tags.collect(),
+        ..balancer(number, "edge", None, None)
+    }
+}
+
+#[test]
+fn only_all_three_marks_tell_whom_a_balancer_of_this_cluster_was_made_for() {
+    let (cluster, service, uid) = (
+        (TAG_CLUSTER_UID, "c1"),
+        (TAG_SERVICE_NAME, "shop/web"),
+        (TAG_SERVICE_UID, "u1"),
+    );
+    let there = [
+        made(1, &[cluster, service, uid]),
+        made(2, &[(TAG_CLUSTER_UID, "c2"), service, uid]),
+        made(3, &[service, uid]),
+        // A Service names it: it is a restore, and the balancer is to live on.
+        made(4, &[cluster, service, uid]),
+        made(5, &[cluster, uid]),
+        made(6, &[cluster, service]),
+        made(7, &[cluster, (TAG_SERVICE_NAME, "web"), uid]),
+    ];
+    let expected = [MadeFor {
+        key: ServiceKey::new("shop", "web"),
+        uid: "u1".into(),
+    }];
+    assert_eq!(made_by_cluster(&there, &a_cluster("c1")), expected);
+    assert_eq!(made_by_cluster(&there, &Vec::new()), []);
+}
+
+#[test]
+fn what_another_service_takes_over_does_not_go_with_one_that_is_gone() {
+    let there = [
+        balancer(4, "x", Some("u1"), None),
+        balancer(5, "x", Some("u1"), None),
+    ];
+    let mut services = a_cluster("c1");
+    let gone = Identity {
+        services: Arc::new(services.clone()),
+        ..identity(None, None)
+    };
+    assert_eq!(doomed(&gone, &there).own, [&there[1]]);
+    // While it is here, both are its own.
+    services.push(Arc::new(
+        serde_json::from_value(serde_json::json!({ "metadata": { "uid": "u1" } })).unwrap(),
+    ));
+    let here = Identity {
+        services: Arc::new(services),
+        ..identity(None, None)
+    };
+    assert_eq!(doomed(&here, &there).own, [&there[0], &there[1]]);
+}
+
 proptest! {
     #[test]
     fn nothing_that_bears_the_mark_of_a_living_service_is_kept_or_doomed(

@@ -74,6 +74,9 @@ async fn waves_come_in_the_order_that_hurts_least() {
 async fn what_is_created_bears_the_marks_and_nothing_else_is_marked() {
     let mut world = World::with_nodes(1);
     world.cluster_name = "prod".into();
+    let mut api_server = service("kubernetes", &[("https", "TCP", 443, 0)]);
+    api_server.metadata.uid = Some("uid-cluster".into());
+    world.put(api_server);
     let (_, writes) = world.writes_of(world.run("web")).await;
     for write in &writes {
         let tags = &write.body.as_ref().unwrap()["tags"];
@@ -84,6 +87,14 @@ async fn what_is_created_bears_the_marks_and_nothing_else_is_marked() {
             ),
             (Some("uid-web"), Some("prod"))
         );
+        // What proves the origin of a balancer need not stand on all its parts.
+        let is_balancer = write.path.ends_with("load-balancers");
+        let origin = (
+            tags["k8s-service-name"].as_str(),
+            tags["k8s-cluster-uid"].as_str(),
+        );
+        let expected = (Some("default/web"), Some("uid-cluster"));
+        assert_eq!(origin, if is_balancer { expected } else { (None, None) });
     }
 }
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, Step};
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, Node, Reconciler, ServiceFacts, facts,
+    LoadBalancerStatus, LoadBalancerStep, MadeFor, Node, Reconciler, ServiceFacts, ServiceKey, ServicesView,
+    facts,
 };
 use tokio::time::Instant;
 
@@ -23,6 +24,8 @@ pub(super) const MACHINE: &str = "cloud.example/machine";
 pub(super) struct State {
     /// Balancers by Service UID.
     pub(super) balancers: BTreeMap<String, Vec<String>>,
+    /// Whether balancers show whom they were made for; then the names, by UID.
+    pub(super) marks: Option<BTreeMap<String, String>>,
     /// Every call: when, and what.
     pub(super) calls: Vec<(Duration, String)>,
     /// Errors for the next writes; then all is well.
@@ -306,6 +309,9 @@ impl Reconciler for Cloud {
             return Err(error);
         }
         let now = step.nodes();
+        if let Some(marks) = &mut state.marks {
+            marks.insert(intent.uid.clone(), intent.name.clone());
+        }
         match &now {
             Some(nodes) => state.balancers.insert(intent.uid.clone(), nodes.clone()),
             None => state.balancers.remove(&intent.uid),
@@ -342,6 +348,22 @@ impl LoadBalancer for Cloud {
 
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         facts.key().to_string()
+    }
+
+    async fn made_for(&self, _: &dyn ServicesView) -> Result<Vec<MadeFor>, CloudError> {
+        let mut state = self.state.lock().unwrap();
+        if state.marks.is_some()
+            && let Some(error) = state.read_errors.pop_front()
+        {
+            return Err(error);
+        }
+        let marks = state.marks.iter().flatten();
+        let shown = marks.filter(|(uid, _)| state.balancers.contains_key(*uid));
+        let made = shown.map(|(uid, name)| MadeFor {
+            key: ServiceKey::new("default", name.as_str()),
+            uid: uid.clone(),
+        });
+        Ok(made.collect())
     }
 }
 

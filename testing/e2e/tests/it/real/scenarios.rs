@@ -4,7 +4,7 @@ use bowline_cloudscale_sim::kit::Fault;
 use serde_json::json;
 
 use super::cloudscale::Site;
-use super::site::{addresses, ended, web};
+use super::site::{addresses, ended, named, web};
 use crate::deploy;
 use crate::process::cluster::{ask, free_port};
 
@@ -104,6 +104,57 @@ async fn what_one_process_left_the_next_one_takes_over_without_a_write_and_witho
     assert_eq!(site.cloud.snapshot(), before);
     assert_eq!(site.service("web").await.unwrap(), service);
     assert_eq!(site.reasons("web").await, events);
+    site.assert_nothing_forbidden();
+}
+
+#[tokio::test]
+async fn the_balancer_of_a_service_that_vanished_while_nobody_led_goes_and_another_cluster_s_stays() {
+    let Some(site) = Site::start("a Service that vanishes between two processes").await else {
+        return;
+    };
+    let mut first = site.manager();
+    site.join("n1").await;
+    for name in ["web", "shop"] {
+        site.add_service(named(name)).await;
+        site.served(&first, name).await;
+    }
+    ended(&mut first).await;
+    for name in ["web", "shop"] {
+        site.patch_service(name, json!({ "metadata": { "finalizers": null } }))
+            .await;
+    }
+    let mark = |name: &str| {
+        let name = format!("default/{name}");
+        let there = site.cloud.load_balancers();
+        let mut of_it = there
+            .into_iter()
+            .filter(move |it| it.tags.get("k8s-service-name") == Some(&name));
+        of_it.next().unwrap()
+    };
+    // What another cluster made for a Service of the same name, in the same project.
+    let mut theirs = mark("web").tags;
+    for tag in ["k8s-cluster-uid", "k8s-service-uid"] {
+        theirs.insert(tag.into(), "11111111-2222-4333-8444-555555555555".into());
+    }
+    let foreign = site.cloud.add_load_balancer("theirs", theirs);
+    let (web, shop) = (mark("web").uuid, mark("shop").uuid);
+    site.delete_service("web").await;
+    assert!(site.service("web").await.is_none());
+
+    let second = site.manager();
+    second
+        .until("the balancer goes", async || {
+            site.cloud.load_balancer(web).is_none()
+        })
+        .await;
+    second
+        .until("the finalizer is put back", async || {
+            let service = site.service("shop").await.unwrap();
+            service.metadata.finalizers.is_some_and(|it| !it.is_empty())
+        })
+        .await;
+    site.unchanged(|| site.cloud.journal().len()).await;
+    assert!(site.cloud.load_balancer(shop).is_some() && site.cloud.load_balancer(foreign).is_some());
     site.assert_nothing_forbidden();
 }
 
