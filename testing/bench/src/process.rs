@@ -17,6 +17,11 @@ pub(crate) struct Memory {
     pub(crate) peak: u64,
 }
 
+#[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+pub(crate) fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / 1024.0 / 1024.0
+}
+
 /// Processor time that a process has used, in user and kernel mode.
 pub(crate) fn processor_time(id: u32) -> Result<Duration> {
     let path = format!("/proc/{id}/stat");

@@ -38,12 +38,16 @@ pub(crate) enum Figure {
     NodesProcessor,
     NodesResident,
     NodesPeak,
+    FleetProcessor,
+    FleetResident,
     BalancersTime,
     BalancersCalls,
     RemovalTime,
     ManyTime,
     ManyCalls,
     NodeAddedReads,
+    ServicesResident,
+    ServicesPeak,
     IdleFewNodes,
     IdleManyNodes,
     Start,
@@ -53,18 +57,22 @@ pub(crate) enum Figure {
 }
 
 impl Figure {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::NodesTime,
         Self::NodesCalls,
         Self::NodesProcessor,
         Self::NodesResident,
         Self::NodesPeak,
+        Self::FleetProcessor,
+        Self::FleetResident,
         Self::BalancersTime,
         Self::BalancersCalls,
         Self::RemovalTime,
         Self::ManyTime,
         Self::ManyCalls,
         Self::NodeAddedReads,
+        Self::ServicesResident,
+        Self::ServicesPeak,
         Self::IdleFewNodes,
         Self::IdleManyNodes,
         Self::Start,
@@ -87,6 +95,8 @@ impl Figure {
             Self::NodesProcessor => ("nodes initialised: processor time", Seconds, AtMost(2.0)),
             Self::NodesResident => ("resident memory after that", Mebibytes, AtMost(15.0)),
             Self::NodesPeak => ("resident memory, peak", Mebibytes, AtMost(20.0)),
+            Self::FleetProcessor => ("5,000 nodes initialised: processor time", Seconds, AtMost(3.0)),
+            Self::FleetResident => ("resident memory after that", Mebibytes, AtMost(25.0)),
             Self::BalancersTime => (
                 "5 services of 2 ports, 50 nodes: all addresses",
                 Seconds,
@@ -105,6 +115,12 @@ impl Figure {
                 Calls,
                 AtMost(110.0),
             ),
+            Self::ServicesResident => (
+                "1,000 services of 1 port, 10 nodes: resident memory after that",
+                Mebibytes,
+                AtMost(25.0),
+            ),
+            Self::ServicesPeak => ("the same, peak", Mebibytes, Open),
             Self::IdleFewNodes => (
                 "nothing changes, 50 nodes and 5 services: cloud calls per period",
                 Calls,

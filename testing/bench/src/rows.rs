@@ -17,6 +17,7 @@ mod failover;
 mod idle;
 mod many;
 mod nodes;
+mod services;
 mod start;
 
 /// What all rows are measured with.
@@ -38,11 +39,16 @@ pub(crate) struct Row {
 }
 
 /// All rows, in the order of the table.
-pub(crate) const ROWS: [Row; 7] = [
+pub(crate) const ROWS: [Row; 9] = [
     Row {
         name: "nodes",
         floor: |bench, measured| Box::pin(nodes::floor(bench, measured)),
         measure: |bench, subject, measured| Box::pin(nodes::measure(bench, subject, measured)),
+    },
+    Row {
+        name: "fleet",
+        floor: |_, _| Box::pin(async { Ok(()) }),
+        measure: |bench, subject, measured| Box::pin(nodes::measure_fleet(bench, subject, measured)),
     },
     Row {
         name: "balancers",
@@ -53,6 +59,11 @@ pub(crate) const ROWS: [Row; 7] = [
         name: "many",
         floor: |bench, measured| Box::pin(many::floor(bench, measured)),
         measure: |bench, subject, measured| Box::pin(many::measure(bench, subject, measured)),
+    },
+    Row {
+        name: "services",
+        floor: |_, _| Box::pin(async { Ok(()) }),
+        measure: |bench, subject, measured| Box::pin(services::measure(bench, subject, measured)),
     },
     Row {
         name: "idle",

@@ -18,7 +18,7 @@ const PORTS: u32 = 1;
 const OBJECTS: u32 = 1 + PORTS * (3 + NODES);
 
 /// So that managers that do one Service at a time are not measured by their default.
-const FLAGS: &[&str] = &["--concurrent-service-syncs=20"];
+pub(super) const FLAGS: &[&str] = &["--concurrent-service-syncs=20"];
 
 pub(super) async fn floor(bench: &Bench, measured: &mut Measured) -> Result<()> {
     let world = World::start(&bench.simulator, 0).await?;

@@ -5,19 +5,17 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::Bench;
+use crate::floor;
 use crate::manager::Subject;
 use crate::nodes::{self, TaintWatch};
+use crate::process::{self, mebibytes};
 use crate::report::{Figure, Measured};
 use crate::world::World;
-use crate::{floor, process};
 
 /// Memory is looked at so long after the last taint: events are still being written then.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
-#[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / 1024.0 / 1024.0
-}
+const FLEET: u32 = 5000;
 
 pub(super) async fn floor(bench: &Bench, measured: &mut Measured) -> Result<()> {
     let world = World::start(&bench.simulator, 0).await?;
@@ -26,9 +24,35 @@ pub(super) async fn floor(bench: &Bench, measured: &mut Measured) -> Result<()> 
 }
 
 pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
-    let world = World::start(&bench.simulator, bench.nodes).await?;
-    nodes::create(&world.client, 1..=bench.nodes).await?;
-    let watch = TaintWatch::open(&world.client, 1..=bench.nodes).await?;
+    let run = initialise(bench, subject, bench.nodes).await?;
+    measured.time(Figure::NodesTime, run.time);
+    measured.time(Figure::NodesProcessor, run.processor);
+    measured.number(Figure::NodesCalls, run.calls);
+    measured.value(Figure::NodesResident, mebibytes(run.memory.resident));
+    measured.value(Figure::NodesPeak, mebibytes(run.memory.peak));
+    Ok(())
+}
+
+/// So many that it shows what each of them costs.
+pub(super) async fn measure_fleet(bench: &Bench, subject: &Subject, measured: &mut Measured) -> Result<()> {
+    let run = initialise(bench, subject, FLEET).await?;
+    measured.time(Figure::FleetProcessor, run.processor);
+    measured.value(Figure::FleetResident, mebibytes(run.memory.resident));
+    Ok(())
+}
+
+struct Run {
+    /// From leadership to the last taint.
+    time: Duration,
+    processor: Duration,
+    calls: u64,
+    memory: process::Memory,
+}
+
+async fn initialise(bench: &Bench, subject: &Subject, nodes: u32) -> Result<Run> {
+    let world = World::start(&bench.simulator, nodes).await?;
+    nodes::create(&world.client, 1..=nodes).await?;
+    let watch = TaintWatch::open(&world.client, 1..=nodes).await?;
     let mut manager = subject.start(&world, &[], bench.logs.as_deref())?;
     let clearing = async {
         let cleared = watch.all_clear().await?;
@@ -36,12 +60,12 @@ pub(super) async fn measure(bench: &Bench, subject: &Subject, measured: &mut Mea
     };
     let id = manager.id()?;
     let (leading, (cleared, calls)) = tokio::try_join!(manager.leading(&world), clearing)?;
-    measured.time(Figure::NodesTime, cleared - leading);
-    measured.time(Figure::NodesProcessor, process::processor_time(id)?);
-    measured.number(Figure::NodesCalls, calls);
+    let processor = process::processor_time(id)?;
     tokio::time::sleep(AFTERWARDS).await;
-    let memory = process::memory(id)?;
-    measured.value(Figure::NodesResident, mebibytes(memory.resident));
-    measured.value(Figure::NodesPeak, mebibytes(memory.peak));
-    Ok(())
+    Ok(Run {
+        time: cleared - leading,
+        processor,
+        calls,
+        memory: process::memory(id)?,
+    })
 }
