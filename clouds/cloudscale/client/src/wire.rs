@@ -29,6 +29,10 @@ pub use self::words::{
 /// Tags of an object: a flat map of texts.
 pub type Tags = BTreeMap<String, String>;
 
+fn is_empty(tags: &Tags) -> bool {
+    tags.is_empty()
+}
+
 /// A reference to another object: its id, with its name where the API gives one.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Stub<Id> {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bowline_cloud_provider::Node;
 use bowline_cloudscale_client::LoadBalancerId;
@@ -138,14 +139,14 @@ impl DesiredMember {
         )
     }
 
-    pub(crate) fn create(&self, tags: &Tags) -> NewMember {
+    pub(crate) fn create(&self, tags: &Arc<Tags>) -> NewMember {
         NewMember {
             name: self.name.clone(),
             protocol_port: self.protocol_port,
             monitor_port: self.monitor_port,
             address: self.address.clone(),
             subnet: self.subnet.clone(),
-            tags: tags.clone(),
+            tags: Arc::clone(tags),
         }
     }
 }
@@ -159,13 +160,13 @@ impl DesiredPool<'_> {
         )
     }
 
-    pub(crate) fn create(&self, balancer: LoadBalancerId, tags: &Tags) -> NewPool {
+    pub(crate) fn create(&self, balancer: LoadBalancerId, tags: &Arc<Tags>) -> NewPool {
         NewPool {
             name: self.port.pool_name.clone(),
             load_balancer: balancer,
             algorithm: self.port.algorithm.clone(),
             protocol: self.port.pool_protocol.clone(),
-            tags: tags.clone(),
+            tags: Arc::clone(tags),
         }
     }
 
@@ -187,7 +188,7 @@ impl DesiredPool<'_> {
             timeout_client_data_ms: wanted.listener.timeout_client_data_ms,
             timeout_member_connect_ms: wanted.listener.timeout_member_connect_ms,
             timeout_member_data_ms: wanted.listener.timeout_member_data_ms,
-            tags: wanted.tags.clone(),
+            tags: Arc::clone(&wanted.tags),
         }
     }
 }
@@ -199,7 +200,7 @@ pub(crate) fn monitor_key<'a>(kind: &'a MonitorType, http: Option<&'a MonitorHtt
 }
 
 /// The monitor to create.
-pub(crate) fn create_monitor(settings: &MonitorSettings, pool: PoolId, tags: &Tags) -> NewMonitor {
+pub(crate) fn create_monitor(settings: &MonitorSettings, pool: PoolId, tags: &Arc<Tags>) -> NewMonitor {
     let http = match &settings.http {
         crate::intent::HttpWish::Exactly(http) => NewMonitorHttp {
             expected_codes: http.expected_codes.clone(),
@@ -218,6 +219,6 @@ pub(crate) fn create_monitor(settings: &MonitorSettings, pool: PoolId, tags: &Ta
         down_threshold: settings.down_threshold,
         kind: settings.kind.clone(),
         http,
-        tags: tags.clone(),
+        tags: Arc::clone(tags),
     }
 }

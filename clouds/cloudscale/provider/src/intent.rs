@@ -74,10 +74,10 @@ pub(crate) struct Wanted {
     pub(crate) allowed_subnets: Vec<String>,
     /// The nodes to balance over, in order.
     pub(crate) nodes: Vec<Arc<Node>>,
-    /// The tags of what is created.
-    pub(crate) tags: Tags,
-    /// Further tags of the balancer itself: by whom and for whom it was made.
-    pub(crate) origin: Tags,
+    /// The tags of a balancer's parts.
+    pub(crate) tags: Arc<Tags>,
+    /// The tags of the balancer itself: the same, and by whom and for whom it was made.
+    pub(crate) balancer_tags: Arc<Tags>,
     pub(crate) publish: Publish,
     /// Annotations that the provider writes, as they are now.
     pub(crate) written: BTreeMap<&'static str, String>,

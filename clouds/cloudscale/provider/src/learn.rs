@@ -253,7 +253,6 @@ fn created(observed: &mut Observed, step: &CloudStep) -> Option<Created> {
                 },
                 algorithm: new.algorithm.clone(),
                 protocol: new.protocol.clone(),
-                tags: new.tags.clone(),
             }),
             PartChange::Member { new, .. } => Created::Member(Member {
                 uuid: id.into(),
@@ -268,7 +267,6 @@ fn created(observed: &mut Observed, step: &CloudStep) -> Option<Created> {
                     cidr: None,
                 }),
                 monitor_status: None,
-                tags: new.tags.clone(),
             }),
             PartChange::Listener { new, .. } => Created::Listener(Listener {
                 uuid: id.into(),
@@ -285,7 +283,6 @@ fn created(observed: &mut Observed, step: &CloudStep) -> Option<Created> {
                 timeout_client_data_ms: Some(new.timeout_client_data_ms),
                 timeout_member_connect_ms: Some(new.timeout_member_connect_ms),
                 timeout_member_data_ms: Some(new.timeout_member_data_ms),
-                tags: new.tags.clone(),
             }),
             PartChange::Monitor { new, .. } => Created::Monitor(monitor(new, id.into())),
             _ => return None,
@@ -316,7 +313,7 @@ fn balancer(new: &NewLoadBalancer, id: uuid::Uuid) -> LoadBalancer {
             slug: new.flavor.clone(),
         },
         vip_addresses,
-        tags: new.tags.clone(),
+        tags: (*new.tags).clone(),
     }
 }
 
@@ -347,7 +344,6 @@ fn monitor(new: &NewMonitor, id: MonitorId) -> Monitor {
         down_threshold: new.down_threshold,
         kind: new.kind.clone(),
         http: speaks_http.then_some(http),
-        tags: new.tags.clone(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! what is written to the Service. A wave is planned only when nothing is left to do in the waves before it, so a member
 //! is never removed while another one that shall take over could not be created.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
@@ -198,12 +199,7 @@ fn creation(wanted: &Wanted, desired: &Desired<'_>, observed: &Observed) -> Next
             })
             .collect(),
         zone: Some(zone),
-        tags: wanted
-            .tags
-            .clone()
-            .into_iter()
-            .chain(wanted.origin.clone())
-            .collect(),
+        tags: Arc::clone(&wanted.balancer_tags),
     };
     let mut steps = vec![CloudStep::CreateBalancer { new }];
     let unkept = unkept::split_off(observed, &mut steps);

@@ -1,5 +1,7 @@
 //! Load balancers (cloudscale.ch API, "Load Balancers").
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{LoadBalancerId, LoadBalancerStatus, Slug, SubnetStub, Tags};
@@ -54,8 +56,8 @@ pub struct NewLoadBalancer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Tags, among them the mark of ownership.
-    #[serde(skip_serializing_if = "Tags::is_empty")]
-    pub tags: Tags,
+    #[serde(skip_serializing_if = "super::is_empty")]
+    pub tags: Arc<Tags>,
 }
 
 /// An address asked for.

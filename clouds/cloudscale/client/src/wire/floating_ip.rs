@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{FloatingIpType, LoadBalancerId, ServerId, Slug, Stub, Tags};
+use super::{FloatingIpType, LoadBalancerId, ServerId, Slug, Stub};
 
 /// A floating IP.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -24,7 +24,4 @@ pub struct FloatingIp {
     /// Its region; none for a global one.
     #[serde(default)]
     pub region: Option<Slug>,
-    /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub tags: Tags,
 }

@@ -1,5 +1,7 @@
 //! Listeners (cloudscale.ch API, "Load Balancer Listeners").
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{ListenerId, ListenerProtocol, LoadBalancerId, PoolId, Stub, Tags};
@@ -36,9 +38,6 @@ pub struct Listener {
     /// How long a member may be silent, in milliseconds.
     #[serde(default)]
     pub timeout_member_data_ms: Option<i64>,
-    /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub tags: Tags,
 }
 
 /// A listener to be created.
@@ -61,8 +60,8 @@ pub struct NewListener {
     /// How long a member may be silent, in milliseconds.
     pub timeout_member_data_ms: i64,
     /// Tags.
-    #[serde(skip_serializing_if = "Tags::is_empty")]
-    pub tags: Tags,
+    #[serde(skip_serializing_if = "super::is_empty")]
+    pub tags: Arc<Tags>,
 }
 
 /// The one attribute of a listener that a call changes.

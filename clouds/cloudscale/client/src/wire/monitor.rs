@@ -1,5 +1,7 @@
 //! Health monitors (cloudscale.ch API, "Load Balancer Health Monitors").
 
+use std::sync::Arc;
+
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -32,9 +34,6 @@ pub struct Monitor {
     /// What it asks and expects, for the types `http` and `https`.
     #[serde(default)]
     pub http: Option<MonitorHttp>,
-    /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub tags: Tags,
 }
 
 /// What a monitor asks and expects over HTTP.
@@ -76,8 +75,8 @@ pub struct NewMonitor {
     /// What it shall ask and expect. Sent as `{}` for types that know no HTTP; the API takes it.
     pub http: NewMonitorHttp,
     /// Tags.
-    #[serde(skip_serializing_if = "Tags::is_empty")]
-    pub tags: Tags,
+    #[serde(skip_serializing_if = "super::is_empty")]
+    pub tags: Arc<Tags>,
 }
 
 /// What a new monitor shall ask and expect over HTTP; the API fills what is left out.

@@ -1,5 +1,7 @@
 //! Pools and their members (cloudscale.ch API, "Load Balancer Pools" and "Load Balancer Pool Members").
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -22,9 +24,6 @@ pub struct Pool {
     pub algorithm: PoolAlgorithm,
     /// What it speaks to its members.
     pub protocol: PoolProtocol,
-    /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub tags: Tags,
 }
 
 /// A pool to be created.
@@ -39,8 +38,8 @@ pub struct NewPool {
     /// What it shall speak to its members.
     pub protocol: PoolProtocol,
     /// Tags.
-    #[serde(skip_serializing_if = "Tags::is_empty")]
-    pub tags: Tags,
+    #[serde(skip_serializing_if = "super::is_empty")]
+    pub tags: Arc<Tags>,
 }
 
 /// A member of a pool.
@@ -69,9 +68,6 @@ pub struct Member {
     /// What the monitor thinks of it.
     #[serde(default)]
     pub monitor_status: Option<MonitorStatus>,
-    /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub tags: Tags,
 }
 
 /// A member to be created.
@@ -88,6 +84,6 @@ pub struct NewMember {
     /// The id of the subnet that its address belongs to.
     pub subnet: String,
     /// Tags.
-    #[serde(skip_serializing_if = "Tags::is_empty")]
-    pub tags: Tags,
+    #[serde(skip_serializing_if = "super::is_empty")]
+    pub tags: Arc<Tags>,
 }

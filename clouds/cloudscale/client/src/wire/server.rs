@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{InterfaceType, ServerId, ServerStatus, Slug, SubnetStub, Tags};
+use super::{InterfaceType, ServerId, ServerStatus, Slug, SubnetStub};
 
 /// A server.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -20,9 +20,6 @@ pub struct Server {
     /// Its interfaces, in the API's order.
     #[serde(default, deserialize_with = "super::list")]
     pub interfaces: Vec<Interface>,
-    /// Its tags.
-    #[serde(default, deserialize_with = "super::or_default")]
-    pub tags: Tags,
 }
 
 /// An interface of a server.

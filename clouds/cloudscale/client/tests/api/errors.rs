@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_http::GateClosed;
-use bowline_cloudscale_client::{
-    ApiError, Deleted, ErrorKind, LoadBalancerId, NewLoadBalancer, Settings, Tags,
-};
+use bowline_cloudscale_client::{ApiError, Deleted, ErrorKind, LoadBalancerId, NewLoadBalancer, Settings};
 use tokio::time::Instant;
 
 use crate::answers::{Answer, Api, BALANCER, TOKEN};
@@ -21,7 +19,7 @@ fn new() -> NewLoadBalancer {
         flavor: "lb-standard".to_owned(),
         vip_addresses: vec![],
         zone: None,
-        tags: Tags::new(),
+        tags: std::sync::Arc::default(),
     }
 }
 

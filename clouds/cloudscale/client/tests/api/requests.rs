@@ -1,5 +1,7 @@
 //! What is sent: one snapshot of every call.
 
+use std::sync::Arc;
+
 use std::fmt::Write;
 
 use bowline_cloudscale_client::{
@@ -50,7 +52,7 @@ fn new_balancer() -> NewLoadBalancer {
         flavor: "lb-standard".to_owned(),
         vip_addresses: vec![],
         zone: None,
-        tags: Tags::new(),
+        tags: Arc::default(),
     }
 }
 
@@ -64,7 +66,7 @@ fn new_listener() -> NewListener {
         timeout_client_data_ms: 0,
         timeout_member_connect_ms: 5000,
         timeout_member_data_ms: 50000,
-        tags: Tags::new(),
+        tags: Arc::default(),
     }
 }
 
@@ -77,7 +79,7 @@ fn new_monitor(http: NewMonitorHttp) -> NewMonitor {
         down_threshold: 3,
         kind: MonitorType::Http,
         http,
-        tags: Tags::new(),
+        tags: Arc::default(),
     }
 }
 
@@ -125,7 +127,7 @@ async fn every_create_has_its_body() {
             },
         ],
         zone: Some("lpg1".to_owned()),
-        tags: Tags::from([("k8s-service-uid".to_owned(), "an-uid".to_owned())]),
+        tags: Arc::new(Tags::from([("k8s-service-uid".to_owned(), "an-uid".to_owned())])),
         ..new_balancer()
     };
     client.create_load_balancer(&balancer).await.unwrap();
@@ -134,7 +136,7 @@ async fn every_create_has_its_body() {
         load_balancer: id('3'),
         algorithm: PoolAlgorithm::RoundRobin,
         protocol: PoolProtocol::Tcp,
-        tags: Tags::new(),
+        tags: Arc::default(),
     };
     client.create_pool(&pool).await.unwrap();
     let member = NewMember {
@@ -143,7 +145,7 @@ async fn every_create_has_its_body() {
         monitor_port: 30081,
         address: "10.9.0.17".to_owned(),
         subnet: "a-subnet".to_owned(),
-        tags: Tags::new(),
+        tags: Arc::default(),
     };
     client.create_member(id('4'), &member).await.unwrap();
     client.create_listener(&new_listener()).await.unwrap();

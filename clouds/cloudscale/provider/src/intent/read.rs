@@ -153,14 +153,15 @@ fn wanted(context: &Context<'_>, facts: &ServiceFacts, reader: &mut Reader<'_>) 
         .into_iter()
         .filter_map(|key| Some((key, facts::annotation(service, key)?.to_owned())))
         .collect();
+    let tags = tags(&identity);
     Wanted {
         flavor: reader.text(&keys::FLAVOR).to_owned(),
         zone: Some(reader.text(&keys::ZONE).to_owned()).filter(|zone| !zone.is_empty()),
         vips: vips(reader),
         listener: listener(reader),
         allowed_subnets: reader.list(&keys::LISTENER_ALLOWED_SUBNETS),
-        tags: tags(&identity),
-        origin: origin(facts),
+        balancer_tags: Arc::new(tags.clone().into_iter().chain(origin(facts)).collect()),
+        tags: Arc::new(tags),
         publish: publish(facts, reader),
         identity,
         floating_ips,

@@ -1,4 +1,6 @@
-use bowline_cloudscale_client::{NewMonitorHttp, Tags};
+use std::sync::Arc;
+
+use bowline_cloudscale_client::NewMonitorHttp;
 use uuid::Uuid;
 
 use super::*;
@@ -33,7 +35,7 @@ fn monitor(old: Option<Old<MonitorId>>) -> CloudStep {
         down_threshold: 3,
         kind: "tcp".into(),
         http: NewMonitorHttp::default(),
-        tags: Tags::new(),
+        tags: Arc::default(),
     };
     part(PartChange::Monitor {
         new,
