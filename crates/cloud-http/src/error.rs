@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_failure::{Class, Classified};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
@@ -251,6 +252,21 @@ impl HttpError {
         match &self.failure {
             Failure::Status(failure) => failure.retry_after,
             _ => None,
+        }
+    }
+}
+
+/// What HTTP alone says. A cloud's client knows better what some answers of its API mean.
+impl Classified for HttpError {
+    fn class(&self) -> Class {
+        match &self.failure {
+            Failure::Status(failure) => Class::of_status(failure.status.as_u16(), failure.retry_after),
+            Failure::Timeout { .. } | Failure::Connect(_) | Failure::Tls(_) | Failure::Broken(_) => {
+                Class::Unanswered
+            }
+            Failure::Decode { .. } | Failure::TooLarge { .. } => Class::Unusable,
+            Failure::GateClosed(_) | Failure::Cancelled => Class::NotSent,
+            Failure::Unsendable(_) => Class::Invalid,
         }
     }
 }

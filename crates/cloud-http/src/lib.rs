@@ -46,6 +46,8 @@ pub use secret::{Secret, mask_token};
 pub use shared_read::SharedRead;
 pub use transport::{AnswerBody, SocketOptions, Transport, TransportError, TransportSetupError};
 
+// What the contract with the controllers understands of a failure, whatever the cloud.
+pub use bowline_failure::{Class, Classified};
 // What this stack and the one to the API server have in common.
 pub use bowline_edge::{
     BoxError, CredentialsError, CredentialsFile, Malformed, Proxy, ProxyError, ProxyRules, glimpse, is_word,

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_http::{
-    CancellationToken, Effect, Failure, GateClosed, Method, Metrics, Phase, Request, Secret, TransportError,
-    Url, resolve,
+    CancellationToken, Class, Classified, Effect, Failure, GateClosed, Method, Metrics, Phase, Request,
+    Secret, TransportError, Url, resolve,
 };
 use cloud::{Cloud, Step, read, url, write};
 use futures::future::join_all;
@@ -329,25 +329,40 @@ async fn sixteen_calls_are_in_flight_and_the_others_follow_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_have_happened_follows_from_the_failure() {
+async fn what_may_have_happened_and_what_to_do_follow_from_the_failure() {
+    let (busy, down) = (
+        Class::Throttled { after: None },
+        Class::Unavailable { after: None },
+    );
     let table = [
-        (Step::status(400), Effect::No),
-        (Step::status(404), Effect::No),
-        (Step::status(409), Effect::No),
-        (Step::status(429), Effect::No),
-        (Step::status(408), Effect::Maybe),
-        (Step::status(302), Effect::Maybe),
-        (Step::status(500), Effect::Maybe),
-        (Step::status(502), Effect::Maybe),
-        (Step::status(503), Effect::Maybe),
-        (Step::status(504), Effect::Maybe),
-        (Step::Fails(TransportError::Connect), Effect::No),
-        (Step::Fails(TransportError::Tls), Effect::No),
-        (Step::Fails(TransportError::Broken), Effect::Maybe),
+        (Step::status(400), Effect::No, Class::Invalid),
+        (Step::status(401), Effect::No, Class::Unauthenticated),
+        (Step::status(403), Effect::No, Class::Denied),
+        (Step::status(404), Effect::No, Class::NotFound),
+        (Step::status(409), Effect::No, Class::Conflict),
+        (Step::status(423), Effect::No, Class::Conflict),
+        (Step::status(429), Effect::No, busy),
+        (Step::status(408), Effect::Maybe, down),
+        (Step::status(302), Effect::Maybe, down),
+        (Step::status(500), Effect::Maybe, down),
+        (Step::status(502), Effect::Maybe, down),
+        (Step::status(503), Effect::Maybe, down),
+        (Step::status(504), Effect::Maybe, down),
+        (
+            Step::Fails(TransportError::Connect),
+            Effect::No,
+            Class::Unanswered,
+        ),
+        (Step::Fails(TransportError::Tls), Effect::No, Class::Unanswered),
+        (
+            Step::Fails(TransportError::Broken),
+            Effect::Maybe,
+            Class::Unanswered,
+        ),
     ];
-    for (step, effect) in table {
+    for (step, effect, class) in table {
         let error = Cloud::new([step]).client().send(write()).await.unwrap_err();
-        assert_eq!(error.effect(), effect, "{error}");
+        assert_eq!((error.effect(), error.class()), (effect, class), "{error}");
         assert_eq!(error.maybe_applied(), effect != Effect::No);
     }
     let answer = Cloud::new([Step::body(201, "{")])
@@ -355,7 +370,8 @@ async fn what_may_have_happened_follows_from_the_failure() {
         .send(write())
         .await
         .unwrap();
-    assert_eq!(answer.json::<Vec<u8>>().unwrap_err().effect(), Effect::Yes);
+    let error = answer.json::<Vec<u8>>().unwrap_err();
+    assert_eq!((error.effect(), error.class()), (Effect::Yes, Class::Unusable));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use bowline_failure::{Class, Classified};
+
+/// How long to leave a cloud alone when it says that it is too much but not for how long.
+const THROTTLED: Duration = Duration::from_secs(10);
+
 /// A failed call into a cloud.
 ///
 /// Loops match on [`CloudError::kind`] and never on the text. The text is for people: it says what failed, on which
@@ -76,6 +81,16 @@ impl CloudError {
         Self::new(ErrorKind::Other, message)
     }
 
+    /// The failure of a write: that an object is missing then means that the cloud's state moved.
+    #[must_use]
+    pub fn of_write(error: impl Into<Self>) -> Self {
+        let mut error = error.into();
+        if error.kind == ErrorKind::NotFound {
+            error.kind = ErrorKind::Conflict;
+        }
+        error
+    }
+
     /// What the caller should do next.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -105,9 +120,90 @@ impl CloudError {
     }
 }
 
+// guide: classes
+/// The one table from what a client says of a failed call to what the controllers understand.
+impl From<Class> for ErrorKind {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::NotFound => Self::NotFound,
+            Class::Unauthenticated | Class::Denied => Self::Denied,
+            Class::Invalid => Self::Invalid,
+            Class::Conflict => Self::Conflict,
+            Class::Throttled { after } => Self::Throttled {
+                after: after.unwrap_or(THROTTLED),
+            },
+            Class::Unavailable { after: Some(after) } => Self::Throttled { after },
+            Class::Unavailable { after: None } => Self::Transient,
+            Class::Exhausted | Class::Unanswered | Class::NotSent => Self::Transient,
+            Class::Unusable => Self::Other,
+        }
+    }
+}
+
+impl<E: Classified> From<E> for CloudError {
+    fn from(error: E) -> Self {
+        Self::new(error.class().into(), error.to_string())
+    }
+}
+// guide: end
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Failed(Class);
+
+    impl Classified for Failed {
+        fn class(&self) -> Class {
+            self.0
+        }
+    }
+
+    impl std::fmt::Display for Failed {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("servers.list: GET /v1/servers: what failed")
+        }
+    }
+
+    #[test]
+    fn a_failed_call_keeps_its_text_and_a_stated_delay_is_kept_to() {
+        let after = Duration::from_secs(7);
+        let table = [
+            (Class::NotFound, ErrorKind::NotFound),
+            (Class::Unauthenticated, ErrorKind::Denied),
+            (
+                Class::Throttled { after: Some(after) },
+                ErrorKind::Throttled { after },
+            ),
+            (
+                Class::Throttled { after: None },
+                ErrorKind::Throttled { after: THROTTLED },
+            ),
+            (
+                Class::Unavailable { after: Some(after) },
+                ErrorKind::Throttled { after },
+            ),
+            (Class::Unavailable { after: None }, ErrorKind::Transient),
+            (Class::Unusable, ErrorKind::Other),
+        ];
+        for (class, kind) in table {
+            let error = CloudError::from(Failed(class));
+            assert_eq!(error.kind(), kind, "{class:?}");
+            assert_eq!(error.message(), Failed(class).to_string());
+        }
+    }
+
+    #[test]
+    fn what_a_write_does_not_find_has_moved() {
+        for (class, kind) in [
+            (Class::NotFound, ErrorKind::Conflict),
+            (Class::Denied, ErrorKind::Denied),
+        ] {
+            let error = CloudError::of_write(Failed(class));
+            assert_eq!(error.kind(), kind);
+            assert_eq!(error.message(), Failed(class).to_string());
+        }
+    }
 
     #[test]
     fn context_keeps_the_kind_and_the_stated_delay() {

@@ -14,8 +14,10 @@ pub(super) const ARROWS: &[Row] = &[
     ("crates/plan", &[]),
     // What both stacks take from outside: files with secrets, proxies, trust.
     ("crates/edge", &[]),
-    ("crates/cloud-http", &["crates/edge"]),
-    ("crates/cloud-provider", &["crates/plan"]),
+    // What to do next about a failed call: clients say it, the contract understands it, and neither knows the other.
+    ("crates/failure", &[]),
+    ("crates/cloud-http", &["crates/edge", "crates/failure"]),
+    ("crates/cloud-provider", &["crates/plan", "crates/failure"]),
     // It turns objects into the contract's nodes and services, and runs the plan's steps that write to Kubernetes.
     (
         "crates/kube-io",
@@ -134,7 +136,7 @@ pub(super) const WRAPPED: &[Wrapped] = &[
 ];
 
 /// Crates that read no clock, make no call and draw no number.
-pub(super) const PURE: &[&str] = &["crates/plan", "crates/cloud-provider"];
+pub(super) const PURE: &[&str] = &["crates/plan", "crates/failure", "crates/cloud-provider"];
 
 /// What a pure crate may not link, not even through another crate.
 pub(super) const IMPURE: &[&str] = &[
