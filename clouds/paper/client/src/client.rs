@@ -177,8 +177,8 @@ impl Client {
         operation: &'static str,
         kind: &str,
     ) -> Result<Vec<T>, ApiError> {
-        let (mut items, mut next) = (Vec::new(), None::<String>);
-        for _ in 0..MAX_PAGES {
+        let (mut items, mut next, mut pages) = (Vec::new(), None::<String>, 0);
+        loop {
             let mut request = self.read(operation, &[kind])?;
             if let Some(next) = &next {
                 request = request.query("after", next);
@@ -187,12 +187,16 @@ impl Client {
             let page: Page<T> = response.json()?;
             items.extend(page.items);
             next = page.next;
+            pages += 1;
             if next.is_none() {
                 return Ok(items);
             }
+            if pages == MAX_PAGES {
+                return Err(response
+                    .unusable(format!("no last page among {MAX_PAGES}"))
+                    .into());
+            }
         }
-        let endless = format!("no last page among {MAX_PAGES}");
-        Err(HttpError::new(operation, Method::GET, kind, Failure::Unsendable(endless)).into())
     }
     // guide: end
 

@@ -1,9 +1,8 @@
 //! Why a call failed.
 
 use std::fmt;
-use std::time::Duration;
 
-use bowline_cloud_http::{Failure, HttpError, StatusCode};
+use bowline_cloud_http::{Class, Classified, Failure, HttpError};
 use serde::Deserialize;
 
 /// A call that failed: what the API said, if it was the API that answered, and the failure below.
@@ -30,20 +29,19 @@ impl ApiError {
     /// this word.
     pub fn proves_absence(&self) -> bool {
         let is_said = self.said.as_ref().is_some_and(|said| said.code == "not_found");
-        self.status() == Some(StatusCode::NOT_FOUND) && is_said
+        self.class() == Class::NotFound && is_said
     }
     // guide: end
+}
 
-    /// The HTTP status, if there was an answer.
-    pub fn status(&self) -> Option<StatusCode> {
-        self.http.status()
-    }
-
-    /// How long the API asks to wait, if it does.
-    pub fn retry_after(&self) -> Option<Duration> {
-        self.http.retry_after()
+// guide: class
+/// The API means by each status what HTTP says.
+impl Classified for ApiError {
+    fn class(&self) -> Class {
+        self.http.class()
     }
 }
+// guide: end
 
 impl From<HttpError> for ApiError {
     fn from(http: HttpError) -> Self {
@@ -57,7 +55,7 @@ impl From<HttpError> for ApiError {
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.said, self.status()) {
+        match (&self.said, self.http.status()) {
             (Some(said), Some(status)) => {
                 let call = &self.http.call;
                 let message = call.redact(&said.message);

@@ -8,7 +8,6 @@ use bowline_cloud_provider::{
 use bowline_paper_client::Client;
 use bowline_plan::Refusal;
 
-use crate::error::write_error;
 use crate::intent::{self, Intent};
 use crate::observe::{Observed, Reads};
 use crate::planning;
@@ -49,9 +48,7 @@ impl Reconciler for Balancers {
             BalancerStep::Create(new) => client.create_balancer(new).await,
             BalancerStep::Delete { balancer, .. } => {
                 let deleted = client.delete_balancer(balancer).await;
-                return deleted
-                    .map(|()| Learned::Gone)
-                    .map_err(|error| write_error(&error));
+                return deleted.map(|()| Learned::Gone).map_err(CloudError::of_write);
             }
             BalancerStep::Change { balancer, change, .. } => match change {
                 Change::AddMember(machine) => client.put_member(balancer, machine).await,
@@ -60,7 +57,7 @@ impl Reconciler for Balancers {
                 Change::ClosePort(port) => client.delete_port(balancer, port).await,
             },
         };
-        let balancer = answer.map_err(|error| write_error(&error))?;
+        let balancer = answer.map_err(CloudError::of_write)?;
         Ok(Learned::Is(Box::new(balancer)))
     }
 

@@ -11,7 +11,6 @@ use bowline_paper_client::{Client, Machine, Power};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
-use crate::error::cloud_error;
 use crate::observe::{Machines, Reads};
 use crate::provider_id::{self, ProviderIdError};
 
@@ -76,7 +75,7 @@ impl Instances {
                 let proof = format!("the API answered 404 to machine {id}");
                 Ok(InstanceAnswer::Absent(AbsenceProof::new(proof)))
             }
-            Err(error) => Err(cloud_error(&error)),
+            Err(error) => Err(error.into()),
         }
     }
     // guide: end

@@ -11,7 +11,6 @@
 //! ```
 
 mod balancers;
-mod error;
 mod events;
 mod instances;
 mod intent;

@@ -9,7 +9,6 @@ use bowline_cloud_provider::{CloudError, Node};
 use bowline_paper_client::{Balancer, Client, Machine, MachineId};
 use futures::try_join;
 
-use crate::error::cloud_error;
 use crate::intent::Intent;
 use crate::provider_id::{self, ProviderIdError};
 
@@ -32,19 +31,13 @@ impl Reads {
             machines: SharedRead::new(Listing::<Machines>::INTERVAL, move || {
                 let client = of_machines.clone();
                 async move {
-                    let machines = client.machines().await.map_err(|error| cloud_error(&error))?;
+                    let machines = client.machines().await?;
                     Ok(Arc::new(Machines::new(machines)))
                 }
             }),
             balancers: SharedRead::gathering(GATHER, Listing::<Machines>::INTERVAL, move || {
                 let client = of_balancers.clone();
-                async move {
-                    client
-                        .balancers()
-                        .await
-                        .map(Arc::new)
-                        .map_err(|error| cloud_error(&error))
-                }
+                async move { Ok(Arc::new(client.balancers().await?)) }
             }),
         }
     }

@@ -3,13 +3,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use bowline_cloud_http::StatusCode;
+use bowline_cloud_http::{Class, Classified};
 use bowline_cloud_provider::{AddressType, CloudError, NodeAddress, NodeName, Route, Routes};
 use bowline_paper_client::{Client, Machine, NewRoute, Route as PaperRoute, RouteId};
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt, try_join};
 
-use crate::error::{cloud_error, write_error};
 use crate::instances::node_addresses;
 use crate::observe::{Machines, Reads};
 use crate::provider_id;
@@ -26,7 +25,7 @@ impl Routes for RouteTable {
     // guide: list
     fn list_routes<'a>(&'a self, cluster: &'a str) -> BoxFuture<'a, Result<Vec<Route>, CloudError>> {
         async move {
-            let routes = self.client.routes().map_err(|error| cloud_error(&error));
+            let routes = self.client.routes().map_err(CloudError::from);
             let (routes, machines) = try_join!(routes, self.reads.machines())?;
             // The loop deletes what is listed here and not wanted, so what does not bear our mark is not listed.
             let own = routes
@@ -62,10 +61,8 @@ impl Routes for RouteTable {
             match self.client.create_route(&new).await {
                 Ok(_) => Ok(()),
                 // It may be ours, made by a call whose answer was lost: then all is well.
-                Err(error) if error.status() == Some(StatusCode::CONFLICT) && self.is_there(&new).await? => {
-                    Ok(())
-                }
-                Err(error) => Err(write_error(&error)),
+                Err(error) if error.class() == Class::Conflict && self.is_there(&new).await? => Ok(()),
+                Err(error) => Err(CloudError::of_write(error)),
             }
         }
         .boxed()
@@ -75,10 +72,7 @@ impl Routes for RouteTable {
     fn delete_route<'a>(&'a self, _: &'a str, route: &'a Route) -> BoxFuture<'a, Result<(), CloudError>> {
         async move {
             let id = RouteId(route.name.clone());
-            self.client
-                .delete_route(&id)
-                .await
-                .map_err(|error| write_error(&error))
+            self.client.delete_route(&id).await.map_err(CloudError::of_write)
         }
         .boxed()
     }
@@ -105,7 +99,7 @@ impl RouteTable {
     }
 
     async fn is_there(&self, new: &NewRoute) -> Result<bool, CloudError> {
-        let routes = self.client.routes().await.map_err(|error| cloud_error(&error))?;
+        let routes = self.client.routes().await?;
         let of = |route: &PaperRoute| (route.destination, route.machine.clone(), route.cluster.clone());
         let wanted = (
             new.destination,
