@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use bowline_cloud_http::{CloudHttp, Failure, HttpError, Kind, Method, Request, Secret, Url, resolve};
+use bowline_cloud_http::{Class, CloudHttp, Failure, HttpError, Kind, Method, Request, Secret, Url, resolve};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -62,7 +62,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind), as for every call.
+    /// See [`Class`], as for every call.
     pub async fn servers(&self) -> Result<Vec<Server>, ApiError> {
         self.read("servers.list", SERVERS, &[]).await
     }
@@ -80,7 +80,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn load_balancers(&self) -> Result<Vec<LoadBalancer>, ApiError> {
         self.read("load-balancers.list", LOAD_BALANCERS, &[]).await
     }
@@ -103,7 +103,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn create_load_balancer(&self, new: &NewLoadBalancer) -> Result<LoadBalancer, ApiError> {
         self.create("load-balancers.create", LOAD_BALANCERS, &[], new)
             .await
@@ -113,7 +113,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn rename_load_balancer(&self, id: LoadBalancerId, name: &str) -> Result<(), ApiError> {
         #[derive(Serialize)]
         struct Name<'a> {
@@ -132,7 +132,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind); an object that is gone is none.
+    /// See [`Class`]; an object that is gone is none.
     pub async fn delete_load_balancer(&self, id: LoadBalancerId) -> Result<Deleted, ApiError> {
         self.delete("load-balancers.delete", LOAD_BALANCERS, &[&id.to_string()])
             .await
@@ -142,7 +142,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn pools(&self) -> Result<Vec<Pool>, ApiError> {
         self.read("pools.list", POOLS, &[]).await
     }
@@ -151,7 +151,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn create_pool(&self, new: &NewPool) -> Result<Pool, ApiError> {
         self.create("pools.create", POOLS, &[], new).await
     }
@@ -160,7 +160,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind); an object that is gone is none.
+    /// See [`Class`]; an object that is gone is none.
     pub async fn delete_pool(&self, id: PoolId) -> Result<Deleted, ApiError> {
         self.delete("pools.delete", POOLS, &[&id.to_string()]).await
     }
@@ -169,7 +169,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn members(&self, pool: PoolId) -> Result<Vec<Member>, ApiError> {
         self.read("members.list", POOLS, &[&pool.to_string(), "members"])
             .await
@@ -179,7 +179,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn create_member(&self, pool: PoolId, new: &NewMember) -> Result<Member, ApiError> {
         self.create("members.create", POOLS, &[&pool.to_string(), "members"], new)
             .await
@@ -189,7 +189,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind); an object that is gone is none.
+    /// See [`Class`]; an object that is gone is none.
     pub async fn delete_member(&self, pool: PoolId, id: MemberId) -> Result<Deleted, ApiError> {
         self.delete(
             "members.delete",
@@ -203,7 +203,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn listeners(&self) -> Result<Vec<Listener>, ApiError> {
         self.read("listeners.list", LISTENERS, &[]).await
     }
@@ -212,7 +212,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn create_listener(&self, new: &NewListener) -> Result<Listener, ApiError> {
         self.create("listeners.create", LISTENERS, &[], new).await
     }
@@ -221,7 +221,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn update_listener(&self, id: ListenerId, change: &ListenerChange) -> Result<(), ApiError> {
         self.update("listeners.update", LISTENERS, &[&id.to_string()], change)
             .await
@@ -231,7 +231,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind); an object that is gone is none.
+    /// See [`Class`]; an object that is gone is none.
     pub async fn delete_listener(&self, id: ListenerId) -> Result<Deleted, ApiError> {
         self.delete("listeners.delete", LISTENERS, &[&id.to_string()])
             .await
@@ -241,7 +241,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn monitors(&self) -> Result<Vec<Monitor>, ApiError> {
         self.read("health-monitors.list", MONITORS, &[]).await
     }
@@ -250,7 +250,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn create_monitor(&self, new: &NewMonitor) -> Result<Monitor, ApiError> {
         self.create("health-monitors.create", MONITORS, &[], new).await
     }
@@ -259,7 +259,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn update_monitor(&self, id: MonitorId, change: &MonitorChange) -> Result<(), ApiError> {
         self.update("health-monitors.update", MONITORS, &[&id.to_string()], change)
             .await
@@ -269,7 +269,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind); an object that is gone is none.
+    /// See [`Class`]; an object that is gone is none.
     pub async fn delete_monitor(&self, id: MonitorId) -> Result<Deleted, ApiError> {
         self.delete("health-monitors.delete", MONITORS, &[&id.to_string()])
             .await
@@ -279,7 +279,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn floating_ips(&self) -> Result<Vec<FloatingIp>, ApiError> {
         self.read("floating-ips.list", FLOATING_IPS, &[]).await
     }
@@ -288,7 +288,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`].
     pub async fn assign_floating_ip(&self, address: IpAddr, to: LoadBalancerId) -> Result<(), ApiError> {
         #[derive(Serialize)]
         struct Target {
@@ -353,7 +353,7 @@ impl Client {
         };
         let error = ApiError::from(error);
         // A page of HTML comes from something in between: the object may well be there.
-        if error.proves_absence() || error.is_not_found() && error.has_no_body() {
+        if error.proves_absence() || error.class == Class::NotFound && error.has_no_body() {
             Ok(Deleted::AlreadyGone)
         } else {
             Err(error)

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
-use std::time::Duration;
 
-use bowline_cloud_http::{Failure, HttpError, StatusCode};
+use bowline_cloud_http::{Class, Classified, Failure, HttpError};
 
 /// A call that failed.
 ///
@@ -13,65 +12,20 @@ use bowline_cloud_http::{Failure, HttpError, StatusCode};
 /// key, and without query, headers or token.
 #[derive(Debug, Clone)]
 pub struct ApiError {
-    /// What to do about it.
-    pub kind: ErrorKind,
+    /// What to do about it. A `400` is also how the API says that the object is not in the right state: only the text tells.
+    pub class: Class,
     /// What the API said: the field, or `detail`, and the text.
     pub fields: BTreeMap<String, String>,
     /// The failure below.
     pub http: HttpError,
 }
 
-/// What kind of failure it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// 404: there is no such object.
-    NotFound {
-        /// Whether the API itself said so, by its `detail`. Any other `404` comes from something in between, or from a
-        /// wrong base URL, and proves nothing.
-        proven: bool,
-    },
-    /// 401: no token, or a bad one.
-    Unauthorized,
-    /// 403: the token may not do this.
-    Forbidden,
-    /// 400 or another refusal: the request itself is wrong, or the object is not in the right state. The API tells the
-    /// latter by text only.
-    Invalid,
-    /// 409 or 423: the object is busy.
-    Conflict,
-    /// 429: too many calls.
-    Throttled {
-        /// How long the API asks to wait.
-        retry_after: Option<Duration>,
-    },
-    /// 5xx: the API is in trouble, or in maintenance.
-    Server {
-        /// How long the API asks to wait.
-        retry_after: Option<Duration>,
-    },
-    /// No answer, or none that arrived whole.
-    Transport {
-        /// Whether the call may have had its effect all the same.
-        maybe_applied: bool,
-    },
-    /// The answer was good but could not be read. A write had its effect.
-    Decode,
-    /// The write was not sent, because this process may not write now.
-    GateClosed,
-    /// The process is shutting down; nothing was sent.
-    Cancelled,
-}
-
 impl ApiError {
-    /// Whether the API itself said that there is no such object.
+    /// Whether the API itself said that there is no such object. Any other `404` comes from something in between, or from a
+    /// wrong base URL, and proves nothing.
     pub fn proves_absence(&self) -> bool {
-        self.kind == ErrorKind::NotFound { proven: true }
-    }
-
-    /// Whether the status was 404, whoever sent it. To conclude anything from it, use [`ApiError::proves_absence`].
-    pub fn is_not_found(&self) -> bool {
-        matches!(self.kind, ErrorKind::NotFound { .. })
+        // The API's own answer has this key; a gateway in between may speak JSON too.
+        self.class == Class::NotFound && self.fields.contains_key("detail")
     }
 
     pub(crate) fn has_no_body(&self) -> bool {
@@ -82,55 +36,30 @@ impl ApiError {
     pub fn maybe_applied(&self) -> bool {
         self.http.maybe_applied()
     }
-
-    /// How long the API asks to wait, if it does.
-    pub fn retry_after(&self) -> Option<Duration> {
-        self.http.retry_after()
-    }
-
-    /// The HTTP status, if there was an answer.
-    pub fn status(&self) -> Option<u16> {
-        self.http.status().map(|status| status.as_u16())
-    }
 }
 
 impl From<HttpError> for ApiError {
     fn from(http: HttpError) -> Self {
-        let Failure::Status(failure) = &http.failure else {
-            let kind = match &http.failure {
-                Failure::Decode { .. } | Failure::TooLarge { .. } => ErrorKind::Decode,
-                Failure::GateClosed(_) => ErrorKind::GateClosed,
-                Failure::Cancelled => ErrorKind::Cancelled,
-                _ => ErrorKind::Transport {
-                    maybe_applied: http.maybe_applied(),
-                },
-            };
-            return Self {
-                kind,
-                fields: BTreeMap::new(),
-                http,
-            };
-        };
-        let said = said(&failure.body);
-        let retry_after = failure.retry_after;
-        let kind = match failure.status {
-            StatusCode::NOT_FOUND => ErrorKind::NotFound {
-                // The API's own answer has this key; a gateway in between may speak JSON too.
-                proven: said.as_ref().is_some_and(|said| said.contains_key("detail")),
-            },
-            StatusCode::UNAUTHORIZED => ErrorKind::Unauthorized,
-            StatusCode::FORBIDDEN => ErrorKind::Forbidden,
-            StatusCode::CONFLICT | StatusCode::LOCKED => ErrorKind::Conflict,
-            StatusCode::TOO_MANY_REQUESTS => ErrorKind::Throttled { retry_after },
-            status if status.is_client_error() => ErrorKind::Invalid,
-            _ => ErrorKind::Server { retry_after },
+        let said = match &http.failure {
+            Failure::Status(failure) => said(&failure.body),
+            _ => None,
         };
         let fields = said
             .unwrap_or_default()
             .into_iter()
             .map(|(key, text)| (http.call.redact(&key), http.call.redact(&text)))
             .collect();
-        Self { kind, fields, http }
+        Self {
+            class: http.class(),
+            fields,
+            http,
+        }
+    }
+}
+
+impl Classified for ApiError {
+    fn class(&self) -> Class {
+        self.class
     }
 }
 

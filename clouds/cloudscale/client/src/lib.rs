@@ -16,7 +16,8 @@ mod error;
 mod settings;
 pub mod wire;
 
+pub use bowline_cloud_http::Class;
 pub use client::{Client, Deleted};
-pub use error::{ApiError, ErrorKind};
+pub use error::ApiError;
 pub use settings::{Settings, SettingsError};
 pub use wire::*;

@@ -2,12 +2,11 @@
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudscale_client::{
-    ApiError, Client, Deleted, ErrorKind, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
+    ApiError, Class, Client, Deleted, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member,
     Monitor, Pool, PoolId,
 };
 use bowline_plan::Step as _;
 
-use crate::error::write_error;
 use crate::observe::Observed;
 use crate::step::{CloudStep, PartChange};
 
@@ -80,12 +79,12 @@ pub(crate) struct Writer<'a> {
 /// Whether the API refuses because of the state of things, not because of what is asked. It says so with 409, or with
 /// 400, which can mean anything.
 fn is_refusal(error: &ApiError) -> bool {
-    matches!(error.kind, ErrorKind::Conflict | ErrorKind::Invalid)
+    matches!(error.class, Class::Conflict | Class::Invalid)
 }
 
 /// Whether the API refuses what is asked, not whoever asks or at this moment.
 fn is_about_what_is_asked(error: &ApiError) -> bool {
-    is_refusal(error) || matches!(error.kind, ErrorKind::NotFound { .. } | ErrorKind::Forbidden)
+    is_refusal(error) || matches!(error.class, Class::NotFound | Class::Denied)
 }
 
 /// Whether a refusal can mean that something is in the way. Not if it complains of a value: then deleting what is in the
@@ -104,9 +103,8 @@ fn can_be_in_the_way(error: &ApiError) -> bool {
         "type",
         "up_threshold",
     ];
-    error.kind == ErrorKind::Conflict
-        || error.kind == ErrorKind::Invalid
-            && !error.fields.keys().any(|field| VALUES.contains(&field.as_str()))
+    error.class == Class::Conflict
+        || error.class == Class::Invalid && !error.fields.keys().any(|field| VALUES.contains(&field.as_str()))
 }
 
 impl Writer<'_> {
@@ -120,7 +118,7 @@ impl Writer<'_> {
                 let created = self.client.create_load_balancer(new).await;
                 return created
                     .map(|balancer| Learned::created(Created::Balancer(Box::new(balancer))))
-                    .map_err(|error| write_error(&error));
+                    .map_err(CloudError::of_write);
             }
             CloudStep::RenameBalancer { balancer, name } => self
                 .client
@@ -146,11 +144,15 @@ impl Writer<'_> {
                 if matches!(step, CloudStep::AssignFloatingIp { .. }) && is_about_what_is_asked(&error) =>
             {
                 Ok(Learned {
-                    refused: Some(format!("error during {}: {}", step.label(), write_error(&error))),
+                    refused: Some(format!(
+                        "error during {}: {}",
+                        step.label(),
+                        CloudError::of_write(error)
+                    )),
                     ..Learned::default()
                 })
             }
-            (Err(error), _) => Err(write_error(&error)),
+            (Err(error), _) => Err(CloudError::of_write(error)),
         }
     }
 
@@ -165,7 +167,7 @@ impl Writer<'_> {
         };
         // A 409 from a balancer that is at rest may have come too late to see why; the same one again and again did not.
         let is_busy = balancer.status == LoadBalancerStatus::Changing
-            || error.kind == ErrorKind::Conflict && self.observed.polls < MAX_UNSEEN_CONFLICTS;
+            || error.class == Class::Conflict && self.observed.polls < MAX_UNSEEN_CONFLICTS;
         if is_busy {
             self.observed.busy.set();
         }
@@ -283,7 +285,7 @@ impl Writer<'_> {
                 old_is_gone: true,
                 ..Learned::created(created)
             }),
-            Err(error) if error.kind == ErrorKind::Conflict => {
+            Err(error) if error.class == Class::Conflict => {
                 // Busy with the deletion: the creation is planned again as soon as it is done.
                 self.observed.busy.set();
                 Ok(Learned {

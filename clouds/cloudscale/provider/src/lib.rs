@@ -17,7 +17,6 @@ mod annotations;
 mod apply;
 mod balancers;
 mod desired;
-mod error;
 mod events;
 mod floating_ips;
 mod instances;

@@ -14,7 +14,6 @@ use futures::future::{join_all, try_join_all};
 use futures::try_join;
 
 use super::{Observed, ObservedPool, assemble, sort_members};
-use crate::error::cloud_error;
 use crate::intent::{Identity, Intent, Wanted};
 use crate::ownership;
 use crate::servers::ServerIndex;
@@ -54,12 +53,7 @@ where
     let client = client.clone();
     SharedRead::gathering(gather, Listing::<A>::INTERVAL, move || {
         let answer = read(client.clone());
-        async move {
-            answer
-                .await
-                .map(|items| Arc::new(arrange(items)))
-                .map_err(|error| cloud_error(&error))
-        }
+        async move { Ok(Arc::new(arrange(answer.await?))) }
     })
 }
 
@@ -116,7 +110,7 @@ impl Reads {
         match self.client.server(id).await {
             Ok(server) => Ok(Some(server)),
             Err(error) if error.proves_absence() => Ok(None),
-            Err(error) => Err(cloud_error(&error)),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -130,7 +124,7 @@ impl Reads {
         match self.client.load_balancer(id).await {
             Ok(balancer) => Ok(Some(balancer)),
             Err(error) if error.proves_absence() => Ok(None),
-            Err(error) => Err(cloud_error(&error)),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -418,7 +412,7 @@ impl Reads {
 
     async fn members(&self, pool: PoolId) -> Result<Vec<Member>, CloudError> {
         let mut members = self.client.members(pool).await.map_err(|error| {
-            cloud_error(&error).context(format!("lbstate: failed to load members for {pool}"))
+            CloudError::from(error).context(format!("lbstate: failed to load members for {pool}"))
         })?;
         sort_members(&mut members);
         Ok(members)
