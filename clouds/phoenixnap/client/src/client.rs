@@ -1,12 +1,12 @@
 //! The calls.
 
 use bowline_cloud_http::{
-    CloudHttp, CredentialsFile, Failure, HttpError, Kind, Method, Request, Url, resolve,
+    Class, CloudHttp, CredentialsFile, Failure, HttpError, Kind, Method, Request, Url, resolve,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{ApiError, ErrorKind};
+use crate::error::ApiError;
 use crate::listed::{Listed, Reader};
 use crate::settings::{Credentials, Settings};
 use crate::token::Tokens;
@@ -78,7 +78,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`], as for every call.
+    /// See [`Class`], as for every call.
     pub async fn servers(&self) -> Result<Listed<Server>, ApiError> {
         self.list(read("servers.list", SERVERS, &[]), |request| request)
             .await
@@ -88,7 +88,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFound`] or [`ErrorKind::Forbidden`] if there is none; the latter also for lost rights.
+    /// [`Class::NotFound`] or [`Class::Denied`] if there is none; the latter also for lost rights.
     pub async fn server(&self, id: &str) -> Result<Server, ApiError> {
         self.answer(read("servers.get", SERVERS, &[id]), |request| request)
             .await
@@ -98,7 +98,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`Class`].
     pub async fn ip_blocks(&self, conditions: &[TagFilter]) -> Result<Listed<IpBlock>, ApiError> {
         self.list(read("ip-blocks.list", BLOCKS, &[]), |request| {
             conditions
@@ -126,7 +126,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::SoldOut`] if there is none of that size.
+    /// [`Class::Exhausted`] if there is none of that size.
     pub async fn create_ip_block(&self, new: &NewIpBlock) -> Result<IpBlock, ApiError> {
         let call = write(Method::POST, "ip-blocks.create", BLOCKS, &[]);
         self.answer(call, |request| request.json(new)).await
@@ -136,7 +136,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`Class`].
     pub async fn put_ip_block_tags(&self, id: &str, tags: &[BlockTag]) -> Result<(), ApiError> {
         let segments = [id, "tags"];
         let call = write(Method::PUT, "ip-blocks.tag", BLOCKS, &segments);
@@ -147,13 +147,13 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`]; a `404` of the API is none.
+    /// See [`Class`]; a `404` of the API is none.
     pub async fn delete_ip_block(&self, id: &str) -> Result<Deleted, ApiError> {
         let segments = [id];
         let call = write(Method::DELETE, "ip-blocks.delete", BLOCKS, &segments);
         match self.send(call, |request| request).await {
             Ok(_) => Ok(Deleted::Accepted),
-            Err(error) if error.kind == ErrorKind::NotFound => Ok(Deleted::AlreadyGone),
+            Err(error) if error.class == Class::NotFound => Ok(Deleted::AlreadyGone),
             Err(error) => Err(error),
         }
     }
@@ -172,7 +172,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the network or the block is busy.
+    /// [`Class::Conflict`] if the network or the block is busy.
     pub async fn attach(&self, network: &str, block: &str) -> Result<(), ApiError> {
         #[derive(Serialize)]
         struct Attach<'a> {
@@ -189,7 +189,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if the network or the block is busy, or a server in the network uses one of its addresses.
+    /// [`Class::Conflict`] if the network or the block is busy, or a server in the network uses one of its addresses.
     pub async fn detach(&self, network: &str, block: &str) -> Result<(), ApiError> {
         let segments = [network, "ip-blocks", block];
         let call = write(Method::DELETE, "public-networks.detach", NETWORKS, &segments);
@@ -200,7 +200,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`Class`].
     pub async fn tags(&self) -> Result<Listed<Tag>, ApiError> {
         self.list(read("tags.list", TAGS, &[]), |request| request).await
     }
@@ -209,7 +209,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Conflict`] if it is known already.
+    /// [`Class::Conflict`] if it is known already.
     pub async fn create_tag(&self, name: &str) -> Result<(), ApiError> {
         let new = NewTag {
             name: name.to_owned(),
@@ -250,7 +250,7 @@ impl Client {
             Ok(response) => return Ok(response),
             Err(error) => ApiError::from(error),
         };
-        if error.kind != ErrorKind::Unauthorized {
+        if error.class != Class::Unauthenticated {
             return Err(error);
         }
         tracing::debug!(operation = call.operation, "token refused, fetching another");

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use bowline_cloud_http::{Failure, HttpError, StatusCode};
+use bowline_cloud_http::{Class, Classified, Failure, HttpError};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -16,8 +16,9 @@ use crate::token;
 /// a body that is not in the API's words.
 #[derive(Debug, Clone)]
 pub struct ApiError {
-    /// What to do about it.
-    pub kind: ErrorKind,
+    /// What to do about it. [`Class::NotFound`] is said by the API itself. [`Class::Denied`] may also mean that there is no such
+    /// object: the APIs do not tell these apart.
+    pub class: Class,
     /// What the API said.
     pub message: Option<Box<str>>,
     /// The failure below.
@@ -26,41 +27,8 @@ pub struct ApiError {
     pub(crate) remedy: Option<&'static str>,
 }
 
-/// What kind of failure it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// 404: there is no such object, says the API itself.
-    NotFound,
-    /// 401, twice: the token is refused; or there is none to be had.
-    Unauthorized,
-    /// 403: the credentials may not do this, or there is no such object. The APIs do not tell these apart.
-    Forbidden,
-    /// 400 or another refusal: the request itself is wrong.
-    Invalid,
-    /// 406: nothing of the kind is left to be bought.
-    SoldOut,
-    /// 409: the object is in another state than this call needs.
-    Conflict,
-    /// 429: too many calls.
-    Throttled {
-        /// How long the API asks to wait.
-        retry_after: Option<Duration>,
-    },
-    /// 5xx: the API is in trouble.
-    Server {
-        /// How long the API asks to wait.
-        retry_after: Option<Duration>,
-    },
-    /// No answer, or none that arrived whole.
-    Transport,
-    /// The answer was good but could not be read. A write had its effect.
-    Decode,
-    /// The write was not sent, because this process may not write now.
-    GateClosed,
-    /// The process is shutting down; nothing was sent.
-    Cancelled,
-}
+/// The longest that an API is left alone because it says so, between two tries of a Service or a Node as within one call.
+const LONGEST: Duration = Duration::from_secs(30);
 
 impl ApiError {
     /// Whether a write may have had its effect: look before trying again. One that failed for want of a token was never
@@ -111,35 +79,39 @@ struct Said {
 
 impl From<HttpError> for ApiError {
     fn from(http: HttpError) -> Self {
-        let (kind, message) = match &http.failure {
-            Failure::Status(failure) => {
-                let said: Option<Said> = serde_json::from_slice(&failure.body).ok();
-                let retry_after = failure.retry_after;
-                let kind = match failure.status {
-                    // A page of HTML comes from something in between, or from a wrong base URL, and proves nothing.
-                    StatusCode::NOT_FOUND if said.is_some() => ErrorKind::NotFound,
-                    StatusCode::UNAUTHORIZED => ErrorKind::Unauthorized,
-                    StatusCode::FORBIDDEN => ErrorKind::Forbidden,
-                    StatusCode::NOT_ACCEPTABLE => ErrorKind::SoldOut,
-                    StatusCode::CONFLICT => ErrorKind::Conflict,
-                    StatusCode::TOO_MANY_REQUESTS => ErrorKind::Throttled { retry_after },
-                    status if status.is_client_error() => ErrorKind::Invalid,
-                    _ => ErrorKind::Server { retry_after },
-                };
-                (kind, said.map(|said| http.call.redact(&said.text()).into()))
-            }
-            Failure::Decode { .. } | Failure::TooLarge { .. } => (ErrorKind::Decode, None),
-            Failure::GateClosed(_) => (ErrorKind::GateClosed, None),
-            Failure::Cancelled => (ErrorKind::Cancelled, None),
-            Failure::Unsendable(_) => (ErrorKind::Invalid, None),
-            _ => (ErrorKind::Transport, None),
+        let said: Option<Said> = match &http.failure {
+            Failure::Status(failure) => serde_json::from_slice(&failure.body).ok(),
+            _ => None,
         };
-        Self {
-            kind,
-            message,
+        let mut error = Self {
+            class: http.class(),
+            message: said.map(|said| http.call.redact(&said.text()).into()),
             http,
             remedy: None,
-        }
+        };
+        let at_most = |after: Option<Duration>| after.map(|after| after.min(LONGEST));
+        error.class = match (error.class, error.status()) {
+            // A page of HTML comes from something in between, or from a wrong base URL, and proves nothing.
+            (Class::NotFound, _) if error.message.is_none() => Class::Invalid,
+            // Nothing of the kind is left to be bought.
+            (_, Some(406)) => Class::Exhausted,
+            // The API itself failed at this very call; others may be fine.
+            (Class::Unavailable { after: None }, Some(500)) => Class::Unusable,
+            (Class::Unavailable { after }, _) => Class::Unavailable {
+                after: at_most(after),
+            },
+            (Class::Throttled { after }, _) => Class::Throttled {
+                after: at_most(after),
+            },
+            (class, _) => class,
+        };
+        error
+    }
+}
+
+impl Classified for ApiError {
+    fn class(&self) -> Class {
+        self.class
     }
 }
 

@@ -20,8 +20,9 @@ mod settings;
 mod token;
 pub mod wire;
 
+pub use bowline_cloud_http::Class;
 pub use client::{Client, Deleted};
-pub use error::{ApiError, ErrorKind};
+pub use error::ApiError;
 pub use listed::Listed;
 pub use settings::{Credentials, DEFAULT_BASE_URL, DEFAULT_TOKEN_URL, Settings};
 pub use wire::*;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bowline_cloud_http::{
-    CloudHttp, CredentialsFile, Failure, HeaderName, Method, Request, Secret, SharedRead, Url,
+    Class, CloudHttp, CredentialsFile, Failure, HeaderName, Method, Request, Secret, SharedRead, Url,
 };
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::error::{ApiError, ErrorKind};
+use crate::error::ApiError;
 use crate::settings::Credentials;
 
 /// The scopes asked for, in this order, whatever they are then used for.
@@ -166,7 +166,7 @@ impl Store {
             Some(form) => (form, self.request(&credentials, form).await),
             None => match self.request(&credentials, Form::Basic).await {
                 // Not every server takes the header; nobody says so in a way that could be told from a refusal.
-                Err(error) if error.kind != ErrorKind::Cancelled => {
+                Err(error) if error.class != Class::NotSent => {
                     tracing::debug!(err = %error, "no token with credentials in the header, trying the form");
                     (Form::Body, self.request(&credentials, Form::Body).await)
                 }
@@ -251,21 +251,17 @@ fn refused(error: bowline_cloud_http::HttpError) -> ApiError {
     let mut error = ApiError::from(error);
     // Whatever it refuses, it speaks of credentials and never of what the token is wanted for: least of all that it is gone.
     if matches!(
-        error.kind,
-        ErrorKind::Invalid
-            | ErrorKind::Forbidden
-            | ErrorKind::NotFound
-            | ErrorKind::Conflict
-            | ErrorKind::SoldOut
+        error.class,
+        Class::Invalid | Class::Denied | Class::NotFound | Class::Conflict | Class::Exhausted
     ) {
-        error.kind = ErrorKind::Unauthorized;
+        error.class = Class::Unauthenticated;
     }
     error.remedy = match word.as_ref().map(|refusal| refusal.error.as_str()) {
         Some("invalid_client" | "unauthorized_client") => {
             Some("the client ID or the client secret is wrong, or was revoked")
         }
         Some("invalid_scope") => Some("the credentials need the scopes bmc, bmc.read, tags and tags.read"),
-        _ if error.kind == ErrorKind::Unauthorized => Some("the token endpoint refused the credentials"),
+        _ if error.class == Class::Unauthenticated => Some("the token endpoint refused the credentials"),
         _ => Some("no token could be fetched"),
     };
     error

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
-use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, NewIpBlock};
+use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NewIpBlock};
 use tokio::time::{sleep_until, timeout};
 
 use crate::blocks::{self, Attachment};
 use crate::claim::{self, VALIDITY};
-use crate::error::cloud_error;
 use crate::intent::{Intent, Wanted};
 use crate::observe::reads::{Bought, Reads, bought_already};
 use crate::observe::{MarkName, Observed, Purchase, Unattached};
@@ -76,7 +75,7 @@ impl Writer<'_> {
                     tracing::debug!(block, err = %error, "marking refused, the tag may be unknown");
                     Ok(Learned::NoMarkName)
                 }
-                Err(error) => Err(cloud_error(&error)),
+                Err(error) => Err(error.into()),
             },
             CloudStep::Detach { .. } | CloudStep::Delete { .. } => {
                 Err(CloudError::other("only the sweeper takes blocks away"))
@@ -95,8 +94,8 @@ impl Writer<'_> {
         match self.client.create_tag(name).await {
             Ok(()) => {}
             // Somebody was faster.
-            Err(error) if error.kind == ErrorKind::Conflict => {}
-            Err(error) => return Err(cloud_error(&error)),
+            Err(error) if error.class == Class::Conflict => {}
+            Err(error) => return Err(error.into()),
         }
         self.reads.learn_name(name);
         Ok(Learned::Name)
@@ -137,8 +136,8 @@ impl Writer<'_> {
         if error.is_over() {
             self.reads.purchase_failed(reconcile);
         }
-        if error.maybe_applied() || matches!(error.kind, ErrorKind::GateClosed | ErrorKind::Cancelled) {
-            return Err(cloud_error(&error));
+        if error.maybe_applied() || error.class == Class::NotSent {
+            return Err(error.into());
         }
         self.reads.purchase_was_refused(reconcile);
         // Names that were just read are known, and it is something else that is wrong.
@@ -156,11 +155,11 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
         Ok(()) => return Ok(Learned::Attached),
         Err(error) => error,
     };
-    let is_refused = error.kind == ErrorKind::Conflict || error.kind == ErrorKind::Invalid;
+    let is_refused = error.class == Class::Conflict || error.class == Class::Invalid;
     if !is_refused {
-        return Err(cloud_error(&error));
+        return Err(error.into());
     }
-    if error.kind == ErrorKind::Conflict {
+    if error.class == Class::Conflict {
         match client.ip_block(block).await {
             // Half of it may be left from an attachment that failed.
             Ok(now) if blocks::attachment(&now, network) == Attachment::Done => {
@@ -178,9 +177,7 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
                 facts.ip_blocks.len()
             ))))
         }
-        _ if error.kind == ErrorKind::Conflict => {
-            Ok(Learned::NotAttached(Unattached::Busy(error.to_string())))
-        }
-        _ => Err(cloud_error(&error)),
+        _ if error.class == Class::Conflict => Ok(Learned::NotAttached(Unattached::Busy(error.to_string()))),
+        _ => Err(error.into()),
     }
 }

@@ -23,7 +23,6 @@ mod apply;
 mod balancers;
 mod blocks;
 mod claim;
-mod error;
 mod events;
 mod gauges;
 mod instances;

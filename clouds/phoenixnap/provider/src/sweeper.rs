@@ -16,7 +16,6 @@ use bowline_plan::{Plan, Refusal};
 use tokio::time::Instant;
 
 use crate::apply::{Learned, attach};
-use crate::error::cloud_error;
 use crate::observe::network::Network;
 use crate::observe::reads::Reads;
 use crate::step::CloudStep;
@@ -118,7 +117,7 @@ impl Reconciler for Sweeper {
                 .detach(network, block)
                 .await
                 .map(|()| Learned::Detached)
-                .map_err(|error| cloud_error(&error)),
+                .map_err(CloudError::from),
             CloudStep::Delete { block, .. } => self.delete(intent, block).await,
             CloudStep::Attach { block, network, .. } => attach(&self.client, block, network).await,
             other => Err(CloudError::other(format!("not the sweeper's: {other:?}"))),
@@ -200,7 +199,7 @@ impl Sweeper {
                 return Ok(Learned::Deleted);
             }
         }
-        Err(cloud_error(&error))
+        Err(error.into())
     }
 }
 

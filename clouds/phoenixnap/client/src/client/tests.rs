@@ -153,18 +153,18 @@ async fn no_list_at_all_is_an_error_and_so_is_nothing_where_an_object_should_be(
     for body in ["", "{}", "<html>", "\"x\""] {
         let (client, _) = client(TOKEN, (200, body));
         assert_eq!(
-            client.servers().await.unwrap_err().kind,
-            ErrorKind::Decode,
+            client.servers().await.unwrap_err().class,
+            Class::Unusable,
             "{body}"
         );
         assert_eq!(
-            client.create_ip_block(&block()).await.unwrap_err().kind,
-            ErrorKind::Decode,
+            client.create_ip_block(&block()).await.unwrap_err().class,
+            Class::Unusable,
             "{body}"
         );
     }
     let (client, _) = self::client(TOKEN, (200, "null"));
-    assert_eq!(client.server("a").await.unwrap_err().kind, ErrorKind::Decode);
+    assert_eq!(client.server("a").await.unwrap_err().class, Class::Unusable);
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,10 +206,30 @@ async fn what_the_token_endpoint_says_is_said_of_nothing_else() {
             client.attach("n", "b").await.unwrap_err(),
         ];
         for error in errors {
-            assert_eq!(error.kind, ErrorKind::Unauthorized, "{error}");
+            assert_eq!(error.class, Class::Unauthenticated, "{error}");
             assert!(!error.may_be_gone() && error.status().is_none(), "{error}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn some_answers_mean_something_else_to_these_apis_than_to_http() {
+    let said = r#"{"message":"No."}"#;
+    for (status, body, class) in [
+        (404, said, Class::NotFound),
+        (404, "<html>", Class::Invalid),
+        (406, said, Class::Exhausted),
+        (500, said, Class::Unusable),
+        (502, "<html>", Class::Unavailable { after: None }),
+    ] {
+        let (client, _) = client(TOKEN, (status, body));
+        let error = client.create_ip_block(&block()).await.unwrap_err();
+        assert_eq!(error.class, class, "{error}");
+    }
+    // Without a token no call is of use, not only this one.
+    let (client, _) = client((500, said), (200, "{}"));
+    let error = client.create_ip_block(&block()).await.unwrap_err();
+    assert_eq!(error.class, Class::Unavailable { after: None });
 }
 
 #[tokio::test(start_paused = true)]

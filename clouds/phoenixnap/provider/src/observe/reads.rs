@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::{CloudError, ServiceKey};
-use bowline_phoenixnap_client::{ApiError, Client, ErrorKind, IpBlock, Listed, Server, TagFilter};
+use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, Listed, Server, TagFilter};
 use tokio::time::{Instant, timeout};
 
 use super::network::Network;
 use super::{MarkName, Observed, Purchase};
 use crate::blocks;
 use crate::claim::AFTERMATH;
-use crate::error::cloud_error;
 use crate::intent::{Identity, Intent, Wanted};
 use crate::servers::ServerIndex;
 use crate::tags::{self, ClusterTags};
@@ -75,7 +74,7 @@ impl Reads {
             servers: SharedRead::new(SharedRead::<()>::INTERVAL, move || {
                 let client = for_servers.clone();
                 async move {
-                    let servers = client.servers().await.map_err(|error| cloud_error(&error))?;
+                    let servers = client.servers().await?;
                     Ok(Arc::new(ServerIndex::new(servers)))
                 }
             }),
@@ -90,10 +89,7 @@ impl Reads {
                             entries: Vec::new(),
                             odd: Vec::new(),
                         },
-                        Some(conditions) => client
-                            .ip_blocks(&conditions)
-                            .await
-                            .map_err(|error| cloud_error(&error))?,
+                        Some(conditions) => client.ip_blocks(&conditions).await?,
                     };
                     Ok(Arc::new(Listing { asked, blocks }))
                 }
@@ -120,32 +116,32 @@ impl Reads {
             Ok(server) => return Ok(Known::Server(Box::new(server))),
             Err(error) => error,
         };
-        match error.kind {
-            ErrorKind::NotFound => Ok(Known::Gone(format!("the API answered 404 to server {id}"))),
+        match error.class {
+            Class::NotFound => Ok(Known::Gone(format!("the API answered 404 to server {id}"))),
             _ if error.may_be_gone() => {
                 let status = error.status().unwrap_or_default();
                 let listing = self.servers().await.map_err(|error| {
                     error.context(format!("server {id} answered {status}, and the list of servers"))
                 })?;
                 if listing.by_id(id).is_some() {
-                    return Err(cloud_error(&error).context("the list of servers has it, but"));
+                    return Err(CloudError::from(error).context("the list of servers has it, but"));
                 }
                 if listing.may_have(id) {
                     let text = "the list of servers has an entry that cannot be read and may be it, and";
-                    return Err(cloud_error(&error).context(text));
+                    return Err(CloudError::from(error).context(text));
                 }
                 if listing.is_empty() {
                     let text = format!(
                         "the list of servers is empty, which proves nothing about server {id}; if it is gone, delete its node \
                          by hand. The server was asked for, and"
                     );
-                    return Err(cloud_error(&error).context(text));
+                    return Err(CloudError::from(error).context(text));
                 }
                 Ok(Known::Gone(format!(
                     "the API answered {status} to server {id}, and the list of servers does not have it"
                 )))
             }
-            _ => Err(cloud_error(&error)),
+            _ => Err(error.into()),
         }
     }
 
@@ -238,7 +234,7 @@ impl Reads {
                 // It was marked or given back since, and is nobody's any more.
                 Ok(_) => {}
                 Err(error) if error.may_be_gone() => {}
-                Err(error) => return Err(cloud_error(&error)),
+                Err(error) => return Err(error.into()),
             }
         }
         lock(&self.bought).remove(asker);
@@ -256,11 +252,7 @@ impl Reads {
         &self,
         cluster: &ClusterTags,
     ) -> Result<Listed<IpBlock>, CloudError> {
-        let mut blocks = self
-            .client
-            .ip_blocks(&cluster.conditions())
-            .await
-            .map_err(|error| cloud_error(&error))?;
+        let mut blocks = self.client.ip_blocks(&cluster.conditions()).await?;
         blocks.entries.retain(|block| cluster.owns(block));
         Ok(blocks)
     }
@@ -288,7 +280,7 @@ impl Reads {
             return Ok(Vec::new());
         }
         *are_read = true;
-        let known = self.client.tags().await.map_err(|error| cloud_error(&error))?;
+        let known = self.client.tags().await?;
         // A name that cannot be read is made known again, which the API refuses in a way that is good news.
         for tag in known.entries {
             self.names.learn(&tag.name);
