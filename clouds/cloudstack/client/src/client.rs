@@ -7,14 +7,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowline_cloud_http::{
-    CloudHttp, CredentialsFile, Failure, HeaderName, HttpError, Kind, Method, Request, Response, Secret, Url,
+    Class, CloudHttp, CredentialsFile, Failure, HeaderName, HttpError, Kind, Method, Request, Response,
+    Secret, Url,
 };
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::cookies::Cookies;
 use crate::envelope;
-use crate::error::{ApiError, ErrorKind, Members};
+use crate::error::{ApiError, Members};
 use crate::paging::{self, Counted, Listed, Listing, Next};
 use crate::project::Scope;
 use crate::settings::{Keys, Settings, WallClock};
@@ -116,7 +117,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoSuchProject`], or the failure of the question.
+    /// [`Class::Denied`] if these keys see no such project, or the failure of the question.
     pub async fn project(&self) -> Result<Option<&ProjectId>, ApiError> {
         self.scope.id().await
     }
@@ -158,7 +159,7 @@ impl Caller {
     ) -> Result<Answer, ApiError> {
         let keys = self.keys();
         let error = match self.once(kind, command, parameters, &keys).await {
-            Err(error) if error.kind == ErrorKind::Unauthorized => error,
+            Err(error) if error.class == Class::Unauthenticated => error,
             outcome => return outcome,
         };
         let Some(file) = &self.file else { return Err(error) };
@@ -254,7 +255,7 @@ impl Caller {
                     Ok(items)
                 }
                 _ => Err(ApiError::noted(
-                    ErrorKind::Truncated,
+                    Class::Unanswered,
                     format!("{command}: the list is not whole: {problem}"),
                     self.failure(command, &problem),
                 )),

@@ -4,10 +4,13 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use bowline_cloud_http::{Failure, HttpError, LONGEST_DELAY, StatusCode, StatusFailure};
+use bowline_cloud_http::{Class, Classified, Failure, HttpError, LONGEST_DELAY, StatusCode, StatusFailure};
 use serde::Deserialize;
 
 use crate::sign::Parameters;
+
+/// Another rule has this port of this address.
+const RULE_CONFLICT: u16 = 537;
 
 /// A call, or the job that it started, that failed.
 ///
@@ -15,8 +18,9 @@ use crate::sign::Parameters;
 /// METHOD path: what failed`; without query, form, keys or signature.
 #[derive(Debug, Clone)]
 pub struct ApiError {
-    /// What to do about it.
-    pub kind: ErrorKind,
+    /// What to do about it. [`Class::NotFound`] is a 431 of the form that says that an id of ours names nothing: see
+    /// [`Missing`]. [`Class::Unauthenticated`] may also mean that the command is unknown.
+    pub class: Class,
     /// What the API itself said. None: no answer, or one of something in between.
     pub said: Option<Box<Said>>,
     /// The failure below.
@@ -34,53 +38,6 @@ pub(crate) enum JobText {
     Object,
     /// As a bare text.
     Bare,
-}
-
-/// What kind of failure it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// 431 of the form that says that an id of ours names nothing: see [`Missing`].
-    NotFound,
-    /// 401: the keys or the signature are refused; or the command is unknown.
-    Unauthorized,
-    /// 531: the account may not use this object.
-    Forbidden,
-    /// 432: the command is unknown to the server, or not open to the account.
-    CommandUnavailable,
-    /// 430, 431, 405 or another refusal: the request itself is wrong, or the object is not in the right state; or nothing
-    /// that answers is the API, as a redirect says.
-    Invalid,
-    /// 532 or 535: a limit of the account is reached.
-    LimitReached,
-    /// 533: the cloud itself has no more of it.
-    NoCapacity,
-    /// 536: the object is in use.
-    InUse,
-    /// 537: another rule has this port of this address.
-    RuleConflict,
-    /// 429: too many calls.
-    Throttled {
-        /// How long the API asks to wait.
-        retry_after: Option<Duration>,
-    },
-    /// 530, 534, 503 or any other 5xx: the API, or a device behind it, is in trouble.
-    Server {
-        /// How long the API asks to wait.
-        retry_after: Option<Duration>,
-    },
-    /// The project that the settings name does not exist for these keys.
-    NoSuchProject,
-    /// A list did not come to the count that the server itself gave.
-    Truncated,
-    /// No answer, or none that arrived whole.
-    Transport,
-    /// The answer was good but could not be read. A write had its effect.
-    Decode,
-    /// The write was not sent, because this process may not write now.
-    GateClosed,
-    /// The process is shutting down; nothing was sent.
-    Cancelled,
 }
 
 /// What the API said.
@@ -120,7 +77,7 @@ impl ApiError {
     /// A call that did not end in a good answer.
     pub(crate) fn of_call(http: HttpError, sent: &Parameters) -> Self {
         let Failure::Status(failure) = &http.failure else {
-            return Self::bare(kind_without_status(&http.failure), http);
+            return Self::bare(http.class(), http);
         };
         let status = failure.status;
         let members = crate::envelope::open(&failure.body)
@@ -128,7 +85,7 @@ impl ApiError {
             .and_then(|payload| serde_json::from_str::<Members>(payload.get()).ok())
             .filter(|members| members.errorcode.is_some() || members.errortext.is_some());
         let Some(members) = members else {
-            return Self::bare(kind(status.as_u16(), failure.retry_after), http);
+            return Self::bare(class(status.as_u16(), failure.retry_after), http);
         };
         Self::said(members.said(status.as_u16()), http, Some(sent))
     }
@@ -147,16 +104,16 @@ impl ApiError {
     }
 
     /// A failure that only this client sees, in words for people.
-    pub(crate) fn noted(kind: ErrorKind, note: String, http: HttpError) -> Self {
+    pub(crate) fn noted(class: Class, note: String, http: HttpError) -> Self {
         Self {
             note: Some(note.into()),
-            ..Self::bare(kind, http)
+            ..Self::bare(class, http)
         }
     }
 
-    fn bare(kind: ErrorKind, http: HttpError) -> Self {
+    fn bare(class: Class, http: HttpError) -> Self {
         Self {
-            kind,
+            class,
             said: None,
             http,
             note: None,
@@ -167,15 +124,15 @@ impl ApiError {
     /// `sent` is what the call sent: that something is missing is believed only of what was asked for.
     fn said(mut said: Said, mut http: HttpError, sent: Option<&Parameters>) -> Self {
         let retry_after = http.retry_after().or_else(|| stated(&said.text));
-        let mut kind = kind(said.code, retry_after);
+        let mut class = class(said.code, retry_after);
         said.missing = missing(&said.text).filter(|missing| {
             let value = sent.and_then(|sent| sent.value(&missing.parameter));
             value.is_some_and(|value| value.split(',').any(|one| one == missing.value))
         });
         // A project that is gone says nothing of what was looked for in it.
         let counts = |missing: &Missing| missing.parameter != "projectid";
-        if kind == ErrorKind::Invalid && said.missing.as_ref().is_some_and(counts) {
-            kind = ErrorKind::NotFound;
+        if class == Class::Invalid && said.missing.as_ref().is_some_and(counts) {
+            class = Class::NotFound;
         }
         said.text = http.call.redact(&said.text);
         if !matches!(http.failure, Failure::Status(_)) {
@@ -190,21 +147,15 @@ impl ApiError {
         }
         Self {
             said: Some(said.into()),
-            ..Self::bare(kind, http)
+            ..Self::bare(class, http)
         }
     }
 
     /// Whether a write may have had its effect: look before trying again.
     pub fn maybe_applied(&self) -> bool {
-        match self.kind {
-            ErrorKind::Server { .. }
-            | ErrorKind::Transport
-            | ErrorKind::Decode
-            | ErrorKind::Truncated
-            | ErrorKind::GateClosed
-            | ErrorKind::Cancelled => self.http.maybe_applied(),
+        match &self.said {
             // Refused before anything was done, if it is the API that says so.
-            _ if self.said.is_some() => self.job.is_some(),
+            Some(_) if !matches!(self.class, Class::Unavailable { .. }) => self.job.is_some(),
             _ => self.http.maybe_applied(),
         }
     }
@@ -212,8 +163,12 @@ impl ApiError {
     /// Whether the API itself said that the named id does not exist.
     pub fn proves_absence_of(&self, id: &str) -> bool {
         let missing = self.said.as_ref().and_then(|said| said.missing.as_ref());
-        self.kind == ErrorKind::NotFound
-            && missing.is_some_and(|missing| missing.value.eq_ignore_ascii_case(id))
+        self.class == Class::NotFound && missing.is_some_and(|missing| missing.value.eq_ignore_ascii_case(id))
+    }
+
+    /// Whether another rule has this port of this address.
+    pub fn is_rule_conflict(&self) -> bool {
+        self.code() == Some(RULE_CONFLICT)
     }
 
     /// Whether the other side could not be trusted, or does not speak TLS.
@@ -230,6 +185,12 @@ impl ApiError {
     }
 }
 
+impl Classified for ApiError {
+    fn class(&self) -> Class {
+        self.class
+    }
+}
+
 impl Members {
     /// `status` stands in for a code that is missing.
     pub(crate) fn said(self, status: u16) -> Said {
@@ -243,32 +204,19 @@ impl Members {
     }
 }
 
-/// The meaning of the codes: those from 430 are the API's own.
-fn kind(code: u16, retry_after: Option<Duration>) -> ErrorKind {
+/// The meaning of the codes: those from 430 are the API's own. A status that is none of the API's is of something in between.
+fn class(code: u16, after: Option<Duration>) -> Class {
     match code {
-        401 => ErrorKind::Unauthorized,
-        429 => ErrorKind::Throttled { retry_after },
-        432 => ErrorKind::CommandUnavailable,
-        531 => ErrorKind::Forbidden,
-        532 | 535 => ErrorKind::LimitReached,
-        533 => ErrorKind::NoCapacity,
-        536 => ErrorKind::InUse,
-        537 => ErrorKind::RuleConflict,
-        // Not said by the API: something in between gave up waiting.
-        408 => ErrorKind::Server { retry_after },
+        // A command that is unknown to the server or not open to the account; an object that the account may not use.
+        432 | 531 => Class::Denied,
+        // Limits of the account; the cloud itself has no more.
+        532 | 533 | 535 => Class::Exhausted,
+        // In use; another rule has this port of this address.
+        536 | RULE_CONFLICT => Class::Conflict,
+        401 | 408 | 429 => Class::of_status(code, after),
         // A redirect is not followed: the URL in the settings is to be the API's own.
-        300..=499 => ErrorKind::Invalid,
-        _ => ErrorKind::Server { retry_after },
-    }
-}
-
-fn kind_without_status(failure: &Failure) -> ErrorKind {
-    match failure {
-        Failure::Decode { .. } | Failure::TooLarge { .. } => ErrorKind::Decode,
-        Failure::GateClosed(_) => ErrorKind::GateClosed,
-        Failure::Cancelled => ErrorKind::Cancelled,
-        Failure::Unsendable(_) => ErrorKind::Invalid,
-        _ => ErrorKind::Transport,
+        300..=499 => Class::Invalid,
+        _ => Class::Unavailable { after },
     }
 }
 

@@ -28,8 +28,9 @@ mod settings;
 mod sign;
 pub mod wire;
 
+pub use bowline_cloud_http::Class;
 pub use client::{Client, Deleted};
-pub use error::{ApiError, ErrorKind, Missing, Said};
+pub use error::{ApiError, Missing, Said};
 pub use jobs::{Job, JobResult, Started};
 pub use paging::{Counted, Lookup};
 pub use settings::{Keys, Project, Settings, SettingsError, WallClock};

@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bowline_cloud_http::SharedRead;
+use bowline_cloud_http::{Class, SharedRead};
 use futures::FutureExt;
 
 use crate::client::Caller;
-use crate::error::{ApiError, ErrorKind};
+use crate::error::ApiError;
 use crate::settings::Project;
 use crate::sign::Parameters;
 use crate::wire;
@@ -75,7 +75,7 @@ async fn resolve(caller: Caller, name: String) -> Result<ProjectId, ApiError> {
         _ => "these keys see no project of the name",
     };
     Err(ApiError::noted(
-        ErrorKind::NoSuchProject,
+        Class::Denied,
         format!("{problem} {name:?}: `project-id` takes the id of a project, or its exact name"),
         caller.failure(COMMAND, problem),
     ))

@@ -2,15 +2,14 @@
 
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
-    ApiError, Association, Client, Deleted, ErrorKind, JobId, NewFilter, NewFirewallRule,
-    NewLoadBalancerRule, NewNetworkAcl, NewPublicIp, RuleChange as Change, Started, VirtualMachineId,
+    ApiError, Association, Class, Client, Deleted, JobId, NewFilter, NewFirewallRule, NewLoadBalancerRule,
+    NewNetworkAcl, NewPublicIp, RuleChange as Change, Started, VirtualMachineId,
 };
 use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 
 use crate::cidrs::Cidrs;
 use crate::claim::{self, Asking, VALIDITY};
-use crate::error::cloud_error;
 use crate::learn::Learned;
 use crate::names::Protocol;
 use crate::objects::{AclItem, AclRef, AddressRef, Algorithm, FirewallRule, Opening, PublicPort, Rule};
@@ -62,8 +61,8 @@ impl Writer<'_> {
             Ok(taken) => return Ok(self.taken(step, taken, since)),
             Err(error) => error,
         };
-        match error.kind {
-            ErrorKind::GateClosed | ErrorKind::Cancelled => Err(cloud_error(&error)),
+        match error.class {
+            Class::NotSent => Err(error.into()),
             _ => Ok(self.refused(step, &error).await),
         }
     }
@@ -105,66 +104,63 @@ impl Writer<'_> {
             Ok(taken) => return Ok(self.taken(step, taken, sent)),
             Err(error) => error,
         };
-        if !error.maybe_applied() || matches!(error.kind, ErrorKind::GateClosed | ErrorKind::Cancelled) {
+        if !error.maybe_applied() || error.class == Class::NotSent {
             asks.refused(uid, asking);
         } else if error.said.is_some() {
             asks.failed(uid, asking);
         }
-        match error.kind {
-            ErrorKind::GateClosed | ErrorKind::Cancelled => Err(cloud_error(&error)),
-            _ => Ok(Learned::Failed(failure(
-                step,
-                cloud_error(&error),
-                is_definite(&error) && !error.maybe_applied(),
-            ))),
+        let is_definite = is_definite(&error) && !error.maybe_applied();
+        match error.class {
+            Class::NotSent => Err(error.into()),
+            _ => Ok(Learned::Failed(failure(step, error.into(), is_definite))),
         }
     }
 
     /// What to make of a refusal, be it the answer to the command or the outcome of its job. What is in the way may be what
     /// an earlier try made, whose answer was lost: then the cloud is only seen as it is.
     pub(crate) async fn refused(&self, step: &CloudStep, error: &ApiError) -> Learned {
-        match (error.kind, step) {
+        match (error.class, step) {
             (
-                ErrorKind::Invalid,
+                Class::Invalid,
                 CloudStep::Rule {
                     change: RuleChange::Assign { rule, .. } | RuleChange::Unassign { rule, .. },
                     ..
                 },
             ) => self.other_members(step, rule, error).await,
             (
-                ErrorKind::Invalid | ErrorKind::NotFound,
+                Class::Invalid | Class::NotFound,
                 CloudStep::Rule {
                     port,
                     change: RuleChange::Create(_),
                 },
             ) if self.observed.is_on_its_way(&port.address.id) => Learned::Unready,
             (
-                ErrorKind::RuleConflict,
+                Class::Conflict,
                 CloudStep::Rule {
                     port,
                     change: RuleChange::Create(_),
                 },
-            ) => self.other_rules(step, port, error).await,
+            ) if error.is_rule_conflict() => self.other_rules(step, port, error).await,
             (
-                ErrorKind::RuleConflict | ErrorKind::Invalid,
+                Class::Conflict | Class::Invalid,
                 CloudStep::OpenFirewall {
                     address,
                     opening,
                     stands_in,
                     ..
                 },
-            ) => match self.other_firewall(address, *opening).await {
-                Some(rules) => Learned::Firewall(rules),
-                None if *stands_in => Learned::OneFirewallRule,
-                None if error.kind == ErrorKind::RuleConflict
-                    && self.has_firewall_rule(address, *opening) =>
-                {
-                    Learned::OneFirewallRule
+            ) if error.class == Class::Invalid || error.is_rule_conflict() => {
+                match self.other_firewall(address, *opening).await {
+                    Some(rules) => Learned::Firewall(rules),
+                    None if *stands_in => Learned::OneFirewallRule,
+                    None if error.is_rule_conflict() && self.has_firewall_rule(address, *opening) => {
+                        Learned::OneFirewallRule
+                    }
+                    None => failed(step, error),
                 }
-                None => failed(step, error),
-            },
+            }
             // Several Services may close what they shared.
-            (ErrorKind::Invalid | ErrorKind::NotFound, CloudStep::CloseAcl { list, item, .. }) => {
+            (Class::Invalid | Class::NotFound, CloudStep::CloseAcl { list, item, .. }) => {
                 match acl_items(self.client, &list.id).await {
                     Ok(items) if items.iter().all(|known| known.id != item.id) => Learned::Gone,
                     _ => failed(step, error),
@@ -366,12 +362,12 @@ fn protocol(protocol: Protocol) -> bowline_cloudstack_client::RuleProtocol {
 
 /// Whether it is the API itself that says that a write failed. That it has too much to do is no word about the write.
 pub(crate) fn is_definite(error: &ApiError) -> bool {
-    error.said.is_some() && !matches!(error.kind, ErrorKind::Throttled { .. })
+    error.said.is_some() && !matches!(error.class, Class::Throttled { .. })
 }
 
 /// A failed write.
 pub(crate) fn failed(step: &CloudStep, error: &ApiError) -> Learned {
-    Learned::Failed(failure(step, cloud_error(error), is_definite(error)))
+    Learned::Failed(failure(step, error.into(), is_definite(error)))
 }
 
 fn failure(step: &CloudStep, told: CloudError, is_definite: bool) -> Failure {

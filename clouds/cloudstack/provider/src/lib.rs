@@ -19,7 +19,6 @@ mod apply;
 mod balancers;
 mod cidrs;
 mod claim;
-mod error;
 mod events;
 mod fingerprint;
 mod ini;

@@ -12,7 +12,6 @@ use bowline_cloudstack_client::{
 };
 use tokio::time::Instant;
 
-use crate::error::cloud_error;
 use crate::objects::LB;
 
 /// How long a list that many want at a time waits for them: a new Node concerns all Services, which look at members of their own
@@ -73,10 +72,7 @@ impl Machines {
 
     /// What the API says about one machine.
     pub(crate) async fn by_id(&self, id: &VirtualMachineId) -> Result<Lookup<VirtualMachine>, CloudError> {
-        self.client
-            .virtual_machine(id)
-            .await
-            .map_err(|error| cloud_error(&error))
+        Ok(self.client.virtual_machine(id).await?)
     }
 
     /// The machines of the account itself whose names hold this one. An administrator's keys see those of all accounts
@@ -86,8 +82,7 @@ impl Machines {
             name: Some(name.to_owned()),
             ..VirtualMachineQuery::default()
         };
-        let machines = self.client.virtual_machines(&query).await;
-        Ok(MachineIndex::new(machines.map_err(|error| cloud_error(&error))?))
+        Ok(MachineIndex::new(self.client.virtual_machines(&query).await?))
     }
 
     /// Whether to ask for a network costs no call.
@@ -132,12 +127,7 @@ impl Machines {
             let (client, id) = (self.client.clone(), id.clone());
             SharedRead::single(Duration::ZERO, move || {
                 let (client, id) = (client.clone(), id.clone());
-                async move {
-                    let found = client.network(&id).await;
-                    found
-                        .map(|network| network.map(Arc::new))
-                        .map_err(|error| cloud_error(&error))
-                }
+                async move { Ok(client.network(&id).await?.map(Arc::new)) }
             })
         });
         read.clone()
@@ -154,9 +144,9 @@ fn listing(client: &Client, detail: Detail, gather: Duration) -> Listing {
                 detail,
                 ..VirtualMachineQuery::default()
             };
-            let machines = client.virtual_machines(&query).await;
-            let machines = machines.map_err(|error| cloud_error(&error))?;
-            Ok(Arc::new(MachineIndex::new(machines)))
+            Ok(Arc::new(MachineIndex::new(
+                client.virtual_machines(&query).await?,
+            )))
         }
     })
 }

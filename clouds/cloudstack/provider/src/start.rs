@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bowline_cloud_http::CloudHttp;
-use bowline_cloudstack_client::{ApiError, Client, ErrorKind, ProjectId, WallClock};
+use bowline_cloudstack_client::{ApiError, Class, Client, ProjectId, WallClock};
 use tokio::time::timeout;
 
 use crate::options::Options;
@@ -63,13 +63,7 @@ impl Introduction {
 fn is_final(error: &ApiError) -> bool {
     error.is_insecure()
         || matches!(
-            error.kind,
-            ErrorKind::Unauthorized
-                | ErrorKind::Forbidden
-                | ErrorKind::CommandUnavailable
-                | ErrorKind::Invalid
-                | ErrorKind::NotFound
-                | ErrorKind::NoSuchProject
-                | ErrorKind::Decode
+            error.class,
+            Class::Unauthenticated | Class::Denied | Class::Invalid | Class::NotFound | Class::Unusable
         )
 }

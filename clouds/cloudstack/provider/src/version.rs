@@ -7,11 +7,9 @@ use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{ApiError, Client, ErrorKind};
+use bowline_cloudstack_client::{ApiError, Class, Client};
 use tokio::sync::watch;
 use tokio::time::Instant;
-
-use crate::error::cloud_error;
 
 /// The shortest time between two questions for the version when the first failed.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -192,7 +190,7 @@ impl ServerVersion {
             }
             (Err(error), None) => {
                 return Err(
-                    cloud_error(&error).context("could not learn the version of the CloudStack server")
+                    CloudError::from(error).context("could not learn the version of the CloudStack server")
                 );
             }
         };
@@ -241,7 +239,7 @@ pub(crate) async fn ask(client: &Client) -> Result<Version, ApiError> {
             }
         },
         Err(error) if is_refusal(&error) => {
-            let is_unauthorized = |error: &ApiError| error.kind == ErrorKind::Unauthorized;
+            let is_unauthorized = |error: &ApiError| error.class == Class::Unauthenticated;
             // Servers say the same of wrong keys and of commands that are not open to the account: what no manager can do
             // without tells them apart.
             if is_unauthorized(&error)
@@ -262,7 +260,7 @@ pub(crate) async fn ask(client: &Client) -> Result<Version, ApiError> {
 
 /// Whether the server does not answer the question, whatever its words, and would not do so later.
 fn is_refusal(error: &ApiError) -> bool {
-    let is_in_trouble = matches!(error.kind, ErrorKind::Throttled { .. } | ErrorKind::Server { .. });
+    let is_in_trouble = matches!(error.class, Class::Throttled { .. } | Class::Unavailable { .. });
     error.said.is_some() && !is_in_trouble
 }
 

@@ -16,7 +16,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind), as for every command.
+    /// See [`Class`](crate::Class), as for every command.
     pub async fn virtual_machines(
         &self,
         query: &VirtualMachineQuery,
@@ -36,7 +36,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn virtual_machine(&self, id: &VirtualMachineId) -> Result<Lookup<VirtualMachine>, ApiError> {
         self.look_up("listVirtualMachines", id.as_str()).await
     }
@@ -45,7 +45,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn network(&self, id: &NetworkId) -> Result<Option<Network>, ApiError> {
         self.one("listNetworks", id.as_str()).await
     }
@@ -54,7 +54,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn public_ip_addresses(&self, query: &PublicIpQuery) -> Result<Vec<PublicIpAddress>, ApiError> {
         let mut addresses: Vec<PublicIpAddress> =
             self.list("listPublicIpAddresses", query.parameters()).await?;
@@ -66,7 +66,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn public_ip_address(&self, id: &PublicIpId) -> Result<Option<PublicIpAddress>, ApiError> {
         self.one("listPublicIpAddresses", id.as_str()).await
     }
@@ -75,7 +75,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn load_balancer_rules(&self, query: &RuleQuery) -> Result<Vec<LoadBalancerRule>, ApiError> {
         let mut rules: Vec<LoadBalancerRule> = self.list("listLoadBalancerRules", query.parameters()).await?;
         rules.retain(|rule| query.admits(rule));
@@ -86,7 +86,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn load_balancer_rule_instances(&self, rule: &RuleId) -> Result<Vec<VirtualMachine>, ApiError> {
         let mut parameters = Parameters::default();
         parameters.set("id", rule.as_str());
@@ -102,7 +102,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn firewall_rules(&self, address: &PublicIpId) -> Result<Vec<FirewallRule>, ApiError> {
         let mut parameters = Parameters::default();
         parameters.set("ipaddressid", address.as_str());
@@ -116,7 +116,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn network_acl_list(&self, id: &AclListId) -> Result<Option<NetworkAclList>, ApiError> {
         self.one("listNetworkACLLists", id.as_str()).await
     }
@@ -125,7 +125,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn network_acls(&self, list: &AclListId) -> Result<Vec<NetworkAcl>, ApiError> {
         let mut parameters = Parameters::default();
         parameters.set("aclid", list.as_str());
@@ -139,7 +139,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn management_servers(&self) -> Result<Vec<ManagementServer>, ApiError> {
         self.caller
             .list("listManagementServersMetrics", &Parameters::default())
@@ -150,7 +150,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`](crate::ErrorKind).
+    /// See [`Class`](crate::Class).
     pub async fn capabilities(&self) -> Result<Capabilities, ApiError> {
         let answer = self
             .caller

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 
 use super::{Client, Deleted};
-use crate::error::{ApiError, ErrorKind};
+use crate::error::ApiError;
 use crate::jobs::Started;
 use crate::sign::Parameters;
 use crate::wire::{
@@ -28,7 +28,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoCapacity`] or [`ErrorKind::LimitReached`] if there is none to be had.
+    /// [`Class::Exhausted`](crate::Class::Exhausted) if there is none to be had.
     pub async fn associate_ip_address(&self, new: &NewPublicIp) -> Result<Started<PublicIpId>, ApiError> {
         let parameters = self.in_project(new.parameters()).await?;
         self.start("associateIpAddress", parameters).await
@@ -38,7 +38,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`]; an address that is gone is none.
+    /// See [`Class`](crate::Class); an address that is gone is none.
     pub async fn disassociate_ip_address(&self, id: &PublicIpId) -> Result<Deleted, ApiError> {
         self.delete("disassociateIpAddress", id.as_str()).await
     }
@@ -47,7 +47,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RuleConflict`] if another rule has the port.
+    /// [`ApiError::is_rule_conflict`] if another rule has the port.
     pub async fn create_load_balancer_rule(
         &self,
         new: &NewLoadBalancerRule,
@@ -59,7 +59,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`Class`](crate::Class).
     pub async fn update_load_balancer_rule(
         &self,
         id: &RuleId,
@@ -74,7 +74,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`]; a rule that is gone is none.
+    /// See [`Class`](crate::Class); a rule that is gone is none.
     pub async fn delete_load_balancer_rule(&self, id: &RuleId) -> Result<Deleted, ApiError> {
         self.delete("deleteLoadBalancerRule", id.as_str()).await
     }
@@ -83,7 +83,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`Class`](crate::Class).
     pub async fn assign_to_load_balancer_rule(
         &self,
         rule: &RuleId,
@@ -97,7 +97,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`Class`](crate::Class).
     pub async fn remove_from_load_balancer_rule(
         &self,
         rule: &RuleId,
@@ -111,7 +111,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RuleConflict`] if another rule has the port and one of the sources.
+    /// [`ApiError::is_rule_conflict`] if another rule has the port and one of the sources.
     pub async fn create_firewall_rule(
         &self,
         new: &NewFirewallRule,
@@ -123,7 +123,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`]; a rule that is gone is none.
+    /// See [`Class`](crate::Class); a rule that is gone is none.
     pub async fn delete_firewall_rule(&self, id: &FirewallRuleId) -> Result<Deleted, ApiError> {
         self.delete("deleteFirewallRule", id.as_str()).await
     }
@@ -132,7 +132,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`].
+    /// See [`Class`](crate::Class).
     pub async fn create_network_acl(&self, new: &NewNetworkAcl) -> Result<Started<AclItemId>, ApiError> {
         self.start("createNetworkACL", new.parameters()).await
     }
@@ -141,7 +141,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// See [`ErrorKind`]; an item that is gone is none.
+    /// See [`Class`](crate::Class); an item that is gone is none.
     pub async fn delete_network_acl(&self, id: &AclItemId) -> Result<Deleted, ApiError> {
         self.delete("deleteNetworkACL", id.as_str()).await
     }
@@ -168,9 +168,7 @@ impl Client {
         parameters.set("id", id);
         match self.change(command, parameters).await {
             Ok(job) => Ok(Deleted::Started(job)),
-            Err(error) if error.kind == ErrorKind::NotFound && error.proves_absence_of(id) => {
-                Ok(Deleted::AlreadyGone)
-            }
+            Err(error) if error.proves_absence_of(id) => Ok(Deleted::AlreadyGone),
             Err(error) => Err(error),
         }
     }

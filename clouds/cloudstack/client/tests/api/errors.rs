@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
 use bowline_cloud_http::{CredentialsFile, Secret};
-use bowline_cloudstack_client::{ApiError, Association, Deleted, ErrorKind, Keys, Lookup, NewPublicIp};
+use bowline_cloudstack_client::{ApiError, Association, Class, Deleted, Keys, Lookup, NewPublicIp};
 
 use crate::answers::{API_KEY, Answer, Api, SECRET_KEY};
 
@@ -36,27 +36,28 @@ fn missing(parameter: &str, value: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_code_has_its_kind_and_says_whether_something_may_have_happened() {
+async fn each_code_has_its_class_and_says_whether_something_may_have_happened() {
     let table = [
-        (401, ErrorKind::Unauthorized, false),
-        (405, ErrorKind::Invalid, false),
-        (429, ErrorKind::Throttled { retry_after: None }, false),
-        (430, ErrorKind::Invalid, false),
-        (431, ErrorKind::Invalid, false),
-        (432, ErrorKind::CommandUnavailable, false),
-        (503, ErrorKind::Server { retry_after: None }, true),
-        (530, ErrorKind::Server { retry_after: None }, true),
-        (531, ErrorKind::Forbidden, false),
-        (532, ErrorKind::LimitReached, false),
-        (533, ErrorKind::NoCapacity, false),
-        (534, ErrorKind::Server { retry_after: None }, true),
-        (535, ErrorKind::LimitReached, false),
-        (536, ErrorKind::InUse, false),
-        (537, ErrorKind::RuleConflict, false),
+        (401, Class::Unauthenticated, false),
+        (405, Class::Invalid, false),
+        (429, Class::Throttled { after: None }, false),
+        (430, Class::Invalid, false),
+        (431, Class::Invalid, false),
+        (432, Class::Denied, false),
+        (503, Class::Unavailable { after: None }, true),
+        (530, Class::Unavailable { after: None }, true),
+        (531, Class::Denied, false),
+        (532, Class::Exhausted, false),
+        (533, Class::Exhausted, false),
+        (534, Class::Unavailable { after: None }, true),
+        (535, Class::Exhausted, false),
+        (536, Class::Conflict, false),
+        (537, Class::Conflict, false),
     ];
-    for (code, kind, maybe_applied) in table {
+    for (code, class, maybe_applied) in table {
         let error = write(refusal(code, "Not this time.")).await;
-        assert_eq!(error.kind, kind, "{code}");
+        assert_eq!(error.class, class, "{code}");
+        assert_eq!(error.is_rule_conflict(), code == 537, "{code}");
         assert_eq!(error.code(), Some(code));
         assert_eq!(error.maybe_applied(), maybe_applied, "{code}");
         assert_eq!(
@@ -70,7 +71,7 @@ async fn each_code_has_its_kind_and_says_whether_something_may_have_happened() {
 async fn a_good_status_with_an_error_code_is_an_error() {
     let body = r#"{"associateipaddressresponse":{"errorcode":533,"errortext":"None left"}}"#;
     let error = write(Answer::ok(body)).await;
-    assert_eq!(error.kind, ErrorKind::NoCapacity);
+    assert_eq!(error.class, Class::Exhausted);
     assert_eq!(
         error.to_string(),
         "CloudStack API error 533 (CSExceptionErrorCode: 0): None left"
@@ -85,28 +86,28 @@ async fn a_body_that_is_not_the_apis_is_a_readable_error() {
         "<html>\n<body>Bad gateway</body></html>".to_owned(),
     ))
     .await;
-    assert_eq!(error.kind, ErrorKind::Server { retry_after: None });
+    assert_eq!(error.class, Class::Unavailable { after: None });
     assert!(error.said.is_none() && error.maybe_applied());
     assert_eq!(
         error.to_string(),
         "associateIpAddress: POST /client/api: 502 Bad Gateway: <html> <body>Bad gateway</body></html>"
     );
     for (status, kind) in [
-        (302, ErrorKind::Invalid),
-        (404, ErrorKind::Invalid),
-        (408, ErrorKind::Server { retry_after: None }),
+        (302, Class::Invalid),
+        (404, Class::Invalid),
+        (408, Class::Unavailable { after: None }),
     ] {
         assert_eq!(
-            write(Answer::Body(status, String::new())).await.kind,
+            write(Answer::Body(status, String::new())).await.class,
             kind,
             "{status}"
         );
     }
     let error = write(Answer::ok("<html>Sign in</html>")).await;
-    assert_eq!(error.kind, ErrorKind::Decode);
+    assert_eq!(error.class, Class::Unusable);
     assert!(error.to_string().contains("<html>Sign in</html>"), "{error}");
     let error = write(Answer::ok(r#"{"associateipaddressresponse":{}}"#)).await;
-    assert_eq!(error.kind, ErrorKind::Decode);
+    assert_eq!(error.class, Class::Unusable);
     assert!(error.maybe_applied());
     assert!(error.to_string().contains("missing field `jobid`"), "{error}");
 }
@@ -114,18 +115,18 @@ async fn a_body_that_is_not_the_apis_is_a_readable_error() {
 #[tokio::test]
 async fn no_connection_is_no_effect() {
     let error = write(Answer::NoConnection).await;
-    assert_eq!(error.kind, ErrorKind::Transport);
+    assert_eq!(error.class, Class::Unanswered);
     assert!(!error.maybe_applied());
 }
 
 #[tokio::test]
 async fn missing_is_believed_only_of_an_id_that_was_sent_and_never_of_the_project() {
     let error = write(refusal(431, &missing("networkid", "n-7"))).await;
-    assert_eq!(error.kind, ErrorKind::NotFound);
+    assert_eq!(error.class, Class::NotFound);
     assert!(error.proves_absence_of("n-7") && !error.proves_absence_of("n-8"));
     for (parameter, value) in [("networkid", "n-8"), ("vpcid", "n-7")] {
         let error = write(refusal(431, &missing(parameter, value))).await;
-        assert_eq!(error.kind, ErrorKind::Invalid, "{parameter} {value}");
+        assert_eq!(error.class, Class::Invalid, "{parameter} {value}");
         assert!(!error.proves_absence_of(value));
     }
     let api = Api::new([refusal(431, &missing("projectid", "-1"))]);
@@ -134,7 +135,7 @@ async fn missing_is_believed_only_of_an_id_that_was_sent_and_never_of_the_projec
         .virtual_machine(&"v".into())
         .await
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Invalid);
+    assert_eq!(error.class, Class::Invalid);
 }
 
 #[tokio::test]
@@ -151,7 +152,7 @@ async fn what_is_gone_is_none_when_read_and_no_error_when_deleted() {
         Deleted::AlreadyGone
     );
     let error = client.delete_load_balancer_rule(&"x-2".into()).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Invalid);
+    assert_eq!(error.class, Class::Invalid);
 }
 
 #[tokio::test]
@@ -162,7 +163,7 @@ async fn a_page_of_something_in_between_never_proves_absence() {
         .virtual_machine(&"v".into())
         .await
         .unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Invalid);
+    assert_eq!(error.class, Class::Invalid);
     assert!(error.said.is_none());
 }
 
@@ -172,7 +173,7 @@ async fn a_project_that_the_keys_do_not_see_is_named() {
     for answer in [projects, r#"{"listprojectsresponse":{}}"#] {
         let client = Api::new([Answer::ok(answer)]).client_in(Some("prod"));
         let error = client.project().await.unwrap_err();
-        assert_eq!(error.kind, ErrorKind::NoSuchProject);
+        assert_eq!(error.class, Class::Denied);
         assert_eq!(
             error.to_string(),
             "these keys see no project of the name \"prod\": `project-id` takes the id of a project, or its exact name"
@@ -224,7 +225,7 @@ async fn refused_keys_are_looked_for_in_their_file_before_giving_up() {
     let api = Api::new([refusal(401, "no"), refusal(401, "no"), taken]);
     let client = api.client_following(file);
     let error = client.delete_firewall_rule(&"f".into()).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Unauthorized);
+    assert_eq!(error.class, Class::Unauthenticated);
     assert_eq!(api.take_seen().len(), 1);
     std::fs::write(&path, "new").unwrap();
     // The file is looked at once a second at most, however often the keys are refused.

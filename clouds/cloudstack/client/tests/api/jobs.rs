@@ -1,7 +1,7 @@
 //! What is told of jobs. Samples: CloudStack developer's guide, "Asynchronous commands", with invented values.
 #![expect(clippy::unwrap_used, reason = "what helps a test may fail it")]
 
-use bowline_cloudstack_client::{ApiError, ErrorKind, Job, JobResult};
+use bowline_cloudstack_client::{ApiError, Class, Job, JobResult};
 
 use crate::answers::{Answer, Api};
 
@@ -72,13 +72,13 @@ async fn each_kind_of_object_is_found_in_the_result() {
 }
 
 #[tokio::test]
-async fn a_failed_job_has_the_kind_of_its_code_and_may_have_done_something() {
+async fn a_failed_job_has_the_class_of_its_code_and_may_have_done_something() {
     let error = failure(
         r#""jobstatus":2,"jobresultcode":431,"jobresulttype":"object",
            "jobresult":{"errorcode":431,"errortext":"VM with id specified cannot be added"}"#,
     )
     .await;
-    assert_eq!(error.kind, ErrorKind::Invalid);
+    assert_eq!(error.class, Class::Invalid);
     assert!(error.maybe_applied());
     assert_eq!(
         error.to_string(),
@@ -86,10 +86,10 @@ async fn a_failed_job_has_the_kind_of_its_code_and_may_have_done_something() {
     );
     let error =
         failure(r#""jobstatus":2,"jobresultcode":530,"jobresulttype":"text","jobresult":"no router""#).await;
-    assert_eq!(error.kind, ErrorKind::Server { retry_after: None });
+    assert_eq!(error.class, Class::Unavailable { after: None });
     assert_eq!(error.to_string(), "no router");
     let error = failure(r#""jobstatus":2,"jobresultcode":533"#).await;
-    assert_eq!(error.kind, ErrorKind::NoCapacity);
+    assert_eq!(error.class, Class::Exhausted);
     let error = failure(r#""jobstatus":1,"jobresult":{"success":false,"displaytext":"not done"}"#).await;
     assert!(error.to_string().ends_with(": not done"), "{error}");
 }
@@ -101,5 +101,5 @@ async fn a_question_that_fails_says_nothing_of_the_job() {
         r#"{"queryasyncjobresultresponse":{"errorcode":530,"errortext":"down"}}"#.to_owned(),
     )]);
     let error = api.client().query_job(&"j1".into()).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Server { retry_after: None });
+    assert_eq!(error.class, Class::Unavailable { after: None });
 }

@@ -1,6 +1,6 @@
 //! Lists are whole, or an error.
 
-use bowline_cloudstack_client::{ApiError, ErrorKind, Lookup, PublicIpQuery, RuleQuery, VirtualMachineQuery};
+use bowline_cloudstack_client::{ApiError, Class, Lookup, PublicIpQuery, RuleQuery, VirtualMachineQuery};
 
 use crate::answers::{Answer, Api, machines};
 
@@ -55,7 +55,7 @@ async fn a_list_that_stays_short_of_its_count_is_an_error() {
     let short = [machines(3, &["a"]), machines(3, &[])];
     let api = Api::new(short.into_iter().cycle().take(6));
     let error = names(&api).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Truncated);
+    assert_eq!(error.class, Class::Unanswered);
     assert_eq!(
         error.to_string(),
         "listVirtualMachines: the list is not whole: the server lists 1 and counts 3"
@@ -96,16 +96,13 @@ async fn a_list_that_is_as_short_each_time_is_all_there_is_for_who_says_so() {
         rules(3, &["a"]),
         rules(3, &[]),
     ];
-    assert_eq!(
-        ask(&Api::new(grows)).await.unwrap_err().kind,
-        ErrorKind::Truncated
-    );
+    assert_eq!(ask(&Api::new(grows)).await.unwrap_err().class, Class::Unanswered);
 }
 
 #[tokio::test]
 async fn a_server_that_ignores_pages_is_not_asked_for_ever() {
     let api = Api::new(vec![machines(4, &["a", "b"]); 6]);
-    assert_eq!(names(&api).await.unwrap_err().kind, ErrorKind::Truncated);
+    assert_eq!(names(&api).await.unwrap_err().class, Class::Unanswered);
     assert_eq!(api.take_seen().len(), 6);
 }
 
@@ -119,8 +116,8 @@ async fn a_page_that_fails_fails_the_list() {
         ),
     ]);
     assert_eq!(
-        names(&api).await.unwrap_err().kind,
-        ErrorKind::Server { retry_after: None }
+        names(&api).await.unwrap_err().class,
+        Class::Unavailable { after: None }
     );
 }
 
@@ -134,7 +131,7 @@ async fn one_object_is_found_whatever_the_server_counts_and_its_absence_needs_a_
     let first = [machines(2, &["b"])];
     let api = Api::new(first.into_iter().chain(short.into_iter().cycle().take(6)));
     let error = api.client().virtual_machine(&"a".into()).await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Truncated);
+    assert_eq!(error.class, Class::Unanswered);
     let api = Api::new([machines(1, &["b"])]);
     let found = api.client().virtual_machine(&"a".into()).await.unwrap();
     assert_eq!(found, Lookup::Unlisted);

@@ -1,13 +1,12 @@
 //! Asks after jobs and puts what they did into the observation.
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{ApiError, Client, ErrorKind, Job, JobResult};
+use bowline_cloudstack_client::{ApiError, Class, Client, Job, JobResult};
 use futures::future::join_all;
 use tokio::time::Instant;
 
 use super::{Failure, Observed, PATIENCE, Pending, SILENCE, TRIES, wire};
 use crate::apply::Writer;
-use crate::error::cloud_error;
 use crate::learn::{self, Learned, Made};
 use crate::step::CloudStep;
 
@@ -46,9 +45,7 @@ pub(crate) async fn poll(client: &Client, balancer: &str, seen: &Observed) -> Ob
                 go_on(&mut observed, heard);
             }
             // What the job does is not known. Whatever it is, it ends.
-            Err(error)
-                if error.said.is_some() && matches!(error.kind, ErrorKind::Invalid | ErrorKind::NotFound) =>
-            {
+            Err(error) if error.said.is_some() && matches!(error.class, Class::Invalid | Class::NotFound) => {
                 let told = CloudError::transient(format!("a job was lost: {error}"));
                 fail(&mut observed, pending, told);
             }
@@ -62,12 +59,12 @@ pub(crate) async fn poll(client: &Client, balancer: &str, seen: &Observed) -> Ob
 fn unheard(observed: &mut Observed, pending: &Pending, error: &ApiError) {
     tracing::debug!(job = pending.job, err = %error, "a job could not be asked after");
     let mut pending = pending.clone();
-    match error.kind {
-        ErrorKind::Transport | ErrorKind::Server { .. } | ErrorKind::Throttled { .. } => {}
+    match error.class {
+        Class::Unanswered | Class::Unavailable { .. } | Class::Throttled { .. } => {}
         _ => pending.nonsense += 1,
     }
     if pending.nonsense >= TRIES || pending.heard.elapsed() > SILENCE {
-        let told = cloud_error(error).context("a job could not be asked after");
+        let told = CloudError::from(error).context("a job could not be asked after");
         fail(observed, &pending, told);
     } else {
         go_on(observed, pending);

@@ -17,7 +17,6 @@ use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::underway::Underway;
 use super::{Failure, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, RECENT, jobs, wire};
-use crate::error::cloud_error;
 use crate::intent::Intent;
 use crate::machines::Machines;
 use crate::objects::{Abilities, AclItem, Address, FirewallRule, Machine, Network, Rule};
@@ -421,5 +420,5 @@ fn add(observed: &mut Observed, fact: Fact) {
 }
 
 fn context(prefix: &str) -> impl Fn(ApiError) -> CloudError + '_ {
-    move |error| cloud_error(&error).context(prefix)
+    move |error| CloudError::from(error).context(prefix)
 }

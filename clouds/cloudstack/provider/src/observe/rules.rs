@@ -12,7 +12,6 @@ use futures::future::join_all;
 
 use super::lists::rules_of;
 use super::wire;
-use crate::error::cloud_error;
 use crate::names;
 use crate::objects::Rule;
 
@@ -100,7 +99,8 @@ impl Source {
     }
 
     async fn one(&self, balancer: &str) -> Result<Vec<Rule>, CloudError> {
-        let context = |error: ApiError| cloud_error(&error).context("error retrieving load balancer rules");
+        let context =
+            |error: ApiError| CloudError::from(error).context("error retrieving load balancer rules");
         rules_of(&self.client, balancer).await.map_err(context)
     }
 
