@@ -80,7 +80,7 @@ impl CloudHttp {
     ///
     /// # Errors
     ///
-    /// Any answer with a status outside 200 to 299, and no answer. [`HttpError::effect`] says whether a write may have
+    /// Any answer with a status outside 200 to 299, and no answer. [`HttpError::maybe_applied`] says whether a write may have
     /// happened all the same.
     ///
     /// # Cancellation

@@ -177,17 +177,6 @@ impl std::fmt::Debug for StatusFailure {
     }
 }
 
-/// Whether a failed write may have changed something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effect {
-    /// Certainly nothing happened.
-    No,
-    /// The answer was lost or does not tell: look before trying again.
-    Maybe,
-    /// It happened; only its answer could not be used.
-    Yes,
-}
-
 impl HttpError {
     /// A failure of a call that did not get as far as [`CloudHttp::send`](crate::CloudHttp::send).
     pub fn new(operation: &'static str, method: Method, path: impl Into<String>, failure: Failure) -> Self {
@@ -204,8 +193,8 @@ impl HttpError {
         }
     }
 
-    /// Whether the effect of this call happened.
-    pub fn effect(&self) -> Effect {
+    /// Whether the effect of this call may have happened, so that one has to look before trying again.
+    pub fn maybe_applied(&self) -> bool {
         match &self.failure {
             Failure::Timeout {
                 phase: Phase::Queue, ..
@@ -214,28 +203,20 @@ impl HttpError {
             | Failure::Tls(_)
             | Failure::GateClosed(_)
             | Failure::Cancelled
-            | Failure::Unsendable(_) => Effect::No,
+            | Failure::Unsendable(_) => false,
             Failure::Timeout {
                 phase: Phase::Exchange,
                 ..
             }
-            | Failure::Broken(_) => Effect::Maybe,
+            | Failure::Broken(_) => true,
             // A refusal is made before anything is done. A 408, and any answer of a server or proxy in trouble, does
             // not tell how far the request got; nor does a redirect, which this stack does not follow.
             Failure::Status(failure) => {
-                if failure.status.is_client_error() && failure.status != StatusCode::REQUEST_TIMEOUT {
-                    Effect::No
-                } else {
-                    Effect::Maybe
-                }
+                !failure.status.is_client_error() || failure.status == StatusCode::REQUEST_TIMEOUT
             }
-            Failure::Decode { .. } | Failure::TooLarge { .. } => Effect::Yes,
+            // It happened; only its answer could not be used.
+            Failure::Decode { .. } | Failure::TooLarge { .. } => true,
         }
-    }
-
-    /// Whether the effect of this call may have happened, so that one has to look before trying again.
-    pub fn maybe_applied(&self) -> bool {
-        self.effect() != Effect::No
     }
 
     /// The status, if the cloud answered.

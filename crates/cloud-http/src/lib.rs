@@ -37,7 +37,7 @@ mod words;
 pub use base_url::{BaseUrlError, base_url, is_url_text};
 pub use client::{CloudHttp, LONGEST_DELAY};
 pub use config::{CloudHttpConfig, Rate, RetryPolicy};
-pub use error::{Call, Effect, Failure, HttpError, Phase, StatusFailure};
+pub use error::{Call, Failure, HttpError, Phase, StatusFailure};
 pub use gate::{GateClosed, OpenGate, RequestGate};
 pub use metrics::Metrics;
 pub use request::{Body, Kind, Request, UrlError, resolve};

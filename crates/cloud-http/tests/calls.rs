@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_http::{
-    CancellationToken, Class, Classified, Effect, Failure, GateClosed, Method, Metrics, Phase, Request,
-    Secret, TransportError, Url, resolve,
+    CancellationToken, Class, Classified, Failure, GateClosed, Method, Metrics, Phase, Request, Secret,
+    TransportError, Url, resolve,
 };
 use cloud::{Cloud, Step, read, url, write};
 use futures::future::join_all;
@@ -168,7 +168,7 @@ async fn a_call_that_finds_no_place_before_its_deadline_was_never_sent() {
         ),
         "{error}"
     );
-    assert_eq!(error.effect(), Effect::No);
+    assert!(!error.maybe_applied());
     assert_eq!(cloud.seen().len(), 1);
 }
 
@@ -189,7 +189,7 @@ async fn reads_and_writes_have_their_own_timeouts() {
             ),
             "{error}"
         );
-        assert_eq!(error.effect(), Effect::Maybe);
+        assert!(error.maybe_applied());
     }
 }
 
@@ -207,12 +207,12 @@ async fn a_good_answer_that_breaks_off_may_have_had_its_effect_and_a_refusal_sta
     let cloud = Cloud::new([Step::BrokenBody(201)]);
     let error = cloud.client().send(write()).await.unwrap_err();
     assert!(matches!(error.failure, Failure::Broken(_)), "{error}");
-    assert_eq!(error.effect(), Effect::Maybe);
+    assert!(error.maybe_applied());
 
     let cloud = Cloud::new([Step::BrokenBody(400)]);
     let error = cloud.client().send(write()).await.unwrap_err();
     assert_eq!(error.status().unwrap().as_u16(), 400);
-    assert_eq!(error.effect(), Effect::No);
+    assert!(!error.maybe_applied());
 }
 
 #[tokio::test(start_paused = true)]
@@ -237,7 +237,7 @@ async fn a_closed_gate_keeps_every_request_back() {
         error.to_string(),
         "things.create: POST /v1/things: not sent: the lease may have been lost"
     );
-    assert_eq!(error.effect(), Effect::No);
+    assert!(!error.maybe_applied());
     let error = client.send(read()).await.unwrap_err();
     assert!(matches!(error.failure, Failure::GateClosed(_)), "{error}");
     assert!(cloud.seen().is_empty());
@@ -313,7 +313,7 @@ async fn shutdown_ends_reads_and_waits_but_not_a_write_under_way() {
     assert!(matches!(read_under_way.unwrap_err().failure, Failure::Cancelled));
     let error = write_waiting.unwrap_err();
     assert!(matches!(error.failure, Failure::Cancelled));
-    assert_eq!(error.effect(), Effect::No);
+    assert!(!error.maybe_applied());
     assert_eq!(begun.elapsed(), SECONDS(10));
 }
 
@@ -335,35 +335,30 @@ async fn what_may_have_happened_and_what_to_do_follow_from_the_failure() {
         Class::Unavailable { after: None },
     );
     let table = [
-        (Step::status(400), Effect::No, Class::Invalid),
-        (Step::status(401), Effect::No, Class::Unauthenticated),
-        (Step::status(403), Effect::No, Class::Denied),
-        (Step::status(404), Effect::No, Class::NotFound),
-        (Step::status(409), Effect::No, Class::Conflict),
-        (Step::status(423), Effect::No, Class::Conflict),
-        (Step::status(429), Effect::No, busy),
-        (Step::status(408), Effect::Maybe, down),
-        (Step::status(302), Effect::Maybe, down),
-        (Step::status(500), Effect::Maybe, down),
-        (Step::status(502), Effect::Maybe, down),
-        (Step::status(503), Effect::Maybe, down),
-        (Step::status(504), Effect::Maybe, down),
-        (
-            Step::Fails(TransportError::Connect),
-            Effect::No,
-            Class::Unanswered,
-        ),
-        (Step::Fails(TransportError::Tls), Effect::No, Class::Unanswered),
-        (
-            Step::Fails(TransportError::Broken),
-            Effect::Maybe,
-            Class::Unanswered,
-        ),
+        (Step::status(400), false, Class::Invalid),
+        (Step::status(401), false, Class::Unauthenticated),
+        (Step::status(403), false, Class::Denied),
+        (Step::status(404), false, Class::NotFound),
+        (Step::status(409), false, Class::Conflict),
+        (Step::status(423), false, Class::Conflict),
+        (Step::status(429), false, busy),
+        (Step::status(408), true, down),
+        (Step::status(302), true, down),
+        (Step::status(500), true, down),
+        (Step::status(502), true, down),
+        (Step::status(503), true, down),
+        (Step::status(504), true, down),
+        (Step::Fails(TransportError::Connect), false, Class::Unanswered),
+        (Step::Fails(TransportError::Tls), false, Class::Unanswered),
+        (Step::Fails(TransportError::Broken), true, Class::Unanswered),
     ];
-    for (step, effect, class) in table {
+    for (step, maybe_applied, class) in table {
         let error = Cloud::new([step]).client().send(write()).await.unwrap_err();
-        assert_eq!((error.effect(), error.class()), (effect, class), "{error}");
-        assert_eq!(error.maybe_applied(), effect != Effect::No);
+        assert_eq!(
+            (error.maybe_applied(), error.class()),
+            (maybe_applied, class),
+            "{error}"
+        );
     }
     let answer = Cloud::new([Step::body(201, "{")])
         .client()
@@ -371,7 +366,7 @@ async fn what_may_have_happened_and_what_to_do_follow_from_the_failure() {
         .await
         .unwrap();
     let error = answer.json::<Vec<u8>>().unwrap_err();
-    assert_eq!((error.effect(), error.class()), (Effect::Yes, Class::Unusable));
+    assert_eq!((error.maybe_applied(), error.class()), (true, Class::Unusable));
 }
 
 #[tokio::test(start_paused = true)]
@@ -490,7 +485,7 @@ async fn a_header_that_http_does_not_allow_is_refused_before_anything_is_sent() 
         "things.list: GET /v1/things: bad request: the secret for header authorization holds characters not \
          allowed in HTTP"
     );
-    assert_eq!(error.effect(), Effect::No);
+    assert!(!error.maybe_applied());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bowline_cloud_http::{
-    Bytes, CloudHttp, CloudHttpConfig, Effect, Failure, Method, Request, SocketOptions, Transport, Url,
+    Bytes, CloudHttp, CloudHttpConfig, Failure, Method, Request, SocketOptions, Transport, Url,
 };
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -304,7 +304,7 @@ async fn an_unknown_authority_is_a_failure_of_trust_and_nothing_was_sent() {
             .contains("invalid peer certificate"),
         "{error}"
     );
-    assert_eq!(error.effect(), Effect::No);
+    assert!(!error.maybe_applied());
     assert!(cloud.journal().is_empty());
 }
 
@@ -382,10 +382,10 @@ async fn a_refused_connection_is_told_apart_from_a_broken_one() {
     });
     let error = get(&client, &url).await.unwrap_err();
     assert!(matches!(error.failure, Failure::Broken(_)), "{error}");
-    assert_eq!(error.effect(), Effect::Maybe);
+    assert!(error.maybe_applied());
     let error = get(&client, &url).await.unwrap_err();
     assert!(matches!(error.failure, Failure::Connect(_)), "{error}");
-    assert_eq!(error.effect(), Effect::No);
+    assert!(!error.maybe_applied());
 }
 
 #[tokio::test]
