@@ -122,19 +122,12 @@ pub trait DynBackgroundWork: Send + Sync {
 
 /// One reconcile under way: holds the intent and the last observation.
 pub trait Reconcile<F>: Send + Sync {
-    /// Reads from the cloud. The first time, and after [`forget`](Self::forget), everything; else what is being waited
-    /// for.
+    /// Reads from the cloud: everything the first time, else what is being waited for.
     fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>>;
-
-    /// Drops the observation, so that the next one is a real and full read.
-    fn forget(&mut self);
 
     /// Reads again at the end of a reconcile that wrote, as far as its own writes may have left something in doubt; see
     /// [`Reconciler::verify`].
-    fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
-        self.forget();
-        self.observe()
-    }
+    fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>>;
 
     /// What comes next; none before the first observation.
     fn plan(&self) -> Option<DynPlan>;
@@ -274,10 +267,6 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
         })
     }
 
-    fn forget(&mut self) {
-        self.observed = None;
-    }
-
     fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
         Box::pin(async {
             let Some(seen) = self.observed.as_ref() else {
@@ -300,6 +289,7 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
             Answer::Apply(wave) => Answer::Apply(wave.map(DynStep::new)),
             Answer::Settled(status) => Answer::Settled(status),
             Answer::Wait { after, reason } => Answer::Wait { after, reason },
+            Answer::LookAgain { reason } => Answer::LookAgain { reason },
             Answer::Refused(refusal) => Answer::Refused(refusal),
         };
         Some(Plan {

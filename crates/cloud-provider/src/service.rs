@@ -63,6 +63,25 @@ pub struct ServiceFacts {
 }
 
 impl ServiceFacts {
+    /// The facts about this Service, for a balancer that is wanted if the Service says so.
+    #[must_use]
+    pub fn of(
+        service: Arc<Service>,
+        nodes: Arc<[Arc<Node>]>,
+        services: Arc<dyn ServicesView>,
+        cluster: Arc<ClusterFacts>,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            is_wanted: facts::is_wanted(&service),
+            service,
+            nodes,
+            services,
+            cluster,
+            now,
+        }
+    }
+
     /// The Service's key.
     #[must_use]
     pub fn key(&self) -> ServiceKey {
@@ -126,6 +145,12 @@ pub mod facts {
     #[must_use]
     pub fn wants_load_balancer(service: &Service) -> bool {
         is_type(service, "LoadBalancer") && class(service).is_none()
+    }
+
+    /// Whether a balancer is to be there: the Service asks for one and is not being deleted.
+    #[must_use]
+    pub fn is_wanted(service: &Service) -> bool {
+        wants_load_balancer(service) && service.metadata.deletion_timestamp.is_none()
     }
 
     /// `spec.loadBalancerClass`; an empty one still counts as a class.

@@ -136,7 +136,7 @@ impl ControllerMetrics {
         let result = match answer {
             Answer::Apply(_) => "apply",
             Answer::Settled(_) => "settled",
-            Answer::Wait { .. } => "wait",
+            Answer::Wait { .. } | Answer::LookAgain { .. } => "wait",
             Answer::Refused(_) => "refused",
         };
         self.plans.get_or_create(&ResultLabels { result }).inc();

@@ -19,10 +19,9 @@
 //!   |                 /       \                                   |
 //!   |          ensure.rs     delete.rs                            |
 //!   |                 \       /                                   |
-//!   |                  drive.rs  <--------------------------------+
+//!   |              crates/drive  <--------------------------------+
 //!   |                     |    observe, plan, apply a wave, and again
-//!   |                     |    (what may not be written side by side: lanes.rs;
-//!   |                     |     events, and writes to the Service: sync_hooks.rs)
+//!   |                     |    (events, and writes to the Service: sync_hooks.rs)
 //!   |                 outcome.rs
 //!   +-- parked, failed ---+--- settled: the status is published (status.rs)
 //! ```
@@ -35,10 +34,8 @@
 
 mod background;
 mod delete;
-mod drive;
 mod enqueue;
 mod ensure;
-mod lanes;
 mod left_behind;
 mod needs_update;
 mod node_annotations;
@@ -51,10 +48,11 @@ mod sync_hooks;
 mod tracked;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{ClusterFacts, DynBackgroundWork, DynLoadBalancer, Service, ServiceKey};
+use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
 use bowline_plan::{Note, NoteKind};
 use tokio_util::sync::CancellationToken;
@@ -62,7 +60,6 @@ use tokio_util::sync::CancellationToken;
 use crate::context::LoopContext;
 use crate::queue::{Backoff, Heartbeat, WorkQueue};
 use crate::workers::{self, Work};
-use lanes::Lanes;
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
 use node_sync::{BalancedNodes, NodeSync};
@@ -244,7 +241,10 @@ impl ServiceController {
 
     /// Access to what is remembered of a Service.
     fn tracked<T>(&self, key: &ServiceKey, access: impl FnOnce(&mut Tracked) -> T) -> T {
-        let mut tracked = self.tracked.lock().unwrap_or_else(PoisonError::into_inner);
-        access(tracked.entry(key.clone()).or_default())
+        access(lock(&self.tracked).entry(key.clone()).or_default())
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -55,7 +55,7 @@ impl<S, T> Plan<S, T> {
     }
 }
 
-/// The four things a plan can say.
+/// The five things a plan can say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer<S, T> {
     /// These steps come next; afterwards ask again.
@@ -67,6 +67,11 @@ pub enum Answer<S, T> {
         /// How long to wait before the next look.
         after: Duration,
         /// What is being waited for.
+        reason: String,
+    },
+    /// What comes next has to be read first: look again at once. Nothing is awaited.
+    LookAgain {
+        /// What has to be read.
         reason: String,
     },
     /// Nothing can be done before a person changes something.

@@ -1,7 +1,7 @@
 //! Plans as data.
 //!
 //! A cloud does not "ensure" a load balancer: it *answers* with a [`Plan`]. The answer is the next [`Wave`] of steps, or
-//! *settled* with what is to be published, or *wait*, or *refused*. Because a step is plain data with a label, an
+//! *settled* with what is to be published, or *wait*, or *look again*, or *refused*. Because a step is plain data with a label, an
 //! [`Impact`] and the [`Lane`]s it needs, the same plan can be printed, counted, predicted and applied:
 //!
 //! ```text

@@ -20,6 +20,19 @@ pub struct PlanReport {
 }
 
 impl PlanReport {
+    /// The report of an object for which nothing is done so far.
+    #[must_use]
+    pub fn of_nothing(object: String) -> Self {
+        Self {
+            object,
+            waves: Vec::new(),
+            outcome: ReportedOutcome::Settled {
+                publishes: Vec::new(),
+            },
+            notes: Vec::new(),
+        }
+    }
+
     /// The worst impact of all steps.
     #[must_use]
     pub fn impact(&self) -> Impact {

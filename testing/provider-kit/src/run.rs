@@ -6,7 +6,7 @@ use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_cloud_provider::plan::Note;
 
 /// How a run ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing is left to do, and this is to be published.
     Settled(LoadBalancerStatus),
@@ -15,11 +15,12 @@ pub enum Outcome {
     /// A read or a write failed; the text says which and how.
     Failed(String),
     /// The process was stopped.
+    #[default]
     Stopped,
 }
 
 /// One run of the loop.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Run {
     /// How it ended.
     pub outcome: Outcome,

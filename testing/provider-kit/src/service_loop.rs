@@ -1,17 +1,15 @@
-//! The loop: observe, plan, apply, learn, until there is nothing left to do.
+//! A process's reconciles, by the service controller's own drive.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use bowline_cloud_provider::plan::{Answer, Lane, Note};
-use bowline_cloud_provider::{CloudProvider, DynLearned, DynStep, Reconcile, ServiceFacts};
-use tokio::sync::OwnedMutexGuard;
+use bowline_cloud_provider::plan::{Lane, Note};
+use bowline_cloud_provider::{CloudProvider, DynPlan, DynStep, KubeWrite, Reconcile, ServiceFacts};
+use bowline_drive::{DriveError, Driven, Hooks, Lanes, Mode, drive};
+use futures::future::BoxFuture;
+use tokio::sync::Notify;
 
-use crate::{Outcome, Run, Services};
-
-/// The most plans of one run: a run that needs more never ends.
-const MAX_ROUNDS: usize = 2_000;
+use crate::{MAX_WAITS, Outcome, Run, Services};
 
 /// What befalls the process during a run.
 #[derive(Debug, Clone, Copy)]
@@ -26,12 +24,12 @@ pub enum Interruption {
     Pause(usize, Duration),
 }
 
-/// The service loop of one process.
-#[derive(Debug, Default)]
+/// The reconciles of one process.
+#[derive(Default)]
 pub struct ServiceLoop {
     services: Services,
     /// Those of the process: two steps that share one never meet.
-    lanes: Mutex<BTreeMap<Lane, Arc<tokio::sync::Mutex<()>>>>,
+    lanes: Lanes,
 }
 
 impl ServiceLoop {
@@ -40,12 +38,12 @@ impl ServiceLoop {
     pub fn new(services: &Services) -> Self {
         Self {
             services: services.clone(),
-            lanes: Mutex::default(),
+            lanes: Lanes::default(),
         }
     }
 
     /// Reconciles a Service until it settles, is refused or fails. `facts` are asked for at the beginning and after each
-    /// wave that wrote to Kubernetes.
+    /// write to Kubernetes.
     ///
     /// # Panics
     ///
@@ -54,137 +52,145 @@ impl ServiceLoop {
         &self,
         cloud: &dyn CloudProvider,
         key: &str,
-        facts: impl Fn() -> ServiceFacts,
+        facts: impl Fn() -> ServiceFacts + Sync,
         interruption: Interruption,
     ) -> Run {
-        let mut run = Run {
-            outcome: Outcome::Stopped,
-            waves: Vec::new(),
-            notes: Vec::new(),
-            waited: Duration::ZERO,
-            again: None,
-            published_although_refused: None,
+        let hooks = Reconciling {
+            services: &self.services,
+            key,
+            facts: &facts,
+            interruption,
+            stopped: Notify::new(),
+            state: Mutex::default(),
         };
-        match cloud.load_balancer().unwrap().begin(facts()) {
-            Ok(mut session) => {
-                let driven = self.drive(key, &facts, &mut *session, interruption, &mut run);
-                run.outcome = driven.await.unwrap_or_else(Outcome::Failed);
+        let driven = match cloud.load_balancer().unwrap().begin(facts()) {
+            Ok(mut session) => tokio::select! {
+                biased;
+                () = hooks.stopped.notified() => Ok(Driven::Superseded),
+                driven = self.finish(&mut *session, &hooks) => driven,
+            },
+            Err(refusal) => Ok(Driven::Refused(refusal, None)),
+        };
+        let State { mut run, .. } = hooks.state.into_inner().unwrap();
+        run.outcome = match driven {
+            Ok(Driven::Settled(status, again)) => {
+                run.again = again;
+                Outcome::Settled(status)
             }
-            Err(refusal) => run.outcome = Outcome::Refused(refusal.to_string()),
-        }
+            Ok(Driven::Refused(refusal, status)) => {
+                run.published_although_refused = status;
+                Outcome::Refused(refusal.to_string())
+            }
+            Ok(Driven::Wait { .. } | Driven::Superseded) => Outcome::Stopped,
+            Err(error @ DriveError::Endless(..)) => panic!("{error}: {run:#?}"),
+            Err(error) => Outcome::Failed(error.to_string()),
+        };
         run
     }
 
-    async fn drive(
+    /// Drives and waits until the end, or until it would wait for what it never sees.
+    async fn finish(
         &self,
-        key: &str,
-        facts: &impl Fn() -> ServiceFacts,
         session: &mut dyn Reconcile<ServiceFacts>,
-        interruption: Interruption,
-        run: &mut Run,
-    ) -> Result<Outcome, String> {
+        hooks: &Reconciling<'_>,
+    ) -> Result<Driven, DriveError<String>> {
         let mut is_unverified = false;
-        let mut made = 0;
-        let mut said: Vec<Note> = Vec::new();
-        session.observe().await.map_err(|error| error.to_string())?;
-        for _ in 0..MAX_ROUNDS {
-            let plan = session.plan().unwrap();
-            run.notes
-                .extend(plan.notes.iter().filter(|note| !said.contains(note)).cloned());
-            said = plan.notes;
-            match plan.answer {
-                Answer::Settled(_) | Answer::Refused(_)
-                    if is_unverified
-                        && (plan.publishes.is_some() || matches!(plan.answer, Answer::Settled(_))) =>
+        for _ in 0..MAX_WAITS {
+            match drive(session, Mode::Apply(&self.lanes), hooks, &mut is_unverified).await {
+                Ok(Driven::Wait { after, .. }) if !matches!(hooks.interruption, Interruption::AfterStep(n) if n == hooks.made()) =>
                 {
-                    session.verify().await.map_err(|error| error.to_string())?;
-                    is_unverified = false;
-                }
-                Answer::Settled(status) => {
-                    run.again = plan.again;
-                    return Ok(Outcome::Settled(status));
-                }
-                Answer::Refused(refusal) => {
-                    run.published_although_refused = plan.publishes;
-                    return Ok(Outcome::Refused(refusal.to_string()));
-                }
-                Answer::Wait { .. } if matches!(interruption, Interruption::AfterStep(n) if n == made) => {
-                    return Ok(Outcome::Stopped);
-                }
-                Answer::Wait { after, .. } => {
+                    hooks.state().run.waited += after;
                     tokio::time::sleep(after).await;
-                    run.waited += after;
-                    session.observe().await.map_err(|error| error.to_string())?;
                 }
-                Answer::Apply(wave) => {
-                    run.waves.push(Vec::new());
-                    let mut wrote_kube = false;
-                    // As in the service loop, the steps of a wave know nothing of each other.
-                    let mut learned = Vec::new();
-                    for step in wave.into_steps() {
-                        match interruption {
-                            Interruption::BeforeStep(n) | Interruption::AfterStep(n) if n == made => {
-                                return Ok(Outcome::Stopped);
-                            }
-                            Interruption::Pause(n, time) if n == made => tokio::time::sleep(time).await,
-                            _ => {}
-                        }
-                        made += 1;
-                        run.waves.last_mut().unwrap().push(step.view().label.clone());
-                        if let Some(write) = step.kube_write() {
-                            if !wrote_kube {
-                                self.check_version(key, session)?;
-                            }
-                            self.services.edit(key, |service| write.predict(service));
-                            wrote_kube = true;
-                        } else {
-                            is_unverified = true;
-                            let answer = self.apply(session, &step).await;
-                            learned.push((step, answer));
-                        }
-                    }
-                    for (step, answer) in learned {
-                        session.learn(&step, answer?);
-                    }
-                    if wrote_kube {
-                        self.services.find(key).ok_or("gone")?;
-                        if let Err(refusal) = session.refresh(facts()) {
-                            return Ok(Outcome::Refused(refusal.to_string()));
-                        }
-                    }
-                }
+                driven => return driven,
             }
         }
-        panic!("{key} never settles: {run:#?}");
+        panic!("{} waits for ever: {:#?}", hooks.key, hooks.state().run);
+    }
+}
+
+/// What a run of [`ServiceLoop::reconcile`] has come to.
+#[derive(Default)]
+struct State {
+    run: Run,
+    /// The notes of the last plan.
+    said: Vec<Note>,
+}
+
+struct Reconciling<'a> {
+    services: &'a Services,
+    key: &'a str,
+    facts: &'a (dyn Fn() -> ServiceFacts + Sync),
+    interruption: Interruption,
+    stopped: Notify,
+    state: Mutex<State>,
+}
+
+impl Reconciling<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
     }
 
-    async fn apply(
-        &self,
-        session: &dyn Reconcile<ServiceFacts>,
-        step: &DynStep,
-    ) -> Result<DynLearned, String> {
-        let view = step.view();
-        let _held = self.hold(&view.lanes).await;
-        let learned = session.apply(step).await;
-        learned.map_err(|error| format!("error during {}: {error}", view.label))
+    /// How many steps were begun.
+    fn made(&self) -> usize {
+        self.state().run.steps().len()
+    }
+}
+
+impl Hooks<ServiceFacts, String> for Reconciling<'_> {
+    fn planned(&self, _facts: &ServiceFacts, plan: &DynPlan) {
+        let State { run, said } = &mut *self.state();
+        let news = plan.notes.iter().filter(|note| !said.contains(note));
+        run.notes.extend(news.cloned());
+        said.clone_from(&plan.notes);
     }
 
-    /// Takes the lanes of a step, in name order as the service loop does.
-    async fn hold(&self, lanes: &[Lane]) -> Vec<OwnedMutexGuard<()>> {
-        let mut held = Vec::new();
-        for lane in lanes.iter().collect::<BTreeSet<_>>() {
-            let lane = Arc::clone(self.lanes.lock().unwrap().entry(lane.clone()).or_default());
-            held.push(lane.lock_owned().await);
-        }
-        held
+    fn writing(&self, _facts: &ServiceFacts, _wave: &[DynStep]) {
+        self.state().run.waves.push(Vec::new());
     }
 
-    /// A write to Kubernetes is made only on the Service that the plan was made from, as by its resource version.
-    fn check_version(&self, key: &str, session: &dyn Reconcile<ServiceFacts>) -> Result<(), String> {
-        match self.services.find(key) {
-            Some(service) if Arc::ptr_eq(&session.facts().service, &service) => Ok(()),
+    fn before<'b>(&'b self, step: &'b DynStep) -> BoxFuture<'b, ()> {
+        Box::pin(async move {
+            let made = self.made();
+            match self.interruption {
+                Interruption::BeforeStep(n) | Interruption::AfterStep(n) if n == made => {
+                    self.stopped.notify_one();
+                    std::future::pending::<()>().await;
+                }
+                Interruption::Pause(n, time) if n == made => tokio::time::sleep(time).await,
+                _ => {}
+            }
+            let label = step.view().label.clone();
+            self.state().run.waves.last_mut().unwrap().push(label);
+        })
+    }
+
+    /// A write is made only on the Service that the plan was made from, as by its resource version.
+    fn write<'b>(
+        &'b self,
+        facts: &'b Mutex<ServiceFacts>,
+        write: &'b KubeWrite,
+    ) -> BoxFuture<'b, Result<(), String>> {
+        let mut facts = facts.lock().unwrap();
+        let written = match self.services.find(self.key) {
+            Some(service) if Arc::ptr_eq(&facts.service, &service) => {
+                self.services.edit(self.key, |service| write.predict(service));
+                *facts = (self.facts)();
+                Ok(())
+            }
             Some(_) => Err("conflict".to_owned()),
             None => Err("gone".to_owned()),
-        }
+        };
+        Box::pin(std::future::ready(written))
+    }
+
+    fn object(&self) -> String {
+        self.key.to_owned()
+    }
+
+    /// A test counts steps, so those of one run are made one after the other.
+    fn lanes(&self, step: &DynStep) -> Vec<Lane> {
+        let own = Lane::new(format!("run/{}", self.key));
+        step.view().lanes.iter().cloned().chain([own]).collect()
     }
 }

@@ -85,8 +85,7 @@ impl Services {
         self.0.lock().unwrap().remove(key);
     }
 
-    /// The facts about a Service. A balancer is wanted for each that is of type LoadBalancer and not marked for deletion,
-    /// whatever its class: a provider may be asked about a class that is not ours, and has to refuse it.
+    /// The facts about a Service.
     #[must_use]
     #[track_caller]
     pub fn facts(
@@ -96,17 +95,14 @@ impl Services {
         cluster: ClusterFacts,
         now: Timestamp,
     ) -> ServiceFacts {
-        let service = self.service(key);
-        let kind = service.spec.as_ref().and_then(|spec| spec.type_.as_deref());
-        let is_wanted = kind == Some("LoadBalancer") && service.metadata.deletion_timestamp.is_none();
-        ServiceFacts {
-            service,
-            is_wanted,
-            nodes: Arc::from(nodes),
-            services: Arc::new(self.clone()),
-            cluster: Arc::new(cluster),
+        let services = Arc::new(self.clone());
+        ServiceFacts::of(
+            self.service(key),
+            Arc::from(nodes),
+            services,
+            Arc::new(cluster),
             now,
-        }
+        )
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) const ARROWS: &[Row] = &[
     ("crates/failure", &[]),
     ("crates/cloud-http", &["crates/edge", "crates/failure"]),
     ("crates/cloud-provider", &["crates/plan", "crates/failure"]),
+    // The drive of a plan; what is written to Kubernetes is handed to its caller.
+    ("crates/drive", &["crates/cloud-provider", "crates/plan"]),
     // It turns objects into the contract's nodes and services, and runs the plan's steps that write to Kubernetes.
     (
         "crates/kube-io",
@@ -25,12 +27,18 @@ pub(super) const ARROWS: &[Row] = &[
     ),
     (
         "crates/controllers",
-        &["crates/cloud-provider", "crates/plan", "crates/kube-io"],
+        &[
+            "crates/cloud-provider",
+            "crates/plan",
+            "crates/drive",
+            "crates/kube-io",
+        ],
     ),
     (
         "crates/manager",
         &[
             "crates/controllers",
+            "crates/drive",
             "crates/kube-io",
             "crates/cloud-provider",
             "crates/plan",

@@ -44,7 +44,9 @@ type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 pub(crate) fn plan(hrefs: &Hrefs, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
     if !observed.covers(intent) {
         // The Service or the nodes changed meanwhile: the next look reads everything.
-        return Plan::new(wait(Duration::ZERO, "the Service changed".to_owned()));
+        return Plan::new(Answer::LookAgain {
+            reason: "the Service changed".to_owned(),
+        });
     }
     match intent {
         Intent::Wanted(wanted) => wanted_plan(hrefs, wanted, observed),

@@ -484,10 +484,13 @@ impl<'a> Draft<'a> {
             self.steps = vec![LoadBalancerStep::Kube(write)];
         }
         let wait = |after, reason: String| Answer::Wait { after, reason };
+        let look_again = |reason: &str| Answer::LookAgain {
+            reason: reason.to_owned(),
+        };
         let pending = self.observed.pending.as_slice();
         let is_begun = !pending.is_empty();
         let answer = if !self.needs.is_empty() {
-            wait(Duration::ZERO, "more has to be read".to_owned())
+            look_again("more has to be read")
         } else if !self.steps.is_empty() {
             Answer::apply_or(self.steps, || Answer::Settled(LoadBalancerStatus::empty()))
         } else if is_begun {
@@ -517,7 +520,7 @@ impl<'a> Draft<'a> {
             }
         } else {
             // A failure is told by the next look.
-            wait(Duration::ZERO, "a write failed".to_owned())
+            look_again("a write failed")
         };
         Plan::new(answer).with_notes(self.notes).looking_again(self.again)
     }

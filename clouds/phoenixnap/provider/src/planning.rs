@@ -113,7 +113,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
     }
     let Some(missing) = &observed.missing_names else {
         // The Service began to ask for a block only after it was looked at, or the names turned out to be others.
-        return Plan::new(wait(Duration::ZERO, "the names of tags".to_owned()));
+        return look_at_names();
     };
     // Never twice under one claim.
     let is_made = observed.purchase == Purchase::Made;
@@ -132,7 +132,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
         }
     }
     if observed.purchase == Purchase::NamesForgotten {
-        return Plan::new(wait(Duration::ZERO, "the names of tags".to_owned()));
+        return look_at_names();
     }
     if !missing.is_empty() {
         let names = missing.iter().map(|name| CloudStep::CreateTagName {
@@ -319,6 +319,12 @@ pub(crate) fn cloud(steps: Vec<CloudStep>) -> Next {
 fn kube(write: KubeWrite) -> Next {
     let steps = vec![LoadBalancerStep::Kube(write)];
     Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
+}
+
+fn look_at_names() -> LoadBalancerPlan<CloudStep> {
+    Plan::new(Answer::LookAgain {
+        reason: "the names of tags".to_owned(),
+    })
 }
 
 pub(crate) fn wait(after: Duration, reason: String) -> Next {

@@ -1,16 +1,15 @@
 //! A provider's work that belongs to no single Service, from the same queue.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::{BackgroundFacts, KubeWrite, ServicesView};
+use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServicesView};
+use bowline_drive::{Driven, Hooks, Mode, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Note, NoteKind};
 use futures::future::BoxFuture;
 
-use super::drive::{Driven, Hooks, drive};
-use super::{Key, ServiceController};
-use crate::metrics::ControllerMetrics;
+use super::{Key, ServiceController, lock};
 
 impl ServiceController {
     /// Lets each background work run for the first time.
@@ -36,7 +35,7 @@ impl ServiceController {
             cluster: Arc::clone(&self.cluster),
             now: self.ctx.kube.clock().now(),
         };
-        let mut session = match work.begin(facts.clone()) {
+        let mut session = match work.begin(facts) {
             Ok(session) => session,
             Err(refusal) => {
                 tracing::warn!(work = work.name(), err = %refusal, "background work refused");
@@ -48,11 +47,10 @@ impl ServiceController {
             controller: self,
             index,
             name: work.name(),
-            facts,
             said_before: lock(&self.background_notes).remove(&index).unwrap_or_default(),
             said: Mutex::default(),
         };
-        let driven = drive(&mut *session, &self.lanes, &hooks, &mut false).await;
+        let driven = drive(&mut *session, Mode::Apply(&self.lanes), &hooks, &mut false).await;
         // What holds for many runs is said once.
         lock(&self.background_notes).insert(index, std::mem::take(&mut *lock(&hooks.said)));
         match &driven {
@@ -86,21 +84,17 @@ struct BackgroundHooks<'a> {
     controller: &'a ServiceController,
     index: usize,
     name: &'static str,
-    facts: BackgroundFacts,
     /// What the last run had to say.
     said_before: BTreeSet<Note>,
     said: Mutex<BTreeSet<Note>>,
 }
 
-impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
-    fn metrics(&self) -> &ControllerMetrics {
-        &self.controller.ctx.metrics
-    }
-
-    fn noted(&self, notes: &[Note]) {
+impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
+    fn planned(&self, _facts: &BackgroundFacts, plan: &DynPlan) {
+        self.controller.ctx.metrics.planned(&plan.answer);
         // There is no object to raise an event on.
         let mut said = lock(&self.said);
-        for note in notes {
+        for note in &plan.notes {
             if !said.insert(note.clone()) || self.said_before.contains(note) {
                 continue;
             }
@@ -111,13 +105,15 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
         }
     }
 
-    fn writing(&self, _has_cloud_steps: bool) {}
-
     fn is_superseded(&self) -> bool {
         self.controller.stop.is_cancelled()
     }
 
-    fn write<'b>(&'b self, write: &'b KubeWrite) -> BoxFuture<'b, Result<(), KubeError>> {
+    fn write<'b>(
+        &'b self,
+        _facts: &'b Mutex<BackgroundFacts>,
+        write: &'b KubeWrite,
+    ) -> BoxFuture<'b, Result<(), KubeError>> {
         Box::pin(async move {
             match write {
                 KubeWrite::AnnotateNode {
@@ -138,10 +134,6 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
         })
     }
 
-    fn facts(&self) -> BackgroundFacts {
-        self.facts.clone()
-    }
-
     fn progressed(&self, is_working: bool) {
         self.controller
             .progressed(&Key::Background(self.index), is_working);
@@ -150,8 +142,4 @@ impl Hooks<BackgroundFacts> for BackgroundHooks<'_> {
     fn object(&self) -> String {
         self.name.to_owned()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceKey, facts};
+use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts};
+use bowline_drive::{DriveError, Driven};
 use bowline_kube_io::KubeError;
 use bowline_plan::NoteKind;
 
 use super::ServiceController;
-use super::drive::{DriveError, Driven};
 use super::outcome::{Failure, Outcome};
 use super::status::is_published;
 use super::tracked::{Causes, Parked, Progress};
@@ -102,7 +102,10 @@ impl ServiceController {
                 progress.causes = progress.causes.and(causes.and(Causes::CHANGED));
                 // The Nodes tell a provider which cluster this is, and so what is not its own.
                 let nodes = self.balanced_nodes().nodes;
-                let unwanted = self.facts(Arc::clone(service), false, &nodes);
+                let unwanted = ServiceFacts {
+                    is_wanted: false,
+                    ..self.facts(Arc::clone(service), &nodes)
+                };
                 match self.provider.load_balancer.begin(unwanted) {
                     Ok(session) => (session, progress),
                     Err(refusal) => {

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts};
+use bowline_drive::{DriveError, Driven};
 use bowline_plan::{NoteKind, Refusal};
 
 use super::ServiceController;
-use super::drive::{DriveError, Driven};
 use super::node_sync::{NO_NODES, NodeIdentities};
 use super::outcome::{Failure, Outcome};
 use super::status::is_published;
@@ -100,7 +100,7 @@ impl ServiceController {
             Box::new(Outcome::Failed(failure, progress))
         };
         // Parse first: an invalid spec ends the sync before it costs a call to anybody.
-        let wanted = self.facts(Arc::clone(service), true, &nodes);
+        let wanted = self.facts(Arc::clone(service), &nodes);
         let mut session = self
             .provider
             .load_balancer
@@ -118,7 +118,10 @@ impl ServiceController {
                         let prefix = "failed to add load balancer cleanup finalizer";
                         Box::new(Outcome::of_kube_error(prefix, &error, progress))
                     })?;
-            let wanted = self.facts(Arc::new(with_finalizer), true, &nodes);
+            let wanted = ServiceFacts {
+                service: Arc::new(with_finalizer),
+                ..session.facts().clone()
+            };
             session.refresh(wanted).map_err(|refusal| refused(&refusal))?;
         }
         Ok(Parked { session, progress })

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, ServiceKey};
+use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
 use bowline_plan::{NoteKind, Refusal};
 
-use super::drive::DriveError;
 use super::node_sync::NodeIdentities;
 use super::tracked::{Causes, Parked, Progress, Tracked};
 use super::{Key, ServiceController};
@@ -42,13 +42,15 @@ impl Outcome {
     }
 
     /// What follows from an error that ended a drive.
-    pub(super) fn of_drive_error(prefix: &str, error: &DriveError, progress: Progress) -> Self {
+    pub(super) fn of_drive_error(prefix: &str, error: &DriveError<KubeError>, progress: Progress) -> Self {
         let text = error.to_string();
         match error {
             DriveError::Observe(cause) | DriveError::Step { error: cause, .. } => {
                 Self::Failed(Failure::cloud(prefix, text, cause), progress)
             }
             DriveError::Kube { error: cause, .. } => Self::of_kube_text(prefix, text, cause, progress),
+            // As for a refusal: nobody is told again before the text is another one.
+            DriveError::Endless(..) => Self::Failed(Failure::refused(prefix, &Refusal::new(text)), progress),
         }
     }
 

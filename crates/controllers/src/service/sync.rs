@@ -34,7 +34,7 @@ impl ServiceController {
         let Some(service) = self.services.get(key) else {
             return Outcome::Removed;
         };
-        let is_wanted = facts::wants_load_balancer(&service) && service.metadata.deletion_timestamp.is_none();
+        let is_wanted = facts::is_wanted(&service);
         // A balancer that we made is ours to remove whatever has become of the Service: it has another type or a class by
         // now, or somebody took the finalizer off.
         let is_to_go = may_have_balancer && !is_wanted || facts::needs_cleanup(&service) && !is_foreign;
@@ -60,19 +60,9 @@ impl ServiceController {
     }
 
     /// What a provider is handed of a Service.
-    pub(super) fn facts(
-        &self,
-        service: Arc<Service>,
-        is_wanted: bool,
-        nodes: &Arc<[Arc<Node>]>,
-    ) -> ServiceFacts {
-        ServiceFacts {
-            service,
-            is_wanted,
-            nodes: Arc::clone(nodes),
-            services: Arc::clone(&self.services) as Arc<dyn ServicesView>,
-            cluster: Arc::clone(&self.cluster),
-            now: self.ctx.kube.clock().now(),
-        }
+    pub(super) fn facts(&self, service: Arc<Service>, nodes: &Arc<[Arc<Node>]>) -> ServiceFacts {
+        let services = Arc::clone(&self.services) as Arc<dyn ServicesView>;
+        let (nodes, cluster) = (Arc::clone(nodes), Arc::clone(&self.cluster));
+        ServiceFacts::of(service, nodes, services, cluster, self.ctx.kube.clock().now())
     }
 }

@@ -1,17 +1,16 @@
 //! What happens around the drive of one Service: events, notes and writes to the Service.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use bowline_cloud_provider::{KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey};
+use bowline_cloud_provider::{DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey};
+use bowline_drive::{DriveError, Driven, Hooks, Mode, changes_cloud, drive};
 use bowline_kube_io::KubeError;
 use bowline_plan::{Note, NoteKind};
 use futures::future::BoxFuture;
 
-use super::drive::{DriveError, Driven, Hooks, drive};
 use super::tracked::{Progress, Tracked};
-use super::{Key, ServiceController};
+use super::{Key, ServiceController, lock};
 use crate::events;
-use crate::metrics::ControllerMetrics;
 
 impl ServiceController {
     /// Drives a session of a Service as far as it goes now, and keeps its progress up to date.
@@ -20,15 +19,14 @@ impl ServiceController {
         key: &ServiceKey,
         session: &mut dyn Reconcile<ServiceFacts>,
         progress: &mut Progress,
-    ) -> Result<Driven, DriveError> {
+    ) -> Result<Driven, DriveError<KubeError>> {
         let hooks = SyncHooks {
             controller: self,
             key,
-            facts: Mutex::new(session.facts().clone()),
             progress: Mutex::new(*progress),
         };
         let mut is_unverified = progress.is_unverified;
-        let driven = drive(session, &self.lanes, &hooks, &mut is_unverified).await;
+        let driven = drive(session, Mode::Apply(&self.lanes), &hooks, &mut is_unverified).await;
         *progress = Progress {
             is_unverified,
             ..hooks.progress()
@@ -41,8 +39,6 @@ impl ServiceController {
 struct SyncHooks<'a> {
     controller: &'a ServiceController,
     key: &'a ServiceKey,
-    /// The facts, with the Service as our own writes left it.
-    facts: Mutex<ServiceFacts>,
     progress: Mutex<Progress>,
 }
 
@@ -54,9 +50,9 @@ impl SyncHooks<'_> {
 
     /// Whether nothing needs to be written to a Service whose balancer goes, because it is gone itself. Another one may
     /// bear its name by now.
-    fn is_gone(&self, service: &Service) -> bool {
+    fn is_gone(&self, facts: &ServiceFacts) -> bool {
         let there = self.controller.services.get(self.key);
-        !lock(&self.facts).is_wanted && there.is_none_or(|there| there.metadata.uid != service.metadata.uid)
+        !facts.is_wanted && there.is_none_or(|there| there.metadata.uid != facts.service.metadata.uid)
     }
 
     /// Whether the balancer is made, or removed, even though this may not be written.
@@ -77,11 +73,6 @@ impl SyncHooks<'_> {
             self.controller.event(service, NoteKind::Warning, reason, &text);
         }
     }
-
-    /// The Service as our own writes left it.
-    fn latest(&self) -> Arc<Service> {
-        Arc::clone(&lock(&self.facts).service)
-    }
 }
 
 /// The Service as a write would leave it.
@@ -91,16 +82,10 @@ fn as_written(service: &Service, write: &KubeWrite) -> Service {
     service
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Hooks<ServiceFacts> for SyncHooks<'_> {
-    fn metrics(&self) -> &ControllerMetrics {
-        &self.controller.ctx.metrics
-    }
-
-    fn noted(&self, notes: &[Note]) {
+impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
+    fn planned(&self, facts: &ServiceFacts, plan: &DynPlan) {
+        self.controller.ctx.metrics.planned(&plan.answer);
+        let notes = &plan.notes;
         let causes = self.progress().causes;
         let news: Vec<&Note> = self.controller.tracked(self.key, |tracked| {
             // What holds at the first look after a start held before it: the process before this one has said it.
@@ -110,20 +95,18 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
                 |note: &&Note| tracked.is_news(note.reason, &note.text) && (!is_old || note.is_said_at_start);
             notes.iter().filter(is_news).collect()
         });
-        let service = self.latest();
         for note in news {
             self.controller
-                .event(&service, note.kind, note.reason, &note.text);
+                .event(&facts.service, note.kind, note.reason, &note.text);
         }
     }
 
-    fn writing(&self, has_cloud_steps: bool) {
-        let mut progress = lock(&self.progress);
-        if !has_cloud_steps {
+    fn writing(&self, facts: &ServiceFacts, wave: &[DynStep]) {
+        if !changes_cloud(wave) {
             return; // our own bookkeeping on the Service is no change of the balancer
         }
+        let mut progress = lock(&self.progress);
         progress.has_written = true;
-        let facts = lock(&self.facts);
         if !progress.is_announced && !progress.causes.is_nodes_only() {
             progress.is_announced = true;
             let (reason, text) = if facts.is_wanted {
@@ -143,9 +126,14 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
                 .tracked(self.key, |tracked| tracked.causes.changed)
     }
 
-    fn write<'b>(&'b self, write: &'b KubeWrite) -> BoxFuture<'b, Result<(), KubeError>> {
+    fn write<'b>(
+        &'b self,
+        facts: &'b Mutex<ServiceFacts>,
+        write: &'b KubeWrite,
+    ) -> BoxFuture<'b, Result<(), KubeError>> {
         Box::pin(async move {
-            let service = self.latest();
+            let before = lock(facts).clone();
+            let service = &before.service;
             let kube = &self.controller.provider.kube;
             let tracked = |change: &dyn Fn(&mut Tracked)| self.controller.tracked(self.key, |it| change(it));
             if let KubeWrite::AnnotateNode {
@@ -156,35 +144,30 @@ impl Hooks<ServiceFacts> for SyncHooks<'_> {
             {
                 return kube.annotate_node(node, uid, annotations).await.map(drop);
             }
-            if self.is_gone(&service) {
-                lock(&self.facts).service = Arc::new(as_written(&service, write));
+            if self.is_gone(&before) {
+                lock(facts).service = Arc::new(as_written(service, write));
                 return Ok(());
             }
             tracked(&|it| it.expect_write(write));
             let written = match write {
-                KubeWrite::AnnotateService(annotations) => kube.annotate_service(&service, annotations).await,
+                KubeWrite::AnnotateService(annotations) => kube.annotate_service(service, annotations).await,
                 KubeWrite::SetLoadBalancerIp { ip, annotations, .. } => {
-                    kube.set_load_balancer_ip(&service, ip, annotations).await
+                    kube.set_load_balancer_ip(service, ip, annotations).await
                 }
                 KubeWrite::AnnotateNode { .. } => return Ok(()), // done above
             };
             tracked(&|it| it.written(write, written.is_ok()));
-            let mut facts = lock(&self.facts);
-            facts.service = Arc::new(match written {
+            lock(facts).service = Arc::new(match written {
                 // The watch has yet to tell that it is gone.
-                Err(KubeError::NotFound(_)) if !facts.is_wanted => as_written(&service, write),
+                Err(KubeError::NotFound(_)) if !before.is_wanted => as_written(service, write),
                 Err(KubeError::Forbidden(refusal)) if self.goes_on_without(write) => {
-                    self.tell_unwritten(&service, &refusal);
-                    as_written(&service, write)
+                    self.tell_unwritten(service, &refusal);
+                    as_written(service, write)
                 }
                 written => written?,
             });
             Ok(())
         })
-    }
-
-    fn facts(&self) -> ServiceFacts {
-        lock(&self.facts).clone()
     }
 
     fn progressed(&self, is_working: bool) {

@@ -2,7 +2,7 @@
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 
-use super::session::Session;
+use super::session::{finish, make, printed};
 use super::under_test::{Ability, CloudUnderTest, Wish};
 use super::world::{SECOND, World, web};
 
@@ -27,7 +27,7 @@ async fn before<C: CloudUnderTest>(story: &str) -> World<C> {
     if story == "create" {
         return world;
     }
-    Session::begin(&world, "web").await.finish().await;
+    finish(&world).await;
     match story {
         "change" => world.change("web"),
         "nodes" => {
@@ -58,7 +58,7 @@ pub(super) async fn a_plan_is_made_without_a_write<C: CloudUnderTest>() {
     for story in stories::<C>() {
         let world = before::<C>(story).await;
         let (begun, state) = (world.since(), world.sim.state());
-        let report = Session::begin(&world, "web").await.printed().await;
+        let report = printed(&world).await;
         assert!(report.has_changes(), "{story}: {report:#?}");
         assert!(is_settled(&report), "{story}: {report:#?}");
         assert_eq!(world.writes(begun), Vec::<String>::new(), "{story}");
@@ -70,10 +70,10 @@ pub(super) async fn a_plan_is_made_without_a_write<C: CloudUnderTest>() {
 pub(super) async fn what_is_printed_is_what_is_done_in_that_order<C: CloudUnderTest>() {
     for story in stories::<C>() {
         let world = before::<C>(story).await;
-        let printed = Session::begin(&world, "web").await.printed().await;
+        let planned = labels(&printed(&world).await);
         let begun = world.since();
-        let done = Session::begin(&world, "web").await.finish().await;
-        assert_eq!(foreseen::<C>(&done), foreseen::<C>(&labels(&printed)), "{story}");
+        let done = finish(&world).await;
+        assert_eq!(foreseen::<C>(&done), foreseen::<C>(&planned), "{story}");
         assert!(!world.writes(begun).is_empty(), "{story}");
     }
 }
@@ -84,15 +84,14 @@ pub(super) async fn what_is_printed_is_what_is_done_in_that_order<C: CloudUnderT
 pub(super) async fn what_is_predicted_is_what_becomes<C: CloudUnderTest>() {
     for story in stories::<C>() {
         let world = before::<C>(story).await;
-        let all = foreseen::<C>(&labels(&Session::begin(&world, "web").await.printed().await));
+        let all = foreseen::<C>(&labels(&printed(&world).await));
         for made in 0..=all.len() {
             let world = before::<C>(story).await;
-            let mut session = Session::begin(&world, "web").await;
-            let done = session.make(made).await;
+            let done = make(&world, made).await;
             assert_eq!(foreseen::<C>(&done), all[..made], "{story}");
             // What is under way in the cloud comes to its end.
             world.pass(SECOND * 20).await;
-            let rest = Session::begin(&world, "web").await.printed().await;
+            let rest = printed(&world).await;
             let (mut rest, mut wanted) = (foreseen::<C>(&labels(&rest)), all[made..].to_vec());
             if C::WAITS_FOR_CLAIMS && rest.is_empty() {
                 continue; // it waits for what may be on its way
@@ -107,16 +106,13 @@ pub(super) async fn what_is_predicted_is_what_becomes<C: CloudUnderTest>() {
 pub(super) async fn a_plan_that_is_done_has_nothing_left_to_do<C: CloudUnderTest>() {
     for story in stories::<C>() {
         let world = before::<C>(story).await;
-        Session::begin(&world, "web").await.finish().await;
+        finish(&world).await;
         world.assert_sound();
         let (begun, state) = (world.since(), world.sim.state());
-        let report = Session::begin(&world, "web").await.printed().await;
+        let report = printed(&world).await;
         assert_eq!(labels(&report), Vec::<String>::new(), "{story}");
         assert!(is_settled(&report), "{story}: {report:#?}");
-        assert_eq!(
-            Session::begin(&world, "web").await.finish().await,
-            Vec::<String>::new()
-        );
+        assert_eq!(finish(&world).await, Vec::<String>::new());
         assert_eq!(world.writes(begun), Vec::<String>::new(), "{story}");
         assert_eq!(world.sim.state(), state, "{story}");
     }

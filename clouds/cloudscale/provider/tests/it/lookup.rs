@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_provider::{CloudProvider as _, ServiceFacts};
 use bowline_cloudscale_sim::kit::Fault;
 use bowline_cloudscale_sim::{FloatingSpec, Tags};
 use uuid::Uuid;
@@ -322,8 +323,13 @@ async fn a_service_of_another_class_costs_no_call_and_its_names_delete_nothing()
     world.edit("web", |service| {
         service.spec.as_mut().unwrap().load_balancer_class = Some("other".into())
     });
+    let asked = ServiceFacts {
+        is_wanted: true,
+        ..world.facts("web")
+    };
+    let refused = world.cloud.load_balancer().unwrap().begin(asked).err();
     assert_eq!(
-        world.run("web").await.complaint(),
+        refused.unwrap().to_string(),
         "not supported LoadBalancerClass: other"
     );
     assert!(world.sim.journal().is_empty());

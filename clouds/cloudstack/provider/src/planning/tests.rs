@@ -177,7 +177,7 @@ impl World {
                     let first = status.ingress.into_iter().next();
                     return Ok(first.and_then(|entry| entry.ip.or(entry.hostname)));
                 }
-                Answer::Wait { reason, .. } => {
+                Answer::Wait { reason, .. } | Answer::LookAgain { reason } => {
                     return Err(format!("waits: {reason}: {:?}", needs(&intent, &self.observed)));
                 }
                 Answer::Refused(refusal) => return Err(refusal.to_string()),

@@ -5,19 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_provider::plan::Answer;
-use bowline_cloud_provider::{CloudProvider, ClusterFacts, Node, Service, ServiceFacts};
+use bowline_cloud_provider::plan::{ReportedOutcome, ReportedWave};
+use bowline_cloud_provider::{CloudProvider as _, ClusterFacts, Node, Service, ServiceFacts};
 use bowline_cloudstack::CloudStack;
 use bowline_cloudstack_sim::model::{LoadBalancerRule, PublicAddress};
 use bowline_cloudstack_sim::{Builder, CloudstackSim, NetworkSpec, VmSpec, VpcSpec};
 pub(crate) use bowline_provider_kit::Outcome;
-use bowline_provider_kit::{Interruption, Run, ServiceLoop, Services, balanced_service};
+use bowline_provider_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, foretell};
 use serde_json::{Value, json};
 
 use crate::site::Site;
-
-/// The most waves of one prediction: one that needs more never ends.
-const MAX_ROUNDS: usize = 800;
 
 /// The Service that most tests are about.
 pub(crate) const WEB: &str = "shop/web";
@@ -265,42 +262,10 @@ impl World {
 
     /// The waves that the `plan` command would print, and whether it comes to an end.
     pub(crate) async fn predicted(&self, key: &str) -> (Vec<Vec<String>>, bool) {
-        let mut session = self
-            .cloud
-            .load_balancer()
-            .unwrap()
-            .begin(self.facts(key))
-            .unwrap();
-        session.observe().await.unwrap();
-        let mut waves = Vec::new();
-        let mut service = (*self.service(key)).clone();
-        for _ in 0..MAX_ROUNDS {
-            let Answer::Apply(wave) = session.plan().unwrap().answer else {
-                break;
-            };
-            let mut labels = Vec::new();
-            let mut wrote_kube = false;
-            for step in wave.into_steps() {
-                labels.push(step.view().label.clone());
-                match step.kube_write() {
-                    Some(write) => {
-                        write.predict(&mut service);
-                        wrote_kube = true;
-                    }
-                    None => session.predict(&step),
-                }
-            }
-            waves.push(labels);
-            if wrote_kube {
-                let facts = ServiceFacts {
-                    service: Arc::new(service.clone()),
-                    ..self.facts(key)
-                };
-                session.refresh(facts).unwrap();
-            }
-        }
-        let is_settled = matches!(session.plan().unwrap().answer, Answer::Settled(_));
-        (waves, is_settled)
+        let report = foretell(&*self.cloud.load_balancer().unwrap(), self.facts(key)).await;
+        let labels = |wave: &ReportedWave| wave.steps.iter().map(|step| step.label.clone()).collect();
+        let is_settled = matches!(report.outcome, ReportedOutcome::Settled { .. });
+        (report.waves.iter().map(labels).collect(), is_settled)
     }
 
     /// The commands while `work` ran, polls of jobs left out.

@@ -4,20 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Transport};
-use bowline_cloud_provider::plan::{Answer, Note};
+use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{
-    BackgroundFacts, CloudConfig, CloudError, CloudProvider, ClusterFacts, Environment, Measurement, Service,
-    ServiceFacts,
+    BackgroundFacts, CloudConfig, CloudError, ClusterFacts, Environment, Measurement, Service, ServiceFacts,
 };
 use bowline_phoenixnap::{Given, Options, PhoenixNap};
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim};
 pub(crate) use bowline_provider_kit::{Interruption, Outcome};
-use bowline_provider_kit::{Run, ServiceLoop, Services, balanced_service};
+use bowline_provider_kit::{Run, ServiceLoop, Services, balanced_service, run_background};
 use jiff::Timestamp;
 use tokio::time::Instant;
-
-/// The most waves and waits of one run of the sweeper: a run that needs more never ends.
-const MAX_ROUNDS: usize = 500;
 
 pub(crate) const CLUSTER: &str = "0b2f7f0e-6a58-4f0b-9a47-51f0a1c7c9d2";
 pub(crate) const NETWORK: &str = "6598f7c2d2a94b6e0f1c1234";
@@ -246,35 +242,13 @@ impl World {
         self.run_background("phoenixnap-sweeper").await
     }
 
-    async fn run_background(&self, name: &str) -> Result<(Vec<Note>, Vec<Measurement>), CloudError> {
-        let all = self.cloud.background_work();
-        let work = all.into_iter().find(|work| work.name() == name).unwrap();
-        let mut session = work
-            .begin(BackgroundFacts {
-                services: Arc::new(self.services.clone()),
-                cluster: Arc::new(self.cluster()),
-                now: self.now(),
-            })
-            .unwrap();
-        session.observe().await?;
-        for _ in 0..MAX_ROUNDS {
-            let plan = session.plan().unwrap();
-            match plan.answer {
-                Answer::Apply(wave) => {
-                    for step in wave.into_steps() {
-                        let learned = session.apply(&step).await?;
-                        session.learn(&step, learned);
-                    }
-                }
-                Answer::Wait { after, .. } => {
-                    tokio::time::sleep(after).await;
-                    session.observe().await?;
-                }
-                Answer::Settled(_) => return Ok((plan.notes, session.measurements())),
-                Answer::Refused(refusal) => panic!("{refusal}"),
-            }
-        }
-        panic!("{name} never ends");
+    async fn run_background(&self, name: &'static str) -> Result<(Vec<Note>, Vec<Measurement>), CloudError> {
+        let facts = || BackgroundFacts {
+            services: Arc::new(self.services.clone()),
+            cluster: Arc::new(self.cluster()),
+            now: self.now(),
+        };
+        run_background(&self.cloud, name, facts).await
     }
 
     /// The names of the calls while `work` ran, without tokens and the reading of the network.

@@ -56,6 +56,8 @@ pub(super) struct State {
     pub(super) clears_address: bool,
     /// Setting the nodes of a balancer takes so many steps in one wave, one after the other; none is one.
     pub(super) steps_of_a_change: usize,
+    /// Sets the nodes of a balancer again and again.
+    pub(super) never_settles: bool,
     /// All writes share one lane.
     pub(super) has_one_lane: bool,
     /// Runs of the background work.
@@ -268,7 +270,7 @@ impl Reconciler for Cloud {
                 }))
             }
             (false, Some(_)) => one(LoadBalancerStep::Cloud(Write::Delete { name })),
-            (true, Some(nodes)) if !state.ignores_nodes && *nodes != intent.nodes => {
+            (true, Some(nodes)) if state.never_settles || !state.ignores_nodes && *nodes != intent.nodes => {
                 one(LoadBalancerStep::Cloud(Write::SetNodes {
                     name,
                     nodes: intent.nodes.clone(),

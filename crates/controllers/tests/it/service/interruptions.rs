@@ -234,3 +234,24 @@ async fn a_node_that_comes_while_a_service_waits_does_not_make_its_change_forgot
         (2, 0)
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_without_an_end_is_told_once_and_tried_again_by_the_schedule() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| cloud.never_settles = true);
+    world.add_service("web");
+    world.pass(seconds(60)).await;
+    let syncs = world.cloud.calls("read web").len();
+    assert!((2..6).contains(&syncs), "{syncs} syncs");
+    assert!(world.cloud.calls("set-nodes").len() <= 100 * syncs);
+    let failed = "SyncLoadBalancerFailed";
+    assert_eq!(world.count(failed), 1);
+    let events = world.events("web");
+    let (_, told) = events.iter().find(|(reason, _)| reason == failed).unwrap();
+    assert!(
+        told.starts_with(
+            "Error syncing load balancer: failed to ensure load balancer: the plan does not settle"
+        ),
+        "{told}"
+    );
+}

@@ -1,6 +1,6 @@
 //! Lanes: what may not be written side by side, across all Services of this process.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_plan::Lane;
@@ -8,32 +8,24 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// All lanes that are in use. A lane lets one holder in at a time, in the order of asking.
 #[derive(Default)]
-pub(super) struct Lanes {
+pub struct Lanes {
     open: std::sync::Mutex<BTreeMap<Lane, Arc<Mutex<()>>>>,
 }
 
-/// Lanes held for one step; dropping it lets the next one in.
-pub(super) struct HeldLanes {
-    _guards: Vec<OwnedMutexGuard<()>>,
-}
-
 impl Lanes {
-    /// Waits until all of these lanes are free, and takes them.
+    /// Waits until all of these lanes are free, and takes them, until what is returned is dropped.
     ///
     /// Always taken in name order: two steps that want the same two lanes cannot each hold one and wait for the other.
     ///
     /// # Cancellation
     ///
     /// Dropping the future gives back what was taken.
-    pub(super) async fn hold(&self, lanes: &[Lane]) -> HeldLanes {
-        let mut wanted: Vec<&Lane> = lanes.iter().collect();
-        wanted.sort();
-        wanted.dedup();
-        let mut guards = Vec::with_capacity(wanted.len());
-        for lane in wanted {
-            guards.push(self.lane(lane).lock_owned().await);
+    pub(crate) async fn hold(&self, lanes: &[Lane]) -> Vec<OwnedMutexGuard<()>> {
+        let mut held = Vec::with_capacity(lanes.len());
+        for lane in lanes.iter().collect::<BTreeSet<_>>() {
+            held.push(self.lane(lane).lock_owned().await);
         }
-        HeldLanes { _guards: guards }
+        held
     }
 
     fn lane(&self, lane: &Lane) -> Arc<Mutex<()>> {
@@ -66,9 +58,7 @@ mod tests {
         };
         let (first, second) = ([a.clone(), b.clone()], [b, a]);
         let both = async { tokio::join!(work(&first), work(&second)) };
-        tokio::time::timeout(Duration::from_secs(1), both)
-            .await
-            .expect("no deadlock");
+        tokio::time::timeout(Duration::from_secs(1), both).await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

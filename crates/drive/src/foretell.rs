@@ -1,0 +1,93 @@
+//! What would be done for a Service, without doing it.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bowline_cloud_provider::{
+    DynLoadBalancer, DynPlan, DynStep, KubeWrite, LoadBalancerStatus, ServiceFacts, facts,
+};
+use bowline_plan::{PlanReport, ReportedOutcome, ReportedWave, StepView};
+use futures::future::BoxFuture;
+
+use crate::{Driven, Hooks, Mode, drive};
+
+/// Looks, plans, predicts the wave's effect, and plans again until there is nothing left to predict. Nothing is written,
+/// neither to the cloud nor to Kubernetes.
+pub async fn foretell(load_balancer: &dyn DynLoadBalancer, facts: ServiceFacts) -> PlanReport {
+    let foretelling = Foretelling(Mutex::new(PlanReport::of_nothing(facts.key().to_string())));
+    let outcome = match load_balancer.begin(facts) {
+        Ok(mut session) => match drive(&mut *session, Mode::Predict, &foretelling, &mut false).await {
+            Ok(Driven::Settled(status, _)) => ReportedOutcome::Settled {
+                publishes: published(session.facts(), &status),
+            },
+            Ok(Driven::Wait { reason, .. }) => ReportedOutcome::Waiting { reason },
+            Ok(Driven::Refused(refusal, _)) => ReportedOutcome::Refused { refusal },
+            Ok(Driven::Superseded) => ReportedOutcome::Failed {
+                error: "the provider has no plan".to_owned(),
+            },
+            Err(error) => ReportedOutcome::Failed {
+                error: error.to_string(),
+            },
+        },
+        Err(refusal) => ReportedOutcome::Refused { refusal },
+    };
+    let report = foretelling.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+    PlanReport { outcome, ..report }
+}
+
+/// What would be changed in the Service's status and finalizers at the end, in words.
+fn published(facts: &ServiceFacts, status: &LoadBalancerStatus) -> Vec<String> {
+    let shown = facts::published_addresses(&facts.service);
+    let wanted: Vec<String> = status
+        .ingress
+        .iter()
+        .filter_map(|entry| entry.ip.clone().or_else(|| entry.hostname.clone()))
+        .collect();
+    let mut words = Vec::new();
+    match (shown == wanted, wanted.is_empty()) {
+        (true, _) => {}
+        (false, true) => words.push("no address".to_owned()),
+        (false, false) => words.extend(wanted),
+    }
+    if !facts.is_wanted && facts::has_finalizer(&facts.service) {
+        words.push("no finalizer".to_owned());
+    }
+    words
+}
+
+/// The report in the making.
+struct Foretelling(Mutex<PlanReport>);
+
+impl Hooks<ServiceFacts, Infallible> for Foretelling {
+    fn planned(&self, _facts: &ServiceFacts, plan: &DynPlan) {
+        let notes = &mut lock(&self.0).notes;
+        for note in &plan.notes {
+            // The same note may be part of every plan as long as it holds.
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+    }
+
+    fn writing(&self, _facts: &ServiceFacts, wave: &[DynStep]) {
+        let views: Vec<StepView> = wave.iter().map(|step| step.view().clone()).collect();
+        lock(&self.0).waves.push(ReportedWave::of(&views));
+    }
+
+    fn write<'a>(
+        &'a self,
+        facts: &'a Mutex<ServiceFacts>,
+        write: &'a KubeWrite,
+    ) -> BoxFuture<'a, Result<(), Infallible>> {
+        write.predict(Arc::make_mut(&mut lock(facts).service));
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn object(&self) -> String {
+        lock(&self.0).object.clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,204 @@
+//! The drive of a plan: look, plan, make a wave, look again, until the plan has no more steps.
+//!
+//! There is one, for a wanted balancer, one that is to be removed, and background work; for the service controller, the
+//! command `plan` and the tests of providers. What differs is brought by the caller: whether a wave is applied or
+//! predicted ([`Mode`]), and what happens around it ([`Hooks`]). [`foretell`] is the drive of the command `plan`.
+//!
+//! It has no runtime and no clock: where the plan waits, the drive ends and says for how long, and it is driven again with
+//! the same session.
+
+mod foretell;
+mod lanes;
+#[cfg(test)]
+mod tests;
+mod wave;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, DynPlan, DynStep, KubeWrite, LoadBalancerStatus, Reconcile};
+use bowline_plan::{Answer, Lane, Refusal};
+use futures::future::BoxFuture;
+
+pub use foretell::foretell;
+pub use lanes::Lanes;
+
+/// More waves and looks than any plan has between two waits: one that never settles gives way to other work instead of
+/// spinning.
+const MAX_WAVES: usize = 100;
+
+/// How a drive ended.
+#[derive(Debug)]
+pub enum Driven {
+    /// Nothing is left to do, but perhaps to look again after a time.
+    Settled(LoadBalancerStatus, Option<Duration>),
+    /// The cloud is busy; go on with the same session after this time.
+    Wait {
+        /// How long to wait.
+        after: Duration,
+        /// What is being waited for.
+        reason: String,
+    },
+    /// A person has to change something first; what can be published all the same.
+    Refused(Refusal, Option<LoadBalancerStatus>),
+    /// What is asked for has changed meanwhile, or the process is stopping: start anew.
+    Superseded,
+}
+
+/// Why a drive ended early; `E` is why a write to Kubernetes failed.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError<E> {
+    /// A read failed.
+    #[error("{0}")]
+    Observe(CloudError),
+    /// A write to the cloud failed.
+    #[error("error during {label}: {error}")]
+    Step {
+        /// The step.
+        label: String,
+        /// Why.
+        error: CloudError,
+    },
+    /// A write to Kubernetes failed.
+    #[error("error during {label}: {error}")]
+    Kube {
+        /// The step.
+        label: String,
+        /// Why.
+        error: E,
+    },
+    /// The plan has no end: a fault of the provider.
+    #[error(
+        "the plan does not settle in {MAX_WAVES} waves. This is a fault of Bowline: please report it with this text. The \
+         last two waves were [{0}] and [{1}]"
+    )]
+    Endless(String, String),
+}
+
+/// What is done with a wave.
+#[derive(Clone, Copy)]
+pub enum Mode<'a> {
+    /// It is written, steps without a common lane side by side.
+    Apply(&'a Lanes),
+    /// Its effect is added to what was observed, and nothing is written.
+    Predict,
+}
+
+/// What happens around a drive; `F` are the facts that its session goes by, `E` is why a write to Kubernetes fails.
+pub trait Hooks<F, E>: Sync {
+    /// A plan was made from these facts.
+    fn planned(&self, facts: &F, plan: &DynPlan);
+
+    /// A wave is next.
+    fn writing(&self, _facts: &F, _wave: &[DynStep]) {}
+
+    /// Whether to stop before the next wave or look.
+    fn is_superseded(&self) -> bool {
+        false
+    }
+
+    /// A step is next; it is made when this is done.
+    fn before<'a>(&'a self, _step: &'a DynStep) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Makes, or predicts, a write to Kubernetes, and changes the facts accordingly: the plan goes on from them. Writes to
+    /// one object come one after the other.
+    fn write<'a>(&'a self, facts: &'a Mutex<F>, write: &'a KubeWrite) -> BoxFuture<'a, Result<(), E>>;
+
+    /// A call has ended, or begins. `is_working`: something is under way; else everything waits for its lanes.
+    fn progressed(&self, _is_working: bool) {}
+
+    /// The object's name in log lines and in the lanes of its writes to Kubernetes.
+    fn object(&self) -> String;
+
+    /// The lanes of a step.
+    fn lanes(&self, step: &DynStep) -> Vec<Lane> {
+        match step.kube_write() {
+            // A step's own lane names the kind of object only; here it is known which one it is.
+            Some(KubeWrite::AnnotateService(_) | KubeWrite::SetLoadBalancerIp { .. }) => {
+                vec![Lane::new(format!("kubernetes/service/{}", self.object()))]
+            }
+            Some(KubeWrite::AnnotateNode { .. }) | None => step.view().lanes.clone(),
+        }
+    }
+}
+
+/// Drives `session` as far as it goes now. `is_unverified` says whether the cloud was written since the last full read;
+/// it is kept up to date, and a drive never settles before it has read what its writes left in doubt.
+///
+/// # Errors
+///
+/// The first read or write that failed, and a plan that does not settle.
+///
+/// # Cancellation
+///
+/// Dropping it abandons the writes that are under way; the next reconcile observes what came of them.
+pub async fn drive<F: Clone + Send, E>(
+    session: &mut dyn Reconcile<F>,
+    mode: Mode<'_>,
+    hooks: &dyn Hooks<F, E>,
+    is_unverified: &mut bool,
+) -> Result<Driven, DriveError<E>> {
+    session.observe().await.map_err(DriveError::Observe)?;
+    hooks.progressed(true);
+    let (mut last_but_one, mut last) = (String::new(), String::new());
+    for _ in 0..MAX_WAVES {
+        let Some(plan) = session.plan() else {
+            return Ok(Driven::Superseded); // cannot be: it has just observed
+        };
+        hooks.planned(session.facts(), &plan);
+        match plan.answer {
+            Answer::Apply(_) | Answer::LookAgain { .. } if hooks.is_superseded() => {
+                return Ok(Driven::Superseded);
+            }
+            Answer::Apply(wave) => {
+                let steps = wave.into_steps();
+                let labels: Vec<&str> = steps.iter().map(|step| step.view().label.as_str()).collect();
+                last_but_one = std::mem::replace(&mut last, labels.join(", "));
+                hooks.writing(session.facts(), &steps);
+                let facts = Mutex::new(session.facts().clone());
+                let made = match mode {
+                    Mode::Apply(lanes) => {
+                        *is_unverified |= changes_cloud(&steps);
+                        wave::apply(session, &steps, lanes, hooks, &facts).await
+                    }
+                    Mode::Predict => wave::predict(session, &steps, hooks, &facts).await,
+                };
+                hooks.progressed(true);
+                made?;
+                if steps.iter().any(|step| step.kube_write().is_some()) {
+                    let facts = facts.into_inner().unwrap_or_else(PoisonError::into_inner);
+                    if let Err(refusal) = session.refresh(facts) {
+                        return Ok(Driven::Refused(refusal, None));
+                    }
+                }
+            }
+            Answer::LookAgain { reason } => {
+                session.observe().await.map_err(DriveError::Observe)?;
+                hooks.progressed(true);
+                last_but_one = std::mem::replace(&mut last, format!("a look again: {reason}"));
+            }
+            Answer::Settled(_) | Answer::Refused(_) if *is_unverified && is_published(&plan) => {
+                session.verify().await.map_err(DriveError::Observe)?;
+                hooks.progressed(true);
+                *is_unverified = false;
+            }
+            Answer::Settled(status) => return Ok(Driven::Settled(status, plan.again)),
+            Answer::Wait { after, reason } => return Ok(Driven::Wait { after, reason }),
+            Answer::Refused(refusal) => return Ok(Driven::Refused(refusal, plan.publishes)),
+        }
+    }
+    Err(DriveError::Endless(last_but_one, last))
+}
+
+/// Whether a wave writes to the cloud, and not to Kubernetes alone.
+#[must_use]
+pub fn changes_cloud(wave: &[DynStep]) -> bool {
+    wave.iter().any(|step| step.kube_write().is_none())
+}
+
+/// Whether a plan ends with something to publish.
+fn is_published(plan: &DynPlan) -> bool {
+    matches!(plan.answer, Answer::Settled(_)) || plan.publishes.is_some()
+}

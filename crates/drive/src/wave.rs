@@ -1,0 +1,122 @@
+//! What is done with one wave.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bowline_cloud_provider::{DynLearned, DynStep, KubeWrite, Reconcile};
+use bowline_plan::Lane;
+use futures::stream::{FuturesUnordered, StreamExt as _};
+
+use crate::{DriveError, Hooks, Lanes};
+
+/// Goes on as if the steps had been applied.
+pub(crate) async fn predict<F: Send, E>(
+    session: &mut dyn Reconcile<F>,
+    steps: &[DynStep],
+    hooks: &dyn Hooks<F, E>,
+    facts: &Mutex<F>,
+) -> Result<(), DriveError<E>> {
+    for step in steps {
+        match step.kube_write() {
+            Some(write) => write_kube(step, write, hooks, facts).await?,
+            None => session.predict(step),
+        }
+    }
+    Ok(())
+}
+
+/// Applies the steps of one wave: in plan order where they share a lane, side by side where they do not. After a failure
+/// no further step begins; those under way are waited for.
+pub(crate) async fn apply<F: Send, E>(
+    session: &mut dyn Reconcile<F>,
+    steps: &[DynStep],
+    lanes: &Lanes,
+    hooks: &dyn Hooks<F, E>,
+    facts: &Mutex<F>,
+) -> Result<(), DriveError<E>> {
+    let lanes_of: Vec<Vec<Lane>> = steps.iter().map(|step| hooks.lanes(step)).collect();
+    let mut waiting: Vec<usize> = (0..steps.len()).collect();
+    let mut busy: BTreeSet<&Lane> = BTreeSet::new();
+    let mut learned: Vec<(usize, DynLearned)> = Vec::new();
+    let mut failure = None;
+    let executing = AtomicUsize::new(0);
+    hooks.progressed(false);
+    {
+        let session: &dyn Reconcile<F> = session;
+        let mut running = FuturesUnordered::new();
+        loop {
+            if failure.is_none() {
+                let mut taken = busy.clone();
+                waiting.retain(|&index| {
+                    let wanted = &lanes_of[index];
+                    let is_free = !wanted.iter().any(|lane| taken.contains(lane));
+                    taken.extend(wanted); // later steps with this lane stay behind this one
+                    if is_free {
+                        busy.extend(wanted);
+                        let (step, wanted) = (&steps[index], wanted.as_slice());
+                        let executing = &executing;
+                        running.push(async move {
+                            hooks.before(step).await;
+                            let _held = lanes.hold(wanted).await;
+                            executing.fetch_add(1, Ordering::Relaxed);
+                            hooks.progressed(true);
+                            let done = run(session, step, hooks, facts).await;
+                            let others = executing.fetch_sub(1, Ordering::Relaxed) - 1;
+                            hooks.progressed(others > 0);
+                            (index, done)
+                        });
+                    }
+                    !is_free
+                });
+            }
+            let Some((index, result)) = running.next().await else {
+                break;
+            };
+            for lane in &lanes_of[index] {
+                busy.remove(lane);
+            }
+            match result {
+                Ok(answer) => learned.extend(answer.map(|answer| (index, answer))),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+    }
+    learned.sort_by_key(|(index, _)| *index);
+    for (index, answer) in learned {
+        session.learn(&steps[index], answer);
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+/// Makes one step; what the cloud answered, if it is one of the cloud.
+async fn run<F: Send, E>(
+    session: &dyn Reconcile<F>,
+    step: &DynStep,
+    hooks: &dyn Hooks<F, E>,
+    facts: &Mutex<F>,
+) -> Result<Option<DynLearned>, DriveError<E>> {
+    let view = step.view();
+    tracing::info!(object = %hooks.object(), label = %view.label, impact = %view.impact, "executing action");
+    if let Some(write) = step.kube_write() {
+        return write_kube(step, write, hooks, facts).await.map(|()| None);
+    }
+    let answer = session.apply(step).await;
+    answer.map(Some).map_err(|error| DriveError::Step {
+        label: view.label.clone(),
+        error,
+    })
+}
+
+async fn write_kube<F, E>(
+    step: &DynStep,
+    write: &KubeWrite,
+    hooks: &dyn Hooks<F, E>,
+    facts: &Mutex<F>,
+) -> Result<(), DriveError<E>> {
+    let written = hooks.write(facts, write).await;
+    written.map_err(|error| DriveError::Kube {
+        label: step.view().label.clone(),
+        error,
+    })
+}
