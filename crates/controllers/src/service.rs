@@ -46,12 +46,13 @@ mod status;
 mod sync;
 mod sync_hooks;
 mod tracked;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_provider::{ClusterFacts, DynBackgroundWork, DynLoadBalancer, Service, ServiceKey};
+use bowline_cloud_provider::{ClusterFacts, DynBackgroundWork, DynLoadBalancer, Service, ServiceKey, facts};
 use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
 use bowline_plan::{Note, NoteKind};
@@ -64,6 +65,7 @@ use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
 use node_sync::{BalancedNodes, NodeSync};
 use tracked::Tracked;
+use turns::{Turn, Turns};
 
 /// The canonical name.
 pub const NAME: &str = "service-lb-controller";
@@ -130,6 +132,7 @@ pub struct ServiceController {
     heartbeat: Arc<Heartbeat>,
     stop: CancellationToken,
     lanes: Lanes,
+    turns: Turns,
     node_changes: NodeChanges,
     /// The Nodes to balance over, until a Node changes.
     balanced: Mutex<Option<BalancedNodes>>,
@@ -148,10 +151,7 @@ impl Work for ServiceController {
 
     async fn work(&self, key: Key) {
         match &key {
-            Key::Service(service) => {
-                let outcome = self.sync(service).await;
-                self.conclude(service, outcome);
-            }
+            Key::Service(service) => self.work_on(service, &key).await,
             Key::Background(index) => self.run_background(*index).await,
             Key::Nodes => self.annotate_nodes().await,
             Key::LeftBehind => self.look_for_left_behind().await,
@@ -177,6 +177,7 @@ impl ServiceController {
             heartbeat,
             stop: CancellationToken::new(),
             lanes: Lanes::default(),
+            turns: Turns::default(),
             node_changes: NodeChanges::new(settings.node_quiet, settings.node_patience),
             balanced: Mutex::default(),
             annotated_from: Mutex::default(),
@@ -223,6 +224,24 @@ impl ServiceController {
     /// Lets no sync begin any more; see [`run`](Self::run).
     pub fn stop(&self) {
         self.stop.cancel();
+    }
+
+    /// One sync; one that is to make a balancer has its turn.
+    async fn work_on(&self, service: &ServiceKey, key: &Key) {
+        let is_to_be_made =
+            |it: Arc<Service>| facts::is_wanted(&it) && facts::published_addresses(&it).is_empty();
+        let turn = if self.services.get(service).is_some_and(is_to_be_made) {
+            self.queue.rest(key);
+            let Some(turn) = self.stop.run_until_cancelled(self.turns.next()).await else {
+                return; // nothing begins any more
+            };
+            self.queue.touch(key);
+            turn
+        } else {
+            Turn::FREE
+        };
+        let outcome = turn.spend(self.sync(service)).await;
+        self.conclude(service, outcome);
     }
 
     /// What is done for a key has got on; see [`Heartbeat`].
