@@ -240,7 +240,8 @@ impl ServiceController {
         } else {
             Turn::FREE
         };
-        let outcome = turn.spend(self.sync(service)).await;
+        // On the heap, because those that wait for their turn are many, and need no room for it yet.
+        let outcome = turn.spend(Box::pin(self.sync(service))).await;
         self.conclude(service, outcome);
     }
 
