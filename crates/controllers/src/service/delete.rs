@@ -68,13 +68,16 @@ impl ServiceController {
         causes: Causes,
     ) -> Outcome {
         match self.drive_deletion(key, &vanished, causes).await {
-            Ok(_) => {
-                self.event(
-                    &vanished,
-                    NoteKind::Normal,
-                    events::DELETED_LOAD_BALANCER,
-                    "Deleted load balancer",
-                );
+            Ok((progress, ..)) => {
+                // It may have been gone already, or be another cluster's.
+                if progress.has_written {
+                    self.event(
+                        &vanished,
+                        NoteKind::Normal,
+                        events::DELETED_LOAD_BALANCER,
+                        "Deleted load balancer",
+                    );
+                }
                 Outcome::Removed
             }
             Err(outcome) => *outcome,

@@ -145,3 +145,19 @@ async fn one_that_lives_and_lost_type_and_finalizer_meanwhile_loses_its_balancer
     world.settled("web").await;
     assert!(world.cloud.balancer(&uids[0]).is_some());
 }
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_said_to_be_deleted_where_nothing_was_there_any_more() {
+    let world = World::running(&["a"]).await;
+    let uid = world.add_service("web");
+    world.settled("web").await;
+    world.cloud.set(|cloud| drop(cloud.balancers.remove(&uid)));
+    vanish(&world, "web");
+    world.pass(seconds(60)).await;
+    assert!(
+        !world
+            .events("web")
+            .iter()
+            .any(|event| format!("{event:?}").contains("DeletedLoadBalancer"))
+    );
+}
