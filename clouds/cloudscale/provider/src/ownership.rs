@@ -5,6 +5,8 @@
 //! is never a Service's own, whatever else says so; nor, where this cluster's name is not known, what bears any cluster's
 //! name, unless it also bears the Service's UID.
 
+use std::collections::BTreeSet;
+
 use bowline_cloud_provider::{MadeFor, ServiceKey, ServicesView};
 use bowline_cloudscale_client::{LoadBalancer, LoadBalancerId};
 
@@ -139,11 +141,14 @@ pub(crate) struct Doomed<'a> {
     pub(crate) is_ambiguous: bool,
 }
 
-/// Whether a living Service names the balancer by its UUID: it is its own as soon as the one that it is marked for is gone.
-fn is_claimed(services: &dyn ServicesView, balancer: &LoadBalancer) -> bool {
-    services.services().iter().any(|service| {
-        service.metadata.deletion_timestamp.is_none() && intent::annotated(service) == Some(balancer.uuid)
-    })
+/// The balancers that living Services name by their UUIDs: each is the Service's own as soon as the one that it is marked for is
+/// gone.
+fn claimed(services: &dyn ServicesView) -> BTreeSet<LoadBalancerId> {
+    let services = services.services();
+    let living = services
+        .iter()
+        .filter(|service| service.metadata.deletion_timestamp.is_none());
+    living.filter_map(|service| intent::annotated(service)).collect()
 }
 
 /// The Services that balancers were made for by this cluster.
@@ -151,6 +156,7 @@ pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn Service
     let Some(cluster) = services.cluster_uid() else {
         return Vec::new();
     };
+    let claimed = claimed(services);
     let made_for = |balancer: &LoadBalancer| {
         let (namespace, name) = balancer.tags.get(TAG_SERVICE_NAME)?.split_once('/')?;
         Some(MadeFor {
@@ -161,18 +167,22 @@ pub(crate) fn made_by_cluster(balancers: &[LoadBalancer], services: &dyn Service
     balancers
         .iter()
         .filter(|balancer| balancer.tags.get(TAG_CLUSTER_UID) == Some(&cluster))
-        .filter(|balancer| !is_claimed(services, balancer))
+        .filter(|balancer| !claimed.contains(&balancer.uuid))
         .filter_map(made_for)
         .collect()
 }
 
 /// Finds what has to go. What belongs to somebody else never does, nor what a Service will take over from one that is gone.
 pub(crate) fn doomed<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> Doomed<'a> {
-    let is_gone = !identity.services.has_uid(&identity.uid);
+    let taken_over = if identity.services.has_uid(&identity.uid) {
+        BTreeSet::new()
+    } else {
+        claimed(&*identity.services)
+    };
     let candidates = candidates
         .iter()
         .filter(|balancer| is_candidate(identity, balancer))
-        .filter(|balancer| !(is_gone && is_claimed(&*identity.services, balancer)));
+        .filter(|balancer| !taken_over.contains(&balancer.uuid));
     let (marked, others): (Vec<&LoadBalancer>, Vec<&LoadBalancer>) =
         candidates.partition(|balancer| is_made_for(identity, balancer));
     let others = others.into_iter().filter(|_| identity.adopts_unmarked);
