@@ -73,76 +73,76 @@ macro_rules! bodies {
 fn bodies<C: CloudUnderTest>() -> Vec<Body> {
     bodies! { C:
         nodes () {
-            n01_a_node_gets_what_its_machine_tells,
-            n02_n03_only_that_taint_goes_whatever_its_value_and_effect,
-            n04_n05_a_provided_address_comes_first_and_is_the_only_one_of_its_type,
-            n06_n07_n08_a_provided_address_of_nobody_keeps_the_taint,
-            n13_l10_a_node_that_registers_before_its_machine_is_listed_is_waited_for,
-            n14_nothing_is_written_before_the_cloud_has_answered,
-            n16_a_host_name_that_the_cloud_does_not_know_is_kept,
-            n18_n19_the_two_families_of_labels_agree_and_come_back_to_what_is_true,
-            n21_n22_a_node_at_rest_is_not_written_to,
-            n23_the_calls_for_many_nodes_are_those_for_a_few,
-            n24_the_taint_stays_until_the_addresses_are_there,
+            a_node_gets_what_its_machine_tells,
+            only_that_taint_goes_whatever_its_value_and_effect,
+            a_provided_address_comes_first_and_is_the_only_one_of_its_type,
+            a_provided_address_of_nobody_keeps_the_taint,
+            a_node_that_registers_before_its_machine_is_listed_is_waited_for,
+            nothing_is_written_before_the_cloud_has_answered,
+            a_host_name_that_the_cloud_does_not_know_is_kept,
+            the_two_families_of_labels_agree_and_come_back_to_what_is_true,
+            a_node_at_rest_is_not_written_to,
+            the_calls_for_many_nodes_are_those_for_a_few,
+            the_taint_stays_until_the_addresses_are_there,
             a_node_that_goes_while_it_is_asked_about_is_not_written_to,
         }
         nodes (NewAddresses) {
-            n15_new_addresses_of_a_machine_come_to_its_node,
+            new_addresses_of_a_machine_come_to_its_node,
         }
         lifecycle () {
-            l01_a_ready_node_is_not_asked_about,
-            l02_l03_a_node_goes_when_its_machine_is_proved_gone_twice,
-            l04_no_error_is_a_proof,
-            l07_a_machine_that_runs_changes_nothing,
-            l07_l12_a_pass_costs_the_same_for_many_nodes,
-            l09_a_node_that_may_not_be_deleted_is_told_of,
-            l10_a_young_node_is_given_five_minutes,
-            l11_when_most_machines_vanish_nodes_go_slowly,
+            a_ready_node_is_not_asked_about,
+            a_node_goes_when_its_machine_is_proved_gone_twice,
+            no_error_is_a_proof,
+            a_machine_that_runs_changes_nothing,
+            a_pass_costs_the_same_for_many_nodes,
+            a_node_that_may_not_be_deleted_is_told_of,
+            a_young_node_is_given_five_minutes,
+            when_most_machines_vanish_nodes_go_slowly,
             a_node_of_another_cloud_is_left_alone_and_costs_no_call,
             unknown_credentials_delete_no_node,
         }
         lifecycle (PowerState) {
-            l05_l06_a_machine_that_is_switched_off_taints_its_node,
+            a_machine_that_is_switched_off_taints_its_node,
         }
         lifecycle (OtherProjects) {
             credentials_of_another_project_delete_no_node,
         }
         services (LoadBalancers) {
-            s01_a_service_gets_its_balancer,
-            s01_the_finalizer_is_on_before_the_first_write_to_the_cloud,
-            s02_without_nodes_people_are_told,
-            s03_what_no_balancer_depends_on_costs_no_call,
-            s04_any_other_change_leads_to_a_read_and_no_needless_write,
-            s06_a_failure_is_told_and_tried_again_by_the_schedule,
-            s10_a_service_of_another_class_is_nobody_s_business,
-            s11_a_service_goes_and_its_balancer_with_it,
-            s12_a_balancer_that_was_deleted_by_hand_is_no_obstacle,
-            s13_s35_a_deletion_that_fails_for_a_while_goes_on_by_the_schedule,
-            s14_without_an_answer_nothing_is_deleted,
-            s15_s16_a_service_may_change_its_mind,
-            s17_what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_start,
-            s28_a_service_without_node_ports_is_served_or_refused_but_never_half,
-            s30_a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
-            s36_a_write_that_hangs_holds_up_nobody_else,
-            s37_a_new_service_need_not_wait_for_old_ones,
+            a_service_gets_its_balancer,
+            the_finalizer_is_on_before_the_first_write_to_the_cloud,
+            without_nodes_people_are_told,
+            what_no_balancer_depends_on_costs_no_call,
+            any_other_change_leads_to_a_read_and_no_needless_write,
+            a_failure_is_told_and_tried_again_by_the_schedule,
+            a_service_of_another_class_is_nobody_s_business,
+            a_service_goes_and_its_balancer_with_it,
+            a_balancer_that_was_deleted_by_hand_is_no_obstacle,
+            a_deletion_that_fails_for_a_while_goes_on_by_the_schedule,
+            without_an_answer_nothing_is_deleted,
+            a_service_may_change_its_mind,
+            what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_start,
+            a_service_without_node_ports_is_served_or_refused_but_never_half,
+            a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
+            a_write_that_hangs_holds_up_nobody_else,
+            a_new_service_need_not_wait_for_old_ones,
         }
         services (LoadBalancers, ServiceParts) {
-            s31_a_balancer_follows_its_service,
+            a_balancer_follows_its_service,
         }
         services (LoadBalancers, Repair) {
             a_balancer_that_is_lost_is_made_anew,
         }
         balanced (LoadBalancers, BalancedNodes) {
-            s18_s19_a_node_comes_and_goes_and_nothing_else_changes,
-            s20_the_label_keeps_a_node_out_unless_it_says_false,
-            s22_a_node_that_gets_its_provider_id_late_is_found,
-            s23_the_last_node_goes_and_people_are_told,
-            s24_a_node_that_could_not_be_added_is_added_later,
-            s34_nodes_that_come_together_are_few_updates,
+            a_node_comes_and_goes_and_nothing_else_changes,
+            the_label_keeps_a_node_out_unless_it_says_false,
+            a_node_that_gets_its_provider_id_late_is_found,
+            the_last_node_goes_and_people_are_told,
+            a_node_that_could_not_be_added_is_added_later,
+            nodes_that_come_together_are_few_updates,
             a_node_whose_machine_is_gone_leaves_the_balancers,
         }
         balanced (LoadBalancers, BalancedNodes, UnreadyNodes) {
-            s21_what_comes_and_goes_with_a_node_s_health_changes_no_balancer,
+            what_comes_and_goes_with_a_node_s_health_changes_no_balancer,
         }
         balanced (LoadBalancers, BalancedNodes, ReadyNodesOnly) {
             a_node_that_is_not_ready_is_left_out_until_it_is,
@@ -151,21 +151,21 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             new_addresses_of_a_machine_reach_the_balancers,
         }
         routes (Routes) {
-            r01_a_pod_network_gets_its_route_and_its_node_the_condition,
-            r02_r03_a_route_that_cannot_be_made_is_told_of_and_made_later,
-            r04_the_route_goes_with_its_node,
-            r05_r06_what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays,
-            r07_a_node_without_pod_networks_is_left_alone,
-            r08_a_node_that_lacks_one_of_two_routes_says_so,
-            r13_with_the_watch_alone_a_quiet_cluster_costs_no_call,
-            r14_with_the_watch_alone_nodes_that_come_together_are_few_lists,
-            r15_with_the_watch_alone_a_failure_is_tried_again_by_itself,
+            a_pod_network_gets_its_route_and_its_node_the_condition,
+            a_route_that_cannot_be_made_is_told_of_and_made_later,
+            the_route_goes_with_its_node,
+            what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays,
+            a_node_without_pod_networks_is_left_alone,
+            a_node_that_lacks_one_of_two_routes_says_so,
+            with_the_watch_alone_a_quiet_cluster_costs_no_call,
+            with_the_watch_alone_nodes_that_come_together_are_few_lists,
+            with_the_watch_alone_a_failure_is_tried_again_by_itself,
             a_period_costs_the_same_for_many_nodes,
             a_creation_whose_answer_is_lost_makes_one_route,
             no_illness_of_the_cloud_takes_a_route_away,
         }
         routes (Routes, RoutesByAddress, NewAddresses) {
-            r09_new_addresses_of_a_node_make_its_route_anew,
+            new_addresses_of_a_node_make_its_route_anew,
         }
         plans (LoadBalancers) {
             a_plan_is_made_without_a_write,
@@ -204,9 +204,9 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         leadership () {
             a_follower_asks_the_cloud_for_nothing,
-            a02_after_a_power_cut_the_follower_finishes_the_work,
-            a28_a_leader_that_is_asked_to_stop_hands_over_in_the_middle,
-            a04_a_leader_that_cannot_renew_writes_nothing_after_its_lease,
+            after_a_power_cut_the_follower_finishes_the_work,
+            a_leader_that_is_asked_to_stop_hands_over_in_the_middle,
+            a_leader_that_cannot_renew_writes_nothing_after_its_lease,
         }
         churn () {
             whatever_happens_the_end_is_what_the_objects_ask_for,

@@ -534,7 +534,7 @@ fn who_is_believed_comes_from_flags_or_is_looked_up() {
 }
 
 #[test]
-fn a10_configz_shows_the_configuration_in_effect_in_nine_parts() {
+fn configz_shows_the_configuration_in_effect_in_nine_parts() {
     let configz = resolved(&[
         "--leader-elect-lease-duration=20s",
         "--controllers=*,-route",

@@ -44,7 +44,7 @@ pub(crate) async fn initialized(cluster: &Cluster, name: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n01_a_new_node_gets_everything_with_one_question() {
+async fn a_new_node_gets_everything_with_one_question() {
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
@@ -75,7 +75,7 @@ async fn n01_a_new_node_gets_everything_with_one_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n02_n03_every_uninitialized_taint_goes_and_no_other() {
+async fn every_uninitialized_taint_goes_and_no_other() {
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(with(new_node("n1"), |node| {
@@ -89,7 +89,7 @@ async fn n02_n03_every_uninitialized_taint_goes_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n04_n05_the_ips_given_to_the_kubelet_come_first_and_hide_others_of_their_type() {
+async fn the_ips_given_to_the_kubelet_come_first_and_hide_others_of_their_type() {
     let cluster = cluster();
     for (name, ips) in [("both", "10.1.0.1,fd00::1"), ("one", "10.1.0.1")] {
         cluster
@@ -113,7 +113,7 @@ async fn n04_n05_the_ips_given_to_the_kubelet_come_first_and_hide_others_of_thei
 }
 
 #[tokio::test(start_paused = true)]
-async fn n06_n07_n08_a_wrong_provided_ip_keeps_the_taint_until_it_is_corrected() {
+async fn a_wrong_provided_ip_keeps_the_taint_until_it_is_corrected() {
     let cluster = cluster();
     for (name, ips) in [("unknown", "10.9.9.9"), ("blank", "10.1.0.1, fd00::1")] {
         cluster.machines.run(name, metadata(&["10.1.0.1", "fd00::1"]));
@@ -147,7 +147,7 @@ async fn n06_n07_n08_a_wrong_provided_ip_keeps_the_taint_until_it_is_corrected()
 }
 
 #[tokio::test(start_paused = true)]
-async fn n09_further_labels_never_take_the_place_of_others() {
+async fn further_labels_never_take_the_place_of_others() {
     let cluster = cluster();
     let labels = [
         ("example.com/rack", "a1"),
@@ -175,7 +175,7 @@ async fn n09_further_labels_never_take_the_place_of_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n10_n11_a_provider_id_comes_from_the_cloud_or_is_there_already() {
+async fn a_provider_id_comes_from_the_cloud_or_is_there_already() {
     let cluster = cluster();
     let without = InstanceMetadata {
         provider_id: None,
@@ -198,7 +198,7 @@ async fn n10_n11_a_provider_id_comes_from_the_cloud_or_is_there_already() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n12_another_provider_id_is_left_and_told_once() {
+async fn another_provider_id_is_left_and_told_once() {
     let cluster = cluster_with_pass_every(SECOND * 5);
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(with(new_node("n1"), |node| {
@@ -211,7 +211,7 @@ async fn n12_another_provider_id_is_left_and_told_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n13_a_foreign_node_is_asked_for_once_until_it_changes() {
+async fn a_foreign_node_is_asked_for_once_until_it_changes() {
     let cluster = cluster();
     cluster.machines.set("n1", Ok(InstanceAnswer::Foreign));
     cluster.put(new_node("n1"));
@@ -232,7 +232,7 @@ async fn n13_a_foreign_node_is_asked_for_once_until_it_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n14_a_cloud_that_is_down_delays_an_initialisation_and_nothing_is_written_before() {
+async fn a_cloud_that_is_down_delays_an_initialisation_and_nothing_is_written_before() {
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster
@@ -256,7 +256,7 @@ async fn n14_a_cloud_that_is_down_delays_an_initialisation_and_nothing_is_writte
 }
 
 #[tokio::test(start_paused = true)]
-async fn w08_tries_are_a_second_to_a_minute_apart_whatever_the_kubelet_posts() {
+async fn tries_are_a_second_to_a_minute_apart_whatever_the_kubelet_posts() {
     let cluster = cluster();
     cluster
         .machines
@@ -297,7 +297,7 @@ async fn the_delay_that_a_cloud_states_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n20_the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
+async fn the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
     let cluster = cluster_with_pass_every(SECOND);
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(provided(new_node("n1"), "10.9.9.9"));
@@ -307,7 +307,7 @@ async fn n20_the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n24_a_node_without_its_addresses_keeps_the_taint() {
+async fn a_node_without_its_addresses_keeps_the_taint() {
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.api.faults().inject(
@@ -334,7 +334,7 @@ async fn n24_a_node_without_its_addresses_keeps_the_taint() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w09_a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_change() {
+async fn a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_change() {
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.machines.latency(SECOND);

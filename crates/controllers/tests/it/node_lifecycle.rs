@@ -53,7 +53,7 @@ fn questions(cluster: &Cluster, name: &str) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l01_nobody_asks_for_a_ready_node() {
+async fn nobody_asks_for_a_ready_node() {
     let cluster = cluster();
     cluster.machines.remove("n1");
     cluster.put(node_of("n1", Some("True")));
@@ -63,7 +63,7 @@ async fn l01_nobody_asks_for_a_ready_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l02_l03_a_node_whose_machine_is_gone_is_deleted_within_six_seconds() {
+async fn a_node_whose_machine_is_gone_is_deleted_within_six_seconds() {
     for ready in [Some("Unknown"), Some("False"), None] {
         let cluster = cluster();
         cluster.machines.remove("n1");
@@ -87,7 +87,7 @@ async fn l02_l03_a_node_whose_machine_is_gone_is_deleted_within_six_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w11_a_lost_node_is_asked_for_at_once() {
+async fn a_lost_node_is_asked_for_at_once() {
     let cluster = cluster();
     cluster.machines.remove("n1");
     running(&cluster, "n2");
@@ -237,7 +237,7 @@ async fn ready_nodes_without_a_provider_id_are_no_witnesses_against_the_credenti
 }
 
 #[tokio::test(start_paused = true)]
-async fn l04_l08_an_error_deletes_and_taints_nothing() {
+async fn an_error_deletes_and_taints_nothing() {
     let cluster = cluster();
     cluster
         .machines
@@ -254,7 +254,7 @@ async fn l04_l08_an_error_deletes_and_taints_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l05_l06_power_decides_about_the_taint_and_ready_takes_it_away_without_a_question() {
+async fn power_decides_about_the_taint_and_ready_takes_it_away_without_a_question() {
     let cluster = cluster();
     powered_off(&cluster, "n1");
     cluster.put(node_of("n1", Some("False")));
@@ -278,7 +278,7 @@ async fn l05_l06_power_decides_about_the_taint_and_ready_takes_it_away_without_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn w11_the_taint_goes_when_the_machine_runs_though_the_node_is_not_ready() {
+async fn the_taint_goes_when_the_machine_runs_though_the_node_is_not_ready() {
     let cluster = cluster();
     powered_off(&cluster, "n1");
     cluster.put(node_of("n1", Some("Unknown")));
@@ -290,7 +290,7 @@ async fn w11_the_taint_goes_when_the_machine_runs_though_the_node_is_not_ready()
 }
 
 #[tokio::test(start_paused = true)]
-async fn l07_w02_a_running_node_that_stays_not_ready_is_asked_for_less_and_less() {
+async fn a_running_node_that_stays_not_ready_is_asked_for_less_and_less() {
     let cluster = cluster();
     running(&cluster, "n1");
     cluster.put(node_of("n1", Some("False")));
@@ -307,7 +307,7 @@ async fn l07_w02_a_running_node_that_stays_not_ready_is_asked_for_less_and_less(
 }
 
 #[tokio::test(start_paused = true)]
-async fn l09_a_refused_deletion_is_told() {
+async fn a_refused_deletion_is_told() {
     let cluster = cluster();
     cluster.machines.remove("n1");
     cluster.api.faults().inject(
@@ -346,7 +346,7 @@ async fn a_deletion_that_conflicts_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w11_a_finalizer_that_holds_a_node_makes_no_noise() {
+async fn a_finalizer_that_holds_a_node_makes_no_noise() {
     let cluster = cluster();
     cluster.machines.remove("n1");
     cluster.put(node_of("n1", Some("Unknown")));
@@ -365,7 +365,7 @@ async fn w11_a_finalizer_that_holds_a_node_makes_no_noise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l10_a_node_whose_machine_appears_late_is_not_deleted() {
+async fn a_node_whose_machine_appears_late_is_not_deleted() {
     let cluster = cluster();
     cluster.machines.remove("n1");
     cluster.put(new_node("n1"));
@@ -389,7 +389,7 @@ async fn a_node_that_never_got_a_machine_goes_when_it_is_five_minutes_old() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l11_less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
+async fn less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
     let cluster = cluster();
     cluster.pass(SECOND * 600).await; // the first window of a leader is another matter
     for n in 0..50 {
@@ -519,7 +519,7 @@ async fn a_taint_that_somebody_adds_meanwhile_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l12_five_hundred_lost_nodes_are_one_question() {
+async fn five_hundred_lost_nodes_are_one_question() {
     let cluster = cluster();
     cluster.machines.latency(Duration::from_millis(100));
     for n in 0..500 {
@@ -557,7 +557,7 @@ async fn a_new_leader_begins_without_a_proof() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a30_a_loop_that_is_blocked_for_ten_minutes_is_named() {
+async fn a_loop_that_is_blocked_for_ten_minutes_is_named() {
     let cluster = cluster().with_node_loop(NodeSettings::default());
     cluster.put(new_node("n1"));
     set_ready(&cluster, "n1", "Unknown");

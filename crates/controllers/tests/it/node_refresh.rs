@@ -16,7 +16,7 @@ const TYPE_BETA: &str = "beta.kubernetes.io/instance-type";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
 #[tokio::test(start_paused = true)]
-async fn n15_n16_n17_the_periodic_pass_keeps_addresses_true() {
+async fn the_periodic_pass_keeps_addresses_true() {
     let cluster = cluster_with_pass_every(SECOND * 2);
     cluster.machines.run("n1", metadata(&["10.1.0.1", "203.0.113.1"]));
     cluster.put(provided(
@@ -46,7 +46,7 @@ async fn n15_n16_n17_the_periodic_pass_keeps_addresses_true() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n18_type_and_zone_follow_the_cloud() {
+async fn type_and_zone_follow_the_cloud() {
     let cluster = cluster_with_pass_every(SECOND * 2);
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
@@ -69,7 +69,7 @@ async fn n18_type_and_zone_follow_the_cloud() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n19_both_label_families_agree_again_and_the_present_one_is_the_master() {
+async fn both_label_families_agree_again_and_the_present_one_is_the_master() {
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
@@ -110,7 +110,7 @@ async fn both_label_families_agree_though_the_write_conflicts_at_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n21_nothing_is_written_when_nothing_changes() {
+async fn nothing_is_written_when_nothing_changes() {
     let cluster = cluster_with_pass_every(SECOND);
     cluster
         .machines
@@ -124,7 +124,7 @@ async fn n21_nothing_is_written_when_nothing_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n22_a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
+async fn a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
     let cluster = cluster_with_pass_every(SECOND);
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
@@ -146,7 +146,7 @@ async fn n22_a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n23_one_pass_over_many_nodes_is_one_question() {
+async fn one_pass_over_many_nodes_is_one_question() {
     let cluster = Cluster::new();
     for n in 0..200 {
         let name = format!("n{n}");

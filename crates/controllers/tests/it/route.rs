@@ -81,7 +81,6 @@ fn delete_node(cluster: &Cluster, name: &str) {
     assert!(cluster.api.delete("Node", "", name));
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn a_pod_network_gets_its_route_and_the_node_its_condition() {
     for timing in [PERIODIC, RouteTiming::WatchBased] {
@@ -103,7 +102,7 @@ async fn a_pod_network_gets_its_route_and_the_node_its_condition() {
     }
 }
 
-// what is right stays as it is.
+// What is right stays as it is.
 #[tokio::test(start_paused = true)]
 async fn one_list_per_period_is_all_that_a_quiet_cluster_costs() {
     let (cluster, table) = start(PERIODIC);
@@ -132,7 +131,6 @@ async fn one_list_per_period_is_all_that_a_quiet_cluster_costs() {
     assert!(cluster.stalled().is_empty());
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn a_route_that_cannot_be_made_shows_on_the_node_until_it_can() {
     for timing in [PERIODIC, RouteTiming::WatchBased] {
@@ -181,7 +179,6 @@ async fn another_error_is_another_event() {
     assert_eq!(texts, [false, true]);
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn the_route_of_a_node_that_is_gone_is_deleted() {
     for timing in [PERIODIC, RouteTiming::WatchBased] {
@@ -199,7 +196,6 @@ async fn the_route_of_a_node_that_is_gone_is_deleted() {
     }
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn only_routes_of_the_cluster_are_ever_deleted() {
     let (cluster, table) = start(PERIODIC);
@@ -246,7 +242,6 @@ async fn a_route_deleted_by_hand_is_made_again() {
         .await;
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn a_node_without_pod_network_and_routes_is_left_alone() {
     let (cluster, table) = start(PERIODIC);
@@ -267,7 +262,6 @@ async fn a_node_without_pod_network_and_routes_is_left_alone() {
     cluster.soon("routed", |c| is_routed(c, "n1")).await;
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn both_pod_networks_must_have_their_route() {
     let (cluster, table) = start(PERIODIC);
@@ -288,7 +282,6 @@ async fn both_pod_networks_must_have_their_route() {
     assert_eq!(hints.len(), 1, "the same hint for both");
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn where_addresses_count_a_changed_node_has_its_route_deleted_then_created() {
     let (cluster, table) = start(PERIODIC);
@@ -473,7 +466,6 @@ async fn a_node_created_again_under_its_name_gets_its_own_condition() {
     assert_eq!(table.routes(), ["n1 10.200.1.0/24"]);
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn with_the_gate_a_quiet_cluster_costs_no_list() {
     let (mut cluster, table) = (Cluster::new(), RouteTable::default());
@@ -493,7 +485,6 @@ async fn with_the_gate_a_quiet_cluster_costs_no_list() {
     assert!((6..=12).contains(&passes), "the safety pass: {passes}");
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn with_the_gate_nodes_that_join_together_share_lists() {
     let (cluster, table) = start(RouteTiming::WatchBased);
@@ -507,7 +498,6 @@ async fn with_the_gate_nodes_that_join_together_share_lists() {
     assert!((0..20).all(|n| is_routed(&cluster, &format!("n{n}"))));
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn with_the_gate_what_failed_once_is_tried_again_without_any_change() {
     let (cluster, table) = start(RouteTiming::WatchBased);

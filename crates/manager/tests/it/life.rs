@@ -105,7 +105,7 @@ async fn without_an_election_the_loops_start_at_once_and_there_is_no_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a30_health_names_a_loop_that_is_blocked_for_ten_minutes() {
+async fn health_names_a_loop_that_is_blocked_for_ten_minutes() {
     let api = api_server();
     let cloud = Machines {
         hangs: true,

@@ -48,7 +48,7 @@ fn running(process: &Process) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a31_the_loops_of_the_built_in_list_run_under_the_second_lease() {
+async fn the_loops_of_the_built_in_list_run_under_the_second_lease() {
     let api = api_server();
     api.apply_json(of_other("kube-controller-manager")).unwrap();
     let process = start(&api, "a", Migration::built_in());

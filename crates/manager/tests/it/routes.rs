@@ -30,7 +30,6 @@ fn cloud(has_routes: bool) -> Machines {
     }
 }
 
-// R-01, and its place among health checks and series.
 #[tokio::test(start_paused = true)]
 async fn a_provider_with_routes_has_the_route_loop() {
     let api = api_server();
@@ -57,7 +56,6 @@ async fn a_provider_with_routes_has_the_route_loop() {
     assert_eq!(process.stop().await, End::Stopped);
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn without_routes_the_other_loops_run() {
     let api = api_server();
@@ -68,7 +66,6 @@ async fn without_routes_the_other_loops_run() {
     assert!(!process.healthz().contains("node-route-controller"));
 }
 
-//
 #[tokio::test(start_paused = true)]
 async fn routes_that_are_not_wanted_need_no_pod_network() {
     let api = api_server();
@@ -111,7 +108,6 @@ async fn node_ipam_runs_when_it_is_asked_for() {
     assert_eq!(process.stop().await, End::Stopped);
 }
 
-//
 #[test]
 fn routes_without_a_usable_pod_network_are_refused_with_the_remedy() {
     let text = |cidr: &str| config(true, cidr).check(&cloud(true)).unwrap_err().to_string();

@@ -93,7 +93,7 @@ async fn a_port_in_use_is_an_error_that_names_it() {
 }
 
 #[tokio::test]
-async fn a24_a_certificate_that_is_replaced_on_disk_is_served_without_a_restart() {
+async fn a_certificate_that_is_replaced_on_disk_is_served_without_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let (old, new) = (Pki::new("old-ca"), Pki::new("new-ca"));
     let (certificate, key) = old.write(directory.path(), "tls", "localhost", &[]);

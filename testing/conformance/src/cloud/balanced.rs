@@ -13,7 +13,7 @@ async fn followed<C: CloudUnderTest>(world: &World<C>) {
     world.assert_served();
 }
 
-pub(super) async fn s18_s19_a_node_comes_and_goes_and_nothing_else_changes<C: CloudUnderTest>() {
+pub(super) async fn a_node_comes_and_goes_and_nothing_else_changes<C: CloudUnderTest>() {
     let world = World::<C>::with_web(3).await;
     let before = world.sim.state();
     world.add_node("n4");
@@ -31,7 +31,7 @@ pub(super) async fn s18_s19_a_node_comes_and_goes_and_nothing_else_changes<C: Cl
     assert_eq!(world.sim.state(), before);
 }
 
-pub(super) async fn s20_the_label_keeps_a_node_out_unless_it_says_false<C: CloudUnderTest>() {
+pub(super) async fn the_label_keeps_a_node_out_unless_it_says_false<C: CloudUnderTest>() {
     let world = World::<C>::with_web(3).await;
     for (value, is_behind) in [
         (Some(""), false),
@@ -57,7 +57,7 @@ pub(super) async fn s20_the_label_keeps_a_node_out_unless_it_says_false<C: Cloud
     assert_eq!(world.writes(begun), Vec::<String>::new());
 }
 
-pub(super) async fn s21_what_comes_and_goes_with_a_node_s_health_changes_no_balancer<C: CloudUnderTest>() {
+pub(super) async fn what_comes_and_goes_with_a_node_s_health_changes_no_balancer<C: CloudUnderTest>() {
     let world = World::<C>::with_web(3).await;
     let begun = world.since();
     world.set_ready("n2", "False");
@@ -88,7 +88,7 @@ pub(super) async fn a_node_that_is_not_ready_is_left_out_until_it_is<C: CloudUnd
     followed(&world).await;
 }
 
-pub(super) async fn s22_a_node_that_gets_its_provider_id_late_is_found<C: CloudUnderTest>() {
+pub(super) async fn a_node_that_gets_its_provider_id_late_is_found<C: CloudUnderTest>() {
     let world = World::<C>::with_web(1).await;
     world.join("n2");
     followed(&world).await;
@@ -99,7 +99,7 @@ pub(super) async fn s22_a_node_that_gets_its_provider_id_late_is_found<C: CloudU
     followed(&world).await;
 }
 
-pub(super) async fn s23_the_last_node_goes_and_people_are_told<C: CloudUnderTest>() {
+pub(super) async fn the_last_node_goes_and_people_are_told<C: CloudUnderTest>() {
     let world = World::<C>::with_web(1).await;
     assert!(world.api.delete("Node", "", "n1"));
     world
@@ -113,7 +113,7 @@ pub(super) async fn s23_the_last_node_goes_and_people_are_told<C: CloudUnderTest
     followed(&world).await;
 }
 
-pub(super) async fn s24_a_node_that_could_not_be_added_is_added_later<C: CloudUnderTest>() {
+pub(super) async fn a_node_that_could_not_be_added_is_added_later<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     world
         .cloud()
@@ -131,7 +131,7 @@ pub(super) async fn s24_a_node_that_could_not_be_added_is_added_later<C: CloudUn
     followed(&world).await;
 }
 
-pub(super) async fn s34_nodes_that_come_together_are_few_updates<C: CloudUnderTest>() {
+pub(super) async fn nodes_that_come_together_are_few_updates<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(1).await;
     for index in 0..5 {
         world.ask_for(&format!("s{index}"), 30000 + index);

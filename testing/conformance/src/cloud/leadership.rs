@@ -66,7 +66,7 @@ pub(super) async fn a_follower_asks_the_cloud_for_nothing<C: CloudUnderTest>() {
     done(&world).await;
 }
 
-pub(super) async fn a02_after_a_power_cut_the_follower_finishes_the_work<C: CloudUnderTest>() {
+pub(super) async fn after_a_power_cut_the_follower_finishes_the_work<C: CloudUnderTest>() {
     let mut world = two_at_work::<C>().await;
     world.kill().await;
     let next = world.holders()[0].to_owned();
@@ -76,7 +76,7 @@ pub(super) async fn a02_after_a_power_cut_the_follower_finishes_the_work<C: Clou
     done(&world).await;
 }
 
-pub(super) async fn a28_a_leader_that_is_asked_to_stop_hands_over_in_the_middle<C: CloudUnderTest>() {
+pub(super) async fn a_leader_that_is_asked_to_stop_hands_over_in_the_middle<C: CloudUnderTest>() {
     let mut world = two_at_work::<C>().await;
     let (end, took) = world.stop().await;
     assert_eq!(end, End::Stopped);
@@ -87,7 +87,7 @@ pub(super) async fn a28_a_leader_that_is_asked_to_stop_hands_over_in_the_middle<
     done(&world).await;
 }
 
-pub(super) async fn a04_a_leader_that_cannot_renew_writes_nothing_after_its_lease<C: CloudUnderTest>() {
+pub(super) async fn a_leader_that_cannot_renew_writes_nothing_after_its_lease<C: CloudUnderTest>() {
     let mut world = two_at_work::<C>().await;
     // Only the first one's renewals fail; an update is what a holder sends.
     let fault = KubeFault::new(Effect::DropBefore)

@@ -12,7 +12,7 @@ use super::world::{SECOND, SHUTDOWN, World, tainted_node};
 
 const GONE: &str = "DeletingNode: Deleting node n1 because it does not exist in the cloud provider";
 
-pub(super) async fn l01_a_ready_node_is_not_asked_about<C: CloudUnderTest>() {
+pub(super) async fn a_ready_node_is_not_asked_about<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     world.sim.remove_machine("n1");
     let begun = world.since();
@@ -21,7 +21,7 @@ pub(super) async fn l01_a_ready_node_is_not_asked_about<C: CloudUnderTest>() {
     assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
 }
 
-pub(super) async fn l02_l03_a_node_goes_when_its_machine_is_proved_gone_twice<C: CloudUnderTest>() {
+pub(super) async fn a_node_goes_when_its_machine_is_proved_gone_twice<C: CloudUnderTest>() {
     for conditions in [
         json!([{ "type": "Ready", "status": "Unknown" }]),
         json!([{ "type": "Ready", "status": "False" }]),
@@ -41,7 +41,7 @@ pub(super) async fn l02_l03_a_node_goes_when_its_machine_is_proved_gone_twice<C:
     }
 }
 
-pub(super) async fn l04_no_error_is_a_proof<C: CloudUnderTest>() {
+pub(super) async fn no_error_is_a_proof<C: CloudUnderTest>() {
     for (name, ill) in ILLNESSES {
         let world = World::<C>::with_nodes(3).await;
         world.cloud().faults().add(ill(Fault::any().always()));
@@ -62,7 +62,7 @@ pub(super) async fn l04_no_error_is_a_proof<C: CloudUnderTest>() {
     }
 }
 
-pub(super) async fn l05_l06_a_machine_that_is_switched_off_taints_its_node<C: CloudUnderTest>() {
+pub(super) async fn a_machine_that_is_switched_off_taints_its_node<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     world.edit_node("n1", |node| {
         node["spec"]["taints"] = json!([{ "key": "other", "effect": "NoSchedule" }]);
@@ -93,7 +93,7 @@ pub(super) async fn l05_l06_a_machine_that_is_switched_off_taints_its_node<C: Cl
     assert!(took < SECOND * 6, "{took:?}");
 }
 
-pub(super) async fn l07_a_machine_that_runs_changes_nothing<C: CloudUnderTest>() {
+pub(super) async fn a_machine_that_runs_changes_nothing<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(3).await;
     let begun = world.since();
     world.set_ready("n1", "Unknown");
@@ -102,7 +102,7 @@ pub(super) async fn l07_a_machine_that_runs_changes_nothing<C: CloudUnderTest>()
     assert_eq!(world.kube_writes(begun), Vec::<String>::new());
 }
 
-pub(super) async fn l07_l12_a_pass_costs_the_same_for_many_nodes<C: CloudUnderTest>() {
+pub(super) async fn a_pass_costs_the_same_for_many_nodes<C: CloudUnderTest>() {
     let cost = async |nodes: usize| {
         let world = World::<C>::with_nodes(nodes).await;
         world.cloud().set_latency(Duration::from_millis(100));
@@ -119,7 +119,7 @@ pub(super) async fn l07_l12_a_pass_costs_the_same_for_many_nodes<C: CloudUnderTe
     assert!(many.abs_diff(few) <= 2, "{few} calls for 3, {many} for 59");
 }
 
-pub(super) async fn l09_a_node_that_may_not_be_deleted_is_told_of<C: CloudUnderTest>() {
+pub(super) async fn a_node_that_may_not_be_deleted_is_told_of<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(3).await;
     let denied = KubeFault::new(Effect::Answer(Status::new(403, "Forbidden", "the role lacks it")))
         .verb("delete")
@@ -137,7 +137,7 @@ pub(super) async fn l09_a_node_that_may_not_be_deleted_is_told_of<C: CloudUnderT
     assert!(world.node("n1").is_some());
 }
 
-pub(super) async fn l10_a_young_node_is_given_five_minutes<C: CloudUnderTest>() {
+pub(super) async fn a_young_node_is_given_five_minutes<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(3).await;
     // What its machine is known by is right, and the machine is not there (yet).
     let id = world.provider_id("n1");
@@ -152,7 +152,7 @@ pub(super) async fn l10_a_young_node_is_given_five_minutes<C: CloudUnderTest>() 
     assert!(took < SECOND * 40, "{took:?}");
 }
 
-pub(super) async fn l11_when_most_machines_vanish_nodes_go_slowly<C: CloudUnderTest>() {
+pub(super) async fn when_most_machines_vanish_nodes_go_slowly<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(40).await;
     for index in 1..=30 {
         world.break_machine(&format!("n{index}"));

@@ -24,7 +24,7 @@ async fn initialized<C: CloudUnderTest>(world: &World<C>, name: &str) {
     world.rest().await;
 }
 
-pub(super) async fn n01_a_node_gets_what_its_machine_tells<C: CloudUnderTest>() {
+pub(super) async fn a_node_gets_what_its_machine_tells<C: CloudUnderTest>() {
     for is_special in [false, true] {
         let world = with_machine::<C>(is_special).await;
         let begun = world.since();
@@ -48,7 +48,7 @@ pub(super) async fn n01_a_node_gets_what_its_machine_tells<C: CloudUnderTest>() 
     }
 }
 
-pub(super) async fn n02_n03_only_that_taint_goes_whatever_its_value_and_effect<C: CloudUnderTest>() {
+pub(super) async fn only_that_taint_goes_whatever_its_value_and_effect<C: CloudUnderTest>() {
     let world = with_machine::<C>(false).await;
     let mut node = tainted_node("n1");
     let others = [
@@ -64,9 +64,7 @@ pub(super) async fn n02_n03_only_that_taint_goes_whatever_its_value_and_effect<C
     assert_eq!(keys, ["other", "more"]);
 }
 
-pub(super) async fn n04_n05_a_provided_address_comes_first_and_is_the_only_one_of_its_type<
-    C: CloudUnderTest,
->() {
+pub(super) async fn a_provided_address_comes_first_and_is_the_only_one_of_its_type<C: CloudUnderTest>() {
     let world = with_machine::<C>(true).await;
     let all = world.sim.machines()["n1"].addresses.clone();
     let all: Vec<Value> = all
@@ -92,7 +90,7 @@ pub(super) async fn n04_n05_a_provided_address_comes_first_and_is_the_only_one_o
     assert_eq!(world.node("n1").unwrap()["status"]["addresses"], json!(wanted));
 }
 
-pub(super) async fn n06_n07_n08_a_provided_address_of_nobody_keeps_the_taint<C: CloudUnderTest>() {
+pub(super) async fn a_provided_address_of_nobody_keeps_the_taint<C: CloudUnderTest>() {
     for wrong in ["192.0.2.99", "10.1.0.1, fd00::1", ""] {
         let world = with_machine::<C>(false).await;
         let mut node = tainted_node("n1");
@@ -111,9 +109,7 @@ pub(super) async fn n06_n07_n08_a_provided_address_of_nobody_keeps_the_taint<C: 
     }
 }
 
-pub(super) async fn n13_l10_a_node_that_registers_before_its_machine_is_listed_is_waited_for<
-    C: CloudUnderTest,
->() {
+pub(super) async fn a_node_that_registers_before_its_machine_is_listed_is_waited_for<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(1).await;
     world.apply(tainted_node("early"));
     world.set_ready("early", "False");
@@ -124,7 +120,7 @@ pub(super) async fn n13_l10_a_node_that_registers_before_its_machine_is_listed_i
     assert_eq!(world.unlike(), Vec::<String>::new());
 }
 
-pub(super) async fn n14_nothing_is_written_before_the_cloud_has_answered<C: CloudUnderTest>() {
+pub(super) async fn nothing_is_written_before_the_cloud_has_answered<C: CloudUnderTest>() {
     let world = with_machine::<C>(false).await;
     let fault = world.cloud().faults().add(Fault::any().always().status(503));
     let begun = world.since();
@@ -137,7 +133,7 @@ pub(super) async fn n14_nothing_is_written_before_the_cloud_has_answered<C: Clou
     assert_eq!(world.unlike(), Vec::<String>::new());
 }
 
-pub(super) async fn n15_new_addresses_of_a_machine_come_to_its_node<C: CloudUnderTest>() {
+pub(super) async fn new_addresses_of_a_machine_come_to_its_node<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     world.pass(SECOND * 310).await;
     assert_eq!(world.unlike(), Vec::<String>::new());
@@ -151,7 +147,7 @@ pub(super) async fn n15_new_addresses_of_a_machine_come_to_its_node<C: CloudUnde
     assert!(took <= SECOND * 330, "one pass over addresses: {took:?}");
 }
 
-pub(super) async fn n16_a_host_name_that_the_cloud_does_not_know_is_kept<C: CloudUnderTest>() {
+pub(super) async fn a_host_name_that_the_cloud_does_not_know_is_kept<C: CloudUnderTest>() {
     let world = with_machine::<C>(false).await;
     let knows = world.sim.machines()["n1"]
         .addresses
@@ -169,9 +165,7 @@ pub(super) async fn n16_a_host_name_that_the_cloud_does_not_know_is_kept<C: Clou
     assert_eq!(names[0]["address"] == "h1", !knows);
 }
 
-pub(super) async fn n18_n19_the_two_families_of_labels_agree_and_come_back_to_what_is_true<
-    C: CloudUnderTest,
->() {
+pub(super) async fn the_two_families_of_labels_agree_and_come_back_to_what_is_true<C: CloudUnderTest>() {
     const BETA: &str = "beta.kubernetes.io/instance-type";
     const STABLE: &str = "node.kubernetes.io/instance-type";
     let world = with_machine::<C>(false).await;
@@ -192,7 +186,7 @@ pub(super) async fn n18_n19_the_two_families_of_labels_agree_and_come_back_to_wh
     }
 }
 
-pub(super) async fn n21_n22_a_node_at_rest_is_not_written_to<C: CloudUnderTest>() {
+pub(super) async fn a_node_at_rest_is_not_written_to<C: CloudUnderTest>() {
     let world = with_machine::<C>(true).await;
     world.apply(tainted_node("n1"));
     world.join("n2");
@@ -208,7 +202,7 @@ pub(super) async fn n21_n22_a_node_at_rest_is_not_written_to<C: CloudUnderTest>(
     assert_eq!(world.object_writes(begun), Vec::<String>::new());
 }
 
-pub(super) async fn n23_the_calls_for_many_nodes_are_those_for_a_few<C: CloudUnderTest>() {
+pub(super) async fn the_calls_for_many_nodes_are_those_for_a_few<C: CloudUnderTest>() {
     let cost = async |nodes: usize| {
         let mut world = World::<C>::new();
         for index in 0..nodes {
@@ -233,7 +227,7 @@ pub(super) async fn n23_the_calls_for_many_nodes_are_those_for_a_few<C: CloudUnd
     assert_eq!(many.1, few.1, "one pass over addresses");
 }
 
-pub(super) async fn n24_the_taint_stays_until_the_addresses_are_there<C: CloudUnderTest>() {
+pub(super) async fn the_taint_stays_until_the_addresses_are_there<C: CloudUnderTest>() {
     let world = with_machine::<C>(false).await;
     let refused = KubeFault::new(Effect::Answer(Status::new(
         403,

@@ -99,7 +99,7 @@ fn lists<C: CloudUnderTest>(world: &World<C>, since: super::world::Since) -> usi
     calls.iter().filter(|call| world.sim.lists_routes(call)).count()
 }
 
-pub(super) async fn r01_a_pod_network_gets_its_route_and_its_node_the_condition<C: CloudUnderTest>() {
+pub(super) async fn a_pod_network_gets_its_route_and_its_node_the_condition<C: CloudUnderTest>() {
     for timing in [PERIODIC, RouteTiming::WatchBased] {
         let world = started::<C>(timing).await;
         let begun = world.since();
@@ -120,7 +120,7 @@ pub(super) async fn r01_a_pod_network_gets_its_route_and_its_node_the_condition<
     }
 }
 
-pub(super) async fn r02_r03_a_route_that_cannot_be_made_is_told_of_and_made_later<C: CloudUnderTest>() {
+pub(super) async fn a_route_that_cannot_be_made_is_told_of_and_made_later<C: CloudUnderTest>() {
     let world = started::<C>(PERIODIC).await;
     world.cloud().faults().add(Fault::write().always().status(500));
     add(&world, "n1", &["10.200.1.0/24"]);
@@ -141,7 +141,7 @@ pub(super) async fn r02_r03_a_route_that_cannot_be_made_is_told_of_and_made_late
     world.assert_hidden();
 }
 
-pub(super) async fn r04_the_route_goes_with_its_node<C: CloudUnderTest>() {
+pub(super) async fn the_route_goes_with_its_node<C: CloudUnderTest>() {
     for timing in [PERIODIC, RouteTiming::WatchBased] {
         let world = started::<C>(timing).await;
         add_many(&world, 3);
@@ -164,7 +164,7 @@ pub(super) async fn r04_the_route_goes_with_its_node<C: CloudUnderTest>() {
     }
 }
 
-pub(super) async fn r05_r06_what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays<C: CloudUnderTest>() {
+pub(super) async fn what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays<C: CloudUnderTest>() {
     for timing in [PERIODIC, RouteTiming::WatchBased] {
         let mut world = World::<C>::new();
         add_many(&world, 1);
@@ -191,7 +191,7 @@ pub(super) async fn r05_r06_what_leads_nowhere_goes_and_what_is_not_the_cluster_
     }
 }
 
-pub(super) async fn r07_a_node_without_pod_networks_is_left_alone<C: CloudUnderTest>() {
+pub(super) async fn a_node_without_pod_networks_is_left_alone<C: CloudUnderTest>() {
     let world = started::<C>(PERIODIC).await;
     let begun = world.since();
     add(&world, "n1", &[]);
@@ -209,7 +209,7 @@ pub(super) async fn r07_a_node_without_pod_networks_is_left_alone<C: CloudUnderT
     assert_eq!(world.sim.routes(), of_many(1));
 }
 
-pub(super) async fn r08_a_node_that_lacks_one_of_two_routes_says_so<C: CloudUnderTest>() {
+pub(super) async fn a_node_that_lacks_one_of_two_routes_says_so<C: CloudUnderTest>() {
     let world = started::<C>(PERIODIC).await;
     // The second creation, and whatever comes after it.
     let fault = world
@@ -228,7 +228,7 @@ pub(super) async fn r08_a_node_that_lacks_one_of_two_routes_says_so<C: CloudUnde
     assert_eq!(world.sim.routes(), both);
 }
 
-pub(super) async fn r09_new_addresses_of_a_node_make_its_route_anew<C: CloudUnderTest>() {
+pub(super) async fn new_addresses_of_a_node_make_its_route_anew<C: CloudUnderTest>() {
     let mut world = World::<C>::new();
     world.sim.route_by_address();
     add_many(&world, 2);
@@ -256,7 +256,7 @@ pub(super) async fn r09_new_addresses_of_a_node_make_its_route_anew<C: CloudUnde
     assert!(is_routed(&world, "n1"));
 }
 
-pub(super) async fn r13_with_the_watch_alone_a_quiet_cluster_costs_no_call<C: CloudUnderTest>() {
+pub(super) async fn with_the_watch_alone_a_quiet_cluster_costs_no_call<C: CloudUnderTest>() {
     let mut world = World::<C>::new();
     add_many(&world, 5);
     world.start_with(keeping(RouteTiming::WatchBased));
@@ -278,7 +278,7 @@ pub(super) async fn r13_with_the_watch_alone_a_quiet_cluster_costs_no_call<C: Cl
     assert_eq!(world.sim.routes(), of_many(5));
 }
 
-pub(super) async fn r14_with_the_watch_alone_nodes_that_come_together_are_few_lists<C: CloudUnderTest>() {
+pub(super) async fn with_the_watch_alone_nodes_that_come_together_are_few_lists<C: CloudUnderTest>() {
     let world = started::<C>(RouteTiming::WatchBased).await;
     let begun = world.since();
     for index in 1..=20 {
@@ -290,7 +290,7 @@ pub(super) async fn r14_with_the_watch_alone_nodes_that_come_together_are_few_li
     assert!(lists(&world, begun) <= 3, "{:?}", world.tally(begun));
 }
 
-pub(super) async fn r15_with_the_watch_alone_a_failure_is_tried_again_by_itself<C: CloudUnderTest>() {
+pub(super) async fn with_the_watch_alone_a_failure_is_tried_again_by_itself<C: CloudUnderTest>() {
     let world = started::<C>(RouteTiming::WatchBased).await;
     world.cloud().faults().add(Fault::write().always().status(500));
     add(&world, "n1", &["10.200.1.0/24"]);

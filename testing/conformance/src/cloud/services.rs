@@ -13,7 +13,7 @@ const ENSURING: &str = "EnsuringLoadBalancer";
 const ENSURED: &str = "EnsuredLoadBalancer";
 const FAILED: &str = "SyncLoadBalancerFailed";
 
-pub(super) async fn s01_a_service_gets_its_balancer<C: CloudUnderTest>() {
+pub(super) async fn a_service_gets_its_balancer<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(3).await;
     let begun = world.since();
     world.ask(web(), Wish::Rich);
@@ -30,7 +30,7 @@ pub(super) async fn s01_a_service_gets_its_balancer<C: CloudUnderTest>() {
     assert!(writes.len() <= 4, "{writes:?}");
 }
 
-pub(super) async fn s01_the_finalizer_is_on_before_the_first_write_to_the_cloud<C: CloudUnderTest>() {
+pub(super) async fn the_finalizer_is_on_before_the_first_write_to_the_cloud<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(1).await;
     world.cloud().faults().add(Fault::write().always().hang_before());
     let begun = world.since();
@@ -41,7 +41,7 @@ pub(super) async fn s01_the_finalizer_is_on_before_the_first_write_to_the_cloud<
     assert!(world.has_finalizer("web"));
 }
 
-pub(super) async fn s02_without_nodes_people_are_told<C: CloudUnderTest>() {
+pub(super) async fn without_nodes_people_are_told<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(0).await;
     world.ask(web(), Wish::Plain);
     world
@@ -56,7 +56,7 @@ pub(super) async fn s02_without_nodes_people_are_told<C: CloudUnderTest>() {
     world.assert_served();
 }
 
-pub(super) async fn s03_what_no_balancer_depends_on_costs_no_call<C: CloudUnderTest>() {
+pub(super) async fn what_no_balancer_depends_on_costs_no_call<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     let begun = world.since();
     let changes: [fn(&mut Value); 4] = [
@@ -73,7 +73,7 @@ pub(super) async fn s03_what_no_balancer_depends_on_costs_no_call<C: CloudUnderT
     assert_eq!(world.kube_writes(begun), Vec::<String>::new());
 }
 
-pub(super) async fn s04_any_other_change_leads_to_a_read_and_no_needless_write<C: CloudUnderTest>() {
+pub(super) async fn any_other_change_leads_to_a_read_and_no_needless_write<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     let begun = world.since();
     world.annotate_idly("web");
@@ -83,7 +83,7 @@ pub(super) async fn s04_any_other_change_leads_to_a_read_and_no_needless_write<C
     assert_eq!(world.object_writes(begun), Vec::<String>::new());
 }
 
-pub(super) async fn s31_a_balancer_follows_its_service<C: CloudUnderTest>() {
+pub(super) async fn a_balancer_follows_its_service<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     let begun = world.since();
     world.change("web");
@@ -105,7 +105,7 @@ fn tries<C: CloudUnderTest>(world: &World<C>, begun: Since) -> Vec<Duration> {
     tries
 }
 
-pub(super) async fn s06_a_failure_is_told_and_tried_again_by_the_schedule<C: CloudUnderTest>() {
+pub(super) async fn a_failure_is_told_and_tried_again_by_the_schedule<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     let fault = world.cloud().faults().add(Fault::write().always().status(500));
     let begun = world.since();
@@ -142,7 +142,7 @@ pub(super) async fn s06_a_failure_is_told_and_tried_again_by_the_schedule<C: Clo
     world.assert_served();
 }
 
-pub(super) async fn s10_a_service_of_another_class_is_nobody_s_business<C: CloudUnderTest>() {
+pub(super) async fn a_service_of_another_class_is_nobody_s_business<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(1).await;
     let begun = world.since();
     let mut other = web();
@@ -159,7 +159,7 @@ pub(super) async fn s10_a_service_of_another_class_is_nobody_s_business<C: Cloud
     assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
 }
 
-pub(super) async fn s11_a_service_goes_and_its_balancer_with_it<C: CloudUnderTest>() {
+pub(super) async fn a_service_goes_and_its_balancer_with_it<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     // What has to be there for it, such as a reserved address, is not ours and stays.
     let mut service = web();
@@ -185,7 +185,7 @@ pub(super) async fn s11_a_service_goes_and_its_balancer_with_it<C: CloudUnderTes
     world.assert_served();
 }
 
-pub(super) async fn s12_a_balancer_that_was_deleted_by_hand_is_no_obstacle<C: CloudUnderTest>() {
+pub(super) async fn a_balancer_that_was_deleted_by_hand_is_no_obstacle<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     world.sim.lose_balancer(&world.mark("web"));
     assert!(world.sim.balancers().is_empty(), "the simulator lost nothing");
@@ -194,7 +194,7 @@ pub(super) async fn s12_a_balancer_that_was_deleted_by_hand_is_no_obstacle<C: Cl
     world.assert_served();
 }
 
-pub(super) async fn s13_s35_a_deletion_that_fails_for_a_while_goes_on_by_the_schedule<C: CloudUnderTest>() {
+pub(super) async fn a_deletion_that_fails_for_a_while_goes_on_by_the_schedule<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     world.cloud().faults().add(Fault::write().always().status(400));
     let begun = world.since();
@@ -209,7 +209,7 @@ pub(super) async fn s13_s35_a_deletion_that_fails_for_a_while_goes_on_by_the_sch
     world.assert_served();
 }
 
-pub(super) async fn s14_without_an_answer_nothing_is_deleted<C: CloudUnderTest>() {
+pub(super) async fn without_an_answer_nothing_is_deleted<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     let before = world.sim.state();
     world.cloud().faults().add(Fault::any().always().status(503));
@@ -222,7 +222,7 @@ pub(super) async fn s14_without_an_answer_nothing_is_deleted<C: CloudUnderTest>(
     world.assert_served();
 }
 
-pub(super) async fn s15_s16_a_service_may_change_its_mind<C: CloudUnderTest>() {
+pub(super) async fn a_service_may_change_its_mind<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     let begun = world.since();
     world.edit_service("web", |web| {
@@ -246,7 +246,7 @@ pub(super) async fn s15_s16_a_service_may_change_its_mind<C: CloudUnderTest>() {
     world.assert_served();
 }
 
-pub(super) async fn s17_what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_start<C: CloudUnderTest>() {
+pub(super) async fn what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_start<C: CloudUnderTest>() {
     let mut world = World::<C>::with_web(2).await;
     world.kill().await;
     world.delete_service("web");
@@ -256,9 +256,7 @@ pub(super) async fn s17_what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_s
     world.assert_served();
 }
 
-pub(super) async fn s28_a_service_without_node_ports_is_served_or_refused_but_never_half<
-    C: CloudUnderTest,
->() {
+pub(super) async fn a_service_without_node_ports_is_served_or_refused_but_never_half<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     let mut bare = service("bare", &[]);
     bare["spec"]["ports"] = json!([{ "port": 80 }]);
@@ -276,7 +274,7 @@ pub(super) async fn s28_a_service_without_node_ports_is_served_or_refused_but_ne
     world.assert_served();
 }
 
-pub(super) async fn s30_a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own<
+pub(super) async fn a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own<
     C: CloudUnderTest,
 >() {
     let mut world = World::<C>::with_web(2).await;
@@ -302,7 +300,7 @@ pub(super) async fn s30_a_service_that_was_made_anew_in_an_outage_gets_a_balance
     assert_eq!(world.addresses("web"), of_new[0].addresses);
 }
 
-pub(super) async fn s36_a_write_that_hangs_holds_up_nobody_else<C: CloudUnderTest>() {
+pub(super) async fn a_write_that_hangs_holds_up_nobody_else<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await; // with one worker, as by default
     world.cloud().faults().add(Fault::write().hang_before());
     let begun = world.since();
@@ -318,7 +316,7 @@ pub(super) async fn s36_a_write_that_hangs_holds_up_nobody_else<C: CloudUnderTes
     world.assert_served();
 }
 
-pub(super) async fn s37_a_new_service_need_not_wait_for_old_ones<C: CloudUnderTest>() {
+pub(super) async fn a_new_service_need_not_wait_for_old_ones<C: CloudUnderTest>() {
     const SERVICES: u16 = 30;
     let mut world = World::<C>::with_nodes(2).await;
     for index in 0..SERVICES {

@@ -242,7 +242,6 @@ async fn a_service_that_is_seen_a_moment_after_its_block_makes_no_orphan() {
     assert!(notes.len() == 1 && notes[0].text.contains(&block), "{notes:?}");
 }
 
-// W46
 #[tokio::test(start_paused = true)]
 async fn every_block_of_the_cluster_is_counted_once_and_by_no_call_of_its_own() {
     let world = World::with_service();

@@ -15,7 +15,7 @@ async fn a_service_of_a_class_is_not_touched() {
         world.cloud.calls("").is_empty() && world.events("web").is_empty() && !world.has_finalizer("web"),
         "S-10"
     );
-    // S-33: nor when it carries the shared finalizer and is deleted.
+    // Nor when it carries the shared finalizer and is deleted.
     world.edit("web", |s| {
         s["metadata"]["finalizers"] = json!(["service.kubernetes.io/load-balancer-cleanup"])
     });

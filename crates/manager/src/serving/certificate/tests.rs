@@ -63,7 +63,7 @@ async fn a_missing_file_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a24_new_files_are_served_and_bad_ones_are_not() {
+async fn new_files_are_served_and_bad_ones_are_not() {
     let directory = tempfile::tempdir().unwrap();
     let (certificate, key) = pair(directory.path(), "tls", "one", &[]);
     let source = CertificateSource::Files {
@@ -95,7 +95,7 @@ async fn a24_new_files_are_served_and_bad_ones_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w41_a_certificate_in_memory_is_made_anew_after_four_fifths_of_its_life() {
+async fn a_certificate_in_memory_is_made_anew_after_four_fifths_of_its_life() {
     let served = certificates(&of(CertificateSource::Memory)).unwrap();
     let first = main_of(&served);
     tokio::time::advance(Duration::from_secs(290 * 24 * 3600)).await;

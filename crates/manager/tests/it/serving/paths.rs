@@ -210,7 +210,7 @@ async fn without_profiling_nothing_is_below_debug() {
 }
 
 #[tokio::test]
-async fn a08_who_asks_is_told_by_proxy_certificate_token_or_nobody() {
+async fn who_asks_is_told_by_proxy_certificate_token_or_nobody() {
     let world = World::start(true).await;
     let metrics =
         async |client: &Client, headers: &[(&str, &str)]| world.get(client, "/metrics", headers).await;
@@ -300,7 +300,7 @@ async fn a_front_proxy_passes_on_all_it_knows_of_a_user() {
 }
 
 #[tokio::test]
-async fn a25_verbosity_is_put_and_nothing_else() {
+async fn verbosity_is_put_and_nothing_else() {
     let world = World::start(true).await;
     let admin = world.with("admin");
     let put = async |text: &str| admin.ask("PUT", "/debug/flags/v", &[], text).await.1;

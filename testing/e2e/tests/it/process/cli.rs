@@ -67,7 +67,7 @@ fn help_is_the_table_of_flags_on_stdout() {
 }
 
 #[test]
-fn a19_version_is_one_line() {
+fn version_is_one_line() {
     snapshot!("version", run_as(NAME, &["--version"], &[]));
     snapshot!("version_raw", run_as(NAME, &["--version=raw"], &[]));
 }
@@ -92,7 +92,7 @@ fn a_command_that_is_not_the_first_word_is_told_so() {
 }
 
 #[test]
-fn a15_the_provider_must_be_named() {
+fn the_provider_must_be_named() {
     snapshot!("no_provider", run_as(NAME, &[], &[]));
 }
 
@@ -111,7 +111,7 @@ fn all_faults_of_a_command_line_are_told_at_once() {
 }
 
 #[test]
-fn a26_an_unknown_feature_gate_is_refused() {
+fn an_unknown_feature_gate_is_refused() {
     snapshot!(
         "unknown_gate",
         run_as(
@@ -175,7 +175,7 @@ fn the_kubeconfig_that_is_missing_is_named_by_its_own_flag() {
 }
 
 #[test]
-fn a16_an_unknown_provider_is_refused() {
+fn an_unknown_provider_is_refused() {
     let flags = ["--cloud-provider=unknown", "--master=http://127.0.0.1:9"];
     snapshot!("unknown_provider", run_as(NAME, &flags, &[]));
 }
@@ -264,7 +264,7 @@ fn the_manager_itself_takes_no_kubeconfig_from_the_environment() {
 }
 
 #[test]
-fn c01_without_a_token_there_is_no_provider() {
+fn without_a_token_there_is_no_provider() {
     let flags = [
         "--cloud-provider=cloudscale",
         "--allow-untagged-cloud",
@@ -296,7 +296,7 @@ fn by_the_name_of_the_go_manager_the_provider_is_known() {
 }
 
 #[test]
-fn a27_names_of_flags_may_have_underscores() {
+fn names_of_flags_may_have_underscores() {
     let flags = [
         "--cloud_provider=cloudscale",
         "--allow_untagged_cloud",

@@ -120,7 +120,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn a01_a47_it_runs_with_a_file_in_any_form_and_shows_no_key_at_any_level() {
+async fn it_runs_with_a_file_in_any_form_and_shows_no_key_at_any_level() {
     let world = World::new().await;
     let _server = world.serve().await;
     let id = world.join("pool-a-7");
@@ -176,7 +176,7 @@ async fn wrong_keys_and_a_wrong_project_end_the_start() {
 }
 
 #[tokio::test]
-async fn a04_a_server_that_does_not_speak_tls_ends_the_start() {
+async fn a_server_that_does_not_speak_tls_ends_the_start() {
     let world = World::new().await;
     let _server = world.serve().await;
     let line = format!("api-url = https://127.0.0.1:{}/client/api\n", world.port);
@@ -212,7 +212,7 @@ fn serve_secure(sim: &CloudstackSim, listener: TcpListener) -> JoinHandle<()> {
 }
 
 #[tokio::test]
-async fn a04_a_certificate_that_nobody_signed_ends_the_start_unless_the_check_is_off() {
+async fn a_certificate_that_nobody_signed_ends_the_start_unless_the_check_is_off() {
     let world = World::new().await;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, world.port))
         .await
@@ -235,7 +235,7 @@ async fn a04_a_certificate_that_nobody_signed_ends_the_start_unless_the_check_is
 const MASTER: &str = "--master=http://127.0.0.1:9";
 
 #[test]
-fn a02_a05_what_is_wrong_with_flags_and_file_ends_the_start_before_anything_is_asked() {
+fn what_is_wrong_with_flags_and_file_ends_the_start_before_anything_is_asked() {
     let directory = tempfile::tempdir().unwrap();
     let run = |provider: &str, text: &str| {
         let arguments = [

@@ -28,7 +28,7 @@ async fn works(cluster: &Cluster, manager: &Running) {
 }
 
 #[tokio::test]
-async fn a05_a08_a09_it_serves_health_to_everybody_and_metrics_to_whoever_may_read_them() {
+async fn it_serves_health_to_everybody_and_metrics_to_whoever_may_read_them() {
     let cluster = Cluster::start().await;
     let manager = cluster.manager(&[]);
     works(&cluster, &manager).await;
@@ -88,7 +88,7 @@ async fn a05_a08_a09_it_serves_health_to_everybody_and_metrics_to_whoever_may_re
 }
 
 #[tokio::test]
-async fn a28_a_signal_ends_it_in_seconds_with_status_0_and_the_lease_released() {
+async fn a_signal_ends_it_in_seconds_with_status_0_and_the_lease_released() {
     for signal in [Signal::TERM, Signal::INT] {
         let cluster = Cluster::start().await;
         let mut manager = cluster.manager(&[]);
@@ -172,7 +172,7 @@ async fn a_port_that_is_taken_ends_the_start_with_status_1_and_says_so() {
 }
 
 #[tokio::test]
-async fn a03_a_stolen_lease_ends_it_with_status_1() {
+async fn a_stolen_lease_ends_it_with_status_1() {
     let cluster = Cluster::start().await;
     let mut manager = cluster.manager(&[]);
     works(&cluster, &manager).await;
@@ -192,7 +192,7 @@ async fn a03_a_stolen_lease_ends_it_with_status_1() {
 }
 
 #[tokio::test]
-async fn a11_port_0_serves_nothing_and_the_loops_run() {
+async fn port_0_serves_nothing_and_the_loops_run() {
     let cluster = Cluster::start().await;
     let manager = cluster.manager(&["--secure-port=0"]);
     cluster.join("n1");
@@ -204,7 +204,7 @@ async fn a11_port_0_serves_nothing_and_the_loops_run() {
 }
 
 #[tokio::test]
-async fn a12_a13_only_the_loops_that_are_named_run() {
+async fn only_the_loops_that_are_named_run() {
     let cluster = Cluster::start().await;
     let manager = cluster.manager(&["--controllers=cloud-node"]);
     cluster.join("n1");
@@ -242,7 +242,7 @@ async fn by_the_name_of_the_go_manager_it_needs_no_provider_flag() {
 }
 
 #[tokio::test]
-async fn a04_an_api_server_that_goes_away_ends_it_with_status_1() {
+async fn an_api_server_that_goes_away_ends_it_with_status_1() {
     let mut cluster = Cluster::start().await;
     let mut manager = cluster.manager(&[]);
     works(&cluster, &manager).await;

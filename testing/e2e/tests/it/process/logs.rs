@@ -59,7 +59,7 @@ async fn text_is_klog_s_line_form() {
 }
 
 #[tokio::test]
-async fn a18_json_is_one_object_per_line() {
+async fn json_is_one_object_per_line() {
     let lines = life(&["--logging-format=json", "--v=4"]).await;
     assert!(lines.len() > 10);
     for line in lines {
@@ -70,7 +70,7 @@ async fn a18_json_is_one_object_per_line() {
 }
 
 #[tokio::test]
-async fn c04_the_token_is_in_no_line_however_talkative() {
+async fn the_token_is_in_no_line_however_talkative() {
     for flags in [
         ["--v=6", "--logging-format=text"],
         ["--v=10", "--logging-format=json"],

@@ -13,7 +13,7 @@ fn samples(page: &str) -> BTreeMap<&str, &str> {
 }
 
 #[tokio::test]
-async fn a22_a_scrape_shows_every_series_that_dashboards_go_by_and_none_that_the_reference_does_not_name() {
+async fn a_scrape_shows_every_series_that_dashboards_go_by_and_none_that_the_reference_does_not_name() {
     let cluster = Cluster::start().await;
     let manager = cluster.manager(&[]);
     cluster.join("n1");

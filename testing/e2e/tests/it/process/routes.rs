@@ -50,7 +50,7 @@ impl Site {
 }
 
 #[tokio::test]
-async fn r01_a_pod_network_gets_its_route() {
+async fn a_pod_network_gets_its_route() {
     let site = Site::start().await;
     let manager = site.manager(&["--cluster-cidr=10.200.0.0/16"]);
     let machine = site.paper.add_machine(MachineSpec::new("n1"));
@@ -74,7 +74,7 @@ async fn r01_a_pod_network_gets_its_route() {
 }
 
 #[tokio::test]
-async fn r12_without_the_pod_networks_it_does_not_start_and_says_what_to_do() {
+async fn without_the_pod_networks_it_does_not_start_and_says_what_to_do() {
     let site = Site::start().await;
     for more in [&[][..], &["--cluster-cidr=nonsense"]] {
         let mut manager = site.manager(more);
@@ -90,7 +90,7 @@ async fn r12_without_the_pod_networks_it_does_not_start_and_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn r11_with_the_loop_switched_off_the_others_run() {
+async fn with_the_loop_switched_off_the_others_run() {
     let site = Site::start().await;
     let manager = site.manager(&["--configure-cloud-routes=false"]);
     let health = site.health(&manager).await;

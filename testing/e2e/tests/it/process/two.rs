@@ -73,7 +73,7 @@ async fn taken_over(cluster: &Cluster, second: &Running, holder: Option<String>,
 }
 
 #[tokio::test]
-async fn a02_after_kill_9_the_other_one_leads_within_20_s() {
+async fn after_kill_9_the_other_one_leads_within_20_s() {
     let cluster = Cluster::start().await;
     let (mut first, second) = two(&cluster, cluster.manager(&DEFAULTS), &DEFAULTS).await;
     let holder = cluster.holder();
@@ -88,7 +88,7 @@ async fn a02_after_kill_9_the_other_one_leads_within_20_s() {
 }
 
 #[tokio::test]
-async fn a28_after_sigterm_the_other_one_leads_at_once() {
+async fn after_sigterm_the_other_one_leads_at_once() {
     let cluster = Cluster::start().await;
     let (mut first, second) = two(&cluster, cluster.manager(&DEFAULTS), &DEFAULTS).await;
     let holder = cluster.holder();
@@ -101,7 +101,7 @@ async fn a28_after_sigterm_the_other_one_leads_at_once() {
 }
 
 #[tokio::test]
-async fn a04_a_leader_that_is_cut_off_from_the_api_server_ends_before_the_other_one_leads() {
+async fn a_leader_that_is_cut_off_from_the_api_server_ends_before_the_other_one_leads() {
     let cluster = Cluster::start().await;
     let text = std::fs::read_to_string(&cluster.kubeconfig).unwrap();
     let server = text

@@ -257,7 +257,7 @@ async fn term(site: &Site) -> (String, i32) {
 }
 
 #[tokio::test]
-async fn a02_a03_a04_a28_however_a_leader_goes_the_other_one_takes_over_and_nothing_is_written_twice() {
+async fn however_a_leader_goes_the_other_one_takes_over_and_nothing_is_written_twice() {
     let Some(site) = Site::start_with("two processes, one lease", &manifest("config.yml")).await else {
         return;
     };

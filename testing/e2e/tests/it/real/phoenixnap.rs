@@ -199,7 +199,7 @@ fn server(sim: &PhoenixnapSim, name: &str) -> Server {
 }
 
 #[tokio::test]
-async fn a09_a10_a14_a36_a37_the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
+async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
     let Some(site) = Site::<PhoenixnapSim>::start("the former manifest of phoenixNAP").await else {
         return;
     };

@@ -17,7 +17,7 @@ pub(super) fn manifest(name: &str) -> String {
 }
 
 #[tokio::test]
-async fn a21_the_shipped_role_is_enough_and_nothing_is_forbidden() {
+async fn the_shipped_role_is_enough_and_nothing_is_forbidden() {
     let Some(site) = Site::start_with("the shipped role", &manifest("config.yml")).await else {
         return;
     };
@@ -28,7 +28,7 @@ async fn a21_the_shipped_role_is_enough_and_nothing_is_forbidden() {
 }
 
 #[tokio::test]
-async fn a20_with_an_account_for_each_loop_the_built_in_roles_are_enough() {
+async fn with_an_account_for_each_loop_the_built_in_roles_are_enough() {
     let Some(site) = Site::start_with("accounts of loops", &manifest("config.yml")).await else {
         return;
     };

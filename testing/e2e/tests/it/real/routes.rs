@@ -58,7 +58,7 @@ async fn condition(plane: &Plane, name: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn r01_to_r04_a_route_that_cannot_be_made_is_told_of_made_later_and_goes_with_its_node() {
+async fn a_route_that_cannot_be_made_is_told_of_made_later_and_goes_with_its_node() {
     let Some(site) = Site::<PaperSim>::start("routes").await else {
         return;
     };

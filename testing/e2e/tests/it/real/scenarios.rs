@@ -9,7 +9,7 @@ use crate::deploy;
 use crate::process::cluster::{ask, free_port};
 
 #[tokio::test]
-async fn a21_nodes_and_services_live_under_the_go_manager_s_role_and_nothing_is_forbidden() {
+async fn nodes_and_services_live_under_the_go_manager_s_role_and_nothing_is_forbidden() {
     let Some(site) = Site::start("nodes and services under the Go manager's role").await else {
         return;
     };
@@ -22,7 +22,7 @@ async fn a21_nodes_and_services_live_under_the_go_manager_s_role_and_nothing_is_
 }
 
 #[tokio::test]
-async fn l02_c10_a_node_goes_when_its_server_is_proved_gone_and_not_before() {
+async fn a_node_goes_when_its_server_is_proved_gone_and_not_before() {
     let Some(site) = Site::start("the deletion of nodes").await else {
         return;
     };

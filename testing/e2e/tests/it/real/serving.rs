@@ -45,7 +45,7 @@ fn reviews(site: &Site) -> usize {
 }
 
 #[tokio::test]
-async fn a23_what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
+async fn what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
     let (rest, reader) = without_reader();
     let Some(site) = Site::start_with("the lookup of client authorities", &rest).await else {
         return;
@@ -83,7 +83,7 @@ async fn a23_what_cannot_be_looked_up_ends_the_start_unless_it_is_tolerated() {
 }
 
 #[tokio::test]
-async fn a08_a09_a10_the_api_server_s_word_decides_about_tokens_and_certificates() {
+async fn the_api_server_s_word_decides_about_tokens_and_certificates() {
     let Some(site) = Site::start_with("delegated decisions", &manifest("config.yml")).await else {
         return;
     };

@@ -27,7 +27,7 @@ fn members(world: &World) -> BTreeSet<Uuid> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c29_a_node_comes_and_goes_and_only_its_members_do() {
+async fn a_node_comes_and_goes_and_only_its_members_do() {
     let world = settled_web(3).await;
     let before = (
         pools(&world),
@@ -71,7 +71,7 @@ async fn c29_a_node_comes_and_goes_and_only_its_members_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c30_new_node_ports_never_empty_a_pool() {
+async fn new_node_ports_never_empty_a_pool() {
     let world = settled_web(3).await;
     let (old_pools, old_listeners, old_members) = (pools(&world), listeners(&world), members(&world));
     world.edit_service("web", |web| {
@@ -108,7 +108,7 @@ async fn c30_new_node_ports_never_empty_a_pool() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c31_the_traffic_policy_goes_to_local_and_back_and_the_end_is_the_beginning() {
+async fn the_traffic_policy_goes_to_local_and_back_and_the_end_is_the_beginning() {
     let world = settled_web(3).await;
     let (first, old_pools, old_listeners) = (world.sim.snapshot(), pools(&world), listeners(&world));
     world.edit_service("web", |web| {
@@ -145,7 +145,7 @@ async fn c31_the_traffic_policy_goes_to_local_and_back_and_the_end_is_the_beginn
 }
 
 #[tokio::test(start_paused = true)]
-async fn c36_the_selector_steers_members_down_to_none() {
+async fn the_selector_steers_members_down_to_none() {
     let world = settled_web(4).await;
     world.edit_node("n2", |node| node["metadata"]["labels"]["tier"] = json!("edge"));
     world.edit_node("n3", |node| {
@@ -194,7 +194,7 @@ async fn a_label_that_a_selector_reads_is_followed_without_an_edit_of_the_servic
 }
 
 #[tokio::test(start_paused = true)]
-async fn c35_what_was_changed_by_hand_is_put_right() {
+async fn what_was_changed_by_hand_is_put_right() {
     use bowline_cloudscale_sim::ManualPool;
 
     let world = settled_web(2).await;
@@ -213,7 +213,7 @@ async fn c35_what_was_changed_by_hand_is_put_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c37_a_member_that_is_there_twice_is_there_once() {
+async fn a_member_that_is_there_twice_is_there_once() {
     let world = settled_web(2).await;
     let before = world.sim.snapshot();
     world.sim.duplicate_member(world.sim.members()[0].uuid).unwrap();
@@ -225,7 +225,7 @@ async fn c37_a_member_that_is_there_twice_is_there_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c52_no_write_ever_meets_another_one_on_its_balancer() {
+async fn no_write_ever_meets_another_one_on_its_balancer() {
     let mut world = World::new();
     world.add_nodes(4);
     world.sim.set_behaviour(|it| {
@@ -257,7 +257,7 @@ async fn c52_no_write_ever_meets_another_one_on_its_balancer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c34_a_change_that_is_refused_writes_nothing_and_members_and_deletion_go_on() {
+async fn a_change_that_is_refused_writes_nothing_and_members_and_deletion_go_on() {
     let world = settled_web(2).await;
     let begun = world.since();
     world.annotate("web", "flavor", "lb-large");
@@ -287,7 +287,7 @@ async fn c34_a_change_that_is_refused_writes_nothing_and_members_and_deletion_go
 }
 
 #[tokio::test(start_paused = true)]
-async fn c34_setting_a_refused_change_back_heals() {
+async fn setting_a_refused_change_back_heals() {
     let world = settled_web(2).await;
     let begun = world.since();
     world.annotate("web", "flavor", "lb-large");

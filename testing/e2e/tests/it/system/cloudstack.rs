@@ -63,7 +63,7 @@ fn service_of_upstream(world: &World, name: &str, ports: Ports) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a13_a_node_goes_within_fifteen_seconds_when_its_machine_is_expunged_and_on_no_error() {
+async fn a_node_goes_within_fifteen_seconds_when_its_machine_is_expunged_and_on_no_error() {
     for status in [401, 432, 530, 503] {
         let world = World::with_nodes(3).await;
         let fault = world.cloud().faults().add(Fault::any().always().status(status));
@@ -116,7 +116,7 @@ async fn a_service_on_which_nothing_may_be_written_is_served_and_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a36_an_address_that_cannot_be_given_back_holds_its_service_until_it_is() {
+async fn an_address_that_cannot_be_given_back_holds_its_service_until_it_is() {
     let world = World::with_web(2).await;
     let release = Operation::DisassociateIpAddress.name();
     let fault = world
@@ -135,7 +135,7 @@ async fn a36_an_address_that_cannot_be_given_back_holds_its_service_until_it_is(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a36_a_job_that_fails_holds_its_service_as_well() {
+async fn a_job_that_fails_holds_its_service_as_well() {
     let world = World::with_web(2).await;
     let release = Operation::DisassociateIpAddress.name();
     world
@@ -153,7 +153,7 @@ async fn a36_a_job_that_fails_holds_its_service_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w19_a_rule_whose_successor_is_refused_comes_back_until_it_is_not() {
+async fn a_rule_whose_successor_is_refused_comes_back_until_it_is_not() {
     let world = World::with_web(2).await;
     let before = world.sim.rules();
     let refusal = r#"{"createloadbalancerruleresponse":{"errorcode":431,"errortext":"no such port"}}"#;
@@ -194,7 +194,7 @@ async fn w19_a_rule_whose_successor_is_refused_comes_back_until_it_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a40_what_version_1_2_0_left_is_taken_over_without_a_write_to_either_side_and_no_event() {
+async fn what_version_1_2_0_left_is_taken_over_without_a_write_to_either_side_and_no_event() {
     let mut world = World::new();
     for name in ["n1", "n2", "n3"] {
         world.sim.add_vm(VmSpec::new(name));
@@ -225,7 +225,7 @@ async fn a40_what_version_1_2_0_left_is_taken_over_without_a_write_to_either_sid
 }
 
 #[tokio::test(start_paused = true)]
-async fn a41_with_two_things_on_a_page_everything_is_as_with_five_hundred() {
+async fn with_two_things_on_a_page_everything_is_as_with_five_hundred() {
     let mut ends = Vec::new();
     for page_size in [500, 2] {
         let mut world = World::new();
@@ -258,12 +258,12 @@ async fn a41_with_two_things_on_a_page_everything_is_as_with_five_hundred() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a47_many_nodes_cost_a_handful_of_calls_for_a_pass_and_three_pages_for_a_start() {
+async fn many_nodes_cost_a_handful_of_calls_for_a_pass_and_three_pages_for_a_start() {
     twelve_hundred_machines::<Isolated>().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a46_a47_so_they_do_in_a_project() {
+async fn in_a_project_many_nodes_cost_as_few_calls() {
     twelve_hundred_machines::<Tier>().await;
 }
 

@@ -10,7 +10,7 @@ use super::objects::{OnCloudscale, service, settled_web, web};
 use super::world::{Cloudscale, SECOND, World};
 
 #[tokio::test(start_paused = true)]
-async fn c11_a_service_of_two_ports_gets_a_whole_balancer() {
+async fn a_service_of_two_ports_gets_a_whole_balancer() {
     let mut world = World::new();
     world.add_nodes(3);
     world.start();
@@ -67,7 +67,7 @@ async fn c11_a_service_of_two_ports_gets_a_whole_balancer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c12_a_second_sync_writes_nothing_and_says_nothing() {
+async fn a_second_sync_writes_nothing_and_says_nothing() {
     let world = settled_web(3).await;
     let (begun, events) = (world.since(), world.all_events());
     world.pass(Duration::from_secs(1_500)).await; // two periodic checks and more
@@ -79,7 +79,7 @@ async fn c12_a_second_sync_writes_nothing_and_says_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c19_nothing_is_made_below_a_balancer_that_is_changing_and_others_are_served_meanwhile() {
+async fn nothing_is_made_below_a_balancer_that_is_changing_and_others_are_served_meanwhile() {
     let mut world = World::new();
     world.add_nodes(2);
     world
@@ -126,7 +126,7 @@ async fn c19_nothing_is_made_below_a_balancer_that_is_changing_and_others_are_se
 }
 
 #[tokio::test(start_paused = true)]
-async fn c43_a_balancer_that_is_gone_is_made_anew_and_the_annotation_replaced() {
+async fn a_balancer_that_is_gone_is_made_anew_and_the_annotation_replaced() {
     let world = settled_web(2).await;
     let old = world.sim.load_balancers()[0].uuid;
     world.sim.delete_load_balancer(old);
@@ -144,7 +144,7 @@ async fn c43_a_balancer_that_is_gone_is_made_anew_and_the_annotation_replaced() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn c44_two_candidates_are_one_too_many_and_none_is_touched() {
+async fn two_candidates_are_one_too_many_and_none_is_touched() {
     let mut world = World::new();
     world.add_nodes(1);
     let a = world.sim.add_load_balancer("a", Default::default());
@@ -176,7 +176,7 @@ async fn c44_two_candidates_are_one_too_many_and_none_is_touched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c46_the_ip_mode_is_told_to_servers_that_know_it() {
+async fn the_ip_mode_is_told_to_servers_that_know_it() {
     for (minor, expected) in [(36, Some("VIP")), (31, Some("VIP")), (28, None)] {
         let sim = CloudscaleSim::builder().seed(7).build();
         let mut world = World::of(Cloudscale(sim), KubeApi::builder().version(minor), 7);
@@ -199,7 +199,7 @@ async fn c46_the_ip_mode_is_told_to_servers_that_know_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c46_an_unknown_ip_mode_is_refused_before_any_call() {
+async fn an_unknown_ip_mode_is_refused_before_any_call() {
     let mut world = World::new();
     world.add_nodes(1);
     world.start();
@@ -218,7 +218,7 @@ async fn c46_an_unknown_ip_mode_is_refused_before_any_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c47_a_forced_host_name_is_all_that_is_published() {
+async fn a_forced_host_name_is_all_that_is_published() {
     let mut world = World::new();
     world.add_nodes(1);
     world.apply(web());
@@ -229,7 +229,7 @@ async fn c47_a_forced_host_name_is_all_that_is_published() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c53_a_broken_annotation_stops_its_own_service_only() {
+async fn a_broken_annotation_stops_its_own_service_only() {
     let mut world = World::new();
     world.add_nodes(2);
     let mut broken = service("broken", &[("", 81, 30081)]);

@@ -29,7 +29,7 @@ async fn with_floating_ip() -> (World, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c38_a_floating_ip_moves_last_and_once() {
+async fn a_floating_ip_moves_last_and_once() {
     let (world, ip) = with_floating_ip().await;
     let begun = world.since();
     world.apply(web());
@@ -59,7 +59,7 @@ async fn c38_a_floating_ip_moves_last_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c39_c40_the_length_may_be_left_out_and_a_dropped_one_stays() {
+async fn the_length_may_be_left_out_and_a_dropped_one_stays() {
     let (world, _) = with_floating_ip().await;
     world.apply(web());
     world.annotate("web", "floating-ips", &list(&["198.51.100.9"]));
@@ -82,7 +82,7 @@ async fn c39_c40_the_length_may_be_left_out_and_a_dropped_one_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c41_one_address_for_two_services_is_refused_and_deletion_works() {
+async fn one_address_for_two_services_is_refused_and_deletion_works() {
     let (world, ip) = with_floating_ip().await;
     let mut a = service("a", &[("", 80, 30080)]);
     a["metadata"]["annotations"] = json!({ super::objects::key("floating-ips"): list(&[&ip]) });
@@ -115,7 +115,7 @@ async fn c41_one_address_for_two_services_is_refused_and_deletion_works() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c42_what_is_wrong_with_a_floating_ip_holds_up_nothing_else() {
+async fn what_is_wrong_with_a_floating_ip_holds_up_nothing_else() {
     let (world, ip) = with_floating_ip().await;
     let elsewhere = world.sim.add_floating_ip(FloatingSpec {
         scope: Scope::Region("lpg".into()),
@@ -158,7 +158,7 @@ async fn c42_what_is_wrong_with_a_floating_ip_holds_up_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c52_an_address_that_moves_is_a_write_to_both_balancers_and_meets_no_other() {
+async fn an_address_that_moves_is_a_write_to_both_balancers_and_meets_no_other() {
     let (world, ip) = with_floating_ip().await;
     let ports = [("a", 80, 30080), ("b", 81, 30081), ("c", 82, 30082)];
     world.apply(service("old", &ports));

@@ -30,7 +30,7 @@ async fn two() -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a01_the_lease_is_the_one_of_the_framework() {
+async fn the_lease_is_the_one_of_the_framework() {
     let mut world = World::new();
     world.start();
     world.until("somebody leads", |w| !holder(w).is_empty()).await;
@@ -67,7 +67,7 @@ async fn a_follower_asks_the_cloud_for_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a02_after_a_power_cut_the_follower_leads_within_the_lease_and_goes_on_with_the_work() {
+async fn after_a_power_cut_the_follower_leads_within_the_lease_and_goes_on_with_the_work() {
     let mut world = two().await;
     world.apply(web());
     world.until("the first pool", |w| !w.sim.pools().is_empty()).await;
@@ -92,7 +92,7 @@ async fn a02_after_a_power_cut_the_follower_leads_within_the_lease_and_goes_on_w
 }
 
 #[tokio::test(start_paused = true)]
-async fn a28_a_leader_that_is_asked_to_stop_hands_over_at_once() {
+async fn a_leader_that_is_asked_to_stop_hands_over_at_once() {
     let mut world = two().await;
     for index in 0..3_u16 {
         world.apply(service(&format!("s{index}"), &[("", 80, 30080 + index)]));
@@ -113,7 +113,7 @@ async fn a28_a_leader_that_is_asked_to_stop_hands_over_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a03_a_stolen_lease_ends_the_process() {
+async fn a_stolen_lease_ends_the_process() {
     let mut world = World::new();
     world.add_nodes(1);
     world.start();
@@ -136,7 +136,7 @@ async fn a03_a_stolen_lease_ends_the_process() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a04_a_leader_that_cannot_renew_writes_nothing_after_its_lease_and_ends() {
+async fn a_leader_that_cannot_renew_writes_nothing_after_its_lease_and_ends() {
     let mut world = two().await;
     world.sim.set_behaviour(|it| it.lb_write_time = SECOND);
     world.apply(web());
@@ -161,7 +161,7 @@ async fn a04_a_leader_that_cannot_renew_writes_nothing_after_its_lease_and_ends(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a28_a_write_that_hangs_does_not_hold_up_the_end() {
+async fn a_write_that_hangs_does_not_hold_up_the_end() {
     use bowline_cloudscale_sim::kit::Fault as CloudFault;
 
     let mut world = two().await;

@@ -19,7 +19,7 @@ fn addresses(node: &Value) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n01_c05_a_node_gets_what_its_server_tells() {
+async fn a_node_gets_what_its_server_tells() {
     let sim = bowline_cloudscale_sim::CloudscaleSim::builder()
         .zones(["rma1", "lpg2"])
         .seed(7)
@@ -69,7 +69,7 @@ async fn n01_c05_a_node_gets_what_its_server_tells() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c06_a_name_that_two_servers_bear_keeps_the_taint_until_it_is_one() {
+async fn a_name_that_two_servers_bear_keeps_the_taint_until_it_is_one() {
     let mut world = World::new();
     world.sim.add_server(ServerSpec::new("app"));
     let second = world.sim.add_server(ServerSpec::new("app"));
@@ -90,7 +90,7 @@ async fn c06_a_name_that_two_servers_bear_keeps_the_taint_until_it_is_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c07_an_id_in_another_spelling_is_asked_for_in_the_usual_one() {
+async fn an_id_in_another_spelling_is_asked_for_in_the_usual_one() {
     let mut world = World::new();
     let gone = "6f9619ff-8b86-d011-b42d-00cf4fc964ff";
     let mut node = tainted_node("old");
@@ -112,7 +112,7 @@ async fn c07_an_id_in_another_spelling_is_asked_for_in_the_usual_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c08_a_node_of_another_cloud_is_left_alone_without_a_call() {
+async fn a_node_of_another_cloud_is_left_alone_without_a_call() {
     let mut world = World::new();
     let mut node = tainted_node("far");
     node["spec"] = json!({ "providerID": "aws:///eu/i-123" });
@@ -129,7 +129,7 @@ async fn c08_a_node_of_another_cloud_is_left_alone_without_a_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c09_a_stopped_server_taints_its_node_and_one_that_changes_does_not() {
+async fn a_stopped_server_taints_its_node_and_one_that_changes_does_not() {
     let mut world = World::new();
     world.add_node("n1");
     let server = world.server("n1");
@@ -156,7 +156,7 @@ async fn c09_a_stopped_server_taints_its_node_and_one_that_changes_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn l02_a_node_whose_server_is_gone_is_deleted_in_six_seconds_and_its_members_follow() {
+async fn a_node_whose_server_is_gone_is_deleted_in_six_seconds_and_its_members_follow() {
     let world = settled_web(4).await;
     world.sim.remove_server(world.server("n2"));
     let begun = world.since();

@@ -14,7 +14,7 @@ async fn gone(world: &World) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c48_the_balancer_goes_with_all_its_parts_and_the_floating_ips_stay() {
+async fn the_balancer_goes_with_all_its_parts_and_the_floating_ips_stay() {
     let world = settled_web(3).await;
     world.sim.add_floating_ip(FloatingSpec::default());
     let ip = world.sim.floating_ips()[0].network.to_string();
@@ -44,7 +44,7 @@ async fn c48_the_balancer_goes_with_all_its_parts_and_the_floating_ips_stay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c45_an_outage_keeps_the_finalizer_and_after_it_the_balancer_goes() {
+async fn an_outage_keeps_the_finalizer_and_after_it_the_balancer_goes() {
     let world = settled_web(2).await;
     world.sim.set_behaviour(|it| it.maintenance = true);
     world.delete_service("web");

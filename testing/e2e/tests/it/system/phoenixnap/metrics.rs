@@ -23,7 +23,7 @@ fn expected(active: usize, marked: usize, orphaned: usize, stuck: usize) -> Vec<
 }
 
 #[tokio::test(start_paused = true)]
-async fn w46_blocks_are_counted_by_who_leads_and_by_nobody_else() {
+async fn blocks_are_counted_by_who_leads_and_by_nobody_else() {
     let mut world = idle().await;
     world.start();
     world.apply(web());
@@ -54,7 +54,7 @@ async fn w46_blocks_are_counted_by_who_leads_and_by_nobody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w46_what_nobody_could_look_at_is_not_told_of() {
+async fn what_nobody_could_look_at_is_not_told_of() {
     let world = settled().await;
     world.pass(SECOND * 40).await;
     assert_eq!(counted(&world, 0), expected(1, 0, 0, 0));

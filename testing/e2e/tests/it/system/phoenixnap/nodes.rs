@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a14_a_node_joins_by_its_name_in_any_case() {
+async fn a_node_joins_by_its_name_in_any_case() {
     let world = idle().await;
     let id = world.sim.add_server(
         ServerSpec::new("Worker-NLD-03")
@@ -60,7 +60,7 @@ async fn a_bare_server_id_is_a_provider_id_like_any_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a15_a_private_server_joins_and_one_without_private_addresses_does_not() {
+async fn a_private_server_joins_and_one_without_private_addresses_does_not() {
     let world = idle().await;
     world.sim.add_server(ServerSpec::new("quiet").private_only());
     world
@@ -78,7 +78,7 @@ async fn a15_a_private_server_joins_and_one_without_private_addresses_does_not()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a16_of_two_servers_with_the_name_none_is_guessed() {
+async fn of_two_servers_with_the_name_none_is_guessed() {
     let world = idle().await;
     let ids = [(); 2].map(|()| world.sim.add_server(ServerSpec::new("db")));
     world.apply(tainted_node("db"));
@@ -93,7 +93,7 @@ async fn a16_of_two_servers_with_the_name_none_is_guessed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a17_a_node_goes_whose_server_is_denied_and_not_listed() {
+async fn a_node_goes_whose_server_is_denied_and_not_listed() {
     let world = World::with_nodes(2).await;
     world.add_node("w9");
     world.rest().await;
@@ -116,7 +116,7 @@ async fn of_a_cluster_whose_servers_are_all_denied_and_not_listed_no_node_goes()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a18_rights_that_were_lost_delete_no_node() {
+async fn rights_that_were_lost_delete_no_node() {
     let world = World::with_nodes(30).await;
     let fault = world
         .cloud()
@@ -132,7 +132,7 @@ async fn a18_rights_that_were_lost_delete_no_node() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a19_only_a_powered_off_server_is_shut_down() {
+async fn only_a_powered_off_server_is_shut_down() {
     let world = World::with_nodes(2).await;
     let id = world.sim.servers()[0].id.clone();
     world.set_ready("n1", "Unknown");

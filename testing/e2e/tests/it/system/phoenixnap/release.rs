@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a25_a_service_goes_before_its_block_is_off_the_network() {
+async fn a_service_goes_before_its_block_is_off_the_network() {
     let world = settled().await;
     world.sim.set_behaviour(|it| it.detach_time = SECOND * 5);
     let begun = world.since();
@@ -28,7 +28,7 @@ async fn a25_a_service_goes_before_its_block_is_off_the_network() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a26_five_at_once_are_gone_in_time_and_nothing_is_refused() {
+async fn five_at_once_are_gone_in_time_and_nothing_is_refused() {
     let world = idle().await;
     let names: Vec<String> = (0..5).map(|index| format!("s{index}")).collect();
     for (name, port) in names.iter().zip(30080..) {
@@ -56,7 +56,7 @@ async fn a26_five_at_once_are_gone_in_time_and_nothing_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a27_a_release_that_fails_is_tried_again_on_the_same_block() {
+async fn a_release_that_fails_is_tried_again_on_the_same_block() {
     let world = settled().await;
     let block = world.sim.blocks()[0].id.clone();
     world
@@ -76,7 +76,7 @@ async fn a27_a_release_that_fails_is_tried_again_on_the_same_block() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a31_a_service_of_the_same_name_gets_a_block_of_its_own() {
+async fn a_service_of_the_same_name_gets_a_block_of_its_own() {
     let world = settled().await;
     let old = world.sim.blocks()[0].id.clone();
     world.delete_service("web");
@@ -90,7 +90,7 @@ async fn a31_a_service_of_the_same_name_gets_a_block_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a32_the_blocks_of_another_cluster_are_nobodys_business() {
+async fn the_blocks_of_another_cluster_are_nobodys_business() {
     for filter in [TagFilter::Ignored, TagFilter::Any] {
         let world = idle().await;
         world.sim.set_behaviour(|it| it.tag_filter = filter);
@@ -116,7 +116,7 @@ async fn a32_the_blocks_of_another_cluster_are_nobodys_business() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a45_an_idle_sweeper_lists_twice_a_minute_and_nothing_else() {
+async fn an_idle_sweeper_lists_twice_a_minute_and_nothing_else() {
     let world = settled().await;
     world.pass(SECOND * 45).await;
     let mark = world.cloud().journal().mark();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a01_a02_the_first_service_costs_nine_calls_and_the_second_three() {
+async fn the_first_service_costs_nine_calls_and_the_second_three() {
     let world = idle().await;
     let begun = world.since();
     world.apply(web());
@@ -26,7 +26,7 @@ async fn a01_a02_the_first_service_costs_nine_calls_and_the_second_three() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a05_a_service_without_location_says_so_and_is_served_when_it_has_one() {
+async fn a_service_without_location_says_so_and_is_served_when_it_has_one() {
     let mut world = world_with(&[("PNAP_LOCATION", "")]);
     world.start();
     world.rest().await;
@@ -70,7 +70,7 @@ fn place(world: &World) -> (String, Option<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a06_the_file_gives_the_location_annotation_another_name() {
+async fn the_file_gives_the_location_annotation_another_name() {
     let mut sim = Phoenixnap::new(7);
     let network = sim.add_network(NetworkSpec::new("aus").location("AUS"));
     let file = json!({
@@ -84,7 +84,7 @@ async fn a06_the_file_gives_the_location_annotation_another_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a07_the_environment_beats_the_file() {
+async fn the_environment_beats_the_file() {
     let mut sim = Phoenixnap::new(7);
     let [a, b] = ["CHI", "AUS"].map(|it| sim.add_network(NetworkSpec::new(it).location(it)));
     // No other client than this one gets a token.
@@ -104,7 +104,7 @@ async fn a07_the_environment_beats_the_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a08_an_empty_variable_does_not_blank_out_the_file() {
+async fn an_empty_variable_does_not_blank_out_the_file() {
     let mut sim = Phoenixnap::new(7);
     let network = sim.add_network(NetworkSpec::new("sgp").location("SGP"));
     let file = json!({ "location": "SGP", "loadbalancer": format!("kube-vip://{network}") });
@@ -115,7 +115,7 @@ async fn a08_an_empty_variable_does_not_blank_out_the_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a22_two_at_once_on_a_busy_network_both_get_their_block() {
+async fn two_at_once_on_a_busy_network_both_get_their_block() {
     let world = idle().await;
     world.sim.set_behaviour(|it| it.attach_time = SECOND * 20);
     let names = ["one", "two"];
@@ -141,7 +141,7 @@ async fn a22_two_at_once_on_a_busy_network_both_get_their_block() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a24_an_attachment_that_failed_is_made_good_within_a_minute() {
+async fn an_attachment_that_failed_is_made_good_within_a_minute() {
     let world = idle().await;
     world.sim.set_behaviour(|it| {
         it.attach_time = SECOND * 5;
@@ -161,7 +161,7 @@ async fn a24_an_attachment_that_failed_is_made_good_within_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a29_a_preset_address_buys_nothing_and_a_cleared_one_a_block() {
+async fn a_preset_address_buys_nothing_and_a_cleared_one_a_block() {
     let world = idle().await;
     let mut preset = web();
     preset["spec"]["loadBalancerIP"] = json!("203.0.113.200");
@@ -186,7 +186,7 @@ async fn a29_a_preset_address_buys_nothing_and_a_cleared_one_a_block() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a30_another_address_of_the_own_block_is_kept() {
+async fn another_address_of_the_own_block_is_kept() {
     let world = settled().await;
     let third: std::net::Ipv4Addr = world.addresses("web")[0].parse().unwrap();
     let other = std::net::Ipv4Addr::from_bits(third.to_bits() + 2).to_string();
@@ -200,7 +200,7 @@ async fn a30_another_address_of_the_own_block_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a34_a_block_on_a_former_network_is_told_of_and_released_from_there() {
+async fn a_block_on_a_former_network_is_told_of_and_released_from_there() {
     let mut world = settled().await;
     let other = world.sim.add_network(NetworkSpec::new("new"));
     world.kill().await;
@@ -229,7 +229,7 @@ async fn a34_a_block_on_a_former_network_is_told_of_and_released_from_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a35_an_unknown_type_serves_nodes_and_costs_services_no_call() {
+async fn an_unknown_type_serves_nodes_and_costs_services_no_call() {
     let mut world = world_with(&[("PNAP_LOAD_BALANCER", "metallb://abc")]);
     world.join("n1");
     world.start();
@@ -243,7 +243,7 @@ async fn a35_an_unknown_type_serves_nodes_and_costs_services_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a39_what_the_api_says_about_a_sold_out_pool_is_in_the_event() {
+async fn what_the_api_says_about_a_sold_out_pool_is_in_the_event() {
     let world = idle().await;
     world.sim.set_behaviour(|it| it.quota.blocks = Some(0));
     let begun = world.since();
@@ -263,7 +263,7 @@ async fn a39_what_the_api_says_about_a_sold_out_pool_is_in_the_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a41_a_new_node_is_told_to_services_and_costs_them_no_call() {
+async fn a_new_node_is_told_to_services_and_costs_them_no_call() {
     let world = World::with_nodes(2).await;
     for (name, port) in ["a", "b", "c"].into_iter().zip(30080..) {
         world.apply(service(name, &[("", 80, port)]));
@@ -296,7 +296,7 @@ async fn a41_a_new_node_is_told_to_services_and_costs_them_no_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a44_what_kube_vip_wrote_into_the_status_stays() {
+async fn what_kube_vip_wrote_into_the_status_stays() {
     let world = settled().await;
     let address = world.addresses("web")[0].clone();
     let completed = json!([{

@@ -31,7 +31,7 @@ fn block(world: &World, name: &str, is_attached: bool) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a38_what_the_former_manager_left_is_made_good_and_nothing_is_bought() {
+async fn what_the_former_manager_left_is_made_good_and_nothing_is_bought() {
     let mut world = World::new();
     let done = block(&world, "done", true);
     let half = block(&world, "half", true);
@@ -64,7 +64,7 @@ async fn a38_what_the_former_manager_left_is_made_good_and_nothing_is_bought() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a38_what_is_as_it_should_be_costs_one_call() {
+async fn what_is_as_it_should_be_costs_one_call() {
     let mut world = World::new();
     let done = block(&world, "done", true);
     world.apply(left("done", 30080, Some(&done), json!([{ "ip": done }])));
@@ -77,7 +77,7 @@ async fn a38_what_is_as_it_should_be_costs_one_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a28_an_address_that_was_not_written_any_more_is_written_by_the_next_process() {
+async fn an_address_that_was_not_written_any_more_is_written_by_the_next_process() {
     for is_deleted in [false, true] {
         let mut world = World::new();
         let address = block(&world, "cart", true);
