@@ -47,33 +47,6 @@ struct Field {
     presence: Presence,
 }
 
-const fn kept(number: u64, name: &'static str, shape: Shape) -> Field {
-    Field {
-        number,
-        name,
-        shape,
-        presence: Presence::Kept,
-    }
-}
-
-const fn plain(number: u64, name: &'static str, shape: Shape) -> Field {
-    Field {
-        number,
-        name,
-        shape,
-        presence: Presence::Plain,
-    }
-}
-
-const fn many(number: u64, name: &'static str, shape: Shape) -> Field {
-    Field {
-        number,
-        name,
-        shape,
-        presence: Presence::Many,
-    }
-}
-
 /// The object in `body` as JSON, or what is wrong with it.
 pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
     let envelope = body
@@ -95,14 +68,14 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
             _ => {}
         }
     }
-    let (_, fields) = schema::ROOTS
+    let (_, shape) = schema::ROOTS
         .iter()
         .find(|(name, _)| *name == kind)
         .ok_or_else(|| format!("protobuf is not read for kind {kind:?}"))?;
-    let mut object = message(raw, fields)?;
-    object.insert("apiVersion".into(), api_version.into());
-    object.insert("kind".into(), kind.into());
-    Ok(Value::Object(object))
+    let mut object = value(&Wire::Bytes(raw), *shape)?.unwrap_or_default();
+    object["apiVersion"] = api_version.into();
+    object["kind"] = kind.into();
+    Ok(object)
 }
 
 enum Wire<'a> {

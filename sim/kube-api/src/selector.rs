@@ -5,6 +5,7 @@ use serde_json::Value;
 use crate::kind::Kind;
 use crate::names;
 use crate::path;
+use crate::request::Request;
 use crate::status::Status;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +24,16 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// Parses both selectors of a request for `kind`.
-    pub(crate) fn parse(kind: &Kind, labels: &str, fields: &str) -> Result<Self, Status> {
+    /// Both selectors of a request for `kind`.
+    pub(crate) fn of(kind: &Kind, request: &Request) -> Result<Self, Status> {
+        Self::parse(
+            kind,
+            request.query("labelSelector"),
+            request.query("fieldSelector"),
+        )
+    }
+
+    fn parse(kind: &Kind, labels: &str, fields: &str) -> Result<Self, Status> {
         Ok(Self {
             labels: parse_labels(labels)?,
             fields: parse_fields(kind, fields)?,

@@ -36,11 +36,7 @@ pub(super) fn get(core: &Core, kind: &'static Kind, request: &Request) -> Result
 }
 
 pub(super) fn list(core: &Core, kind: &'static Kind, request: &Request) -> Result<Answer, Status> {
-    let selector = Selector::parse(
-        kind,
-        request.query("labelSelector"),
-        request.query("fieldSelector"),
-    )?;
+    let selector = Selector::of(kind, request)?;
     let form = request.form()?;
     check_options(request)?;
     let limit: usize = number(request.query("limit"), "limit")?;

@@ -57,11 +57,7 @@ pub(crate) struct Watch {
 }
 
 pub(super) fn answer(core: &Arc<Core>, kind: &'static Kind, request: &Request) -> Result<Answer, Status> {
-    let selector = Selector::parse(
-        kind,
-        request.query("labelSelector"),
-        request.query("fieldSelector"),
-    )?;
+    let selector = Selector::of(kind, request)?;
     let form = request.form()?;
     check_options(request)?;
     let bookmarks = request.flag("allowWatchBookmarks");

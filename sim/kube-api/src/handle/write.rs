@@ -125,11 +125,7 @@ fn delete(core: &Core, kind: &'static Kind, request: &Request) -> Result<Answer,
 }
 
 fn delete_collection(core: &Core, kind: &'static Kind, request: &Request) -> Result<Answer, Status> {
-    let selector = Selector::parse(
-        kind,
-        request.query("labelSelector"),
-        request.query("fieldSelector"),
-    )?;
+    let selector = Selector::of(kind, request)?;
     let (_, dry_run) = delete_options(request)?;
     let namespace = namespace_of(kind, request);
     let mut state = core.lock();

@@ -1,10 +1,12 @@
 //! Field numbers of the API's protobuf messages, as the `protobuf` tags of `k8s.io/api` 0.36 declare them.
 
-use super::Shape::{Bool, BytesMap, Int, IntOrText, Message, MicroTime, QuantityMap, Text, TextMap, Time};
-use super::{Field, kept, many, plain};
+use super::Shape::{
+    self, Bool, BytesMap, Int, IntOrText, Message, MicroTime, QuantityMap, Text, TextMap, Time,
+};
+use super::{Field, Presence};
 
 /// Messages of the kinds that come in as protobuf.
-pub(super) const ROOTS: &[(&str, &[Field])] = &[
+pub(super) const ROOTS: &[(&str, Shape)] = &[
     ("Node", NODE),
     ("Service", SERVICE),
     ("Event", EVENT),
@@ -19,389 +21,157 @@ pub(super) const ROOTS: &[(&str, &[Field])] = &[
     ("DeleteOptions", DELETE_OPTIONS),
 ];
 
-const OWNER_REFERENCE: &[Field] = &[
-    kept(1, "kind", Text),
-    kept(3, "name", Text),
-    kept(4, "uid", Text),
-    kept(5, "apiVersion", Text),
-    kept(6, "controller", Bool),
-    kept(7, "blockOwnerDeletion", Bool),
-];
+/// Declares messages: of each field the number, the name, and what stands in it. In round brackets stands what is
+/// [plain](Presence::Plain), in square ones what is in a [list](Presence::Many); all else is [kept](Presence::Kept).
+macro_rules! messages {
+    ($($message:ident { $($number:literal $name:tt: $shape:tt),+ $(,)? })+) => {
+        $(const $message: Shape = Message(&[$(field!($number $name $shape)),+]);)+
+    };
+}
 
-const OBJECT_META: &[Field] = &[
-    plain(1, "name", Text),
-    plain(2, "generateName", Text),
-    plain(3, "namespace", Text),
-    plain(4, "selfLink", Text),
-    plain(5, "uid", Text),
-    plain(6, "resourceVersion", Text),
-    plain(7, "generation", Int),
-    plain(8, "creationTimestamp", Time),
-    kept(9, "deletionTimestamp", Time),
-    kept(10, "deletionGracePeriodSeconds", Int),
-    plain(11, "labels", TextMap),
-    plain(12, "annotations", TextMap),
-    many(13, "ownerReferences", Message(OWNER_REFERENCE)),
-    many(14, "finalizers", Text),
-];
+macro_rules! field {
+    ($number:literal $name:tt ($shape:ident)) => { field!($number $name $shape Plain) };
+    ($number:literal $name:tt [$shape:ident]) => { field!($number $name $shape Many) };
+    ($number:literal $name:tt $shape:ident) => { field!($number $name $shape Kept) };
+    ($number:literal $name:tt $shape:ident $presence:ident) => {
+        Field { number: $number, name: stringify!($name), shape: $shape, presence: Presence::$presence }
+    };
+}
 
-const TAINT: &[Field] = &[
-    kept(1, "key", Text),
-    plain(2, "value", Text),
-    kept(3, "effect", Text),
-    kept(4, "timeAdded", Time),
-];
-
-const NODE_SPEC: &[Field] = &[
-    plain(1, "podCIDR", Text),
-    plain(2, "externalID", Text),
-    plain(3, "providerID", Text),
-    plain(4, "unschedulable", Bool),
-    many(5, "taints", Message(TAINT)),
-    many(7, "podCIDRs", Text),
-];
-
-const NODE_CONDITION: &[Field] = &[
-    kept(1, "type", Text),
-    kept(2, "status", Text),
-    plain(3, "lastHeartbeatTime", Time),
-    plain(4, "lastTransitionTime", Time),
-    plain(5, "reason", Text),
-    plain(6, "message", Text),
-];
-
-const NODE_ADDRESS: &[Field] = &[kept(1, "type", Text), kept(2, "address", Text)];
-
-const DAEMON_ENDPOINT: &[Field] = &[kept(1, "Port", Int)];
-
-const NODE_DAEMON_ENDPOINTS: &[Field] = &[plain(1, "kubeletEndpoint", Message(DAEMON_ENDPOINT))];
-
-const NODE_SWAP_STATUS: &[Field] = &[kept(1, "capacity", Int)];
-
-const NODE_SYSTEM_INFO: &[Field] = &[
-    kept(1, "machineID", Text),
-    kept(2, "systemUUID", Text),
-    kept(3, "bootID", Text),
-    kept(4, "kernelVersion", Text),
-    kept(5, "osImage", Text),
-    kept(6, "containerRuntimeVersion", Text),
-    kept(7, "kubeletVersion", Text),
-    kept(8, "kubeProxyVersion", Text),
-    kept(9, "operatingSystem", Text),
-    kept(10, "architecture", Text),
-    kept(11, "swap", Message(NODE_SWAP_STATUS)),
-];
-
-const CONTAINER_IMAGE: &[Field] = &[many(1, "names", Text), plain(2, "sizeBytes", Int)];
-
-const ATTACHED_VOLUME: &[Field] = &[kept(1, "name", Text), kept(2, "devicePath", Text)];
-
-const NODE_RUNTIME_HANDLER_FEATURES: &[Field] = &[
-    kept(1, "recursiveReadOnlyMounts", Bool),
-    kept(2, "userNamespaces", Bool),
-];
-
-const NODE_RUNTIME_HANDLER: &[Field] = &[
-    kept(1, "name", Text),
-    kept(2, "features", Message(NODE_RUNTIME_HANDLER_FEATURES)),
-];
-
-const NODE_FEATURES: &[Field] = &[kept(1, "supplementalGroupsPolicy", Bool)];
-
-const NODE_STATUS: &[Field] = &[
-    plain(1, "capacity", QuantityMap),
-    plain(2, "allocatable", QuantityMap),
-    plain(3, "phase", Text),
-    many(4, "conditions", Message(NODE_CONDITION)),
-    many(5, "addresses", Message(NODE_ADDRESS)),
-    plain(6, "daemonEndpoints", Message(NODE_DAEMON_ENDPOINTS)),
-    plain(7, "nodeInfo", Message(NODE_SYSTEM_INFO)),
-    many(8, "images", Message(CONTAINER_IMAGE)),
-    many(9, "volumesInUse", Text),
-    many(10, "volumesAttached", Message(ATTACHED_VOLUME)),
-    many(12, "runtimeHandlers", Message(NODE_RUNTIME_HANDLER)),
-    kept(13, "features", Message(NODE_FEATURES)),
-    many(14, "declaredFeatures", Text),
-];
-
-const NODE: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    plain(2, "spec", Message(NODE_SPEC)),
-    plain(3, "status", Message(NODE_STATUS)),
-];
-
-const SERVICE_PORT: &[Field] = &[
-    plain(1, "name", Text),
-    plain(2, "protocol", Text),
-    kept(3, "port", Int),
-    plain(4, "targetPort", IntOrText),
-    plain(5, "nodePort", Int),
-    kept(6, "appProtocol", Text),
-];
-
-const CLIENT_IP_CONFIG: &[Field] = &[kept(1, "timeoutSeconds", Int)];
-
-const SESSION_AFFINITY_CONFIG: &[Field] = &[kept(1, "clientIP", Message(CLIENT_IP_CONFIG))];
-
-const SERVICE_SPEC: &[Field] = &[
-    many(1, "ports", Message(SERVICE_PORT)),
-    plain(2, "selector", TextMap),
-    plain(3, "clusterIP", Text),
-    plain(4, "type", Text),
-    many(5, "externalIPs", Text),
-    plain(7, "sessionAffinity", Text),
-    plain(8, "loadBalancerIP", Text),
-    many(9, "loadBalancerSourceRanges", Text),
-    plain(10, "externalName", Text),
-    plain(11, "externalTrafficPolicy", Text),
-    plain(12, "healthCheckNodePort", Int),
-    plain(13, "publishNotReadyAddresses", Bool),
-    kept(14, "sessionAffinityConfig", Message(SESSION_AFFINITY_CONFIG)),
-    kept(17, "ipFamilyPolicy", Text),
-    many(18, "clusterIPs", Text),
-    many(19, "ipFamilies", Text),
-    kept(20, "allocateLoadBalancerNodePorts", Bool),
-    kept(21, "loadBalancerClass", Text),
-    kept(22, "internalTrafficPolicy", Text),
-    kept(23, "trafficDistribution", Text),
-];
-
-const PORT_STATUS: &[Field] = &[
-    kept(1, "port", Int),
-    kept(2, "protocol", Text),
-    kept(3, "error", Text),
-];
-
-const LOAD_BALANCER_INGRESS: &[Field] = &[
-    plain(1, "ip", Text),
-    plain(2, "hostname", Text),
-    kept(3, "ipMode", Text),
-    many(4, "ports", Message(PORT_STATUS)),
-];
-
-const LOAD_BALANCER_STATUS: &[Field] = &[many(1, "ingress", Message(LOAD_BALANCER_INGRESS))];
-
-const CONDITION: &[Field] = &[
-    kept(1, "type", Text),
-    kept(2, "status", Text),
-    plain(3, "observedGeneration", Int),
-    kept(4, "lastTransitionTime", Time),
-    kept(5, "reason", Text),
-    kept(6, "message", Text),
-];
-
-const SERVICE_STATUS: &[Field] = &[
-    plain(1, "loadBalancer", Message(LOAD_BALANCER_STATUS)),
-    many(2, "conditions", Message(CONDITION)),
-];
-
-const SERVICE: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    plain(2, "spec", Message(SERVICE_SPEC)),
-    plain(3, "status", Message(SERVICE_STATUS)),
-];
-
-const OBJECT_REFERENCE: &[Field] = &[
-    plain(1, "kind", Text),
-    plain(2, "namespace", Text),
-    plain(3, "name", Text),
-    plain(4, "uid", Text),
-    plain(5, "apiVersion", Text),
-    plain(6, "resourceVersion", Text),
-    plain(7, "fieldPath", Text),
-];
-
-const EVENT_SOURCE: &[Field] = &[plain(1, "component", Text), plain(2, "host", Text)];
-
-const EVENT_SERIES: &[Field] = &[plain(1, "count", Int), plain(2, "lastObservedTime", MicroTime)];
-
-const EVENT: &[Field] = &[
-    kept(1, "metadata", Message(OBJECT_META)),
-    kept(2, "involvedObject", Message(OBJECT_REFERENCE)),
-    plain(3, "reason", Text),
-    plain(4, "message", Text),
-    plain(5, "source", Message(EVENT_SOURCE)),
-    plain(6, "firstTimestamp", Time),
-    plain(7, "lastTimestamp", Time),
-    plain(8, "count", Int),
-    plain(9, "type", Text),
-    plain(10, "eventTime", MicroTime),
-    kept(11, "series", Message(EVENT_SERIES)),
-    plain(12, "action", Text),
-    kept(13, "related", Message(OBJECT_REFERENCE)),
-    kept(14, "reportingComponent", Text),
-    kept(15, "reportingInstance", Text),
-];
-
-const NAMESPACE_SPEC: &[Field] = &[many(1, "finalizers", Text)];
-
-const NAMESPACE_CONDITION: &[Field] = &[
-    kept(1, "type", Text),
-    kept(2, "status", Text),
-    plain(4, "lastTransitionTime", Time),
-    plain(5, "reason", Text),
-    plain(6, "message", Text),
-];
-
-const NAMESPACE_STATUS: &[Field] = &[
-    plain(1, "phase", Text),
-    many(2, "conditions", Message(NAMESPACE_CONDITION)),
-];
-
-const NAMESPACE: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    plain(2, "spec", Message(NAMESPACE_SPEC)),
-    plain(3, "status", Message(NAMESPACE_STATUS)),
-];
-
-const CONFIG_MAP: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    plain(2, "data", TextMap),
-    plain(3, "binaryData", BytesMap),
-    kept(4, "immutable", Bool),
-];
-
-const LOCAL_OBJECT_REFERENCE: &[Field] = &[plain(1, "name", Text)];
-
-const SERVICE_ACCOUNT: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    many(2, "secrets", Message(OBJECT_REFERENCE)),
-    many(3, "imagePullSecrets", Message(LOCAL_OBJECT_REFERENCE)),
-    kept(4, "automountServiceAccountToken", Bool),
-];
-
-const LEASE_SPEC: &[Field] = &[
-    kept(1, "holderIdentity", Text),
-    kept(2, "leaseDurationSeconds", Int),
-    kept(3, "acquireTime", MicroTime),
-    kept(4, "renewTime", MicroTime),
-    kept(5, "leaseTransitions", Int),
-    kept(6, "strategy", Text),
-    kept(7, "preferredHolder", Text),
-];
-
-const LEASE: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    plain(2, "spec", Message(LEASE_SPEC)),
-];
-
-const TOKEN_REVIEW_SPEC: &[Field] = &[plain(1, "token", Text), many(2, "audiences", Text)];
-
-const USER_INFO: &[Field] = &[
-    plain(1, "username", Text),
-    plain(2, "uid", Text),
-    many(3, "groups", Text),
-];
-
-const TOKEN_REVIEW_STATUS: &[Field] = &[
-    plain(1, "authenticated", Bool),
-    plain(2, "user", Message(USER_INFO)),
-    plain(3, "error", Text),
-    many(4, "audiences", Text),
-];
-
-const TOKEN_REVIEW: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    kept(2, "spec", Message(TOKEN_REVIEW_SPEC)),
-    plain(3, "status", Message(TOKEN_REVIEW_STATUS)),
-];
-
-const BOUND_OBJECT_REFERENCE: &[Field] = &[
-    plain(1, "kind", Text),
-    plain(2, "apiVersion", Text),
-    plain(3, "name", Text),
-    plain(4, "uid", Text),
-];
-
-const TOKEN_REQUEST_SPEC: &[Field] = &[
-    many(1, "audiences", Text),
-    kept(3, "boundObjectRef", Message(BOUND_OBJECT_REFERENCE)),
-    kept(4, "expirationSeconds", Int),
-];
-
-const TOKEN_REQUEST_STATUS: &[Field] = &[kept(1, "token", Text), kept(2, "expirationTimestamp", Time)];
-
-const TOKEN_REQUEST: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    kept(2, "spec", Message(TOKEN_REQUEST_SPEC)),
-    plain(3, "status", Message(TOKEN_REQUEST_STATUS)),
-];
-
-const FIELD_SELECTOR_REQUIREMENT: &[Field] = &[
-    kept(1, "key", Text),
-    kept(2, "operator", Text),
-    many(3, "values", Text),
-];
-
-const FIELD_SELECTOR_ATTRIBUTES: &[Field] = &[
-    plain(1, "rawSelector", Text),
-    many(2, "requirements", Message(FIELD_SELECTOR_REQUIREMENT)),
-];
-
-const LABEL_SELECTOR_REQUIREMENT: &[Field] = &[
-    kept(1, "key", Text),
-    kept(2, "operator", Text),
-    many(3, "values", Text),
-];
-
-const LABEL_SELECTOR_ATTRIBUTES: &[Field] = &[
-    plain(1, "rawSelector", Text),
-    many(2, "requirements", Message(LABEL_SELECTOR_REQUIREMENT)),
-];
-
-const RESOURCE_ATTRIBUTES: &[Field] = &[
-    plain(1, "namespace", Text),
-    plain(2, "verb", Text),
-    plain(3, "group", Text),
-    plain(4, "version", Text),
-    plain(5, "resource", Text),
-    plain(6, "subresource", Text),
-    plain(7, "name", Text),
-    kept(8, "fieldSelector", Message(FIELD_SELECTOR_ATTRIBUTES)),
-    kept(9, "labelSelector", Message(LABEL_SELECTOR_ATTRIBUTES)),
-];
-
-const NON_RESOURCE_ATTRIBUTES: &[Field] = &[plain(1, "path", Text), plain(2, "verb", Text)];
-
-const SUBJECT_ACCESS_REVIEW_SPEC: &[Field] = &[
-    kept(1, "resourceAttributes", Message(RESOURCE_ATTRIBUTES)),
-    kept(2, "nonResourceAttributes", Message(NON_RESOURCE_ATTRIBUTES)),
-    plain(3, "user", Text),
-    many(4, "groups", Text),
-    plain(6, "uid", Text),
-];
-
-const SUBJECT_ACCESS_REVIEW_STATUS: &[Field] = &[
-    kept(1, "allowed", Bool),
-    plain(2, "reason", Text),
-    plain(3, "evaluationError", Text),
-    plain(4, "denied", Bool),
-];
-
-const SUBJECT_ACCESS_REVIEW: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    kept(2, "spec", Message(SUBJECT_ACCESS_REVIEW_SPEC)),
-    plain(3, "status", Message(SUBJECT_ACCESS_REVIEW_STATUS)),
-];
-
-const SELF_SUBJECT_ACCESS_REVIEW_SPEC: &[Field] = &[
-    kept(1, "resourceAttributes", Message(RESOURCE_ATTRIBUTES)),
-    kept(2, "nonResourceAttributes", Message(NON_RESOURCE_ATTRIBUTES)),
-];
-
-const SELF_SUBJECT_ACCESS_REVIEW: &[Field] = &[
-    plain(1, "metadata", Message(OBJECT_META)),
-    kept(2, "spec", Message(SELF_SUBJECT_ACCESS_REVIEW_SPEC)),
-    plain(3, "status", Message(SUBJECT_ACCESS_REVIEW_STATUS)),
-];
-
-const PRECONDITIONS: &[Field] = &[kept(1, "uid", Text), kept(2, "resourceVersion", Text)];
-
-const DELETE_OPTIONS: &[Field] = &[
-    kept(1, "gracePeriodSeconds", Int),
-    kept(2, "preconditions", Message(PRECONDITIONS)),
-    kept(3, "orphanDependents", Bool),
-    kept(4, "propagationPolicy", Text),
-    many(5, "dryRun", Text),
-    kept(6, "ignoreStoreReadErrorWithClusterBreakingPotential", Bool),
-];
+messages! {
+    OWNER_REFERENCE {
+        1 kind: Text, 3 name: Text, 4 uid: Text, 5 apiVersion: Text, 6 controller: Bool,
+        7 blockOwnerDeletion: Bool,
+    }
+    OBJECT_META {
+        1 name: (Text), 2 generateName: (Text), 3 namespace: (Text), 4 selfLink: (Text), 5 uid: (Text),
+        6 resourceVersion: (Text), 7 generation: (Int), 8 creationTimestamp: (Time),
+        9 deletionTimestamp: Time, 10 deletionGracePeriodSeconds: Int, 11 labels: (TextMap),
+        12 annotations: (TextMap), 13 ownerReferences: [OWNER_REFERENCE], 14 finalizers: [Text],
+    }
+    TAINT { 1 key: Text, 2 value: (Text), 3 effect: Text, 4 timeAdded: Time }
+    NODE_SPEC {
+        1 podCIDR: (Text), 2 externalID: (Text), 3 providerID: (Text), 4 unschedulable: (Bool),
+        5 taints: [TAINT], 7 podCIDRs: [Text],
+    }
+    NODE_CONDITION {
+        1 type: Text, 2 status: Text, 3 lastHeartbeatTime: (Time), 4 lastTransitionTime: (Time),
+        5 reason: (Text), 6 message: (Text),
+    }
+    NODE_ADDRESS { 1 type: Text, 2 address: Text }
+    DAEMON_ENDPOINT { 1 Port: Int }
+    NODE_DAEMON_ENDPOINTS { 1 kubeletEndpoint: (DAEMON_ENDPOINT) }
+    NODE_SWAP_STATUS { 1 capacity: Int }
+    NODE_SYSTEM_INFO {
+        1 machineID: Text, 2 systemUUID: Text, 3 bootID: Text, 4 kernelVersion: Text, 5 osImage: Text,
+        6 containerRuntimeVersion: Text, 7 kubeletVersion: Text, 8 kubeProxyVersion: Text,
+        9 operatingSystem: Text, 10 architecture: Text, 11 swap: NODE_SWAP_STATUS,
+    }
+    CONTAINER_IMAGE { 1 names: [Text], 2 sizeBytes: (Int) }
+    ATTACHED_VOLUME { 1 name: Text, 2 devicePath: Text }
+    NODE_RUNTIME_HANDLER_FEATURES { 1 recursiveReadOnlyMounts: Bool, 2 userNamespaces: Bool }
+    NODE_RUNTIME_HANDLER { 1 name: Text, 2 features: NODE_RUNTIME_HANDLER_FEATURES }
+    NODE_FEATURES { 1 supplementalGroupsPolicy: Bool }
+    NODE_STATUS {
+        1 capacity: (QuantityMap), 2 allocatable: (QuantityMap), 3 phase: (Text),
+        4 conditions: [NODE_CONDITION], 5 addresses: [NODE_ADDRESS],
+        6 daemonEndpoints: (NODE_DAEMON_ENDPOINTS), 7 nodeInfo: (NODE_SYSTEM_INFO),
+        8 images: [CONTAINER_IMAGE], 9 volumesInUse: [Text], 10 volumesAttached: [ATTACHED_VOLUME],
+        12 runtimeHandlers: [NODE_RUNTIME_HANDLER], 13 features: NODE_FEATURES, 14 declaredFeatures: [Text],
+    }
+    NODE { 1 metadata: (OBJECT_META), 2 spec: (NODE_SPEC), 3 status: (NODE_STATUS) }
+    SERVICE_PORT {
+        1 name: (Text), 2 protocol: (Text), 3 port: Int, 4 targetPort: (IntOrText), 5 nodePort: (Int),
+        6 appProtocol: Text,
+    }
+    CLIENT_IP_CONFIG { 1 timeoutSeconds: Int }
+    SESSION_AFFINITY_CONFIG { 1 clientIP: CLIENT_IP_CONFIG }
+    SERVICE_SPEC {
+        1 ports: [SERVICE_PORT], 2 selector: (TextMap), 3 clusterIP: (Text), 4 type: (Text),
+        5 externalIPs: [Text], 7 sessionAffinity: (Text), 8 loadBalancerIP: (Text),
+        9 loadBalancerSourceRanges: [Text], 10 externalName: (Text), 11 externalTrafficPolicy: (Text),
+        12 healthCheckNodePort: (Int), 13 publishNotReadyAddresses: (Bool),
+        14 sessionAffinityConfig: SESSION_AFFINITY_CONFIG, 17 ipFamilyPolicy: Text, 18 clusterIPs: [Text],
+        19 ipFamilies: [Text], 20 allocateLoadBalancerNodePorts: Bool, 21 loadBalancerClass: Text,
+        22 internalTrafficPolicy: Text, 23 trafficDistribution: Text,
+    }
+    PORT_STATUS { 1 port: Int, 2 protocol: Text, 3 error: Text }
+    LOAD_BALANCER_INGRESS { 1 ip: (Text), 2 hostname: (Text), 3 ipMode: Text, 4 ports: [PORT_STATUS] }
+    LOAD_BALANCER_STATUS { 1 ingress: [LOAD_BALANCER_INGRESS] }
+    CONDITION {
+        1 type: Text, 2 status: Text, 3 observedGeneration: (Int), 4 lastTransitionTime: Time, 5 reason: Text,
+        6 message: Text,
+    }
+    SERVICE_STATUS { 1 loadBalancer: (LOAD_BALANCER_STATUS), 2 conditions: [CONDITION] }
+    SERVICE { 1 metadata: (OBJECT_META), 2 spec: (SERVICE_SPEC), 3 status: (SERVICE_STATUS) }
+    OBJECT_REFERENCE {
+        1 kind: (Text), 2 namespace: (Text), 3 name: (Text), 4 uid: (Text), 5 apiVersion: (Text),
+        6 resourceVersion: (Text), 7 fieldPath: (Text),
+    }
+    EVENT_SOURCE { 1 component: (Text), 2 host: (Text) }
+    EVENT_SERIES { 1 count: (Int), 2 lastObservedTime: (MicroTime) }
+    EVENT {
+        1 metadata: OBJECT_META, 2 involvedObject: OBJECT_REFERENCE, 3 reason: (Text), 4 message: (Text),
+        5 source: (EVENT_SOURCE), 6 firstTimestamp: (Time), 7 lastTimestamp: (Time), 8 count: (Int),
+        9 type: (Text), 10 eventTime: (MicroTime), 11 series: EVENT_SERIES, 12 action: (Text),
+        13 related: OBJECT_REFERENCE, 14 reportingComponent: Text, 15 reportingInstance: Text,
+    }
+    NAMESPACE_SPEC { 1 finalizers: [Text] }
+    NAMESPACE_CONDITION {
+        1 type: Text, 2 status: Text, 4 lastTransitionTime: (Time), 5 reason: (Text), 6 message: (Text),
+    }
+    NAMESPACE_STATUS { 1 phase: (Text), 2 conditions: [NAMESPACE_CONDITION] }
+    NAMESPACE { 1 metadata: (OBJECT_META), 2 spec: (NAMESPACE_SPEC), 3 status: (NAMESPACE_STATUS) }
+    CONFIG_MAP { 1 metadata: (OBJECT_META), 2 data: (TextMap), 3 binaryData: (BytesMap), 4 immutable: Bool }
+    LOCAL_OBJECT_REFERENCE { 1 name: (Text) }
+    SERVICE_ACCOUNT {
+        1 metadata: (OBJECT_META), 2 secrets: [OBJECT_REFERENCE],
+        3 imagePullSecrets: [LOCAL_OBJECT_REFERENCE], 4 automountServiceAccountToken: Bool,
+    }
+    LEASE_SPEC {
+        1 holderIdentity: Text, 2 leaseDurationSeconds: Int, 3 acquireTime: MicroTime, 4 renewTime: MicroTime,
+        5 leaseTransitions: Int, 6 strategy: Text, 7 preferredHolder: Text,
+    }
+    LEASE { 1 metadata: (OBJECT_META), 2 spec: (LEASE_SPEC) }
+    TOKEN_REVIEW_SPEC { 1 token: (Text), 2 audiences: [Text] }
+    USER_INFO { 1 username: (Text), 2 uid: (Text), 3 groups: [Text] }
+    TOKEN_REVIEW_STATUS { 1 authenticated: (Bool), 2 user: (USER_INFO), 3 error: (Text), 4 audiences: [Text] }
+    TOKEN_REVIEW { 1 metadata: (OBJECT_META), 2 spec: TOKEN_REVIEW_SPEC, 3 status: (TOKEN_REVIEW_STATUS) }
+    BOUND_OBJECT_REFERENCE { 1 kind: (Text), 2 apiVersion: (Text), 3 name: (Text), 4 uid: (Text) }
+    TOKEN_REQUEST_SPEC {
+        1 audiences: [Text], 3 boundObjectRef: BOUND_OBJECT_REFERENCE, 4 expirationSeconds: Int,
+    }
+    TOKEN_REQUEST_STATUS { 1 token: Text, 2 expirationTimestamp: Time }
+    TOKEN_REQUEST { 1 metadata: (OBJECT_META), 2 spec: TOKEN_REQUEST_SPEC, 3 status: (TOKEN_REQUEST_STATUS) }
+    SELECTOR_REQUIREMENT { 1 key: Text, 2 operator: Text, 3 values: [Text] }
+    SELECTOR_ATTRIBUTES { 1 rawSelector: (Text), 2 requirements: [SELECTOR_REQUIREMENT] }
+    RESOURCE_ATTRIBUTES {
+        1 namespace: (Text), 2 verb: (Text), 3 group: (Text), 4 version: (Text), 5 resource: (Text),
+        6 subresource: (Text), 7 name: (Text), 8 fieldSelector: SELECTOR_ATTRIBUTES,
+        9 labelSelector: SELECTOR_ATTRIBUTES,
+    }
+    NON_RESOURCE_ATTRIBUTES { 1 path: (Text), 2 verb: (Text) }
+    SUBJECT_ACCESS_REVIEW_SPEC {
+        1 resourceAttributes: RESOURCE_ATTRIBUTES, 2 nonResourceAttributes: NON_RESOURCE_ATTRIBUTES,
+        3 user: (Text), 4 groups: [Text], 6 uid: (Text),
+    }
+    SUBJECT_ACCESS_REVIEW_STATUS {
+        1 allowed: Bool, 2 reason: (Text), 3 evaluationError: (Text), 4 denied: (Bool),
+    }
+    SUBJECT_ACCESS_REVIEW {
+        1 metadata: (OBJECT_META), 2 spec: SUBJECT_ACCESS_REVIEW_SPEC,
+        3 status: (SUBJECT_ACCESS_REVIEW_STATUS),
+    }
+    SELF_SUBJECT_ACCESS_REVIEW_SPEC {
+        1 resourceAttributes: RESOURCE_ATTRIBUTES, 2 nonResourceAttributes: NON_RESOURCE_ATTRIBUTES,
+    }
+    SELF_SUBJECT_ACCESS_REVIEW {
+        1 metadata: (OBJECT_META), 2 spec: SELF_SUBJECT_ACCESS_REVIEW_SPEC,
+        3 status: (SUBJECT_ACCESS_REVIEW_STATUS),
+    }
+    PRECONDITIONS { 1 uid: Text, 2 resourceVersion: Text }
+    DELETE_OPTIONS {
+        1 gracePeriodSeconds: Int, 2 preconditions: PRECONDITIONS, 3 orphanDependents: Bool,
+        4 propagationPolicy: Text, 5 dryRun: [Text], 6 ignoreStoreReadErrorWithClusterBreakingPotential: Bool,
+    }
+}
