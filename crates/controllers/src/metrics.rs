@@ -225,12 +225,12 @@ impl ControllerMetrics {
         self.ipam.register(registry);
         registry.register(
             "node_deletions_frozen",
-            "Nodes not deleted because the cloud shows no machine of any ready Node: wrong credentials or project?",
+            "Nodes that are not deleted because the cloud reports that the instances of all ready Nodes do not exist: wrong credentials or project?",
             self.node_deletions_frozen.clone(),
         );
         registry.register(
             "node_deletions_throttled",
-            "Nodes not deleted yet because many were deleted a short time ago",
+            "Nodes that are not deleted yet because many were deleted a short time ago",
             self.node_deletions_throttled.clone(),
         );
         registry.register(

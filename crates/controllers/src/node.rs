@@ -305,7 +305,8 @@ impl NodeController {
             }
         };
         if let (true, Some(id), Some(shown)) = (is_news, other, &node.provider_id) {
-            let text = format!("The cloud knows this machine as {id}, the Node says {shown}");
+            let text =
+                format!("The cloud gives this instance the provider ID {id}, but the Node has {shown}");
             let reason = events::PROVIDER_ID_MISMATCH;
             self.ctx.event(node, NoteKind::Warning, reason, text);
         }

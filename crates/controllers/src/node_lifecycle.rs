@@ -339,7 +339,7 @@ impl NodeLifecycleController {
                     if is_news {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
                         self.warn(&node, events::NODE_DELETION_FROZEN, format!(
-                            "Not deleting node {}: the cloud shows the machine of none of the {ready} ready nodes either, so the credentials or the project may be wrong",
+                            "Not deleting node {}: the cloud reports that the instances of all {ready} ready nodes do not exist either. Check that the credentials belong to the project of this cluster",
                             node.name
                         ));
                     }
@@ -348,7 +348,7 @@ impl NodeLifecycleController {
                     if is_news {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionThrottled);
                         self.warn(&node, events::NODE_DELETION_THROTTLED, format!(
-                            "Not deleting node {} yet: {recent} nodes were deleted within {:?}, which is the limit for now",
+                            "Not deleting node {} yet: {recent} nodes were deleted within {:?}, which is the limit of --node-deletion-share. It is deleted when its turn comes",
                             node.name, self.window
                         ));
                     }

@@ -282,11 +282,11 @@ pub struct NamedCertificate {
 pub struct AccessConfig {
     /// Paths that everybody may read; a prefix if it ends in `*`.
     pub always_allowed: Vec<String>,
-    /// How long the answer about a token is remembered.
+    /// How long the result of a token review is cached.
     pub token_ttl: Duration,
-    /// How long a granted access is remembered.
+    /// How long a granted access is cached.
     pub granted_ttl: Duration,
-    /// How long a refused access is remembered.
+    /// How long a refused access is cached.
     pub refused_ttl: Duration,
     /// Certificates that client certificates must be signed by, as PEM; none: as the cluster says.
     pub client_ca: Option<PathBuf>,

@@ -66,12 +66,12 @@ impl Metrics {
         );
         registry.register(
             "running_managed_controllers",
-            "[BETA] Whether a loop runs in this process",
+            "[BETA] Whether a controller runs in this process",
             series.running.clone(),
         );
         registry.register(
             "controller_ready",
-            "Whether a loop runs and has read what it works from",
+            "Whether a controller runs and its caches are filled",
             series.ready.clone(),
         );
         let info = Gauges::default();

@@ -5,41 +5,41 @@ use bowline_plan::EventSpec;
 bowline_plan::events! {
     TABLE;
     NO_VALID_NODES = "NoValidNodes", Warning,
-        "No node may be balanced over, so the load balancer has no members.",
-        "Compare the node selector annotation with the labels of the nodes; without one, see why no node is eligible.";
+        "No node may become a member, so the load balancer has no members and drops all traffic.",
+        "Compare the node selector annotation with the labels of the nodes. Without that annotation, look for nodes with the label node.kubernetes.io/exclude-from-external-load-balancers.";
     NO_MEMBERS = "NoPoolMembers", Warning,
         "There are nodes, but none of them has a private address that may become a member.",
         "Give the nodes a private interface with a subnet, or correct the annotation with the allowed subnets.";
     NODES_LEFT_OUT = "NodesLeftOut", Warning,
-        "Nodes are not balanced over because their servers cannot be told.",
-        "Give a node without provider ID the name of its server, or remove nodes whose servers are gone.";
+        "Nodes did not become members, because it is not known which servers they are.",
+        "Give a node without provider ID the name of its server. Delete nodes whose servers do not exist any more.";
     FLOATING_IP_MOVED = "FloatingIPMoved", Normal,
-        "A floating IP led elsewhere and is led to the load balancer of this Service.",
-        "If that was not meant, take it off the annotation and lead it back by hand.";
+        "A floating IP pointed to something else. Bowline pointed it to the load balancer of this Service.",
+        "If that was not intended, remove the floating IP from the annotation and assign it by hand to what it pointed to before. The event names that.";
     IGNORED_FIELDS = "IgnoredServiceFields", Warning,
         "Fields of the Service have no effect on the load balancer.",
         "Use the annotations that the event names, where there are any.";
     UNKNOWN_ANNOTATIONS = "UnknownAnnotations", Warning,
-        "Annotations look like ones of this provider and are none; they have no effect.",
-        "Correct their spelling.";
+        "The Service has annotations with the prefix of this provider which the provider does not know. They have no effect.",
+        "Correct the spelling of the keys that the event names.";
     UDP_MONITOR = "UDPHealthMonitor", Warning,
-        "A UDP port is checked by TCP because no monitor type is set, and nothing answers there unless the port is also a TCP port.",
+        "No type of health monitor is set, so a UDP port is checked over TCP. Unless the same port is also a TCP port, no member answers that check and all members count as down.",
         "Set the monitor type `udp-connect`, with a delay of 3 and a timeout of 2 seconds.";
     LOCAL_POLICY_HTTP = "CustomHealthMonitor", Normal,
-        "The Service balances to local endpoints only, and its HTTP check is the one of the annotation instead of the nodes' own.",
+        "The Service has externalTrafficPolicy Local. The health monitor makes the HTTP check of the annotation instead of the one that kube-proxy answers.",
         "Remove the annotation unless the check answers on the health check node port.";
     CLUSTER_NAME_AMBIGUOUS = "ClusterNameTagAmbiguous", Warning,
-        "The nodes name different clusters, so what is created gets no cluster name tag.",
+        "The nodes' annotations name different clusters, so new load balancers get no tag with a cluster name.",
         "Give all nodes the same cluster name annotation, or set --cluster-name.";
     STILL_CHANGING = "LoadBalancerStillChanging", Warning,
-        "The load balancer has been changing for minutes; nothing is written to it before it is done.",
-        "Look at it in the control panel; contact support if it does not get ready.";
+        "cloudscale.ch has been changing the load balancer for minutes. Bowline writes nothing to it before that ends.",
+        "Look at the load balancer in the control panel. If it stays like that, ask the support of cloudscale.ch.";
     FOREIGN_KEPT = "ForeignLoadBalancerKept", Warning,
-        "A load balancer that this Service names belongs to another Service or cluster, or may, and is neither changed nor deleted.",
-        "Follow the text. If it is this cluster's, because it was restored under a new name, change its tag k8s-cluster-name by hand, or say the cluster's name with --cluster-name; if nobody needs it, delete it by hand.";
+        "A load balancer that this Service names belongs, or may belong, to another Service or cluster. Bowline neither changes nor deletes it.",
+        "Follow the text. If the load balancer is this cluster's, because the cluster was restored under a new name, change the tag k8s-cluster-name by hand, or give the cluster's name with --cluster-name. If nobody needs the load balancer, delete it by hand.";
     DUPLICATE_REMOVED = "DuplicateLoadBalancerRemoved", Normal,
-        "More than one load balancer was made for this Service, as after a lost answer; the newer ones are removed.",
-        "None is needed.";
+        "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes the newer ones.",
+        "Nothing to do.";
 }
 
 /// All reasons of events that the provider raises, besides those of the service loop.

@@ -6,8 +6,8 @@ use bowline_plan::{EventSpec, NoteKind};
 pub(crate) const NODES_LEFT_OUT: EventSpec = EventSpec {
     reason: "NodesLeftOut",
     kind: NoteKind::Warning,
-    meaning: "Nodes are not balanced over because their machines cannot be told.",
-    remedy: "Wait until the nodes have a provider ID, or remove nodes whose machines are gone.",
+    meaning: "Nodes did not become members, because it is not known which instances they are.",
+    remedy: "Wait until the nodes have a provider ID. Delete nodes whose instances do not exist any more.",
 };
 
 /// All of them.

@@ -7,29 +7,29 @@ bowline_plan::events! {
     TABLE;
     IPV4_ONLY = "IPv4Only", Normal,
         "The Service asks for both IP families and gets an IPv4 address only.",
-        "None is needed.";
+        "Nothing to do.";
     BLOCK_PENDING = "IPBlockPending", Normal,
-        "The Service's IP block cannot be attached to the public network yet: the API refused it because one of them is busy, or the block is still being made or taken off another network. It is tried again every 10 seconds.",
-        "None is needed; if it stays, `IPBlockNotAttached` follows.";
+        "The Service's IP block cannot be attached to the public network yet. Either the API refused because block or network is busy, or the block is still being created or detached from another network. Bowline tries again every 10 seconds.",
+        "Nothing to do. If it takes minutes, the event `IPBlockNotAttached` follows.";
     BLOCK_NOT_ATTACHED = "IPBlockNotAttached", Warning,
-        "The Service's IP block has not become attachable to the public network for minutes.",
-        "Look at the block and the network in the portal; the event names both.";
+        "For minutes now the Service's IP block could not be attached to the public network.",
+        "The event names the block and the network. Look at both in the portal.";
     PURCHASE_PENDING = "IPBlockPurchasePending", Normal,
-        "Another process, or this one before, has begun to buy a block for the Service and its outcome is not known. No other one is bought for two minutes, or for ten seconds if it was this process and the API said that it had failed.",
-        "None is needed; if it repeats, see whether two managers run without leader election.";
+        "A purchase of a block for the Service was begun, by this process or another one, and its outcome is not known. Bowline buys no other block for two minutes, or for ten seconds if the API told this process that the API itself had failed.",
+        "Wait. If the event comes back, look whether two managers run without leader election.";
 }
 
 bowline_plan::events! {
     SWEEPER_TABLE;
     BLOCK_LEFT_ALONE = "IPBlockLeftAlone", Warning,
-        "A block that is marked for deletion is attached to something that is no public network, or in a state that cannot be told, and is left alone.",
-        "Take the block off by hand, or take its `delete` tag away.";
+        "A block that is marked for deletion is attached to something other than a public network, or its state is not known. Bowline leaves the block alone.",
+        "Detach the block by hand, or remove its tag `delete`.";
     SWEEP_FAILED = "IPBlockSweepFailed", Warning,
-        "A block that is marked for deletion could not be taken off its network or given back; it is tried again.",
-        "See the text; a server of the network may still use an address of the block.";
+        "A block that is marked for deletion could not be detached from its network, or could not be deleted. Bowline tries again.",
+        "Follow the text. Often a server of the network still uses an address of the block.";
     ORPHAN = "IPBlockOrphaned", Warning,
-        "A block of this cluster bears the tags of a Service that does not exist or is no load balancer any more, as after a finalizer was removed by hand, or of none. It is billed and never deleted by itself.",
-        "Mark it with the tag `delete` if nobody needs it.";
+        "A block of this cluster has the tags of no Service, or of a Service that does not exist or has another type than LoadBalancer by now, as after somebody removed a finalizer by hand. The block is billed. Bowline never deletes it by itself.",
+        "If nobody needs the block, put the tag `delete` on it.";
     ADDRESS_IN_USE = "ServiceAddressInUse", Warning,
         "A server in the public network uses the address of a Service.",
         "Give the server another address.";

@@ -64,9 +64,8 @@ impl SyncHooks<'_> {
     /// Says once what is not written, and why.
     fn tell_unwritten(&self, service: &Service, refusal: &str) {
         let reason = events::ANNOTATIONS_FORBIDDEN;
-        let text = format!(
-            "Going on without annotations of the service, which the verb patch on services would allow: {refusal}"
-        );
+        let text =
+            format!("Annotations may not be written on the service, so it is served without them: {refusal}");
         let is_news = |tracked: &mut Tracked| tracked.is_news(reason, &text);
         if self.controller.tracked(self.key, is_news) {
             tracing::warn!(service = %self.key, err = refusal, "annotations of the service may not be written");

@@ -472,8 +472,8 @@ async fn nothing_goes_while_the_credentials_see_no_machine_of_a_ready_node() {
     assert_eq!(cluster.count_events("NodeDeletionFrozen"), 2, "one on each");
     assert_eq!(
         cluster.events("n4")[0].0,
-        "Warning NodeDeletionFrozen: Not deleting node n4: the cloud shows the machine of none of the 3 ready nodes \
-         either, so the credentials or the project may be wrong"
+        "Warning NodeDeletionFrozen: Not deleting node n4: the cloud reports that the instances of all 3 ready nodes do \
+         not exist either. Check that the credentials belong to the project of this cluster"
     );
     running(&cluster, "n0"); // the right token again, though two more machines are gone
     cluster

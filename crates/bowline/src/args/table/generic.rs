@@ -4,36 +4,36 @@ use super::super::flag::Flag;
 use super::super::value::Kind;
 
 pub(super) static GENERIC: &[Flag] = &[
-    Flag::new("allocate-node-cidrs", Kind::Bool, "false", "Give pod networks to Nodes here, by the loop node-ipam-controller. Normally kube-controller-manager does: two of them give networks twice."),
-    Flag::new("allow-untagged-cloud", Kind::Bool, "false", "Run with a provider that does not mark what belongs to a cluster. This warns; without the flag it is fatal.").deprecated().hidden(),
+    Flag::new("allocate-node-cidrs", Kind::Bool, "false", "Run node-ipam-controller, which gives pod networks to Nodes. Normally kube-controller-manager does that. Leave it off then: two of them give one network to two Nodes."),
+    Flag::new("allow-untagged-cloud", Kind::Bool, "false", "Run with a provider that does not mark what belongs to a cluster. With the flag this is a warning, without it an error that ends the process.").deprecated().hidden(),
     Flag::new("cidr-allocator-type", Kind::Text, "RangeAllocator", "Which allocator gives pod networks to Nodes, with --allocate-node-cidrs. Only RangeAllocator is supported."),
-    Flag::new("cloud-config", Kind::Text, "", "The provider's configuration file. Empty for none."),
+    Flag::new("cloud-config", Kind::Text, "", "The configuration file of the provider. Empty for none."),
     Flag::new("cloud-provider", Kind::Text, "", "The provider. Required."),
-    Flag::new("cluster-cidr", Kind::Text, "", "The pod network of the cluster, or one of each family. The route loop needs it: routes to other destinations are never deleted. Node IPAM gives networks from it."),
-    Flag::new("cluster-name", Kind::Text, "kubernetes", "The cluster's name, for the names and marks of what is made in the cloud. Two clusters in one project need different names."),
-    Flag::new("configure-cloud-routes", Kind::Bool, "true", "Whether routes to pod networks are kept in the cloud, where the provider has routes."),
-    Flag::new("controller-start-interval", Kind::Duration, "0s", "A pause of once to twice this between the starts of two loops.").accepted(),
-    Flag::new("controllers", Kind::List, "*", "The loops to run: '*' all, 'NAME' this one, '-NAME' not this one; the first entry that matches decides. Names: cloud-node-controller (cloud-node), cloud-node-lifecycle-controller (cloud-node-lifecycle), service-lb-controller (service), node-route-controller (route), node-ipam-controller (nodeipam, only with --allocate-node-cidrs)."),
+    Flag::new("cluster-cidr", Kind::Text, "", "The pod network of the cluster, or two of them, one for IPv4 and one for IPv6. The route controller needs it: routes to other destinations are never deleted. node-ipam-controller gives networks from it."),
+    Flag::new("cluster-name", Kind::Text, "kubernetes", "The name of the cluster. It becomes part of names and marks of objects in the cloud, so two clusters in one project need different names."),
+    Flag::new("configure-cloud-routes", Kind::Bool, "true", "Run the route controller, if the provider has routes. It keeps a route to each Node's pod network in the cloud."),
+    Flag::new("controller-start-interval", Kind::Duration, "0s", "The pause between the starts of two controllers: once to twice this duration.").accepted(),
+    Flag::new("controllers", Kind::List, "*", "The controllers to run: '*' all, 'NAME' this one, '-NAME' not this one; the first entry that matches decides. Names: cloud-node-controller (cloud-node), cloud-node-lifecycle-controller (cloud-node-lifecycle), service-lb-controller (service), node-route-controller (route), node-ipam-controller (nodeipam, only with --allocate-node-cidrs)."),
     Flag::new("external-cloud-volume-plugin", Kind::Text, "", "Belongs to kube-controller-manager.").accepted(),
-    Flag::new("feature-gates", Kind::Gates, "", "Switches for features in the making, as Name=true or Name=false."),
-    Flag::new("kube-api-burst", Kind::Int, "30", "Requests to the API server that may begin at once after a pause. Paces only when this or --kube-api-qps is given; else requests in flight are bounded and the server's own limits are obeyed."),
-    Flag::new("kube-api-content-type", Kind::Text, "application/vnd.kubernetes.protobuf", "The content type of requests to the API server. JSON is used whatever it says.").accepted(),
-    Flag::new("kube-api-qps", Kind::Float, "20", "Requests to the API server per second. Paces only when this or --kube-api-burst is given."),
-    Flag::new("leader-elect", Kind::Bool, "true", "Take a lease before the loops run, so that one of several replicas leads. Without it, run one replica only."),
-    Flag::new("leader-elect-lease-duration", Kind::Duration, "15s", "How long others wait after the leader's last renewal before they take over."),
-    Flag::new("leader-elect-renew-deadline", Kind::Duration, "10s", "How long the leader tries to renew before it gives up. Shorter than the lease duration."),
-    Flag::new("leader-elect-resource-lock", Kind::Text, "leases", "The kind of the lock. Only leases are supported."),
+    Flag::new("feature-gates", Kind::Gates, "", "Switches for experimental features, as Name=true or Name=false."),
+    Flag::new("kube-api-burst", Kind::Int, "30", "How many requests to the API server may begin together after a pause. Has an effect only when this flag or --kube-api-qps is given. If neither is, at most 32 requests are in flight, and the API server's own limits are obeyed."),
+    Flag::new("kube-api-content-type", Kind::Text, "application/vnd.kubernetes.protobuf", "The content type of requests to the API server. It is always JSON.").accepted(),
+    Flag::new("kube-api-qps", Kind::Float, "20", "How many requests to the API server may begin per second. Has an effect only when this flag or --kube-api-burst is given."),
+    Flag::new("leader-elect", Kind::Bool, "true", "Run the controllers only while holding a lease, so that one of several replicas leads. If false, run one replica only."),
+    Flag::new("leader-elect-lease-duration", Kind::Duration, "15s", "How long other replicas wait after the leader's last renewal before they take the lease over."),
+    Flag::new("leader-elect-renew-deadline", Kind::Duration, "10s", "How long the leader tries to renew the lease before it gives up. Must be shorter than --leader-elect-lease-duration."),
+    Flag::new("leader-elect-resource-lock", Kind::Text, "leases", "The kind of object that serves as the lock. Only leases are supported."),
     Flag::new("leader-elect-resource-name", Kind::Text, "cloud-controller-manager", "The name of the lease."),
     Flag::new("leader-elect-resource-namespace", Kind::Text, "kube-system", "The namespace of the lease."),
-    Flag::new("leader-elect-retry-period", Kind::Duration, "2s", "The time between two tries to take or renew the lease."),
-    Flag::new("min-resync-period", Kind::Duration, "12h0m0s", "Time between two full walks over the caches. The caches here need none.").accepted(),
+    Flag::new("leader-elect-retry-period", Kind::Duration, "2s", "The time between two attempts to take or renew the lease."),
+    Flag::new("min-resync-period", Kind::Duration, "12h0m0s", "The time between two passes over all cached objects. These caches need no such passes.").accepted(),
     Flag::new("node-cidr-mask-size", Kind::Int, "0", "The prefix length of a Node's pod network, with --allocate-node-cidrs and one cluster CIDR. 0 is 24 for IPv4 and 64 for IPv6."),
     Flag::new("node-cidr-mask-size-ipv4", Kind::Int, "0", "The prefix length of a Node's IPv4 pod network, with --allocate-node-cidrs. 0 is 24."),
     Flag::new("node-cidr-mask-size-ipv6", Kind::Int, "0", "The prefix length of a Node's IPv6 pod network, with --allocate-node-cidrs. 0 is 64; at most 16 more than the cluster CIDR's."),
-    Flag::new("node-sync-period", Kind::Duration, "0s", "Does nothing, as in the framework.").accepted().hidden(),
-    Flag::new("route-reconciliation-period", Kind::Duration, "10s", "How often the route loop reads all routes when nothing changes. Changes of Nodes are acted on at once whatever it is, so it may be long."),
-    Flag::new("service-cluster-ip-range", Kind::Text, "", "The network of Services, or one of each family. Node IPAM gives nothing from it."),
-    Flag::new("use-service-account-credentials", Kind::Bool, "false", "Each loop works under a ServiceAccount of its own in kube-system, which is made where it is missing: node-controller, service-controller, route-controller, and one that the provider names for what it writes itself."),
+    Flag::new("node-sync-period", Kind::Duration, "0s", "Does nothing, as in the Go managers.").accepted().hidden(),
+    Flag::new("route-reconciliation-period", Kind::Duration, "10s", "How often the route controller reads all routes when nothing changes. It follows changes of Nodes at once in any case, so the period may be long."),
+    Flag::new("service-cluster-ip-range", Kind::Text, "", "The network of Services, or two of them, one for IPv4 and one for IPv6. node-ipam-controller gives no Node a network that overlaps with it."),
+    Flag::new("use-service-account-credentials", Kind::Bool, "false", "Each controller uses a ServiceAccount of its own in kube-system: node-controller, service-controller, route-controller, and one that the provider names for what the provider itself writes. Missing ones are created."),
 ];
 
 pub(super) static CLOUD_NODE: &[Flag] = &[
@@ -41,13 +41,13 @@ pub(super) static CLOUD_NODE: &[Flag] = &[
         "concurrent-node-status-updates",
         Kind::Int,
         "0",
-        "Workers of the periodic pass over node addresses. 0 takes --concurrent-node-syncs.",
+        "How many Nodes the periodic check of node addresses works on at once. 0 means as many as --concurrent-node-syncs.",
     ),
     Flag::new(
         "concurrent-node-syncs",
         Kind::Int,
         "1",
-        "Workers that decide about Nodes. Waiting for the cloud occupies none of them.",
+        "Accepted for compatibility. It rarely matters: a Node that waits for the cloud uses no worker.",
     ),
 ];
 
@@ -55,7 +55,7 @@ pub(super) static SERVICE_LB: &[Flag] = &[Flag::new(
     "concurrent-service-syncs",
     Kind::Int,
     "1",
-    "Workers that decide about Services. Waiting for the cloud occupies none of them.",
+    "Accepted for compatibility. It rarely matters: a Service that waits for the cloud uses no worker.",
 )];
 
 pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
@@ -63,32 +63,32 @@ pub(super) static CLOUD_NODE_LIFECYCLE: &[Flag] = &[
         "concurrent-node-lifecycle-syncs",
         Kind::Int,
         "1",
-        "Workers that look after Nodes that are not ready. All Nodes that are due are asked for together, whatever it says.",
+        "How many workers check Nodes that are not ready. All Nodes that are due are checked together in any case.",
     )
     .accepted(),
     Flag::new(
         "node-deletion-confirmation",
         Kind::Duration,
         "5s",
-        "The least time between the two proofs that a Node's instance is gone. 0s deletes at the first one.",
+        "The least time between the two proofs that a Node's instance does not exist. With 0s the Node is deleted at the first proof.",
     ),
     Flag::new(
         "node-deletion-share",
         Kind::Float,
         "0.2",
-        "Fewer Nodes than this share of all are deleted within --node-deletion-window, but up to three in any case. 1 lets all go, 0 is no limit.",
+        "Within --node-deletion-window fewer Nodes than this share of all are deleted, but up to three in any case. 0 means no limit.",
     ),
     Flag::new(
         "node-deletion-window",
         Kind::Duration,
         "10m0s",
-        "The time that --node-deletion-share is counted over.",
+        "The time over which --node-deletion-share counts deleted Nodes.",
     ),
     Flag::new(
         "node-monitor-period",
         Kind::Duration,
         "5s",
-        "The period of the node lifecycle loop: how often Nodes that are not ready are looked for in the cloud.",
+        "How often the cloud is asked for the instances of Nodes that are not ready.",
     ),
 ];
 
@@ -96,7 +96,7 @@ pub(super) static PHOENIXNAP: &[Flag] = &[Flag::new(
     "base-url",
     Kind::Text,
     "",
-    "Where the phoenixNAP APIs are. Empty for PNAP_BASE_URL, then `base-url` in the file of --cloud-config, then the vendor's.",
+    "The base URL of the phoenixNAP APIs. If empty, PNAP_BASE_URL counts, then `base-url` in the file of --cloud-config, then the vendor's URL.",
 )];
 
 pub(super) static MISC: &[Flag] = &[
@@ -104,19 +104,19 @@ pub(super) static MISC: &[Flag] = &[
         "kubeconfig",
         Kind::Text,
         "",
-        "The kubeconfig file. Empty for the service account of the pod.",
+        "The kubeconfig file. If empty, the service account of the pod is used.",
     ),
     Flag::new(
         "master",
         Kind::Text,
         "",
-        "The address of the API server; overrides the one in the kubeconfig.",
+        "The address of the API server. It overrides the one in the kubeconfig.",
     ),
     Flag::new(
         "node-status-update-frequency",
         Kind::Duration,
         "5m0s",
-        "The period of the pass that keeps node addresses in step with the cloud.",
+        "How often the addresses of all Nodes are compared with the cloud.",
     ),
 ];
 
@@ -125,13 +125,13 @@ pub(super) static LEADER_MIGRATION: &[Flag] = &[
         "enable-leader-migration",
         Kind::Bool,
         "false",
-        "Take over single loops from kube-controller-manager under a second lease.",
+        "Migrate controllers between kube-controller-manager and this program under a second lease.",
     ),
     Flag::new(
         "leader-migration-config",
         Kind::Text,
         "",
-        "The file that says which loops move. Empty for the built-in list.",
+        "The file that says which controllers migrate. If empty, the built-in list counts.",
     ),
 ];
 
@@ -140,7 +140,7 @@ pub(super) static DEBUGGING: &[Flag] = &[
         "contention-profiling",
         Kind::Bool,
         "false",
-        "Offer profiles of lock contention. Work waits for no locks here.",
+        "Offer profiles of lock contention. This program has none to offer.",
     )
     .accepted(),
     Flag::new(
@@ -159,20 +159,20 @@ pub(super) static GLOBAL: &[Flag] = &[
     of_klog("log-dir", Kind::Text, ""),
     of_klog("log-file", Kind::Text, ""),
     of_klog("log-file-max-size", Kind::Int, "1800"),
-    Flag::new("log-flush-frequency", Kind::Duration, "5s", "The longest time that an info line stays in the buffer of a split stream. All other lines are written at once."),
+    Flag::new("log-flush-frequency", Kind::Duration, "5s", "The longest time that an info line stays in the buffer of a split stream. Lines of other levels are written at once."),
     Flag::new("log-json-info-buffer-size", Kind::Quantity, "0", "The size of the buffer for info lines in JSON format, with --log-json-split-stream. 0 writes each line at once. Needs the feature gate LoggingAlphaOptions."),
     Flag::new("log-json-split-stream", Kind::Bool, "false", "Error lines to stderr and all others to stdout, in JSON format. Needs the feature gate LoggingAlphaOptions."),
     Flag::new("log-text-info-buffer-size", Kind::Quantity, "0", "The size of the buffer for info lines in text format, with --log-text-split-stream. 0 writes each line at once. Needs the feature gate LoggingAlphaOptions."),
     Flag::new("log-text-split-stream", Kind::Bool, "false", "Info lines to stdout and all others to stderr, in text format. Needs the feature gate LoggingAlphaOptions."),
-    Flag::new("logging-format", Kind::Text, "text", "The form of log lines: text or json."),
+    Flag::new("logging-format", Kind::Text, "text", "The format of log lines: text or json."),
     of_klog("logtostderr", Kind::Bool, "true"),
     of_klog("one-output", Kind::Bool, "false"),
     of_klog("skip-headers", Kind::Bool, "false"),
     of_klog("skip-log-headers", Kind::Bool, "false"),
     of_klog("stderrthreshold", Kind::Text, "2"),
-    Flag::new("v", Kind::Int, "0", "How much is logged: from 4 on why things are done, from 6 on what is sent and received, secrets left out.").short('v'),
-    Flag::new("version", Kind::Version, "", "Show the version. --version=raw shows all that is known of the build; --version=vX.Y.Z changes the reported version."),
-    Flag::new("vmodule", Kind::List, "", "Verbosity of single source files, as pattern=N. In text format only."),
+    Flag::new("v", Kind::Int, "0", "How much is logged. From 4 on the log says why something is done; from 6 on it shows what is sent and received, without secrets.").short('v'),
+    Flag::new("version", Kind::Version, "", "Show the version and end. --version=raw shows all that is known of the build; --version=vX.Y.Z changes the reported version."),
+    Flag::new("vmodule", Kind::List, "", "The verbosity of single source files, as pattern=N. Works in text format only."),
 ];
 
 /// A flag that every Go manager had from its log library until Kubernetes 1.26, as that of CloudStack still has.
@@ -181,7 +181,7 @@ const fn of_klog(name: &'static str, kind: Kind, default: &'static str) -> Flag 
         name,
         kind,
         default,
-        "Where and how the log library of managers before Kubernetes 1.26 wrote. All lines go to stderr.",
+        "A flag of the log library of managers before Kubernetes 1.26. All lines go to stderr.",
     )
     .accepted()
     .hidden()
@@ -192,7 +192,7 @@ pub(super) static PLAN: &[Flag] = &[
         "output",
         Kind::Text,
         "text",
-        "The form of the plan: text or json.",
+        "The format of the plan: text or json.",
     )
     .short('o'),
     Flag::new(
