@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use bowline_cloud_http::{CancellationToken, CloudHttpConfig, GateClosed, Metrics, RequestGate};
+use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
 use bowline_manager::FencingGate;
 
@@ -261,7 +261,7 @@ impl Site {
     fn http(&self, provider: &'static str) -> CloudHttpConfig {
         let mut config = CloudHttpConfig::new(provider, self.user_agent.as_str());
         match &self.calls {
-            Calls::WhileLeading(leading) => config.gate = gate(Arc::clone(leading)),
+            Calls::WhileLeading(leading) => config.gate = Arc::<FencingGate>::clone(leading),
             Calls::ToRead => config.reads_only = true,
         }
         config.metrics = self.metrics.clone();
@@ -279,19 +279,6 @@ fn of_questions(of_work: &CloudHttpConfig) -> CloudHttpConfig {
         reads_only: true,
         ..of_work.clone()
     }
-}
-
-/// The manager's gate in the form that the HTTP stack of clouds asks for.
-fn gate(gate: Arc<FencingGate>) -> Arc<dyn RequestGate> {
-    Arc::new(move || {
-        if gate.is_open() {
-            Ok(())
-        } else {
-            Err(GateClosed::new(
-                "this process does not hold the lease, or may have lost it",
-            ))
-        }
-    })
 }
 
 #[cfg(feature = "cloudscale")]

@@ -1,17 +1,13 @@
 //! How one call travels: tries, budget, gate, exchange.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{BoxError, stated_delay};
+use bowline_edge::{BoxError, GateClosed, Jitter, Place, stated_delay};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt;
-
-use rand::SeedableRng;
-use rand::rngs::ChaCha8Rng;
-use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::Instrument;
 
@@ -19,7 +15,6 @@ use crate::budget::Budget;
 use crate::config::CloudHttpConfig;
 use crate::dump;
 use crate::error::{Call, Failure, HttpError, Phase, StatusFailure};
-use crate::gate::GateClosed;
 use crate::request::{Kind, Request};
 use crate::response::Response;
 use crate::retry;
@@ -43,7 +38,7 @@ struct Shared {
     user_agent: HeaderValue,
     connections: Connections,
     budget: Budget,
-    jitter: Mutex<ChaCha8Rng>,
+    jitter: Jitter,
 }
 
 impl CloudHttp {
@@ -53,7 +48,7 @@ impl CloudHttp {
             .unwrap_or_else(|_| HeaderValue::from_static(env!("CARGO_PKG_NAME")));
         let budget = Budget::new(&config);
         config.metrics.budget_left(config.provider, budget.left());
-        let jitter = Mutex::new(ChaCha8Rng::seed_from_u64(config.seed));
+        let jitter = Jitter::seeded(config.seed);
         let connections = transport.open(&config.gate);
         Self {
             shared: Arc::new(Shared {
@@ -114,7 +109,9 @@ impl Shared {
             if !request.idempotent {
                 return Err(failure);
             }
-            let Some(delay) = retry::delay(&self.config.retry, tries, &failure, || self.draw()) else {
+            // From the upper half: enough to spread callers out, and never almost nothing.
+            let share = || self.jitter.share(0.5);
+            let Some(delay) = retry::delay(&self.config.retry, tries, &failure, share) else {
                 return Err(failure);
             };
             if Instant::now() + delay >= give_up {
@@ -135,9 +132,9 @@ impl Shared {
                 phase: Phase::Queue,
                 after: self.config.deadline,
             })?;
-        let place = Place {
+        let place = Counted {
             shared: self,
-            permit: Some(place),
+            place: Some(place),
         };
         self.note_budget();
         let outcome = match request.kind {
@@ -245,21 +242,17 @@ impl Shared {
             .metrics
             .budget_left(self.config.provider, self.budget.left());
     }
-
-    fn draw(&self) -> f64 {
-        retry::draw(&mut self.jitter.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 /// A place among the calls in flight. It is given back, and the gauge told, also when the caller goes away.
-struct Place<'a> {
+struct Counted<'a> {
     shared: &'a Shared,
-    permit: Option<SemaphorePermit<'a>>,
+    place: Option<Place<'a>>,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        drop(self.permit.take());
+        drop(self.place.take());
         self.shared.note_budget();
     }
 }

@@ -1,12 +1,11 @@
 //! What a provider says about how its cloud may be called.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_edge::{Gate, OpenGate, Rate};
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::{OpenGate, RequestGate};
 use crate::metrics::Metrics;
 
 /// How a cloud is called: names, limits and times. All have working defaults but the provider's name.
@@ -35,7 +34,7 @@ pub struct CloudHttpConfig {
     /// Where the jitter of the backoff comes from: the same seed gives the same delays.
     pub seed: u64,
     /// Asked before each request, and by each connection before it sends. Default: open.
-    pub gate: Arc<dyn RequestGate>,
+    pub gate: Arc<dyn Gate>,
     /// No write is ever sent: for commands that only look. Default false.
     pub reads_only: bool,
     /// Whether every exchange is written to the log with its bodies, without secrets. Default false.
@@ -68,15 +67,6 @@ impl CloudHttpConfig {
             shutdown: CancellationToken::new(),
         }
     }
-}
-
-/// A token bucket: a steady rate, and how many may go at once after a pause.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// Exchanges per second.
-    pub per_second: NonZeroU32,
-    /// Exchanges that may begin at once when the bucket is full.
-    pub burst: NonZeroU32,
 }
 
 /// When a call that may be repeated is repeated inside of one [`CloudHttp::send`](crate::CloudHttp::send).

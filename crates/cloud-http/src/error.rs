@@ -4,11 +4,11 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_edge::{GateClosed, with_causes};
 use bowline_failure::{Class, Classified};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode};
 
-use crate::gate::GateClosed;
 use crate::secret::{Secret, redact};
 
 /// The most characters of a body that a message shows.
@@ -87,13 +87,13 @@ pub enum Failure {
         after: Duration,
     },
     /// No connection could be made; nothing was sent.
-    #[error("cannot connect: {}", chain(&**.0))]
+    #[error("cannot connect: {}", with_causes(&**.0))]
     Connect(#[source] Arc<dyn StdError + Send + Sync>),
     /// The other side could not be trusted or does not speak TLS; nothing was sent.
-    #[error("cannot connect securely: {}", chain(&**.0))]
+    #[error("cannot connect securely: {}", with_causes(&**.0))]
     Tls(#[source] Arc<dyn StdError + Send + Sync>),
     /// The connection broke after the request was handed over.
-    #[error("the connection broke: {}", chain(&**.0))]
+    #[error("the connection broke: {}", with_causes(&**.0))]
     Broken(#[source] Arc<dyn StdError + Send + Sync>),
     /// The cloud answered with a status outside 200 to 299.
     #[error("{0}")]
@@ -269,21 +269,6 @@ impl StdError for HttpError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         None
     }
-}
-
-/// An error and its causes on one line, each text once.
-fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.ends_with(&next) {
-            text.push_str(": ");
-            text.push_str(&next);
-        }
-        cause = error.source();
-    }
-    text
 }
 
 fn after_colon(text: &str) -> String {

@@ -6,7 +6,7 @@
 //! 1. a log span, and the metrics of each exchange ([`Metrics`]);
 //! 2. the retry of calls that may be repeated ([`RetryPolicy`]): `429`, `502`, `503`, `504` and broken connections;
 //! 3. the budget: a rate, a bound on the calls in flight, and a pause of the whole provider after a `429`;
-//! 4. the gate ([`RequestGate`]), asked before each exchange, and by each connection before it sends;
+//! 4. the gate ([`Gate`]), asked before each exchange, and by each connection before it sends;
 //! 5. one exchange under a timeout that includes reading the body, over a [`Transport`]: sockets or memory.
 //!
 //! What this crate is not: it knows no cloud, no Kubernetes, no credentials beyond carrying a [`Secret`], and it reads
@@ -23,7 +23,6 @@ mod client;
 mod config;
 mod dump;
 mod error;
-mod gate;
 pub mod lenient;
 mod metrics;
 mod request;
@@ -36,9 +35,8 @@ mod words;
 
 pub use base_url::{BaseUrlError, base_url, is_url_text};
 pub use client::{CloudHttp, LONGEST_DELAY};
-pub use config::{CloudHttpConfig, Rate, RetryPolicy};
+pub use config::{CloudHttpConfig, RetryPolicy};
 pub use error::{Call, Failure, HttpError, Phase, StatusFailure};
-pub use gate::{GateClosed, OpenGate, RequestGate};
 pub use metrics::Metrics;
 pub use request::{Body, Kind, Request, UrlError, resolve};
 pub use response::Response;
@@ -50,8 +48,8 @@ pub use transport::{AnswerBody, SocketOptions, Transport, TransportError, Transp
 pub use bowline_failure::{Class, Classified};
 // What this stack and the one to the API server have in common.
 pub use bowline_edge::{
-    BoxError, CredentialsError, CredentialsFile, Malformed, Proxy, ProxyError, ProxyRules, glimpse, is_word,
-    yaml,
+    BoxError, CredentialsError, CredentialsFile, Gate, GateClosed, Malformed, OpenGate, Proxy, ProxyError,
+    ProxyRules, Rate, glimpse, is_word, yaml,
 };
 // The vocabulary of requests and answers, so that a cloud's client needs no HTTP crate of its own.
 pub use bytes::Bytes;

@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
+use bowline_edge::Backoff;
 use http::StatusCode;
-use rand::RngExt;
-use rand::rngs::ChaCha8Rng;
 
 use crate::config::RetryPolicy;
 use crate::error::Failure;
 
 /// The delay before the next try of a call that may be repeated, or `None` if this failure is final.
 ///
-/// `tries` is the number of tries made so far.
+/// `tries` is the number of tries made so far. `share` draws the share of the longest delay that is waited.
 pub(crate) fn delay(
     policy: &RetryPolicy,
     tries: u32,
     failure: &Failure,
-    random: impl FnOnce() -> f64,
+    share: impl FnOnce() -> f64,
 ) -> Option<Duration> {
     if tries >= policy.attempts {
         return None;
@@ -29,12 +28,12 @@ pub(crate) fn delay(
     if asked.is_some_and(|asked| asked > policy.max_retry_after) {
         return None;
     }
-    let longest = policy
-        .first_delay
-        .saturating_mul(1 << (tries - 1).min(20))
-        .min(policy.max_delay);
-    // From the upper half: enough to spread callers out, and never almost nothing.
-    let drawn = longest.mul_f64(0.5 + random() / 2.0);
+    let longest = Backoff {
+        base: policy.first_delay,
+        max: policy.max_delay,
+        jitter: None,
+    };
+    let drawn = longest.delay(tries - 1, 1.0).mul_f64(share());
     Some(drawn.max(asked.unwrap_or_default()))
 }
 
@@ -46,10 +45,6 @@ fn is_transient(status: StatusCode) -> bool {
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT
     )
-}
-
-pub(crate) fn draw(rng: &mut ChaCha8Rng) -> f64 {
-    rng.random::<f64>()
 }
 
 #[cfg(test)]
@@ -98,7 +93,7 @@ mod tests {
         ];
         for (failure, repeated) in table {
             assert_eq!(
-                delay(&policy, 1, &failure, || 0.0).is_some(),
+                delay(&policy, 1, &failure, || 0.5).is_some(),
                 repeated,
                 "{failure}"
             );
@@ -111,10 +106,10 @@ mod tests {
             attempts: 7,
             ..RetryPolicy::default()
         };
-        let millis = |tries, random: f64| {
-            delay(&policy, tries, &status(503, None), || random).map(|delay| delay.as_millis())
+        let millis = |tries, share: f64| {
+            delay(&policy, tries, &status(503, None), || share).map(|delay| delay.as_millis())
         };
-        let shortest: Vec<_> = (1..=7).map(|tries| millis(tries, 0.0)).collect();
+        let shortest: Vec<_> = (1..=7).map(|tries| millis(tries, 0.5)).collect();
         let longest: Vec<_> = (1..=7).map(|tries| millis(tries, 1.0)).collect();
         assert_eq!(
             shortest,

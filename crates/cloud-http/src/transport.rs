@@ -15,7 +15,7 @@ use tower::util::BoxCloneSyncService;
 use self::sockets::Sockets;
 pub use self::sockets::{SocketOptions, TransportSetupError};
 use crate::error::Failure;
-use crate::gate::{GateClosed, RequestGate};
+use bowline_edge::{Gate, GateClosed};
 
 /// The body of an answer on its way in.
 pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -73,7 +73,7 @@ impl Transport {
 
     /// Connections that send only while the gate is open; in memory there is nothing between the request and the other
     /// side.
-    pub(crate) fn open(self, gate: &Arc<dyn RequestGate>) -> Connections {
+    pub(crate) fn open(self, gate: &Arc<dyn Gate>) -> Connections {
         let service = match self.way {
             Way::Sockets(sockets) => boxed(sockets.open(gate)),
             Way::Memory(service) => service,

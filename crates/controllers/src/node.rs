@@ -34,7 +34,7 @@ use futures::stream::{self, StreamExt as _};
 
 use crate::context::LoopContext;
 use crate::events;
-use crate::queue::{Backoff, Heartbeat, Jitter, WorkQueue};
+use crate::queue::{Heartbeat, Jitter, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use initialize::{Failure, Initialized};
 
@@ -128,7 +128,7 @@ impl NodeController {
         let controller = Arc::new(Self {
             instances,
             settings,
-            queue: ctx.queue(QUEUE, Backoff::node(jitter.clone()), &heartbeat),
+            queue: ctx.queue(QUEUE, of_nodes(jitter.clone()), &heartbeat),
             jitter,
             heartbeat,
             told: Mutex::default(),

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::LoopContext;
 use crate::events;
 use crate::metrics::IpamLabels;
-use crate::queue::{Backoff, Heartbeat, WorkQueue};
+use crate::queue::{Heartbeat, WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use allocator::{Allocator, Grant};
 use ranges::Ranges;
@@ -97,7 +97,7 @@ impl NodeIpamController {
     pub fn new(ctx: LoopContext, ranges: &Ranges) -> Arc<Self> {
         let heartbeat = ctx.heartbeat(NAME);
         let controller = Arc::new(Self {
-            queue: ctx.queue(QUEUE, Backoff::node(ctx.jitter()), &heartbeat),
+            queue: ctx.queue(QUEUE, of_nodes(ctx.jitter()), &heartbeat),
             heartbeat,
             books: Mutex::new(Books {
                 allocator: Allocator::new(ranges),

@@ -18,7 +18,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-pub use backoff::{Backoff, Jitter};
+pub use backoff::{of_nodes, of_services};
+pub use bowline_edge::{Backoff, Jitter};
 pub use heartbeat::{Heartbeat, Pulse, Stalled, Working};
 pub use metrics::QueueMetrics;
 use metrics::{Gauges, QueueSeries};

@@ -59,7 +59,7 @@ use bowline_plan::{Note, NoteKind};
 use tokio_util::sync::CancellationToken;
 
 use crate::context::LoopContext;
-use crate::queue::{Backoff, Heartbeat, WorkQueue};
+use crate::queue::{Heartbeat, WorkQueue, of_services};
 use crate::workers::{self, Work};
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
@@ -172,8 +172,8 @@ impl ServiceController {
     ) -> Arc<Self> {
         let heartbeat = ctx.heartbeat(NAME);
         let controller = Arc::new(Self {
-            queue: ctx.queue(QUEUE, Backoff::service(), &heartbeat),
-            node_queue: ctx.queue(NODE_QUEUE, Backoff::service(), &heartbeat),
+            queue: ctx.queue(QUEUE, of_services(), &heartbeat),
+            node_queue: ctx.queue(NODE_QUEUE, of_services(), &heartbeat),
             heartbeat,
             stop: CancellationToken::new(),
             lanes: Lanes::default(),

@@ -52,7 +52,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::queue::{Backoff, QueueMetrics, WorkQueue};
+    use crate::queue::{QueueMetrics, WorkQueue, of_services};
 
     /// Each key takes as many seconds as it says, but for those that wait for the stop.
     struct Sleeper {
@@ -66,7 +66,7 @@ mod tests {
 
     impl Sleeper {
         fn with(keys: &[u64]) -> Self {
-            let queue = WorkQueue::new("test", Backoff::service(), &QueueMetrics::default());
+            let queue = WorkQueue::new("test", of_services(), &QueueMetrics::default());
             keys.iter().for_each(|key| queue.add(*key));
             Self {
                 queue,

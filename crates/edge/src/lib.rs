@@ -1,8 +1,9 @@
-//! What a program takes from its surroundings: files with secrets, proxies, and whom to trust.
+//! The base of outgoing calls: what is the same for the stack to clouds and for the one to the API server.
 //!
-//! Both stacks, the one to clouds and the one to the API server, meet the same world outside and must read it alike. So
-//! here, once for both, is
+//! Both meet the same world outside, must read it alike and go out under the same conditions. So here, once for both, is
 //!
+//! - whether a request may begin: the [`Gate`], asked last; how fast and how many side by side: [`Bucket`] and [`Places`];
+//!   and when something that failed is tried again: [`Backoff`];
 //! - how files are read that may hold secrets: [`yaml`] and [`pem`] say what is wrong and where, as [`Malformed`], which
 //!   cannot hold any part of a file; [`CredentialsFile`] follows files that are replaced while the program runs;
 //! - how a connection is made: [`Connector`], directly or through the proxies that [`ProxyRules`] name, with TLS where the
@@ -13,10 +14,14 @@
 //! It knows no cloud and no Kubernetes, and it reads neither the environment nor the wall clock: both are handed in.
 
 mod any_certificate;
+mod backoff;
+mod causes;
 mod connector;
 mod credentials;
 mod delay;
+mod gate;
 mod malformed;
+mod pace;
 pub mod pem;
 mod proxy;
 pub mod roots;
@@ -26,10 +31,14 @@ mod tunnel;
 pub mod yaml;
 
 pub use any_certificate::AnyCertificate;
+pub use backoff::{Backoff, Jitter};
+pub use causes::{cause, with_causes};
 pub use connector::{ConnectFailed, Connector, Io, Stream, Way};
 pub use credentials::{CredentialsError, CredentialsFile};
 pub use delay::stated_delay;
+pub use gate::{Gate, GateClosed, OpenGate};
 pub use malformed::{Malformed, glimpse, is_word};
+pub use pace::{Bucket, Place, Places, Rate};
 pub use proxy::{Proxy, ProxyError, ProxyRules, basic_auth};
 pub use trusted::{Authorities, NoAuthority, Trusted};
 

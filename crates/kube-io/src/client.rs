@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_edge::{Bucket, Gate, OpenGate, Places, Rate};
 use http::HeaderValue;
 use kube::client::Body;
 use tower::BoxError;
@@ -14,7 +15,6 @@ use crate::connect::credentials::Credentials;
 use crate::drain::Writes;
 use crate::exchange::Rank;
 use crate::intern::Interner;
-use crate::limit::{InFlight, Pacer};
 use crate::metrics::KubeMetrics;
 
 /// How long a request may take, from being sent to the last byte of its answer. A page of 100 large Nodes comes in well
@@ -25,50 +25,26 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// making it wait.
 const MAX_IN_FLIGHT: usize = 32;
 
-/// Says whether a write may begin now.
-///
-/// A manager that may have lost its lease must not write any more, however long the write waited for its turn. So this
-/// is asked last: when the write has its turn, and once more when a connection is ready to take it over, before its
-/// first byte is sent.
-pub trait WriteGate: Send + Sync {
-    /// Whether a write may begin at this moment.
-    fn is_open(&self) -> bool;
-}
-
-/// Lets every write pass: for commands that run without a lease, and for the lease itself.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct OpenGate;
-
-impl WriteGate for OpenGate {
-    fn is_open(&self) -> bool {
-        true
-    }
-}
-
-/// A bound on the rate of requests that the operator asked for (`--kube-api-qps`, `--kube-api-burst`). It holds for each
-/// [identity](Kube::identified) by itself, as it does for each client of the Go libraries.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pace {
-    /// Requests per second in the long run.
-    pub qps: f64,
-    /// Requests that may be sent at once after a rest.
-    pub burst: u32,
-}
+/// Of these, so many are left to others by requests of low priority.
+const RESERVED: usize = 4;
 
 /// How a [`Kube`] behaves.
 #[derive(Clone)]
 pub struct KubeOptions {
     /// The `User-Agent` header.
     pub user_agent: String,
-    /// Asked immediately before a write is sent; see [`WriteGate`].
-    pub gate: Arc<dyn WriteGate>,
+    /// Asked immediately before a write is sent: when it has its turn, and once more when a connection is ready to take it
+    /// over.
+    pub gate: Arc<dyn Gate>,
     /// Tells the time that goes into events and conditions.
     pub clock: Arc<dyn Clock>,
     /// Requests under way at once, watches and the lease not counted; at least 1. Over sockets fewer are possible, see
     /// [`MAX_SOCKETS`](crate::MAX_SOCKETS).
     pub max_in_flight: usize,
-    /// A bound on the rate, if the operator gave one. Watches and the lease are exempt.
-    pub pace: Option<Pace>,
+    /// A bound on the rate, if the operator gave one (`--kube-api-qps`, `--kube-api-burst`). It holds for each
+    /// [identity](Kube::identified) by itself, as it does for each client of the Go libraries. Watches and the lease are
+    /// exempt.
+    pub pace: Option<Rate>,
     /// Where requests are counted.
     pub metrics: KubeMetrics,
 }
@@ -112,8 +88,8 @@ pub(crate) struct Link {
     pub(crate) anonymous: kube::Client,
     pub(crate) host: Arc<str>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) in_flight: InFlight,
-    pub(crate) pace: Option<Pace>,
+    pub(crate) in_flight: Places,
+    pub(crate) pace: Option<Rate>,
     pub(crate) metrics: KubeMetrics,
     pub(crate) strings: Interner,
     /// What is read again when the API server refuses it; in memory there is nothing to read.
@@ -124,13 +100,13 @@ pub(crate) struct Link {
 #[derive(Clone)]
 pub(crate) struct Speaker {
     pub(crate) user_agent: HeaderValue,
-    pub(crate) gate: Arc<dyn WriteGate>,
+    pub(crate) gate: Arc<dyn Gate>,
     pub(crate) timeout: Duration,
     /// How its requests stand to those of others, unless they say so themselves.
     pub(crate) rank: Rank,
     /// Where its writes are counted, if somebody wants to bring them to their end.
     pub(crate) writes: Option<Writes>,
-    pub(crate) pacer: Option<Arc<Pacer>>,
+    pub(crate) pacer: Option<Arc<Bucket>>,
     /// The ServiceAccount in whose name requests are sent; none: the process's own credentials.
     pub(crate) account: Option<Arc<AccountToken>>,
 }
@@ -176,7 +152,7 @@ impl Kube {
                 anonymous,
                 host: Arc::from(host),
                 clock,
-                in_flight: InFlight::new(max_in_flight),
+                in_flight: Places::new(max_in_flight, RESERVED),
                 pace,
                 metrics,
                 strings: Interner::default(),
@@ -188,7 +164,7 @@ impl Kube {
                 timeout: TIMEOUT,
                 rank: Rank::Ordinary,
                 writes: None,
-                pacer: pacer(pace),
+                pacer: pace.map(Bucket::new).map(Arc::new),
                 account: None,
             }),
         }
@@ -214,13 +190,13 @@ impl Kube {
         let user_agent = header(&format!("{base}/{part}"));
         self.speaking(|speaker| {
             speaker.user_agent = user_agent;
-            speaker.pacer = pacer(self.link.pace);
+            speaker.pacer = self.link.pace.map(Bucket::new).map(Arc::new);
         })
     }
 
     /// The same connections behind another write gate.
     #[must_use]
-    pub fn with_gate(&self, gate: Arc<dyn WriteGate>) -> Self {
+    pub fn with_gate(&self, gate: Arc<dyn Gate>) -> Self {
         self.speaking(|speaker| speaker.gate = gate)
     }
 
@@ -252,10 +228,6 @@ impl fmt::Debug for Kube {
             .field("host", &self.link.host)
             .finish_non_exhaustive()
     }
-}
-
-fn pacer(pace: Option<Pace>) -> Option<Arc<Pacer>> {
-    pace.map(|pace| Arc::new(Pacer::new(pace)))
 }
 
 /// The text as a header; what a header cannot hold is left out.

@@ -1,11 +1,10 @@
 //! One request and its answer: the order of pace, slot, gate and time limit is fixed here and nowhere else.
 
 use std::borrow::Cow;
-use std::error::Error as _;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_edge::{GateClosed, cause, with_causes};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response};
@@ -18,7 +17,7 @@ use crate::client::Kube;
 use crate::clock::Clock;
 use crate::connect::credentials::{Credentials, Presented};
 use crate::error::KubeError;
-use crate::fence::{Fence, Refused};
+use crate::fence::Fence;
 use crate::metrics::Measured;
 use crate::rbac::Asked;
 
@@ -130,8 +129,8 @@ impl Kube {
             pacer.turn().await;
         }
         let _slot = match rank {
-            Rank::Ordinary => Some(self.link.in_flight.slot().await),
-            Rank::Event => Some(self.link.in_flight.slot_of_low_priority().await),
+            Rank::Ordinary => Some(self.link.in_flight.take().await),
+            Rank::Event => Some(self.link.in_flight.take_giving_way().await),
             Rank::Lease | Rank::Watch => None,
         };
         let exchange = async {
@@ -256,7 +255,7 @@ impl Kube {
 
         // Here for what need not be tried at all, and a last time when a connection takes the request over.
         if is_write {
-            if !self.speaker.gate.is_open() {
+            if self.speaker.gate.check().is_err() {
                 return Err(KubeError::GateClosed);
             }
             request
@@ -331,24 +330,10 @@ async fn collect(mut body: Body) -> Result<Vec<u8>, KubeError> {
 
 /// Why there is no answer: the error with its causes, which is where the useful words are.
 pub(crate) fn transport(error: &kube::Error) -> KubeError {
-    if Refused::is_cause_of(error) {
+    if cause::<GateClosed>(error).is_some() {
         return KubeError::GateClosed;
     }
     KubeError::Transport(with_causes(error))
-}
-
-/// The error with its causes.
-pub(crate) fn with_causes(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let words = error.to_string();
-        if !text.ends_with(&words) {
-            let _ = write!(text, ": {words}"); // writing to a string cannot fail
-        }
-        cause = error.source();
-    }
-    text
 }
 
 fn method_name(method: &Method) -> &'static str {

@@ -1,38 +1,17 @@
 //! Where the write gate is asked for the last time: while the connection takes the request over.
 
-use std::error::Error as StdError;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bowline_edge::Gate;
 use http::Request;
 use http_body::{Body, Frame, SizeHint};
 use tower::BoxError;
 
-use crate::client::WriteGate;
-
 /// The gate of a write, on the request's way through the layers of the client.
 #[derive(Clone)]
-pub(crate) struct Fence(pub(crate) Arc<dyn WriteGate>);
-
-/// The gate was closed when the write would have begun. Nothing of it was sent.
-#[derive(Debug, thiserror::Error)]
-#[error("the write was not sent: this process does not hold the lease")]
-pub(crate) struct Refused;
-
-impl Refused {
-    /// Whether this is what stands at the bottom of an error.
-    pub(crate) fn is_cause_of(error: &(dyn StdError + 'static)) -> bool {
-        let mut next = Some(error);
-        while let Some(error) = next {
-            if error.is::<Self>() {
-                return true;
-            }
-            next = error.source();
-        }
-        false
-    }
-}
+pub(crate) struct Fence(pub(crate) Arc<dyn Gate>);
 
 /// A body that asks the gate before it gives its first byte.
 ///
@@ -42,7 +21,7 @@ impl Refused {
 /// dropped. Every write of this client has a body.
 pub(crate) struct Fenced<B> {
     body: B,
-    gate: Option<Arc<dyn WriteGate>>,
+    gate: Option<Arc<dyn Gate>>,
 }
 
 impl<B> Fenced<B> {
@@ -66,9 +45,9 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         if let Some(gate) = self.gate.take()
-            && !gate.is_open()
+            && let Err(closed) = gate.check()
         {
-            return Poll::Ready(Some(Err(Refused.into())));
+            return Poll::Ready(Some(Err(closed.into())));
         }
         Pin::new(&mut self.body)
             .poll_frame(cx)

@@ -6,7 +6,7 @@
 //! - reads: pages of at most 100 objects, converted at once to the small [`Node`](bowline_cloud_provider::Node) of the
 //!   contract, and watches that feed a [`Cache`];
 //! - writes: merge and strategic patches that carry the UID of the object they were decided for. No PUT of Nodes or
-//!   Services, so nobody else's fields are written back. Immediately before a write is sent, a [`WriteGate`] is asked;
+//!   Services, so nobody else's fields are written back. Immediately before a write is sent, a [`Gate`] is asked;
 //! - [events](EventSink), written and counted up as core/v1 objects, behind everything else;
 //! - the [lease](LeaseLock) of leader election, and the pure rules of who may take it ([`Election`]).
 //!
@@ -25,7 +25,6 @@ mod exchange;
 mod fence;
 mod intern;
 mod lease;
-mod limit;
 mod metrics;
 mod node;
 mod patch;
@@ -37,7 +36,7 @@ mod watch;
 mod writes;
 
 pub use cache::{Cache, CacheKey, Change, Listener, NodeCache, ServiceCache};
-pub use client::{Kube, KubeOptions, OpenGate, Pace, WriteGate};
+pub use client::{Kube, KubeOptions};
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use connect::{ConnectError, ConnectOptions, MAX_SOCKETS};
 pub use drain::Writes;
@@ -49,5 +48,7 @@ pub use patch::NodePatch;
 pub use reviews::UserInfo;
 pub use watch::{watch_config_map, watch_nodes, watch_services};
 
+// What this stack and the one to clouds have in common.
+pub use bowline_edge::{Gate, GateClosed, OpenGate, Rate};
 /// The body type of requests, for services that are handed to [`Kube::with_service`].
 pub use kube::client::Body;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bowline_edge::OpenGate;
 use http::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::client::{Kube, OpenGate};
+use crate::client::Kube;
 use crate::error::KubeError;
 use crate::exchange::{Call, JSON};
 use crate::reads::read;
@@ -50,8 +51,8 @@ struct AccessStatus {
 
 impl Kube {
     /// The same connections for reviews. They change nothing, so the write gate does not hold them: a follower is asked for
-    /// its metrics, too. Nor do they take part in the [bound on the rate](crate::Pace), which is the controllers': whoever asks
-    /// for reviews bounds their number.
+    /// its metrics, too. Nor do they take part in the [bound on the rate](crate::KubeOptions::pace), which is the
+    /// controllers': whoever asks for reviews bounds their number.
     #[must_use]
     pub fn for_reviews(&self) -> Self {
         self.with_gate(Arc::new(OpenGate))

@@ -9,6 +9,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_edge::Backoff;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -63,19 +64,19 @@ pub async fn watch_services(kube: Kube, cache: Arc<ServiceCache>) {
 ///
 /// There is no jitter: a manager has two watches and one or two standby replicas, and a test can replay it.
 #[derive(Debug)]
-struct Backoff {
-    first: Duration,
-    longest: Duration,
+struct Waits {
+    backoff: Backoff,
     failures: u32,
 }
 
-impl Backoff {
-    fn new(first: Duration, longest: Duration) -> Self {
-        Self {
-            first,
-            longest,
-            failures: 0,
-        }
+impl Waits {
+    fn new(base: Duration, max: Duration) -> Self {
+        let backoff = Backoff {
+            base,
+            max,
+            jitter: None,
+        };
+        Self { backoff, failures: 0 }
     }
 
     fn reset(&mut self) {
@@ -84,11 +85,8 @@ impl Backoff {
 
     /// The next wait.
     fn next(&mut self) -> Duration {
-        let wait = self
-            .first
-            .saturating_mul(1 << self.failures.min(16))
-            .min(self.longest);
-        self.failures += 1;
+        let wait = self.backoff.delay(self.failures, 1.0);
+        self.failures = self.failures.saturating_add(1);
         wait
     }
 
@@ -123,7 +121,7 @@ async fn feed_anew<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration) {
 /// Where watches fail, lists are the fallback: whatever a watch did, the next attempt begins with a list once the cache has
 /// not been heard of for [`STALE`].
 async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration, asked: u64) -> Infallible {
-    let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+    let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
     let mut told = Told::default();
     let mut told_object = None;
     let mut position: Option<String> = None;
@@ -157,14 +155,14 @@ async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration, asked: u
                 let was_new = std::mem::take(&mut is_new);
                 match followed {
                     Ok(Ended::InOrder) => {
-                        backoff.reset();
+                        waits.reset();
                         told.end();
                         position = Some(from);
                         continue;
                     }
                     // Its server may have died, or its position may be no good. What the watch took is wait enough.
                     Ok(Ended::Silent) => {
-                        backoff.reset();
+                        waits.reset();
                         told.silence(T::PLURAL, lasts);
                         (position, is_doubtful) = (Some(from), true);
                         continue;
@@ -180,7 +178,7 @@ async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration, asked: u
                             position = Some(from);
                             let was_open = error != KubeError::Timeout;
                             if was_open && begun.elapsed() >= TOO_SHORT {
-                                backoff.reset();
+                                waits.reset();
                             }
                         }
                         error
@@ -188,7 +186,7 @@ async fn feed<T: Listed>(kube: &Kube, cache: &Cache<T>, open: Duration, asked: u
                 }
             }
         };
-        let wait = backoff.after(&failure);
+        let wait = waits.after(&failure);
         told.failure(T::PLURAL, &failure, wait);
         if is_refusal(&failure) {
             // Time alone does not mend it, so it is also told by the readiness of the process.
@@ -382,16 +380,16 @@ mod tests {
 
     #[test]
     fn waits_double_from_800_ms_to_30_s_and_are_as_long_as_was_asked_for() {
-        let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-        let waits: Vec<_> = (0..8).map(|_| backoff.next().as_millis()).collect();
-        assert_eq!(waits, [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
-        backoff.reset();
-        assert_eq!(backoff.next(), FIRST_WAIT);
+        let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
+        let found: Vec<_> = (0..8).map(|_| waits.next().as_millis()).collect();
+        assert_eq!(found, [800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
+        waits.reset();
+        assert_eq!(waits.next(), FIRST_WAIT);
         let after = Duration::from_secs(40);
         let busy = KubeError::Throttled {
             after,
             message: String::new(),
         };
-        assert_eq!(backoff.after(&busy), after);
+        assert_eq!(waits.after(&busy), after);
     }
 }

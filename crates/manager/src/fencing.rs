@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bowline_kube_io::WriteGate;
+use bowline_edge::{Gate, GateClosed};
 use tokio::time::Instant;
 
 /// How long before the end of the lease requests stop to begin: what a request may need to reach the other side.
@@ -83,9 +83,14 @@ impl FencingGate {
     }
 }
 
-impl WriteGate for FencingGate {
-    fn is_open(&self) -> bool {
-        self.is_open()
+impl Gate for FencingGate {
+    fn check(&self) -> Result<(), GateClosed> {
+        if self.is_open() {
+            return Ok(());
+        }
+        Err(GateClosed::new(
+            "this process does not hold the lease, or may have lost it",
+        ))
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod access;
 mod authorities;
-mod bucket;
 mod certificate;
 mod client;
 mod connection;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Request, Transport, Url};
 use bowline_controllers::metrics::IpamLabels;
-use bowline_controllers::queue::{Backoff, WorkQueue};
+use bowline_controllers::queue::{WorkQueue, of_services};
 use bowline_kube_io::{ConnectOptions, Kube, KubeMetrics, KubeOptions};
 use bowline_manager::KubeReviews;
 use bowline_manager::config::AccessConfig;
@@ -209,7 +209,7 @@ async fn live_for_a_moment(
             .send(Request::read(http::Method::GET, "servers.list", url))
             .await;
     }
-    let queue = WorkQueue::new("service", Backoff::service(), metrics.queues());
+    let queue = WorkQueue::new("service", of_services(), metrics.queues());
     queue.add(());
     queue.done(&queue.next().await);
     metrics.controllers().planned(&Answer::<(), ()>::Settled(()));

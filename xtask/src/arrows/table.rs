@@ -32,6 +32,7 @@ pub(super) const ARROWS: &[Row] = &[
             "crates/plan",
             "crates/drive",
             "crates/kube-io",
+            "crates/edge",
         ],
     ),
     (

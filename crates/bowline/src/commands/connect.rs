@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bowline_kube_io::{ConnectError, ConnectOptions, Kube, KubeMetrics, KubeOptions, Pace, WriteGate};
+use bowline_kube_io::{ConnectError, ConnectOptions, Gate, Kube, KubeMetrics, KubeOptions, Rate};
 
 use super::Surroundings;
 use crate::args::Options;
@@ -12,14 +12,14 @@ use crate::args::Options;
 pub(super) async fn api_server(
     options: &Options,
     surroundings: &Surroundings,
-    gate: Arc<dyn WriteGate>,
+    gate: Arc<dyn Gate>,
     metrics: KubeMetrics,
 ) -> Result<Kube, ConnectError> {
     let mut kube = KubeOptions::new(options.version.user_agent(&options.program));
     kube.gate = gate;
     kube.metrics = metrics;
-    kube.pace = options.kube.pace.map(|pace| Pace {
-        qps: pace.qps,
+    kube.pace = options.kube.pace.map(|pace| Rate {
+        per_second: pace.qps,
         burst: pace.burst,
     });
     let target = ConnectOptions {

@@ -11,17 +11,17 @@ use http::Uri;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 
-use crate::gate::RequestGate;
+use bowline_edge::Gate;
 
 /// Makes connections that send only while the gate is open.
 #[derive(Clone)]
 pub(super) struct Gated<C> {
     inner: C,
-    gate: Arc<dyn RequestGate>,
+    gate: Arc<dyn Gate>,
 }
 
 impl<C> Gated<C> {
-    pub(super) fn new(inner: C, gate: Arc<dyn RequestGate>) -> Self {
+    pub(super) fn new(inner: C, gate: Arc<dyn Gate>) -> Self {
         Self { inner, gate }
     }
 }
@@ -56,7 +56,7 @@ where
 /// connection, for its turn among other requests (HTTP/2), or because the process was stopped.
 pub(super) struct GatedStream<T> {
     io: T,
-    gate: Arc<dyn RequestGate>,
+    gate: Arc<dyn Gate>,
 }
 
 impl<T> GatedStream<T> {

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::TransportError;
 use super::gated::Gated;
-use crate::gate::{GateClosed, RequestGate};
+use bowline_edge::{Gate, GateClosed};
 
 /// How connections are made.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ impl Sockets {
     /// Connections that send only while the gate is open.
     pub(super) fn open(
         self,
-        gate: &Arc<dyn RequestGate>,
+        gate: &Arc<dyn Gate>,
     ) -> impl tower::Service<
         http::Request<Full<Bytes>>,
         Response = http::Response<Incoming>,

@@ -1,136 +1,26 @@
-//! How long to wait before something that failed is tried again.
+//! How long keys that failed wait before they are tried again.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rand::rngs::ChaCha8Rng;
-use rand::{RngExt, SeedableRng};
+use bowline_edge::{Backoff, Jitter};
 
-/// An exponential back-off per key: `base`, doubled with each failure, never more than `max`.
-#[derive(Debug, Clone)]
-pub struct Backoff {
-    /// The first delay.
-    pub base: Duration,
-    /// The longest delay.
-    pub max: Duration,
-    /// Where to draw the share of the delay from that is waited: half of it to all of it, but never less than `base`.
-    /// None: the delays are exact.
-    pub jitter: Option<Jitter>,
-}
-
-impl Backoff {
-    /// The schedule of Services that every Go manager shows its users: 5, 10, 20, 40, 80, 160, then 300 s, exact.
-    #[must_use]
-    pub fn service() -> Self {
-        Self {
-            base: Duration::from_secs(5),
-            max: Duration::from_secs(300),
-            jitter: None,
-        }
-    }
-
-    /// The schedule of Nodes: 1 s to 60 s with jitter. Long enough not to beat a cloud that is down, short enough to be
-    /// there soon when it is back.
-    #[must_use]
-    pub fn node(jitter: Jitter) -> Self {
-        Self {
-            base: Duration::from_secs(1),
-            max: Duration::from_secs(60),
-            jitter: Some(jitter),
-        }
-    }
-
-    /// The share of the delay to wait, for [`delay`](Self::delay).
-    pub(crate) fn draw(&self) -> f64 {
-        self.jitter.as_ref().map_or(1.0, |jitter| jitter.share(0.5))
-    }
-
-    /// The delay after this many failures before the present one.
-    pub(crate) fn delay(&self, failures: u32, share: f64) -> Duration {
-        let doubled = 2_u32
-            .checked_pow(failures)
-            .and_then(|factor| self.base.checked_mul(factor))
-            .map_or(self.max, |delay| delay.min(self.max));
-        doubled.mul_f64(share).max(self.base)
-    }
-
-    /// The same, but at the limit the delay is the limit: where a periodic pass comes round in that time, all that is so
-    /// far off waits for it.
-    pub(crate) fn delay_below_limit(&self, failures: u32, share: f64) -> Duration {
-        let exact = self.delay(failures, 1.0);
-        if exact < self.max {
-            self.delay(failures, share)
-        } else {
-            exact
-        }
+/// The schedule of Services that every Go manager shows its users: 5, 10, 20, 40, 80, 160, then 300 s, exact.
+#[must_use]
+pub fn of_services() -> Backoff {
+    Backoff {
+        base: Duration::from_secs(5),
+        max: Duration::from_secs(300),
+        jitter: None,
     }
 }
 
-/// Chance from a seed: the same seed gives the same delays. Clones share one sequence.
-#[derive(Clone)]
-pub struct Jitter(Arc<Mutex<ChaCha8Rng>>);
-
-impl Jitter {
-    /// A sequence of its own.
-    #[must_use]
-    pub fn seeded(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(ChaCha8Rng::seed_from_u64(seed))))
-    }
-
-    /// A number from `least` (below 1) up to 1.
-    #[must_use]
-    pub fn share(&self, least: f64) -> f64 {
-        let mut random = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        random.random_range(least..1.0)
-    }
-
-    /// A time from `least` up to `most`.
-    #[must_use]
-    pub fn between(&self, least: Duration, most: Duration) -> Duration {
-        least + most.saturating_sub(least).mul_f64(self.share(0.0))
-    }
-}
-
-impl fmt::Debug for Jitter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Jitter")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn services_wait_by_the_schedule_of_the_go_managers() {
-        let backoff = Backoff::service();
-        let seconds: Vec<u64> = (0..9)
-            .map(|failures| backoff.delay(failures, backoff.draw()).as_secs())
-            .collect();
-        assert_eq!(seconds, [5, 10, 20, 40, 80, 160, 300, 300, 300]);
-        assert_eq!(backoff.delay(u32::MAX, 1.0), backoff.max);
-    }
-
-    #[test]
-    fn nodes_wait_between_one_second_and_a_minute() {
-        let backoff = Backoff::node(Jitter::seeded(7));
-        for failures in 0..40 {
-            let exact = backoff.delay(failures, 1.0);
-            let delay = backoff.delay(failures, backoff.draw());
-            assert!(delay >= backoff.base && delay <= exact, "{failures}: {delay:?}");
-            assert!(delay >= exact / 2, "{failures}: {delay:?}");
-        }
-        assert_eq!(backoff.delay(6, 1.0), Duration::from_secs(60));
-    }
-
-    #[test]
-    fn one_seed_gives_one_sequence() {
-        let draws = |seed| {
-            let jitter = Jitter::seeded(seed);
-            (0..5).map(|_| jitter.share(0.5)).collect::<Vec<_>>()
-        };
-        assert_eq!(draws(1), draws(1));
-        assert_ne!(draws(1), draws(2));
+/// The schedule of Nodes: 1 s to 60 s with jitter. Long enough not to beat a cloud that is down, short enough to be
+/// there soon when it is back.
+#[must_use]
+pub fn of_nodes(jitter: Jitter) -> Backoff {
+    Backoff {
+        base: Duration::from_secs(1),
+        max: Duration::from_secs(60),
+        jitter: Some(jitter),
     }
 }

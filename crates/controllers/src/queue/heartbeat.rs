@@ -150,7 +150,7 @@ impl Pulse for UnderWay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Backoff, QueueMetrics, WorkQueue};
+    use crate::queue::{QueueMetrics, WorkQueue, of_services};
 
     const LIMIT: Duration = Duration::from_secs(60);
 
@@ -179,7 +179,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_key_that_nobody_takes_and_one_that_nobody_finishes_are_reported() {
-        let queue = WorkQueue::new("service", Backoff::service(), &QueueMetrics::default());
+        let queue = WorkQueue::new("service", of_services(), &QueueMetrics::default());
         let heartbeat = Heartbeat::new("service", LIMIT);
         heartbeat.watch(Arc::clone(&queue) as Arc<dyn Pulse>);
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn work_that_gets_on_is_healthy_however_long_it_takes() {
-        let queue = WorkQueue::new("service", Backoff::service(), &QueueMetrics::default());
+        let queue = WorkQueue::new("service", of_services(), &QueueMetrics::default());
         let heartbeat = Heartbeat::new("service", LIMIT);
         heartbeat.watch(Arc::clone(&queue) as Arc<dyn Pulse>);
         for key in 0..10 {

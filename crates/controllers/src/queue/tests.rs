@@ -6,7 +6,7 @@ use tokio::time::{advance, timeout};
 use super::*;
 
 fn queue() -> Arc<WorkQueue<&'static str>> {
-    WorkQueue::new("Nodes", Backoff::service(), &QueueMetrics::default())
+    WorkQueue::new("Nodes", of_services(), &QueueMetrics::default())
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -87,11 +87,7 @@ async fn retries_back_off_per_key_until_forgotten() {
 
 #[tokio::test(start_paused = true)]
 async fn keys_that_failed_together_come_back_together() {
-    let queue = WorkQueue::new(
-        "Nodes",
-        Backoff::node(Jitter::seeded(3)),
-        &QueueMetrics::default(),
-    );
+    let queue = WorkQueue::new("Nodes", of_nodes(Jitter::seeded(3)), &QueueMetrics::default());
     for _ in 0..4 {
         queue.retry_together(["a", "b", "c"]);
         assert_eq!(queue.next_batch(9).await, ["a", "b", "c"]);
@@ -152,7 +148,7 @@ async fn the_series_have_the_names_of_the_go_managers() {
     let metrics = QueueMetrics::default();
     let mut registry = Registry::default();
     metrics.register(&mut registry);
-    let queue = WorkQueue::new("Nodes", Backoff::service(), &metrics);
+    let queue = WorkQueue::new("Nodes", of_services(), &metrics);
     queue.add("a");
     queue.add("b");
     queue.add("c");
@@ -216,7 +212,7 @@ proptest! {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let queue = WorkQueue::new("Nodes", Backoff::service(), &QueueMetrics::default());
+            let queue = WorkQueue::new("Nodes", of_services(), &QueueMetrics::default());
             let mut wanted = std::collections::BTreeSet::new();
             let mut held = std::collections::BTreeSet::new();
             for step in steps {

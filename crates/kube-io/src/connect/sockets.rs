@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bowline_edge::{Authorities, Connector, Io, Way, roots};
+use bowline_edge::{Authorities, Connector, Io, Way, roots, with_causes};
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
 use http::{Request, Uri};
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -23,7 +23,7 @@ use tower::{BoxError, Service, ServiceBuilder};
 use super::credentials::Keys;
 use super::{ConnectError, Reach};
 use crate::client::{Kube, KubeOptions};
-use crate::exchange::{Pool, with_causes};
+use crate::exchange::Pool;
 use crate::fence::Fenced;
 
 /// Sockets to the API server at most. The client speaks HTTP/1.1 only, so each request under way takes one, with its

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::open::{Ended, Next, OpenWatch};
-use super::{Backoff, Versioned, WireEvent, goes_on, silence};
+use super::{Versioned, Waits, WireEvent, goes_on, silence};
 use crate::client::Kube;
 use crate::error::{KubeError, Status};
 use crate::exchange::{Call, segment};
@@ -65,12 +65,12 @@ pub async fn watch_config_map(
         segment(namespace),
         segment(name),
     );
-    let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+    let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
     let mut position = None;
     loop {
         let failure = match follow(&kube, &path, &mut position, &mut tell).await {
             Ok(Ended::InOrder) => {
-                backoff.reset();
+                waits.reset();
                 continue;
             }
             Ok(Ended::Silent) => {
@@ -82,7 +82,7 @@ pub async fn watch_config_map(
                 error
             }
         };
-        let wait = backoff.after(&failure);
+        let wait = waits.after(&failure);
         tracing::warn!(
             namespace,
             name,

@@ -2,7 +2,7 @@
 
 use futures::stream::{self, StreamExt as _};
 
-use super::{Backoff, FIRST_WAIT, LONGEST_WAIT, goes_on};
+use super::{FIRST_WAIT, LONGEST_WAIT, Waits, goes_on};
 use crate::cache::{Cache, Settled};
 use crate::client::Kube;
 use crate::reads::Listed;
@@ -13,7 +13,7 @@ const AT_ONCE: usize = 8;
 
 /// Asks about whatever is in doubt, until it is settled. Never returns; drop it to stop.
 pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
-    let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
+    let mut waits = Waits::new(FIRST_WAIT, LONGEST_WAIT);
     loop {
         let (raised, doubts) = cache.doubted().await;
         let mut wait = None;
@@ -49,12 +49,12 @@ pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
         }
         drop(answers);
         match wait {
-            None => backoff.reset(),
+            None => waits.reset(),
             // What is new need not wait for what failed.
             Some(stated) if stated.is_zero() => {
-                let _ = tokio::time::timeout(backoff.next(), cache.next_doubt(raised)).await;
+                let _ = tokio::time::timeout(waits.next(), cache.next_doubt(raised)).await;
             }
-            Some(stated) => tokio::time::sleep(backoff.next().max(stated)).await,
+            Some(stated) => tokio::time::sleep(waits.next().max(stated)).await,
         }
     }
 }

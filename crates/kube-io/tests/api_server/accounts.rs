@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::NodeName;
 use bowline_kube_api::{Effect, Fault, KubeApi, Permit, Status, User};
-use bowline_kube_io::{Kube, KubeError, KubeOptions, NodeCache, Pace, watch_nodes};
+use bowline_kube_io::{Kube, KubeError, KubeOptions, NodeCache, Rate, watch_nodes};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -183,7 +183,10 @@ async fn the_pace_is_that_of_each_identity_and_none_without_the_flags() {
         futures::future::join_all(reads).await;
         begun.elapsed()
     };
-    let kube = paced(Some(Pace { qps: 1.0, burst: 2 }));
+    let kube = paced(Some(Rate {
+        per_second: 1.0,
+        burst: 2,
+    }));
     let (one, other) = (kube.identified("one"), kube.identified("other"));
     assert_eq!(
         took(&[one.clone(), one.clone()]).await,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::NodeName;
 use bowline_kube_api::{Effect, Fault, Status};
-use bowline_kube_io::{Kube, KubeError, KubeOptions, NodePatch, Pace};
+use bowline_kube_io::{Kube, KubeError, KubeOptions, NodePatch, Rate};
 use tokio::time::Instant;
 
 use crate::{Switch, client, node, options, server};
@@ -90,7 +90,16 @@ async fn a_pace_is_kept_only_if_given() {
     let api = server();
     api.apply_json(node("a")).unwrap();
     let name = NodeName::new("a");
-    for (pace, seconds) in [(None, 0), (Some(Pace { qps: 1.0, burst: 2 }), 3)] {
+    for (pace, seconds) in [
+        (None, 0),
+        (
+            Some(Rate {
+                per_second: 1.0,
+                burst: 2,
+            }),
+            3,
+        ),
+    ] {
         let kube = Kube::with_service(api.service(), KubeOptions { pace, ..options() });
         let begun = Instant::now();
         for _ in 0..5 {

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bowline_kube_api::KubeApi;
-use bowline_kube_io::{Kube, KubeOptions, TokioClock, WriteGate};
+use bowline_kube_io::{Gate, GateClosed, Kube, KubeOptions, TokioClock};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -89,8 +89,11 @@ impl Switch {
     }
 }
 
-impl WriteGate for Switch {
-    fn is_open(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+impl Gate for Switch {
+    fn check(&self) -> Result<(), GateClosed> {
+        match self.0.load(Ordering::SeqCst) {
+            true => Ok(()),
+            false => Err(GateClosed::new("closed")),
+        }
     }
 }

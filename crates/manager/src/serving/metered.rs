@@ -1,14 +1,13 @@
 //! The wire below TLS: how much of a handshake is read, how fast the rest, and how long the client may take nothing.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bowline_edge::{Bucket, Rate};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
-
-use super::bucket::Bucket;
 
 /// A handshake with a chain of client certificates has 10 KiB at most; TLS by itself would take 64 KiB.
 const MAX_HANDSHAKE: usize = 16 * 1024;
@@ -16,22 +15,26 @@ const MAX_HANDSHAKE: usize = 16 * 1024;
 /// What a client may send at once, and in a second, in bytes. A scrape has some hundred, and two seconds are enough for the
 /// longest headers. It is so little because whoever connects anew may send as much at once again, and a frame that has to be
 /// answered has only 17.
-const BURST: u32 = 2 * 1024;
-const RATE: u32 = 16 * 1024;
+const BYTES: Rate = Rate {
+    per_second: 16.0 * 1024.0,
+    burst: 2 * 1024,
+};
 
 /// What is read at once, in bytes.
 const MAX_READ: usize = 2 * 1024;
 
 /// Requests at once, and in a second. With header compression one may have ten bytes.
-const REQUEST_BURST: u32 = 4;
-const REQUEST_RATE: u32 = 32;
+const REQUESTS: Rate = Rate {
+    per_second: 32.0,
+    burst: 4,
+};
 
 /// A client that takes nothing of its answers for so long is given up.
 const STALL_TIME: Duration = Duration::from_secs(20);
 
 /// How much the client of one connection may still send. Clones share it.
 #[derive(Clone)]
-pub(super) struct Allowance(Arc<Mutex<Buckets>>);
+pub(super) struct Allowance(Arc<Buckets>);
 
 struct Buckets {
     bytes: Bucket,
@@ -40,27 +43,21 @@ struct Buckets {
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Buckets {
-            bytes: Bucket::new(BURST, RATE),
-            requests: Bucket::new(REQUEST_BURST, REQUEST_RATE),
-        })))
+        Self(Arc::new(Buckets {
+            bytes: Bucket::new(BYTES),
+            requests: Bucket::new(REQUESTS),
+        }))
     }
 }
 
 impl Allowance {
     /// Counts a request; says when it is its turn.
     pub(super) fn request(&self) -> Instant {
-        self.buckets().requests.take(1)
+        self.0.requests.take(1)
     }
 
     fn read(&self, bytes: usize) -> Instant {
-        self.buckets()
-            .bytes
-            .take(u32::try_from(bytes).unwrap_or(u32::MAX))
-    }
-
-    fn buckets(&self) -> MutexGuard<'_, Buckets> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.bytes.take(u32::try_from(bytes).unwrap_or(u32::MAX))
     }
 }
 

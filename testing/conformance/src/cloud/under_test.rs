@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_http::{CloudHttp, CloudHttpConfig, RequestGate, Transport};
+use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Gate, Transport};
 use bowline_cloud_kit::{CloudService, Entry};
 use bowline_cloud_provider::{CloudProvider, InstanceMetadata};
 use bowline_kube_api::KubeApi;
@@ -251,7 +251,7 @@ pub struct Seat {
     /// The way to the API.
     pub transport: Transport,
     /// Open while the process leads.
-    pub gate: Arc<dyn RequestGate>,
+    pub gate: Arc<dyn Gate>,
     /// Where jitter comes from.
     pub seed: u64,
 }

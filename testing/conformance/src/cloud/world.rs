@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_cloud_http::{GateClosed, Transport};
+use bowline_cloud_http::Transport;
 use bowline_cloud_kit::CloudService;
 use bowline_kube_api::KubeApi;
 use bowline_kube_io::{Kube, KubeOptions, TokioClock};
@@ -209,13 +209,9 @@ impl<C: CloudUnderTest> World<C> {
                 ..KubeOptions::new("bowline/conformance")
             },
         );
-        let of_cloud = Arc::clone(&gate);
         let seat = Seat {
             transport: Transport::memory(cloud),
-            gate: Arc::new(move || match of_cloud.is_open() {
-                true => Ok(()),
-                false => Err(GateClosed::new("not the leader")),
-            }),
+            gate: Arc::<FencingGate>::clone(&gate),
             seed,
         };
         let metrics = Arc::new(Metrics::new(Registry::default(), &BuildInfo::default()));

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::super::TransportError;
 use super::super::sockets::{classify, client};
 use super::*;
-use crate::gate::GateClosed;
+use bowline_edge::GateClosed;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -40,7 +40,7 @@ fn cloud(
         }
     });
     let end = Instant::now() + closes_after;
-    let gate: Arc<dyn RequestGate> = Arc::new(move || {
+    let gate: Arc<dyn Gate> = Arc::new(move || {
         if Instant::now() < end {
             Ok(())
         } else {

@@ -2,6 +2,7 @@
 
 use bowline_cloud_kit::ClientEnd;
 use bowline_cloud_provider::NodeName;
+use bowline_edge::{Gate, GateClosed};
 use bowline_kube_api::{Effect, Fault, KubeApi};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto;
@@ -12,26 +13,24 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::client::WriteGate;
 use crate::error::KubeError;
 use crate::{LeaseLock, LeaseRecord, NodeCache, ServiceCache};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Open until a moment, as while a lease lasts.
-struct Until(Instant);
-
-impl WriteGate for Until {
-    fn is_open(&self) -> bool {
-        Instant::now() < self.0
-    }
+fn until(end: Instant) -> Arc<dyn Gate> {
+    Arc::new(move || match Instant::now() < end {
+        true => Ok(()),
+        false => Err(GateClosed::new("the lease is over")),
+    })
 }
 
 /// What each connection hears, in the order in which they were made.
 type Connections = Arc<Mutex<Vec<JoinHandle<Vec<u8>>>>>;
 
 /// An API server that takes its time to accept a connection and then only listens: what each connection has heard.
-fn silent(accepts_after: Duration, gate: Arc<dyn WriteGate>) -> (Kube, Connections) {
+fn silent(accepts_after: Duration, gate: Arc<dyn Gate>) -> (Kube, Connections) {
     let connections = Connections::default();
     let accepted = Arc::clone(&connections);
     let connector = tower::service_fn(move |_: Uri| {
@@ -86,7 +85,7 @@ async fn annotate(kube: &Kube) -> KubeError {
 
 #[tokio::test(start_paused = true)]
 async fn no_byte_of_a_write_is_sent_if_the_lease_ends_while_the_connection_is_made() {
-    let gate = Arc::new(Until(Instant::now() + 4 * SECOND));
+    let gate = until(Instant::now() + 4 * SECOND);
     let (kube, connections) = silent(8 * SECOND, gate);
     let begun = Instant::now();
     let error = annotate(&kube).await;
@@ -97,7 +96,7 @@ async fn no_byte_of_a_write_is_sent_if_the_lease_ends_while_the_connection_is_ma
 
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_connection_is_made_in_time_is_sent() {
-    let gate = Arc::new(Until(Instant::now() + 12 * SECOND));
+    let gate = until(Instant::now() + 12 * SECOND);
     let (kube, connections) = silent(8 * SECOND, gate);
     let error = annotate(&kube).await;
     assert_ne!(error, KubeError::GateClosed);
@@ -107,7 +106,7 @@ async fn a_write_whose_connection_is_made_in_time_is_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn reads_and_the_lease_need_no_gate() {
-    let gate = Arc::new(Until(Instant::now()));
+    let gate = until(Instant::now());
     let (kube, connections) = silent(SECOND, gate);
     let read = kube.node(&NodeName::new("a")).await.unwrap_err();
     let lease = crate::LeaseLock::new(kube.with_gate(Arc::new(crate::OpenGate)), "n", "l", "me");

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bowline_edge::{Bucket, Rate};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Origin;
-use crate::serving::bucket::Bucket;
 
 /// Reviews at once about what is not known yet. Together with [`KNOWN_AT_ONCE`] they leave most of the connections to the
 /// API server to the controllers.
@@ -28,8 +28,10 @@ pub(super) const MAX_WAITING_PER_ORIGIN: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reviews about what is not known yet, at once and in a second. The API server counts each against our share of it.
-const BURST: u32 = 20;
-const RATE: u32 = 10;
+const RATE: Rate = Rate {
+    per_second: 10.0,
+    burst: 20,
+};
 
 /// There are too many requests before this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,14 +40,14 @@ pub(super) struct Full;
 /// One way to the API server.
 pub(super) struct Lane {
     turns: Arc<Semaphore>,
-    pace: Option<Mutex<Bucket>>,
+    pace: Option<Bucket>,
     waiting: Mutex<BTreeMap<Option<Origin>, usize>>,
 }
 
 impl Lane {
     /// For what is not known yet.
     pub(super) fn unknown() -> Self {
-        Self::new(UNKNOWN_AT_ONCE, Some(Bucket::new(BURST, RATE)))
+        Self::new(UNKNOWN_AT_ONCE, Some(Bucket::new(RATE)))
     }
 
     /// For what was granted before.
@@ -56,7 +58,7 @@ impl Lane {
     fn new(at_once: usize, pace: Option<Bucket>) -> Self {
         Self {
             turns: Arc::new(Semaphore::new(at_once)),
-            pace: pace.map(Mutex::new),
+            pace,
             waiting: Mutex::default(),
         }
     }
@@ -69,8 +71,7 @@ impl Lane {
             let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Full)?;
             // Waited for with the turn in hand: that keeps the order.
             if let Some(pace) = &self.pace {
-                let at = pace.lock().unwrap_or_else(PoisonError::into_inner).take(1);
-                tokio::time::sleep_until(at).await;
+                pace.turn().await;
             }
             Ok(turn)
         };

@@ -22,7 +22,7 @@ async fn a_handshake_of_more_than_16_kib_is_an_error() {
 async fn after_the_handshake_a_client_is_read_no_faster_than_it_may_send() {
     let (mut client, mut metered) = connect(1 << 20);
     metered.has_shaken_hands();
-    let (burst, second) = (BURST as usize, RATE as usize);
+    let (burst, second) = (BYTES.burst as usize, BYTES.per_second as usize);
     client.write_all(&vec![0; burst + 3 * second + 1]).await.unwrap();
     let begun = Instant::now();
     let mut read = vec![0; burst];

@@ -2,13 +2,14 @@
 
 /// Says whether a request may begin now.
 ///
-/// A manager that may have lost its lease must not call the cloud any more, however long a request waited in a queue,
-/// for its next try or for a connection. So this is asked innermost: when the request is handed over to the transport,
-/// and again by each connection before it sends, so that nothing that can wait comes after the last question.
+/// A manager that may have lost its lease must not send any more, however long a request waited in a queue, for its next
+/// try or for a connection. So each stack asks innermost: when the request is handed over to be sent, and again when a
+/// connection is ready to send its first byte, so that nothing that can wait comes after the last question.
 ///
-/// Reads are asked about as well. They do no harm by themselves, but a manager that does not lead has no use for their
-/// answers, and should not spend a budget that it shares with the one that leads.
-pub trait RequestGate: Send + Sync {
+/// Before which requests it is asked is for the stack: before all of them to a cloud, because whoever does not lead has no use
+/// for the answers and should not spend a budget that it shares with the one that leads; before writes to the API server,
+/// because followers keep their caches warm.
+pub trait Gate: Send + Sync {
     /// Lets the request pass, or says why it must not begin.
     ///
     /// # Errors
@@ -34,17 +35,17 @@ impl GateClosed {
     }
 }
 
-/// A gate that lets every request pass: for commands that run without a lease.
+/// A gate that lets every request pass: for commands that run without a lease, and for the lease itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenGate;
 
-impl RequestGate for OpenGate {
+impl Gate for OpenGate {
     fn check(&self) -> Result<(), GateClosed> {
         Ok(())
     }
 }
 
-impl<F> RequestGate for F
+impl<F> Gate for F
 where
     F: Fn() -> Result<(), GateClosed> + Send + Sync,
 {
