@@ -89,6 +89,8 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// Makes the write. Steps that share a lane never run at the same time.
     ///
+    /// Work that never plans a step has no use for this method and the two after it, and leaves their defaults.
+    ///
     /// # Errors
     ///
     /// The write failed or its answer was lost. The caller observes anew before anything is tried again.
@@ -101,13 +103,23 @@ pub trait Reconciler: Send + Sync + 'static {
         intent: &Self::Intent,
         observed: &Self::Observed,
         step: &Self::Step,
-    ) -> impl Future<Output = Result<Self::Learned, CloudError>> + Send;
+    ) -> impl Future<Output = Result<Self::Learned, CloudError>> + Send {
+        let _ = (intent, observed);
+        std::future::ready(Err(CloudError::other(format!(
+            "{} was planned by work that makes no writes",
+            step.label()
+        ))))
+    }
 
     /// Adds what a write's answer told to the observation. Pure.
-    fn learn(&self, observed: &mut Self::Observed, step: &Self::Step, learned: Self::Learned);
+    fn learn(&self, observed: &mut Self::Observed, step: &Self::Step, learned: Self::Learned) {
+        let _ = (observed, step, learned);
+    }
 
     /// Changes the observation as applying the step would. Pure; made-up ids are fine.
-    fn predict(&self, observed: &mut Self::Observed, step: &Self::Step);
+    fn predict(&self, observed: &mut Self::Observed, step: &Self::Step) {
+        let _ = (observed, step);
+    }
 }
 
 /// The load balancers of a cloud: one per Service of type `LoadBalancer`.

@@ -40,14 +40,6 @@ impl Reconciler for NetworkWatch {
     fn plan(&self, _intent: &(), _observed: &()) -> LoadBalancerPlan<CloudStep> {
         Plan::new(Answer::Settled(LoadBalancerStatus::empty()))
     }
-
-    async fn apply(&self, _intent: &(), _observed: &(), step: &CloudStep) -> Result<(), CloudError> {
-        Err(CloudError::other(format!("nothing is written here: {step:?}")))
-    }
-
-    fn learn(&self, _observed: &mut (), _step: &CloudStep, _learned: ()) {}
-
-    fn predict(&self, _observed: &mut (), _step: &CloudStep) {}
 }
 
 impl BackgroundWork for NetworkWatch {

@@ -392,14 +392,6 @@ impl Reconciler for Sweep {
         let note = self.0.state.lock().unwrap().sweep_note.clone();
         Plan::new(Answer::Settled(LoadBalancerStatus::empty())).with_notes(note.into_iter().collect())
     }
-
-    async fn apply(&self, (): &(), (): &(), step: &Write) -> Result<(), CloudError> {
-        Err(CloudError::other(format!("{} was never planned", step.label())))
-    }
-
-    fn learn(&self, (): &mut (), _: &Write, (): ()) {}
-
-    fn predict(&self, (): &mut (), _: &Write) {}
 }
 
 impl BackgroundWork for Sweep {
