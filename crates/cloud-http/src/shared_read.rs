@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 /// Joins questions for the same thing, such as the list of all servers, into few reads.
 ///
 /// - The first question starts a read at once, or after a short wait for others if that is wanted
-///   ([`gathering`](Self::gathering)). Questions asked in the same turn of the runtime share it.
+///   ([`listing`](Self::listing)). Questions asked in the same turn of the runtime share it.
 /// - The next read starts no sooner than an interval after the last one *started*, and answers everyone who asked in
 ///   between.
 /// - A read never answers a question that was asked after it began: nobody gets to see a state older than their
@@ -56,7 +56,7 @@ struct State<T> {
 type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
-    /// The shortest time between the starts of two reads, unless said otherwise.
+    /// The shortest time between the starts of two reads of a list.
     pub const INTERVAL: Duration = Duration::from_millis(500);
 
     /// Questions are answered by `read`, which is called once for each read and starts it.
@@ -65,17 +65,22 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
-        Self::gathering(Duration::ZERO, interval, read)
+        Self::build(Duration::ZERO, interval, false, read)
     }
 
-    /// The same, but a read begins no sooner than `gather` after the question that causes it. Where questions come in
-    /// bursts of some milliseconds, all of a burst get the first read, and not all but one have to wait for the second.
-    pub fn gathering<F, R>(gather: Duration, interval: Duration, read: F) -> Self
+    /// The read of a list out of a source, such as a client, of which every read gets a clone. Reads start
+    /// [`INTERVAL`](Self::INTERVAL) apart.
+    ///
+    /// A read begins no sooner than `gather` after the question that causes it. Where questions come in bursts of some
+    /// milliseconds, all of a burst get the first read, and not all but one have to wait for the second.
+    pub fn listing<S, F, R>(gather: Duration, source: &S, read: F) -> Self
     where
-        F: Fn() -> R + Send + Sync + 'static,
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S) -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
-        Self::build(gather, interval, false, read)
+        let source = source.clone();
+        Self::build(gather, Self::INTERVAL, false, move || read(source.clone()))
     }
 
     /// One read at a time: whoever asks while a read is under way gets its answer, good or bad. For what does not age

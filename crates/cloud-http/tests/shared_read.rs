@@ -58,7 +58,7 @@ async fn questions_that_arrive_together_share_one_read() {
 async fn a_read_that_gathers_answers_a_burst_at_once() {
     let began = Arc::new(Mutex::new(Vec::new()));
     let (starts, origin) = (began.clone(), Instant::now());
-    let shared = SharedRead::gathering(MILLIS(25), MILLIS(500), move || {
+    let shared = SharedRead::listing(MILLIS(25), &starts, move |starts| {
         starts.lock().unwrap().push(origin.elapsed().as_millis());
         async {}
     });

@@ -22,7 +22,7 @@ pub struct CloudError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The thing asked for was not found. This is *not* proof that a machine is gone; see
+    /// The thing asked for was not found. This is *not* proof that an instance is gone; see
     /// [`AbsenceProof`](crate::AbsenceProof).
     NotFound,
     /// The cloud cannot do this at all.

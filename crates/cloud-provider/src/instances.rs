@@ -1,4 +1,4 @@
-//! Machines: one answer about a machine, for many Nodes at once.
+//! Instances: one answer about an instance, for many Nodes at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,10 +8,18 @@ use futures::future::BoxFuture;
 
 use crate::{CloudError, Node, NodeAddress};
 
-/// The machines of a cloud.
+mod directory;
+mod index;
+
+pub use directory::{InstanceDirectory, Sought};
+pub use index::InstanceIndex;
+
+/// The instances of a cloud.
 ///
-/// Instances are asked for in batches, so that a cloud can answer a thousand Nodes with one listing. Whether a machine
-/// exists, whether it is shut down and its metadata all come from one answer.
+/// They are asked for in batches, so that a cloud can answer a thousand Nodes with one listing. Whether an instance exists,
+/// whether it is shut down and its metadata all come from one answer.
+///
+/// A cloud that can list its instances implements [`InstanceDirectory`], and has this by it.
 pub trait InstancesV2: Send + Sync + 'static {
     /// Answers every query, in the order asked.
     ///
@@ -25,7 +33,7 @@ pub trait InstancesV2: Send + Sync + 'static {
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>>;
 }
 
-/// One question about one Node's machine.
+/// One question about one Node's instance.
 #[derive(Debug, Clone)]
 pub struct InstanceQuery {
     /// The Node.
@@ -34,15 +42,15 @@ pub struct InstanceQuery {
     pub purpose: Purpose,
 }
 
-/// Why a machine is asked for.
+/// Why an instance is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// To initialise or refresh the Node. A machine may be found by name if the Node has no provider ID.
+    /// To initialise or refresh the Node. An instance may be found by name if the Node has no provider ID.
     Metadata,
     /// To taint or delete the Node. A name is too weak for that: without a provider ID the answer is an error where the
     /// cloud's specification says so. *Absent* must be proven.
     Existence,
-    /// To learn whether the credentials see the cluster's machines at all. A miss proves nothing, so it costs no call
+    /// To learn whether the credentials see the cluster's instances at all. A miss proves nothing, so it costs no call
     /// beyond a listing and is answered with a *not found* error.
     Sighting,
 }
@@ -50,18 +58,18 @@ pub enum Purpose {
 /// The answer to one query, or an error, which means unknown.
 pub type InstanceResult = Result<InstanceAnswer, CloudError>;
 
-/// What a cloud knows about the machine of one Node.
+/// What a cloud knows about the instance of one Node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceAnswer {
-    /// The machine is there.
+    /// The instance is there.
     Present(Box<Instance>),
-    /// The machine is gone, and here is why that is certain.
+    /// The instance is gone, and here is why that is certain.
     Absent(AbsenceProof),
     /// The Node belongs to another cloud: it is left alone.
     Foreign,
 }
 
-/// A machine.
+/// An instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
     /// What goes into the Node object.
@@ -70,7 +78,7 @@ pub struct Instance {
     pub power: PowerState,
 }
 
-/// What a machine contributes to its Node.
+/// What an instance contributes to its Node.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InstanceMetadata {
     /// `spec.providerID`, written only while that is empty. Customary form: `<provider>://<id>`.
@@ -89,7 +97,7 @@ pub struct InstanceMetadata {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Whether a machine runs.
+/// Whether an instance runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PowerState {
     /// It runs, or is on its way somewhere.
@@ -98,7 +106,7 @@ pub enum PowerState {
     Off,
 }
 
-/// Why it is certain that a machine is gone, in words: what was asked and what was answered.
+/// Why it is certain that an instance is gone, in words: what was asked and what was answered.
 ///
 /// Only a provider can make one, where its cloud's specification says what counts as proof. An error, a denied call, a
 /// truncated or an empty listing never does.

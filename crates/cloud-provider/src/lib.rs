@@ -1,6 +1,6 @@
 //! The contract between the control loops and a cloud.
 //!
-//! A cloud is a [`CloudProvider`]: it knows machines ([`InstancesV2`]), perhaps load balancers ([`LoadBalancer`]),
+//! A cloud is a [`CloudProvider`]: it knows instances ([`InstancesV2`]), perhaps load balancers ([`LoadBalancer`]),
 //! routes ([`Routes`]) and work of its own ([`BackgroundWork`]). The loops know no cloud; a cloud knows no loop.
 //!
 //! Data goes one way, for every loop and every command:
@@ -15,7 +15,7 @@
 //!
 //! This crate is pure: no runtime, no IO, no clock. It names generated Kubernetes types only as read-only input.
 
-/// The target of lines that say what was found of a machine or a balancer. They are shown from verbosity 2 on, where the
+/// The target of lines that say what was found of an instance or a balancer. They are shown from verbosity 2 on, where the
 /// Go managers of some clouds show theirs; other lines of their level come later.
 pub const ANSWER_LOG: &str = "bowline_cloud_provider::answers";
 
@@ -27,7 +27,6 @@ mod erased;
 mod error;
 mod instances;
 mod load_balancer;
-mod machines;
 mod measurement;
 mod node;
 mod provider;
@@ -43,14 +42,13 @@ pub use erased::{
 };
 pub use error::{CloudError, ErrorKind};
 pub use instances::{
-    AbsenceProof, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery, InstanceResult, InstancesV2,
-    PowerState, Purpose,
+    AbsenceProof, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,
+    InstanceQuery, InstanceResult, InstancesV2, PowerState, Purpose, Sought,
 };
 pub use load_balancer::{
     BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
     LoadBalancerStatus, LoadBalancerStep, MadeFor, NodeSet, Reconciler,
 };
-pub use machines::{MachineDirectory, Sought, answer_all};
 pub use measurement::{GaugeSpec, Measurement};
 pub use node::{
     AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub mod keys {
     /// The taint that a kubelet with `--cloud-provider=external` registers with.
     pub const TAINT_UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-    /// The taint of a Node whose machine is powered off.
+    /// The taint of a Node whose instance is powered off.
     pub const TAINT_SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
     /// The taint that the cluster autoscaler sets before it removes a Node.
     pub const TAINT_TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
@@ -202,7 +202,7 @@ pub struct Taint {
 }
 
 impl Taint {
-    /// The taint of a Node whose machine is powered off: no value, `NoSchedule`.
+    /// The taint of a Node whose instance is powered off: no value, `NoSchedule`.
     #[must_use]
     pub fn shutdown() -> Self {
         Self {

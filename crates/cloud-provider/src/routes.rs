@@ -51,10 +51,10 @@ pub trait Routes: Send + Sync + 'static {
 pub struct Route {
     /// The cloud's name for it; empty in a route that is to be created.
     pub name: String,
-    /// The Node it leads to; none if the cloud does not know one. In what a cloud lists it may be the name of the machine,
+    /// The Node it leads to; none if the cloud does not know one. In what a cloud lists it may be the name of the instance,
     /// which counts as the Node's where [`target_provider_id`](Self::target_provider_id) is no Node's.
     pub target_node: Option<NodeName>,
-    /// The provider ID of the Node it leads to, if the Node has one: how a cloud finds the machine whose name is not the
+    /// The provider ID of the Node it leads to, if the Node has one: how a cloud finds the instance whose name is not the
     /// Node's. In what a cloud lists it goes before the name, and may be left out where the names are the same.
     pub target_provider_id: Option<Arc<str>>,
     /// The Node's addresses.

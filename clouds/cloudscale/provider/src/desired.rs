@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::Node;
 use bowline_cloudscale_client::LoadBalancerId;
 use bowline_cloudscale_client::{
     InterfaceType, ListenerProtocol, MonitorHttp, MonitorType, NewListener, NewMember, NewMonitor,
@@ -14,7 +13,7 @@ use bowline_cloudscale_client::{
 use crate::intent::{MonitorSettings, Port, Wanted};
 use crate::names;
 use crate::observe::Observed;
-use crate::servers::Lookup;
+use crate::servers::find;
 
 /// The wished state of a balancer's parts.
 #[derive(Debug)]
@@ -58,9 +57,9 @@ impl<'a> Desired<'a> {
         let mut servers = Vec::with_capacity(wanted.nodes.len());
         let mut left_out = Vec::new();
         for node in &wanted.nodes {
-            match observed.servers.find(node) {
-                Lookup::Server(server) => servers.push(server),
-                other => left_out.push(format!("{} ({})", node.name, reason(node, &other))),
+            match find(&observed.servers, node) {
+                Ok(server) => servers.push(server),
+                Err(reason) => left_out.push(format!("{} ({reason})", node.name)),
             }
         }
         let zones = servers.iter().map(|server| server.zone.slug.as_str()).collect();
@@ -89,15 +88,6 @@ impl<'a> Desired<'a> {
     /// Whether any pool has a member.
     pub(crate) fn has_members(&self) -> bool {
         self.pools.iter().any(|pool| !pool.members.is_empty())
-    }
-}
-
-fn reason(node: &Node, lookup: &Lookup<'_>) -> String {
-    match lookup {
-        Lookup::NoSuchId(id) => format!("server {id} is gone"),
-        Lookup::Ambiguous => "found more than one server of this name".to_owned(),
-        Lookup::BadId(error) => error.to_string(),
-        Lookup::NoSuchName | Lookup::Server(_) => format!("no server is named {}", node.name),
     }
 }
 

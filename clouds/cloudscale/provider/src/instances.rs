@@ -1,19 +1,16 @@
-//! Servers as the machines of Nodes.
+//! Servers as the instances of Nodes.
 
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress, PowerState, Purpose, Sought,
-    answer_all,
+    AddressType, CloudError, InstanceDirectory, InstanceMetadata, InstanceQuery, InstanceResult, Node,
+    NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_cloudscale_client::{InterfaceType, Server, ServerId, ServerStatus};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 
 use crate::observe::reads::Reads;
 use crate::provider_id::{self, ProviderIdError};
-use crate::servers::{Lookup, ServerIndex, region};
+use crate::servers::{ServerIndex, region};
 
 /// The servers of the project.
 pub(crate) struct Servers {
@@ -26,42 +23,27 @@ impl Servers {
     }
 }
 
-impl MachineDirectory for Servers {
+impl InstanceDirectory for Servers {
     type Id = ServerId;
+    type Item = Server;
     type Listing = ServerIndex;
 
-    fn sought(&self, query: &InstanceQuery) -> Result<Sought<ServerId>, InstanceResult> {
+    fn sought(&self, query: &InstanceQuery) -> Result<Sought<ServerId>, CloudError> {
         let node = &*query.node;
-        match node.provider_id.as_deref().map(provider_id::parse) {
-            Some(Ok(id)) => Ok(Sought::Id(id)),
-            Some(Err(ProviderIdError::Foreign(_))) => Err(Ok(InstanceAnswer::Foreign)),
-            Some(Err(error)) => Err(Err(bad_id(node, &error))),
+        match node.provider_id.as_deref() {
+            Some(text) => match provider_id::parse(text) {
+                Ok(id) => Ok(Sought::Id(id)),
+                Err(ProviderIdError::Foreign(_)) => Ok(Sought::Foreign),
+                Err(error) => {
+                    let text = format!("{text} is not a valid cloudscale provider id: {error}");
+                    Err(self.unable(query, CloudError::invalid(text)))
+                }
+            },
             // A name is too weak to delete a Node on.
-            None if query.purpose == Purpose::Existence => Err(Err(CloudError::other(format!(
-                "node {} has no ProviderID",
-                node.name
-            )))),
-            None => Ok(Sought::Name),
-        }
-    }
-
-    /// A 404 to this very server proves that it is gone.
-    async fn ask(&self, query: &InstanceQuery, id: &ServerId) -> InstanceResult {
-        let node = &*query.node;
-        match self
-            .reads
-            .server(*id)
-            .await
-            .map_err(|error| unable_to_find(node, error))?
-        {
-            Some(server) => Ok(present(&server)),
             None if query.purpose == Purpose::Existence => {
-                tracing::debug!(node = %node.name, server = %id, "instance does not exist");
-                Ok(InstanceAnswer::Absent(AbsenceProof::new(format!(
-                    "the API answered 404 to server {id}"
-                ))))
+                Err(CloudError::other(format!("node {} has no ProviderID", node.name)))
             }
-            None => Err(found_none(node)),
+            None => Ok(Sought::Name),
         }
     }
 
@@ -69,69 +51,53 @@ impl MachineDirectory for Servers {
         self.reads.servers().await
     }
 
-    async fn look_up(
-        &self,
-        query: &InstanceQuery,
-        _: &Sought<ServerId>,
-        listing: &ServerIndex,
-    ) -> InstanceResult {
-        let node = &*query.node;
-        match listing.find(node) {
-            Lookup::Server(server) => Ok(present(server)),
-            Lookup::NoSuchId(id) if query.purpose == Purpose::Existence => self.ask(query, &id).await,
-            Lookup::NoSuchId(_) | Lookup::NoSuchName => Err(found_none(node)),
-            Lookup::Ambiguous => Err(unable_to_find(node, CloudError::other("found more than one"))),
-            Lookup::BadId(error) => Err(bad_id(node, &error)),
+    /// A 404 to this very server proves that it is gone.
+    async fn ask(&self, query: &InstanceQuery, id: &ServerId) -> InstanceResult {
+        let asked = self.reads.server(*id).await;
+        let found = asked.map_err(|error| self.unable(query, error))?;
+        if found.is_none() {
+            tracing::debug!(node = %query.node.name, server = %id, "instance does not exist");
+        }
+        let evidence = || format!("the API answered 404 to server {id}");
+        self.answer(query, found.as_ref().ok_or_else(evidence))
+    }
+
+    fn with_id<'a>(&self, listing: &'a ServerIndex, id: &ServerId) -> Option<&'a Server> {
+        listing.with_id(id)
+    }
+
+    fn with_name<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Option<&'a Server>, CloudError> {
+        match listing.with_name(name)[..] {
+            [] => Ok(None),
+            [server] => Ok(Some(server)),
+            _ => Err(CloudError::other("found more than one")),
         }
     }
 
-    fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
-        unable_to_find(&query.node, error)
+    fn metadata(&self, _: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {
+        Ok(InstanceMetadata {
+            provider_id: Some(provider_id::format(server.uuid)),
+            instance_type: server.flavor.slug.clone(),
+            zone: server.zone.slug.clone(),
+            region: region(&server.zone.slug).to_owned(),
+            addresses: addresses(server),
+            ..InstanceMetadata::default()
+        })
     }
-}
 
-impl InstancesV2 for Servers {
-    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
-        answer_all(self, queries).boxed()
+    fn power(&self, server: &Server) -> PowerState {
+        match server.status {
+            ServerStatus::Stopped => PowerState::Off,
+            _ => PowerState::On,
+        }
     }
-}
 
-fn bad_id(node: &Node, error: &ProviderIdError) -> CloudError {
-    let id = node.provider_id.as_deref().unwrap_or_default();
-    unable_to_find(
-        node,
-        CloudError::invalid(format!("{id} is not a valid cloudscale provider id: {error}")),
-    )
-}
+    fn not_found(&self, query: &InstanceQuery) -> CloudError {
+        self.unable(query, CloudError::not_found("found none"))
+    }
 
-fn unable_to_find(node: &Node, error: CloudError) -> CloudError {
-    error.context(format!("unable to find node {}", node.name))
-}
-
-fn found_none(node: &Node) -> CloudError {
-    unable_to_find(node, CloudError::not_found("found none"))
-}
-
-fn present(server: &Server) -> InstanceAnswer {
-    let power = if server.status == ServerStatus::Stopped {
-        PowerState::Off
-    } else {
-        PowerState::On
-    };
-    InstanceAnswer::Present(Box::new(Instance {
-        metadata: metadata(server),
-        power,
-    }))
-}
-
-fn metadata(server: &Server) -> InstanceMetadata {
-    InstanceMetadata {
-        provider_id: Some(provider_id::format(server.uuid)),
-        instance_type: server.flavor.slug.clone(),
-        zone: server.zone.slug.clone(),
-        region: region(&server.zone.slug).to_owned(),
-        addresses: addresses(server),
-        ..InstanceMetadata::default()
+    fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
+        error.context(format!("unable to find node {}", query.node.name))
     }
 }
 

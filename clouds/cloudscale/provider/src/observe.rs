@@ -13,7 +13,7 @@ use bowline_cloudscale_client::{
 use crate::floating_ips::FloatingAddress;
 use crate::intent::{Identity, Intent};
 use crate::ownership::{self, Found};
-use crate::servers::ServerIndex;
+use crate::servers::{self, ServerIndex};
 use crate::step::CloudStep;
 
 pub(crate) mod reads;
@@ -192,7 +192,7 @@ impl Observed {
         let nodes_are_known = wanted
             .nodes
             .iter()
-            .all(|node| self.servers.unproven(node, &self.absent_servers).is_none());
+            .all(|node| servers::unproven(&self.servers, node, &self.absent_servers).is_none());
         let ips_are_known = wanted
             .floating_ips
             .iter()

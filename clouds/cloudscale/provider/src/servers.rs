@@ -1,86 +1,48 @@
 //! The servers of the project, found by id or by name.
 
-use std::collections::BTreeMap;
-
-use bowline_cloud_provider::Node;
+use bowline_cloud_provider::{InstanceIndex, Node, NodeName};
 use bowline_cloudscale_client::{Server, ServerId};
 
 use crate::provider_id::{self, ProviderIdError};
 
 /// One listing of the project's servers.
-#[derive(Debug, Default)]
-pub(crate) struct ServerIndex {
-    servers: Vec<Server>,
-    by_id: BTreeMap<ServerId, usize>,
-    by_name: BTreeMap<String, Vec<usize>>,
+pub(crate) type ServerIndex = InstanceIndex<ServerId, Server>;
+
+/// Why a listing does not tell a node's server.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoServer {
+    #[error("server {0} is gone")]
+    WithId(ServerId),
+    #[error("no server is named {0}")]
+    Named(NodeName),
+    #[error("found more than one server of this name")]
+    Several,
+    #[error(transparent)]
+    BadId(#[from] ProviderIdError),
 }
 
-/// What a listing says about a node's server.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Lookup<'a> {
-    /// This one.
-    Server(&'a Server),
-    /// The listing has none with this id.
-    NoSuchId(ServerId),
-    /// The node has no provider ID, and no server has its name.
-    NoSuchName,
-    /// The node has no provider ID, and several servers have its name.
-    Ambiguous,
-    /// The provider ID cannot be read.
-    BadId(ProviderIdError),
+pub(crate) fn index(servers: Vec<Server>) -> ServerIndex {
+    ServerIndex::new(servers, |server| server.uuid, |server| server.name.clone())
 }
 
-impl ServerIndex {
-    pub(crate) fn new(servers: Vec<Server>) -> Self {
-        let mut by_name: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (index, server) in servers.iter().enumerate() {
-            by_name.entry(server.name.clone()).or_default().push(index);
-        }
-        let by_id = servers
-            .iter()
-            .enumerate()
-            .map(|(index, server)| (server.uuid, index))
-            .collect();
-        Self {
-            servers,
-            by_id,
-            by_name,
-        }
+/// A node's server: by provider ID if it has one, whatever its name, else by name.
+pub(crate) fn find<'a>(servers: &'a ServerIndex, node: &Node) -> Result<&'a Server, NoServer> {
+    if let Some(text) = &node.provider_id {
+        let id = provider_id::parse(text)?;
+        return servers.with_id(&id).ok_or(NoServer::WithId(id));
     }
-
-    /// The same listing with further servers, which turned up after it.
-    pub(crate) fn with(&self, further: Vec<Server>) -> Self {
-        Self::new(self.servers.iter().cloned().chain(further).collect())
+    match servers.with_name(node.name.as_str())[..] {
+        [] => Err(NoServer::Named(node.name.clone())),
+        [server] => Ok(server),
+        _ => Err(NoServer::Several),
     }
+}
 
-    /// Finds a node's server: by provider ID if it has one, whatever its name, else by name.
-    pub(crate) fn find(&self, node: &Node) -> Lookup<'_> {
-        if let Some(text) = &node.provider_id {
-            return match provider_id::parse(text) {
-                Ok(id) => self.by_id.get(&id).map_or(Lookup::NoSuchId(id), |index| {
-                    Lookup::Server(&self.servers[*index])
-                }),
-                Err(error) => Lookup::BadId(error),
-            };
-        }
-        // An empty name would match whatever has no name.
-        let named = self
-            .by_name
-            .get(node.name.as_str())
-            .filter(|_| !node.name.as_str().is_empty());
-        match named.map(Vec::as_slice) {
-            None | Some([]) => Lookup::NoSuchName,
-            Some([index]) => Lookup::Server(&self.servers[*index]),
-            Some(_) => Lookup::Ambiguous,
-        }
-    }
-
-    /// The id of a node's server if neither the listing has it nor its absence was proved.
-    pub(crate) fn unproven(&self, node: &Node, absent: &[ServerId]) -> Option<ServerId> {
-        match self.find(node) {
-            Lookup::NoSuchId(id) if !absent.contains(&id) => Some(id),
-            _ => None,
-        }
+/// The id of a node's server if neither the listing has it nor its absence was proved.
+pub(crate) fn unproven(servers: &ServerIndex, node: &Node, absent: &[ServerId]) -> Option<ServerId> {
+    match find(servers, node) {
+        Err(NoServer::WithId(id)) if !absent.contains(&id) => Some(id),
+        _ => None,
     }
 }
 

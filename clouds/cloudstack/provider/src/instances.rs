@@ -1,4 +1,4 @@
-//! Virtual machines as the machines of Nodes.
+//! Virtual machines as the instances of Nodes.
 //!
 //! What proves that a machine is gone: the API says that it is destroyed; or it refuses the ID as one that nothing has; or it
 //! answers with a list without it, which a wrong project looks like as well, so it counts only while the machine of another Node
@@ -9,16 +9,13 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
-    AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress, PowerState, Purpose, Sought,
-    answer_all,
+    AbsenceProof, AddressType, CloudError, InstanceAnswer, InstanceDirectory, InstanceMetadata,
+    InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Sought,
 };
 use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 
 use crate::labels;
-use crate::machines::{MachineIndex, Machines, Named, is_going};
+use crate::machines::{MachineIndex, Machines, is_going};
 use crate::options::NodeOptions;
 use crate::provider_id::{self, Reference};
 
@@ -60,7 +57,7 @@ impl VirtualMachines {
             Ok(Lookup::Found(machine)) => Ok(self.present(query, &machine)),
             Ok(Lookup::Unknown) => Err(Gone::Unknown),
             Ok(Lookup::Unlisted) => Err(Gone::Unlisted),
-            Err(error) => Ok(Err(failed(query, error))),
+            Err(error) => Ok(Err(self.unable(query, error))),
         }
     }
 
@@ -73,7 +70,7 @@ impl VirtualMachines {
         listing: &MachineIndex,
     ) -> InstanceResult {
         if query.purpose != Purpose::Existence {
-            return Err(not_found(&query.node));
+            return Err(self.not_found(query));
         }
         if let Some(flaw) = listing.flaw() {
             return Err(unproven(
@@ -111,70 +108,25 @@ impl VirtualMachines {
         let mut others = of_nodes
             .iter()
             .filter(|other| !other.eq_ignore_ascii_case(id.as_str()));
-        others.any(|other| listing.by_id(&other.as_str().into()).is_some())
+        others.any(|other| listing.with_id(other).is_some())
     }
 
-    /// The answer that the Node's name gives; none if no machine has it.
+    /// The answer that the Node's name gives; `None` if no machine has it.
     async fn named(&self, query: &InstanceQuery, listing: &MachineIndex) -> Option<InstanceResult> {
         let name = query.node.name.as_str();
-        let several = match listing.named(name) {
-            Named::Machine(machine) => return Some(self.present(query, machine)),
-            Named::Nobody => return None,
-            Named::Several(ids) => ids,
+        let several = match self.with_name(listing, name) {
+            Ok(found) => return found.map(|machine| self.present(query, machine)),
+            Err(several) => several,
         };
         // Keys of an administrator see the machines of all accounts. Those of their own go first.
         let host = name.split('.').next().unwrap_or_default();
         let own = match self.machines.own_named(host).await {
             Ok(own) => own,
-            Err(error) => return Some(Err(failed(query, error))),
+            Err(error) => return Some(Err(self.unable(query, error))),
         };
-        Some(match own.named(name) {
-            Named::Machine(machine) => self.present(query, machine),
-            Named::Nobody | Named::Several(_) => {
-                let ids: Vec<&str> = several.iter().map(|id| id.as_str()).collect();
-                Err(failed(
-                    query,
-                    CloudError::other(format!(
-                        "several virtual machines have the name of node {name}: {}; set `spec.providerID` of the node \
-                         to tell which one it is",
-                        ids.join(", ")
-                    )),
-                ))
-            }
-        })
-    }
-
-    fn present(&self, query: &InstanceQuery, machine: &VirtualMachine) -> InstanceResult {
-        let metadata = match self.metadata(machine) {
-            Ok(metadata) => metadata,
-            // A machine without a usable address exists all the same.
-            Err(_) if query.purpose != Purpose::Metadata => InstanceMetadata::default(),
-            Err(error) => return Err(error),
-        };
-        let power = match machine.state {
-            VmState::Stopped | VmState::Shutdown => PowerState::Off,
-            _ => PowerState::On,
-        };
-        Ok(InstanceAnswer::Present(Box::new(Instance { metadata, power })))
-    }
-
-    fn metadata(&self, machine: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
-        let zone = self.label("zone", &machine.zone_name);
-        let region = match &self.options.region {
-            Some(region) => self.label("region", region),
-            None => zone.clone(),
-        };
-        Ok(InstanceMetadata {
-            provider_id: Some(provider_id::format(&machine.id)),
-            instance_type: if self.options.full_instance_types {
-                self.label("instance type", &machine.offering)
-            } else {
-                labels::instance_type(&machine.offering)
-            },
-            zone,
-            region,
-            addresses: addresses(machine, self.options.ipv6_addresses)?,
-            ..InstanceMetadata::default()
+        Some(match self.with_name(&own, name) {
+            Ok(Some(machine)) => self.present(query, machine),
+            Ok(None) | Err(_) => Err(self.unable(query, several)),
         })
     }
 
@@ -196,11 +148,12 @@ impl VirtualMachines {
     }
 }
 
-impl MachineDirectory for VirtualMachines {
+impl InstanceDirectory for VirtualMachines {
     type Id = VirtualMachineId;
+    type Item = VirtualMachine;
     type Listing = MachineIndex;
 
-    fn sought(&self, query: &InstanceQuery) -> Result<Sought<VirtualMachineId>, InstanceResult> {
+    fn sought(&self, query: &InstanceQuery) -> Result<Sought<VirtualMachineId>, CloudError> {
         let node = &*query.node;
         match node.provider_id.as_deref().map(provider_id::parse) {
             Some(Reference::Machine(id)) => {
@@ -208,12 +161,21 @@ impl MachineDirectory for VirtualMachines {
                 of_nodes.insert(id.to_ascii_lowercase());
                 Ok(Sought::Id(id.into()))
             }
-            Some(Reference::Foreign) => Err(Ok(InstanceAnswer::Foreign)),
+            Some(Reference::Foreign) => Ok(Sought::Foreign),
             None | Some(Reference::Unreadable) if node.name.as_str().is_empty() => {
-                Err(Err(CloudError::invalid("node name cannot be empty")))
+                Err(CloudError::invalid("node name cannot be empty"))
             }
             None | Some(Reference::Unreadable) => Ok(Sought::Name),
         }
+    }
+
+    async fn list(&self) -> Result<Arc<MachineIndex>, CloudError> {
+        let listing = self.machines.all().await?;
+        if listing.flaw().is_none() {
+            let mut of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
+            of_nodes.retain(|id| listing.with_id(id).is_some());
+        }
+        Ok(listing)
     }
 
     /// If the machine is gone, there must be none of the Node's name either.
@@ -222,8 +184,12 @@ impl MachineDirectory for VirtualMachines {
             Ok(answer) => return answer,
             Err(gone) => gone,
         };
-        let listing = self.machines.all().await.map_err(|error| failed(query, error))?;
-        if let Some(machine) = listing.by_id(id).filter(|machine| !is_going(machine)) {
+        let listing = self
+            .machines
+            .all()
+            .await
+            .map_err(|error| self.unable(query, error))?;
+        if let Some(machine) = self.with_id(&listing, id) {
             return self.present(query, machine);
         }
         match self.named(query, &listing).await {
@@ -232,40 +198,48 @@ impl MachineDirectory for VirtualMachines {
         }
     }
 
-    async fn list(&self) -> Result<Arc<MachineIndex>, CloudError> {
-        let listing = self.machines.all().await?;
-        if listing.flaw().is_none() {
-            let mut of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
-            of_nodes.retain(|id| listing.by_id(&id.as_str().into()).is_some());
+    fn with_id<'a>(&self, listing: &'a MachineIndex, id: &VirtualMachineId) -> Option<&'a VirtualMachine> {
+        listing.with_id(id.as_str()).filter(|machine| !is_going(machine))
+    }
+
+    fn with_name<'a>(
+        &self,
+        listing: &'a MachineIndex,
+        name: &str,
+    ) -> Result<Option<&'a VirtualMachine>, CloudError> {
+        match &listing.with_name(name)[..] {
+            [] => Ok(None),
+            [machine] => Ok(Some(machine)),
+            several => {
+                let ids: Vec<&str> = several.iter().map(|machine| machine.id.as_str()).collect();
+                Err(CloudError::other(format!(
+                    "several virtual machines have the name of node {name}: {}; set `spec.providerID` of the node \
+                     to tell which one it is",
+                    ids.join(", ")
+                )))
+            }
         }
-        Ok(listing)
     }
 
     async fn look_up(
         &self,
         query: &InstanceQuery,
-        sought: &Sought<VirtualMachineId>,
+        id: Option<&VirtualMachineId>,
         listing: &MachineIndex,
     ) -> InstanceResult {
-        let id = match sought {
-            Sought::Id(id) => id,
-            Sought::Name => {
-                return match self.named(query, listing).await {
-                    Some(answer) => answer,
-                    None if query.purpose == Purpose::Existence => nobody(&query.node, listing),
-                    None => Err(not_found(&query.node)),
-                };
-            }
-        };
-        let found = listing.by_id(id);
-        if let Some(machine) = found.filter(|machine| !is_going(machine)) {
+        if let Some(machine) = id.and_then(|id| self.with_id(listing, id)) {
             return self.present(query, machine);
         }
         if let Some(answer) = self.named(query, listing).await {
             return answer;
         }
-        let gone = match found {
-            _ if query.purpose != Purpose::Existence => return Err(not_found(&query.node)),
+        if query.purpose != Purpose::Existence {
+            return Err(self.not_found(query));
+        }
+        let Some(id) = id else {
+            return nobody(&query.node, listing);
+        };
+        let gone = match listing.with_id(id.as_str()) {
             Some(_) => Gone::Destroyed,
             // A miss in a list proves nothing: the machine itself is asked for.
             None => match self.by_id(query, id).await {
@@ -276,14 +250,45 @@ impl MachineDirectory for VirtualMachines {
         self.judge(query, id, &gone, listing)
     }
 
-    fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
-        failed(query, error)
+    fn metadata(&self, _: &Node, machine: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
+        let zone = self.label("zone", &machine.zone_name);
+        let region = match &self.options.region {
+            Some(region) => self.label("region", region),
+            None => zone.clone(),
+        };
+        Ok(InstanceMetadata {
+            provider_id: Some(provider_id::format(&machine.id)),
+            instance_type: if self.options.full_instance_types {
+                self.label("instance type", &machine.offering)
+            } else {
+                labels::instance_type(&machine.offering)
+            },
+            zone,
+            region,
+            addresses: addresses(machine, self.options.ipv6_addresses)?,
+            ..InstanceMetadata::default()
+        })
     }
-}
 
-impl InstancesV2 for VirtualMachines {
-    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
-        answer_all(self, queries).boxed()
+    fn power(&self, machine: &VirtualMachine) -> PowerState {
+        match machine.state {
+            VmState::Stopped | VmState::Shutdown => PowerState::Off,
+            _ => PowerState::On,
+        }
+    }
+
+    fn not_found(&self, query: &InstanceQuery) -> CloudError {
+        CloudError::not_found(format!(
+            "instance not found: no virtual machine belongs to node {}",
+            query.node.name
+        ))
+    }
+
+    fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
+        error.context(match query.purpose {
+            Purpose::Metadata => "error retrieving instance ID",
+            Purpose::Existence | Purpose::Sighting => "error retrieving instance",
+        })
     }
 }
 
@@ -317,20 +322,6 @@ fn unproven(query: &InstanceQuery, reason: &str) -> CloudError {
     CloudError::not_found(format!(
         "instance not found: {reason}. If the machine of node {} is gone, delete the node by hand",
         query.node.name
-    ))
-}
-
-fn failed(query: &InstanceQuery, error: CloudError) -> CloudError {
-    error.context(match query.purpose {
-        Purpose::Metadata => "error retrieving instance ID",
-        Purpose::Existence | Purpose::Sighting => "error retrieving instance",
-    })
-}
-
-fn not_found(node: &Node) -> CloudError {
-    CloudError::not_found(format!(
-        "instance not found: no virtual machine belongs to node {}",
-        node.name
     ))
 }
 

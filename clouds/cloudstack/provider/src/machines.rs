@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, InstanceIndex};
 use bowline_cloudstack_client::{
     Client, Counted, Detail, Lookup, Network, NetworkId, VirtualMachine, VirtualMachineId,
     VirtualMachineQuery, VmState,
@@ -135,63 +135,37 @@ impl Machines {
 }
 
 fn listing(client: &Client, detail: Detail, gather: Duration) -> Listing {
-    let client = client.clone();
-    SharedRead::gathering(gather, SharedRead::<()>::INTERVAL, move || {
-        let client = client.clone();
-        async move {
-            let query = VirtualMachineQuery {
-                all: true,
-                detail,
-                ..VirtualMachineQuery::default()
-            };
-            Ok(Arc::new(MachineIndex::new(
-                client.virtual_machines(&query).await?,
-            )))
-        }
+    SharedRead::listing(gather, client, move |client| async move {
+        let query = VirtualMachineQuery {
+            all: true,
+            detail,
+            ..VirtualMachineQuery::default()
+        };
+        let machines = client.virtual_machines(&query).await?;
+        Ok(Arc::new(MachineIndex::new(machines)))
     })
 }
 
 /// A list of virtual machines.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct MachineIndex {
-    machines: Vec<VirtualMachine>,
+    /// By ID and by name, both in lower case. Those that are on their way out have no name any more.
+    machines: InstanceIndex<String, VirtualMachine>,
     /// Whether the server counted just as many.
     is_counted: bool,
-    /// By ID in lower case.
-    by_id: BTreeMap<String, usize>,
-    /// By name in lower case; only those that are not on their way out.
-    by_name: BTreeMap<String, Vec<usize>>,
-}
-
-/// What a list says about a name.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Named<'a> {
-    /// This one.
-    Machine(&'a VirtualMachine),
-    /// None, or none that stays.
-    Nobody,
-    /// These, of several accounts or projects.
-    Several(Vec<&'a VirtualMachineId>),
 }
 
 impl MachineIndex {
     pub(crate) fn new(listed: Counted<VirtualMachine>) -> Self {
-        let mut index = Self {
-            is_counted: listed.is_counted,
-            ..Self::default()
+        let id = |machine: &VirtualMachine| machine.id.as_str().to_ascii_lowercase();
+        let name = |machine: &VirtualMachine| match is_going(machine) {
+            true => String::new(),
+            false => machine.name.to_lowercase(),
         };
-        let machines = listed.items;
-        for (position, machine) in machines.iter().enumerate() {
-            index
-                .by_id
-                .insert(machine.id.as_str().to_ascii_lowercase(), position);
-            if !is_going(machine) {
-                let named = index.by_name.entry(machine.name.to_lowercase()).or_default();
-                named.push(position);
-            }
+        Self {
+            machines: InstanceIndex::new(listed.items, id, name),
+            is_counted: listed.is_counted,
         }
-        index.machines = machines;
-        index
     }
 
     /// Why nothing follows from what is not in it. Wrong keys or a wrong project see nothing at all.
@@ -204,35 +178,25 @@ impl MachineIndex {
     }
 
     /// All of them, in the server's order.
-    pub(crate) fn machines(&self) -> &[VirtualMachine] {
-        &self.machines
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &VirtualMachine> {
+        self.machines.iter()
     }
 
-    /// The machine with this ID, whatever its state.
-    pub(crate) fn by_id(&self, id: &VirtualMachineId) -> Option<&VirtualMachine> {
-        let position = self.by_id.get(&id.as_str().to_ascii_lowercase())?;
-        Some(&self.machines[*position])
+    /// The machine with this ID in any letter case, whatever its state.
+    pub(crate) fn with_id(&self, id: &str) -> Option<&VirtualMachine> {
+        self.machines.with_id(&id.to_ascii_lowercase())
     }
 
-    /// The machine of a Node by the Node's name, in any letter case: the whole name first, then what is before its first
-    /// dot. Those that are on their way out have no name any more.
-    pub(crate) fn named(&self, node: &str) -> Named<'_> {
+    /// The machines of a Node by the Node's name, in any letter case: those of the whole name, else those of what is before
+    /// its first dot. Several may be of several accounts or projects.
+    pub(crate) fn with_name(&self, node: &str) -> Vec<&VirtualMachine> {
         let whole = node.to_lowercase();
-        let host = whole.split('.').next().unwrap_or_default();
-        let found = [whole.as_str(), host]
-            .into_iter()
-            // An empty name would match whatever has no name.
-            .filter(|name| !name.is_empty())
-            .find_map(|name| self.by_name.get(name));
-        match found.map(Vec::as_slice) {
-            None | Some([]) => Named::Nobody,
-            Some([position]) => Named::Machine(&self.machines[*position]),
-            Some(several) => Named::Several(
-                several
-                    .iter()
-                    .map(|position| &self.machines[*position].id)
-                    .collect(),
-            ),
+        match self.machines.with_name(&whole) {
+            found if found.is_empty() => {
+                let host = whole.split('.').next().unwrap_or_default();
+                self.machines.with_name(host)
+            }
+            found => found,
         }
     }
 }
@@ -257,11 +221,13 @@ mod tests {
     }
 
     fn named(machines: &[(&str, &str, &str)], name: &str) -> String {
-        match index(machines).named(name) {
-            Named::Machine(machine) => machine.id.to_string(),
-            Named::Nobody => "nobody".to_owned(),
-            Named::Several(ids) => ids.iter().map(ToString::to_string).collect::<Vec<_>>().join("+"),
-        }
+        let index = index(machines);
+        let found = index.with_name(name);
+        found
+            .iter()
+            .map(|machine| machine.id.as_str())
+            .collect::<Vec<_>>()
+            .join("+")
     }
 
     #[test]
@@ -274,7 +240,7 @@ mod tests {
         assert_eq!(named(&machines, "Pool-A-7.corp.example"), "2");
         assert_eq!(named(&machines[..1], "Pool-A-7.corp.example"), "1");
         for other in ["pool-a-70", "pool-a", "ool-a-7", "", ".corp.example"] {
-            assert_eq!(named(&machines, other), "nobody", "{other}");
+            assert_eq!(named(&machines, other), "", "{other}");
         }
     }
 
@@ -289,13 +255,13 @@ mod tests {
         ] {
             assert_eq!(named(&machines(state), "db"), expected, "{state}");
         }
-        assert_eq!(named(&[("1", "db", "Destroyed")], "db"), "nobody");
+        assert_eq!(named(&[("1", "db", "Destroyed")], "db"), "");
     }
 
     #[test]
     fn an_id_is_found_in_any_letter_case_and_state() {
         let index = index(&[("0b6f-AA", "a", "Expunging")]);
-        assert!(index.by_id(&"0B6F-aa".into()).is_some());
-        assert!(index.by_id(&"0b6f".into()).is_none());
+        assert!(index.with_id("0B6F-aa").is_some());
+        assert!(index.with_id("0b6f").is_none());
     }
 }

@@ -4,12 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    AbsenceProof, AddressType, CloudError, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery,
-    InstanceResult, InstancesV2, Node, NodeAddress, PowerState, Purpose,
+    AddressType, CloudError, InstanceDirectory, InstanceMetadata, InstanceQuery, InstanceResult, Node,
+    NodeAddress, PowerState, Purpose, Sought,
 };
-use bowline_paper_client::{Client, Machine, Power};
-use futures::FutureExt;
-use futures::future::{BoxFuture, join_all};
+use bowline_paper_client::{Client, Machine, MachineId, Power};
 
 use crate::observe::{Machines, Reads};
 use crate::provider_id::{self, ProviderIdError};
@@ -20,87 +18,82 @@ pub(crate) struct Instances {
     pub(crate) reads: Arc<Reads>,
 }
 
-// guide: instances
-impl InstancesV2 for Instances {
-    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
-        async move {
-            // One listing answers them all, however many Nodes there are; for Nodes of other clouds it costs no call.
-            let machines = match queries.iter().all(|query| is_foreign(&query.node)) {
-                true => Ok(Arc::default()),
-                false => self.reads.machines().await,
-            };
-            join_all(queries.iter().map(|query| self.answer(query, &machines))).await
-        }
-        .boxed()
-    }
-}
-// guide: end
+impl InstanceDirectory for Instances {
+    // guide: sought
+    type Id = MachineId;
+    type Item = Machine;
+    type Listing = Machines;
 
-impl Instances {
-    // guide: answer
-    async fn answer(
-        &self,
-        query: &InstanceQuery,
-        machines: &Result<Arc<Machines>, CloudError>,
-    ) -> InstanceResult {
-        let node = &*query.node;
-        if is_foreign(node) {
-            return Ok(InstanceAnswer::Foreign);
-        }
-        let unable =
-            |error: CloudError| error.context(format!("cannot tell the machine of node {}", node.name));
-        // A failed listing says nothing about anybody: unknown, never absent.
-        let machines = machines.as_ref().map_err(|error| unable(error.clone()))?;
-        match machines.of(node) {
+    fn sought(&self, query: &InstanceQuery) -> Result<Sought<MachineId>, CloudError> {
+        let id = query.node.provider_id.as_deref().map(provider_id::parse);
+        let unable = |error| Err(self.unable(query, error));
+        match id {
+            Some(Ok(id)) => Ok(Sought::Id(id)),
+            Some(Err(ProviderIdError::Foreign(_))) => Ok(Sought::Foreign),
+            Some(Err(error)) => unable(CloudError::invalid(error.to_string())),
             // A name is too weak to delete a Node on.
-            _ if query.purpose == Purpose::Existence && node.provider_id.is_none() => {
-                Err(unable(CloudError::other("it has no provider ID")))
-            }
-            Ok(Some(machine)) => Ok(present(machine)),
-            Ok(None) if query.purpose == Purpose::Existence => self.look_again(query).await.map_err(unable),
-            Ok(None) => Err(unable(CloudError::not_found("there is none"))),
-            Err(error) => Err(unable(CloudError::invalid(error.to_string()))),
+            None if query.purpose == Purpose::Existence => unable(CloudError::other("it has no provider ID")),
+            None => Ok(Sought::Name),
         }
+    }
+    // guide: end
+
+    // guide: listing
+    async fn list(&self) -> Result<Arc<Machines>, CloudError> {
+        self.reads.machines().await
+    }
+
+    fn with_id<'a>(&self, machines: &'a Machines, id: &MachineId) -> Option<&'a Machine> {
+        machines.with_id(id)
+    }
+
+    fn with_name<'a>(&self, machines: &'a Machines, name: &str) -> Result<Option<&'a Machine>, CloudError> {
+        // No two machines of a project share a name. Where they may, several are an error: nobody knows which one it is.
+        Ok(machines.with_name(name).first().copied())
     }
     // guide: end
 
     // guide: proof
-    /// Asks for one machine by its id. Only the API's own 404 to this very id is proof; a miss in a listing is none.
-    async fn look_again(&self, query: &InstanceQuery) -> InstanceResult {
-        let text = query.node.provider_id.as_deref().unwrap_or_default();
-        let id = provider_id::parse(text).map_err(|error| CloudError::invalid(error.to_string()))?;
-        match self.client.machine(&id).await {
-            Ok(machine) => Ok(present(&machine)),
+    /// Only the API's own 404 to this very id is proof; a miss in a listing is none, nor is any other failure.
+    async fn ask(&self, query: &InstanceQuery, id: &MachineId) -> InstanceResult {
+        match self.client.machine(id).await {
+            Ok(machine) => self.answer(query, Ok(&machine)),
             Err(error) if error.proves_absence() => {
-                let proof = format!("the API answered 404 to machine {id}");
-                Ok(InstanceAnswer::Absent(AbsenceProof::new(proof)))
+                self.answer(query, Err(format!("the API answered 404 to machine {id}")))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(self.unable(query, error.into())),
         }
     }
     // guide: end
-}
 
-fn is_foreign(node: &Node) -> bool {
-    let id = node.provider_id.as_deref().map(provider_id::parse);
-    matches!(id, Some(Err(ProviderIdError::Foreign(_))))
-}
+    // guide: metadata
+    fn metadata(&self, _: &Node, machine: &Machine) -> Result<InstanceMetadata, CloudError> {
+        Ok(InstanceMetadata {
+            provider_id: Some(provider_id::format(&machine.id)),
+            instance_type: machine.kind.clone(),
+            zone: machine.zone.clone(),
+            region: machine.region.clone(),
+            addresses: node_addresses(&machine.name, &machine.private, &machine.public),
+            ..InstanceMetadata::default()
+        })
+    }
 
-fn present(machine: &Machine) -> InstanceAnswer {
-    let metadata = InstanceMetadata {
-        provider_id: Some(provider_id::format(&machine.id)),
-        instance_type: machine.kind.clone(),
-        zone: machine.zone.clone(),
-        region: machine.region.clone(),
-        addresses: node_addresses(&machine.name, &machine.private, &machine.public),
-        ..InstanceMetadata::default()
-    };
-    let power = match machine.power {
-        Power::Off => PowerState::Off,
-        // On its way somewhere is not off: an off machine's Node is tainted.
-        Power::On | Power::Other(_) => PowerState::On,
-    };
-    InstanceAnswer::Present(Box::new(Instance { metadata, power }))
+    fn power(&self, machine: &Machine) -> PowerState {
+        match machine.power {
+            Power::Off => PowerState::Off,
+            // On its way somewhere is not off: an off machine's Node is tainted.
+            Power::On | Power::Other(_) => PowerState::On,
+        }
+    }
+    // guide: end
+
+    fn not_found(&self, query: &InstanceQuery) -> CloudError {
+        self.unable(query, CloudError::not_found("there is none"))
+    }
+
+    fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
+        error.context(format!("cannot tell the machine of node {}", query.node.name))
+    }
 }
 
 /// A machine's addresses in the words of a Node: host name, private ones, public ones.

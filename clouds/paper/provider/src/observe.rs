@@ -1,21 +1,22 @@
 //! What the cloud says. Listings are read once for all who ask at the same time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{CloudError, Node};
+use bowline_cloud_provider::{CloudError, InstanceIndex};
 use bowline_paper_client::{Balancer, Client, Machine, MachineId};
 use futures::try_join;
 
 use crate::intent::Intent;
-use crate::provider_id::{self, ProviderIdError};
 
 /// How long a listing of balancers waits for others who want it: Services come in groups, some milliseconds apart.
 const GATHER: Duration = Duration::from_millis(25);
 
 type Listing<T> = SharedRead<Result<Arc<T>, CloudError>>;
+
+/// One listing of the project's machines, found by id or by name.
+pub(crate) type Machines = InstanceIndex<MachineId, Machine>;
 
 /// The reads that many share.
 pub(crate) struct Reads {
@@ -26,18 +27,13 @@ pub(crate) struct Reads {
 impl Reads {
     // guide: reads
     pub(crate) fn new(client: &Client) -> Self {
-        let (of_machines, of_balancers) = (client.clone(), client.clone());
         Self {
-            machines: SharedRead::new(Listing::<Machines>::INTERVAL, move || {
-                let client = of_machines.clone();
-                async move {
-                    let machines = client.machines().await?;
-                    Ok(Arc::new(Machines::new(machines)))
-                }
+            machines: SharedRead::listing(Duration::ZERO, client, |client| async move {
+                let (id, name) = (|it: &Machine| it.id.clone(), |it: &Machine| it.name.clone());
+                Ok(Arc::new(Machines::new(client.machines().await?, id, name)))
             }),
-            balancers: SharedRead::gathering(GATHER, Listing::<Machines>::INTERVAL, move || {
-                let client = of_balancers.clone();
-                async move { Ok(Arc::new(client.balancers().await?)) }
+            balancers: SharedRead::listing(GATHER, client, |client| async move {
+                Ok(Arc::new(client.balancers().await?))
             }),
         }
     }
@@ -78,43 +74,4 @@ pub(crate) struct Observed {
     pub(crate) machines: Arc<Machines>,
     /// How often it was waited before.
     pub(crate) looks: u32,
-}
-
-/// One listing of the project's machines.
-#[derive(Debug, Default)]
-pub(crate) struct Machines {
-    by_id: BTreeMap<MachineId, Machine>,
-    by_name: BTreeMap<String, MachineId>,
-}
-
-impl Machines {
-    fn new(machines: Vec<Machine>) -> Self {
-        Self {
-            by_name: machines
-                .iter()
-                .map(|machine| (machine.name.clone(), machine.id.clone()))
-                .collect(),
-            by_id: machines
-                .into_iter()
-                .map(|machine| (machine.id.clone(), machine))
-                .collect(),
-        }
-    }
-
-    pub(crate) fn with_id(&self, id: &MachineId) -> Option<&Machine> {
-        self.by_id.get(id)
-    }
-
-    /// A Node's machine: by provider ID if it has one, whatever its name, else by name.
-    pub(crate) fn of(&self, node: &Node) -> Result<Option<&Machine>, ProviderIdError> {
-        self.behind(node.name.as_str(), node.provider_id.as_deref())
-    }
-
-    /// The same for the name of a Node and its provider ID.
-    pub(crate) fn behind(&self, name: &str, id: Option<&str>) -> Result<Option<&Machine>, ProviderIdError> {
-        match id {
-            Some(text) => Ok(self.with_id(&provider_id::parse(text)?)),
-            None => Ok(self.by_name.get(name).and_then(|id| self.with_id(id))),
-        }
-    }
 }

@@ -114,8 +114,12 @@ impl RouteTable {
 /// The machine that a wanted route leads to. Its name may be another one than the Node's.
 fn target<'a>(route: &Route, machines: &'a Machines) -> Result<&'a Machine, CloudError> {
     let name = route.target_node.as_ref().map_or("", NodeName::as_str);
-    let found = machines.behind(name, route.target_provider_id.as_deref());
-    let found = found.map_err(|error| CloudError::invalid(error.to_string()))?;
+    let found = match route.target_provider_id.as_deref().map(provider_id::parse) {
+        Some(Ok(id)) => machines.with_id(&id),
+        Some(Err(error)) => return Err(CloudError::invalid(error.to_string())),
+        // No two machines of a project share a name.
+        None => machines.with_name(name).first().copied(),
+    };
     found.ok_or_else(|| CloudError::not_found(format!("there is no machine of node {name}")))
 }
 // guide: end

@@ -1,22 +1,19 @@
-//! Servers as the machines of Nodes.
+//! Servers as the instances of Nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{
-    ANSWER_LOG, AbsenceProof, AddressType, CloudError, DATA_LOG, ErrorKind, Instance, InstanceAnswer,
-    InstanceMetadata, InstanceQuery, InstanceResult, InstancesV2, MachineDirectory, Node, NodeAddress,
-    PowerState, Purpose, Selector, Sought, answer_all,
+    ANSWER_LOG, AddressType, CloudError, DATA_LOG, ErrorKind, InstanceDirectory, InstanceMetadata,
+    InstanceQuery, InstanceResult, Node, NodeAddress, PowerState, Purpose, Selector, Sought,
 };
 use bowline_phoenixnap_client::{Server, ServerStatus};
-use futures::FutureExt;
-use futures::future::BoxFuture;
 
 use crate::annotations::SERVER_ID;
-use crate::observe::reads::{Known, Reads};
+use crate::observe::reads::Reads;
 use crate::provider_id::{self, ProviderIdError};
-use crate::servers::{Named, ServerIndex};
+use crate::servers::ServerIndex;
 
 /// The servers of the account.
 pub(crate) struct Servers {
@@ -37,8 +34,72 @@ impl Servers {
             told: Mutex::default(),
         }
     }
+}
 
-    fn present(&self, node: &Node, purpose: Purpose, server: &Server) -> InstanceResult {
+impl InstanceDirectory for Servers {
+    type Id = String;
+    type Item = Server;
+    type Listing = ServerIndex;
+
+    fn sought(&self, query: &InstanceQuery) -> Result<Sought<String>, CloudError> {
+        let node = &*query.node;
+        match node.provider_id.as_deref().map(provider_id::parse) {
+            Some(Ok(id)) => Ok(Sought::Id(id.to_owned())),
+            Some(Err(error @ ProviderIdError::Foreign(_))) => {
+                let id = node.provider_id.as_deref().unwrap_or_default();
+                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                if told.insert(id.to_owned()) {
+                    tracing::error!(node = %node.name, err = %error, "The node is left alone");
+                }
+                Ok(Sought::Foreign)
+            }
+            Some(Err(error)) => Err(self.unable(query, CloudError::invalid(error.to_string()))),
+            // A name is too weak to delete or taint a Node on.
+            None if query.purpose == Purpose::Existence => {
+                Err(self.unable(query, CloudError::other(ProviderIdError::Empty.to_string())))
+            }
+            None if node.name.as_str().is_empty() => Err(CloudError::invalid("node name cannot be empty")),
+            None => Ok(Sought::Name),
+        }
+    }
+
+    async fn list(&self) -> Result<Arc<ServerIndex>, CloudError> {
+        self.reads.servers().await
+    }
+
+    async fn ask(&self, query: &InstanceQuery, id: &String) -> InstanceResult {
+        let asked = self.reads.server(id).await;
+        let found = asked.map_err(|error| self.unable(query, error))?;
+        if let Err(evidence) = &found {
+            tracing::debug!(target: ANSWER_LOG, node = %query.node.name, evidence, "Server of a node is gone");
+        }
+        self.answer(query, found.as_ref().map_err(Clone::clone))
+    }
+
+    fn with_id<'a>(&self, listing: &'a ServerIndex, id: &String) -> Option<&'a Server> {
+        listing.with_id(id)
+    }
+
+    fn with_name<'a>(&self, listing: &'a ServerIndex, name: &str) -> Result<Option<&'a Server>, CloudError> {
+        // Its ID or its state is not known, so neither it nor a namesake can be taken.
+        if listing.has_odd_named(name) {
+            let text = "the list has a server of this hostname that cannot be read";
+            return Err(CloudError::other(text));
+        }
+        match &listing.with_name(name)[..] {
+            [] => Ok(None),
+            [server] => Ok(Some(server)),
+            several => {
+                let ids: Vec<&str> = several.iter().map(|server| server.id.as_str()).collect();
+                Err(CloudError::other(format!(
+                    "several servers have this hostname: {}; rename all but one",
+                    ids.join(", ")
+                )))
+            }
+        }
+    }
+
+    fn metadata(&self, node: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {
         tracing::debug!(
             target: ANSWER_LOG,
             node = %node.name,
@@ -48,27 +109,10 @@ impl Servers {
             "Server of a node"
         );
         tracing::debug!(target: DATA_LOG, node = %node.name, server = ?server, "Server of a node, whole");
-        let metadata = match self.metadata(node, server) {
-            Ok(metadata) => metadata,
-            // A machine without a usable address exists all the same.
-            Err(_) if purpose != Purpose::Metadata => InstanceMetadata::default(),
-            Err(error) => return Err(error.context(of(node))),
-        };
-        let power = match server.status {
-            ServerStatus::PoweredOff => PowerState::Off,
-            ServerStatus::Reserved if self.reserved_is_shut_down => PowerState::Off,
-            _ => PowerState::On,
-        };
-        Ok(InstanceAnswer::Present(Box::new(Instance { metadata, power })))
-    }
-
-    fn metadata(&self, node: &Node, server: &Server) -> Result<InstanceMetadata, CloudError> {
         let internal = addresses(server, AddressType::InternalIp, &server.private_ip_addresses);
         if internal.is_empty() {
-            return Err(CloudError::other(format!(
-                "server {} has no private IP address",
-                server.id
-            )));
+            let error = CloudError::other(format!("server {} has no private IP address", server.id));
+            return Err(error.context(of(node)));
         }
         let hostname = Some(server.hostname.clone()).filter(|name| !name.is_empty());
         let hostname = hostname.map(|name| NodeAddress::new(AddressType::Hostname, name));
@@ -95,83 +139,27 @@ impl Servers {
             ..InstanceMetadata::default()
         })
     }
-}
 
-impl MachineDirectory for Servers {
-    type Id = String;
-    type Listing = ServerIndex;
-
-    fn sought(&self, query: &InstanceQuery) -> Result<Sought<String>, InstanceResult> {
-        let node = &*query.node;
-        match node.provider_id.as_deref().map(provider_id::parse) {
-            Some(Ok(id)) => Ok(Sought::Id(id.to_owned())),
-            Some(Err(error @ ProviderIdError::Foreign(_))) => {
-                let id = node.provider_id.as_deref().unwrap_or_default();
-                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-                if told.insert(id.to_owned()) {
-                    tracing::error!(node = %node.name, err = %error, "The node is left alone");
-                }
-                Err(Ok(InstanceAnswer::Foreign))
-            }
-            Some(Err(error)) => Err(Err(CloudError::invalid(error.to_string()).context(of(node)))),
-            // A name is too weak to delete or taint a Node on.
-            None if query.purpose == Purpose::Existence => Err(Err(CloudError::other(
-                ProviderIdError::Empty.to_string(),
-            )
-            .context(of(node)))),
-            None if node.name.as_str().is_empty() => {
-                Err(Err(CloudError::invalid("node name cannot be empty")))
-            }
-            None => Ok(Sought::Name),
+    fn power(&self, server: &Server) -> PowerState {
+        match server.status {
+            ServerStatus::PoweredOff => PowerState::Off,
+            ServerStatus::Reserved if self.reserved_is_shut_down => PowerState::Off,
+            _ => PowerState::On,
         }
     }
 
-    async fn ask(&self, query: &InstanceQuery, id: &String) -> InstanceResult {
-        let node = &*query.node;
-        let known = self.reads.server(id).await;
-        match known.map_err(|error| error.context(of(node)))? {
-            Known::Server(server) => self.present(node, query.purpose, &server),
-            Known::Gone(_) if query.purpose != Purpose::Existence => Err(not_found(node)),
-            Known::Gone(evidence) => {
-                tracing::debug!(target: ANSWER_LOG, node = %node.name, evidence, "Server of a node is gone");
-                Ok(InstanceAnswer::Absent(AbsenceProof::new(evidence)))
-            }
-        }
+    fn not_found(&self, query: &InstanceQuery) -> CloudError {
+        tracing::debug!(target: ANSWER_LOG, node = %query.node.name, "No server of a node");
+        self.unable(query, CloudError::not_found("instance not found"))
     }
 
-    async fn list(&self) -> Result<Arc<ServerIndex>, CloudError> {
-        self.reads.servers().await
+    fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
+        error.context(of(&query.node))
     }
 
-    async fn look_up(
-        &self,
-        query: &InstanceQuery,
-        sought: &Sought<String>,
-        listing: &ServerIndex,
-    ) -> InstanceResult {
-        let node = &*query.node;
-        match sought {
-            Sought::Id(id) => match listing.by_id(id) {
-                Some(server) => self.present(node, query.purpose, server),
-                // A miss in a listing proves nothing.
-                None if query.purpose == Purpose::Sighting => Err(not_found(node)),
-                None => self.ask(query, id).await,
-            },
-            // Its ID or its state is not known, so neither it nor a namesake can be taken.
-            Sought::Name if listing.has_odd_named(node.name.as_str()) => {
-                let text = "the list has a server of this hostname that cannot be read";
-                Err(CloudError::other(text).context(of(node)))
-            }
-            Sought::Name => match listing.named(node.name.as_str()) {
-                Named::Server(server) => self.present(node, query.purpose, server),
-                Named::Nobody => Err(not_found(node)),
-                Named::Several(ids) => Err(CloudError::other(format!(
-                    "several servers have this hostname: {}; rename all but one",
-                    ids.join(", ")
-                ))
-                .context(of(node))),
-            },
-        }
+    /// For metadata as well: a server that the list lacks may be there all the same.
+    fn is_asked_for(&self, purpose: Purpose) -> bool {
+        purpose != Purpose::Sighting
     }
 
     /// The API answered that it failed at the list, which is of the whole account. What does not answer at all, refuses the
@@ -179,25 +167,10 @@ impl MachineDirectory for Servers {
     fn outlives_listing(&self, error: &CloudError) -> bool {
         error.kind() == ErrorKind::Other
     }
-
-    fn unlisted(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
-        error.context(of(&query.node))
-    }
-}
-
-impl InstancesV2 for Servers {
-    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
-        answer_all(self, queries).boxed()
-    }
 }
 
 fn of(node: &Node) -> String {
     format!("server of node {}", node.name)
-}
-
-fn not_found(node: &Node) -> CloudError {
-    tracing::debug!(target: ANSWER_LOG, node = %node.name, "No server of a node");
-    CloudError::not_found("instance not found").context(of(node))
 }
 
 fn addresses(server: &Server, kind: AddressType, texts: &[String]) -> Vec<NodeAddress> {

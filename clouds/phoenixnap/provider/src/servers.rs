@@ -1,55 +1,25 @@
 //! The servers of the account, found by ID or by name.
 
-use std::collections::BTreeMap;
-
+use bowline_cloud_provider::InstanceIndex;
 use bowline_phoenixnap_client::{Listed, Server, ServerStatus};
 use serde_json::Value;
 
 /// One listing of the account's servers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ServerIndex {
-    servers: Vec<Server>,
-    by_id: BTreeMap<String, usize>,
-    by_hostname: BTreeMap<String, Vec<usize>>,
     /// By host name in lower case: Nodes' names have no capitals.
-    by_lower: BTreeMap<String, Vec<usize>>,
+    servers: InstanceIndex<String, Server>,
     /// What cannot be read.
     odd: Vec<Value>,
 }
 
-/// What a listing says about a name.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Named<'a> {
-    /// This one.
-    Server(&'a Server),
-    /// None, or none that is in use.
-    Nobody,
-    /// These.
-    Several(Vec<&'a str>),
-}
-
 impl ServerIndex {
     pub(crate) fn new(listed: Listed<Server>) -> Self {
-        let servers = listed.entries;
-        let mut index = Self {
+        let name = |server: &Server| server.hostname.to_ascii_lowercase();
+        Self {
+            servers: InstanceIndex::new(listed.entries, |server| server.id.clone(), name),
             odd: listed.odd,
-            ..Self::default()
-        };
-        for (position, server) in servers.iter().enumerate() {
-            // Whatever a list says twice is one server.
-            if index.by_id.insert(server.id.clone(), position).is_some() {
-                continue;
-            }
-            let hostname = server.hostname.clone();
-            index
-                .by_lower
-                .entry(hostname.to_ascii_lowercase())
-                .or_default()
-                .push(position);
-            index.by_hostname.entry(hostname).or_default().push(position);
         }
-        index.servers = servers;
-        index
     }
 
     /// Whether it has no server that can be read. That is how other credentials may look, so nothing follows from what is
@@ -58,8 +28,8 @@ impl ServerIndex {
         self.servers.is_empty()
     }
 
-    pub(crate) fn by_id(&self, id: &str) -> Option<&Server> {
-        self.by_id.get(id).map(|position| &self.servers[*position])
+    pub(crate) fn with_id(&self, id: &str) -> Option<&Server> {
+        self.servers.with_id(id)
     }
 
     /// Whether an entry that cannot be read may be the server with this ID.
@@ -74,29 +44,17 @@ impl ServerIndex {
         names.any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// Finds a server by host name: to the letter, else in any letter case. Of several, those count that are in use; one
-    /// alone is taken whatever its state.
-    pub(crate) fn named(&self, name: &str) -> Named<'_> {
-        let Some(found) = self
-            .by_hostname
-            .get(name)
-            .or_else(|| self.by_lower.get(&name.to_ascii_lowercase()))
-        else {
-            return Named::Nobody;
-        };
-        let all: Vec<&Server> = found.iter().map(|position| &self.servers[*position]).collect();
-        if let [server] = all.as_slice() {
-            return Named::Server(server);
+    /// The servers that a host name may mean: those that have it to the letter, else in any letter case. Of several, those
+    /// count that are in use; one alone is taken whatever its state.
+    pub(crate) fn with_name(&self, name: &str) -> Vec<&Server> {
+        let mut found = self.servers.with_name(&name.to_ascii_lowercase());
+        if found.iter().any(|server| server.hostname == name) {
+            found.retain(|server| server.hostname == name);
         }
-        let in_use: Vec<&Server> = all
-            .into_iter()
-            .filter(|server| !matches!(server.status, ServerStatus::Deleting | ServerStatus::Reserved))
-            .collect();
-        match in_use.as_slice() {
-            [] => Named::Nobody,
-            [server] => Named::Server(server),
-            several => Named::Several(several.iter().map(|server| server.id.as_str()).collect()),
+        if found.len() > 1 {
+            found.retain(|server| !matches!(server.status, ServerStatus::Deleting | ServerStatus::Reserved));
         }
+        found
     }
 }
 
@@ -126,11 +84,13 @@ mod tests {
     }
 
     fn named(servers: &[(&str, &str, &str)], name: &str) -> String {
-        match index(servers).named(name) {
-            Named::Server(server) => server.id.clone(),
-            Named::Nobody => "nobody".to_owned(),
-            Named::Several(ids) => ids.join("+"),
-        }
+        let index = index(servers);
+        let found = index.with_name(name);
+        found
+            .iter()
+            .map(|server| server.id.as_str())
+            .collect::<Vec<_>>()
+            .join("+")
     }
 
     #[test]
@@ -138,15 +98,15 @@ mod tests {
         let servers = [("1", "Worker-1", "powered-on"), ("2", "worker-1", "powered-on")];
         assert_eq!(named(&servers, "worker-1"), "2");
         assert_eq!(named(&servers[..1], "worker-1"), "1");
-        assert_eq!(named(&servers, "worker-2"), "nobody");
+        assert_eq!(named(&servers, "worker-2"), "");
     }
 
     #[test]
     fn a_server_without_a_name_is_nobody_s_and_hides_no_other() {
         let listed = r#"[{"id":"1"},{"id":"2","hostname":null},{"id":"3","hostname":"db"}]"#;
         let index = whole(serde_json::from_str(listed).unwrap());
-        assert!(matches!(index.named("db"), Named::Server(server) if server.id == "3"));
-        assert!(index.by_id("2").is_some());
+        assert!(matches!(index.with_name("db")[..], [server] if server.id == "3"));
+        assert!(index.with_id("2").is_some());
     }
 
     #[test]
@@ -163,7 +123,7 @@ mod tests {
         assert_eq!(named(&servers("reserved"), "db"), "1");
         assert_eq!(
             named(&[("1", "db", "deleting"), ("2", "db", "reserved")], "db"),
-            "nobody"
+            ""
         );
         assert_eq!(named(&[("1", "db", "deleting")], "db"), "1");
     }

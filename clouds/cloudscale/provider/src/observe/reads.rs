@@ -1,14 +1,13 @@
 //! The reads. Lists of the whole project are read once for all who ask together.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::CloudError;
 use bowline_cloudscale_client::{
-    ApiError, Client, FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, Pool, PoolId,
-    Server, ServerId,
+    Client, FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, Pool, PoolId, Server,
+    ServerId,
 };
 use futures::future::{join_all, try_join_all};
 use futures::try_join;
@@ -16,7 +15,7 @@ use futures::try_join;
 use super::{Observed, ObservedPool, assemble, sort_members};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::ownership;
-use crate::servers::ServerIndex;
+use crate::servers::{self, ServerIndex};
 
 /// How long a deletion may take to show before the reconcile fails and is tried again by the schedule.
 const DELETION_LIMIT: Duration = Duration::from_secs(120);
@@ -39,63 +38,27 @@ pub(crate) struct Reads {
     floating_ips: Listing<Vec<FloatingIp>>,
 }
 
-fn listing<T, A, R>(
-    client: &Client,
-    gather: Duration,
-    read: fn(Client) -> R,
-    arrange: fn(Vec<T>) -> A,
-) -> Listing<A>
-where
-    T: 'static,
-    A: Send + Sync + 'static,
-    R: Future<Output = Result<Vec<T>, ApiError>> + Send + 'static,
-{
-    let client = client.clone();
-    SharedRead::gathering(gather, Listing::<A>::INTERVAL, move || {
-        let answer = read(client.clone());
-        async move { Ok(Arc::new(arrange(answer.await?))) }
-    })
-}
-
 impl Reads {
     pub(crate) fn new(client: &Client) -> Self {
         Self {
-            servers: listing(
-                client,
-                Duration::ZERO, // a machine that is asked for is asked for at once
-                |client| async move { client.servers().await },
-                ServerIndex::new,
-            ),
-            balancers: listing(
-                client,
-                GATHER,
-                |client| async move { client.load_balancers().await },
-                |list| list,
-            ),
-            pools: listing(
-                client,
-                GATHER,
-                |client| async move { client.pools().await },
-                |list| list,
-            ),
-            listeners: listing(
-                client,
-                GATHER,
-                |client| async move { client.listeners().await },
-                |list| list,
-            ),
-            monitors: listing(
-                client,
-                GATHER,
-                |client| async move { client.monitors().await },
-                |list| list,
-            ),
-            floating_ips: listing(
-                client,
-                GATHER,
-                |client| async move { client.floating_ips().await },
-                |list| list,
-            ),
+            servers: SharedRead::listing(Duration::ZERO, client, |client| async move {
+                Ok(Arc::new(servers::index(client.servers().await?)))
+            }),
+            balancers: SharedRead::listing(GATHER, client, |client| async move {
+                Ok(Arc::new(client.load_balancers().await?))
+            }),
+            pools: SharedRead::listing(GATHER, client, |client| async move {
+                Ok(Arc::new(client.pools().await?))
+            }),
+            listeners: SharedRead::listing(GATHER, client, |client| async move {
+                Ok(Arc::new(client.listeners().await?))
+            }),
+            monitors: SharedRead::listing(GATHER, client, |client| async move {
+                Ok(Arc::new(client.monitors().await?))
+            }),
+            floating_ips: SharedRead::listing(GATHER, client, |client| async move {
+                Ok(Arc::new(client.floating_ips().await?))
+            }),
             client: client.clone(),
         }
     }
@@ -326,7 +289,7 @@ impl Reads {
         let unproven: Vec<ServerId> = wanted
             .nodes
             .iter()
-            .filter_map(|node| index.unproven(node, &[]))
+            .filter_map(|node| servers::unproven(&index, node, &[]))
             .collect();
         if unproven.is_empty() {
             return Ok((index, Vec::new()));
@@ -343,7 +306,7 @@ impl Reads {
         let index = if found.is_empty() {
             index
         } else {
-            Arc::new(index.with(found))
+            Arc::new(servers::index(index.iter().cloned().chain(found).collect()))
         };
         Ok((index, absent))
     }

@@ -304,7 +304,7 @@ impl Reads {
             Need::Machines => {
                 let machines = self.machines.with_networks().await;
                 let machines = machines.map_err(|error| error.context("error retrieving list of hosts"))?;
-                Fact::Machines(Arc::new(machines.machines().iter().map(wire::machine).collect()))
+                Fact::Machines(Arc::new(machines.iter().map(wire::machine).collect()))
             }
             Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
             Need::Address(id) => {

@@ -53,15 +53,10 @@ impl BalancerRules {
             asked: Mutex::default(),
             all: AtomicUsize::new(0),
         });
-        let reader = Arc::clone(&source);
-        let read = move || {
-            let source = Arc::clone(&reader);
-            async move { Arc::new(source.read().await) }
-        };
-        Self {
-            source,
-            shared: SharedRead::gathering(GATHER, SharedRead::<()>::INTERVAL, read),
-        }
+        let shared = SharedRead::listing(GATHER, &source, |source: Arc<Source>| async move {
+            Arc::new(source.read().await)
+        });
+        Self { source, shared }
     }
 
     /// The rules that bear the name of a balancer.

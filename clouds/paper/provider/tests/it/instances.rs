@@ -96,12 +96,36 @@ async fn absence_is_the_apis_own_404_to_this_machine() {
         Fault::on(Method::GET, "/v1/machines/*").empty(404),
         Fault::on(Method::GET, "/v1/machines/*").status(404),
         Fault::on(Method::GET, "/v1/machines/*").status(403),
-        Fault::on(Method::GET, "/v1/machines").always().status(500),
     ] {
         world.sim.faults().clear();
         world.sim.faults().add(fault);
         assert!(ask(&world, &world.nodes, Purpose::Existence).await[0].is_err());
     }
+    // A failed listing says nothing about anybody.
+    world.sim.faults().clear();
+    world
+        .sim
+        .faults()
+        .add(Fault::on(Method::GET, "/v1/machines").always().status(500));
+    let twice = [&world.nodes[0], &world.nodes[0]].map(Arc::clone);
+    let answers = ask(&world, &twice, Purpose::Existence).await;
+    assert!(answers.iter().all(Result::is_err), "{answers:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_machine_is_asked_for_and_of_several_only_those_that_the_listing_lacks() {
+    let world = World::new(3);
+    let calls = async |nodes: &[Arc<Node>]| {
+        world
+            .calls_of(ask(&world, nodes, Purpose::Existence))
+            .await
+            .1
+            .len()
+    };
+    assert_eq!(calls(&world.nodes[..1]).await, 1);
+    assert_eq!(calls(&world.nodes).await, 1);
+    world.sim.remove_machine(world.sim.machines()[0].id);
+    assert_eq!(calls(&world.nodes).await, 2);
 }
 
 #[tokio::test(start_paused = true)]

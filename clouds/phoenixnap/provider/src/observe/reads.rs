@@ -50,14 +50,6 @@ struct Listing {
     blocks: Listed<IpBlock>,
 }
 
-/// What is known about one server.
-pub(crate) enum Known {
-    /// It is there.
-    Server(Box<Server>),
-    /// It is gone, and why that is certain.
-    Gone(String),
-}
-
 /// The names of tags that the account knows, for the life of the process.
 #[derive(Clone, Default)]
 struct TagNames(Arc<Mutex<BTreeSet<&'static str>>>);
@@ -65,22 +57,15 @@ struct TagNames(Arc<Mutex<BTreeSet<&'static str>>>);
 impl Reads {
     /// `network` is the public network; none while load balancing is off.
     pub(crate) fn new(client: &Client, network: Option<Arc<Network>>) -> Self {
-        let for_servers = client.clone();
-        let for_blocks = client.clone();
         let asking = Arc::new(Mutex::new(BTreeSet::new()));
-        let askers = Arc::clone(&asking);
+        let source = (client.clone(), Arc::clone(&asking));
         Self {
             client: client.clone(),
-            servers: SharedRead::new(SharedRead::<()>::INTERVAL, move || {
-                let client = for_servers.clone();
-                async move {
-                    let servers = client.servers().await?;
-                    Ok(Arc::new(ServerIndex::new(servers)))
-                }
+            servers: SharedRead::listing(Duration::ZERO, client, |client| async move {
+                Ok(Arc::new(ServerIndex::new(client.servers().await?)))
             }),
-            blocks: SharedRead::gathering(GATHER, SharedRead::<()>::INTERVAL, move || {
-                let client = for_blocks.clone();
-                let asked = std::mem::take(&mut *lock(&askers));
+            blocks: SharedRead::listing(GATHER, &source, |(client, asking)| {
+                let asked = std::mem::take(&mut *lock(&asking));
                 async move {
                     let conditions = conditions(&asked);
                     let blocks = match conditions {
@@ -109,21 +94,21 @@ impl Reads {
         self.servers.ask().await
     }
 
-    /// One server. The API answers 403 for a server that is gone, and also for lost rights: then a listing decides, unless it
-    /// is empty.
-    pub(crate) async fn server(&self, id: &str) -> Result<Known, CloudError> {
+    /// One server, or why it is certain that it is gone. The API answers 403 for a server that is gone, and also for lost
+    /// rights: then a listing decides, unless it is empty.
+    pub(crate) async fn server(&self, id: &str) -> Result<Result<Server, String>, CloudError> {
         let error = match self.client.server(id).await {
-            Ok(server) => return Ok(Known::Server(Box::new(server))),
+            Ok(server) => return Ok(Ok(server)),
             Err(error) => error,
         };
         match error.class {
-            Class::NotFound => Ok(Known::Gone(format!("the API answered 404 to server {id}"))),
+            Class::NotFound => Ok(Err(format!("the API answered 404 to server {id}"))),
             _ if error.may_be_gone() => {
                 let status = error.status().unwrap_or_default();
                 let listing = self.servers().await.map_err(|error| {
                     error.context(format!("server {id} answered {status}, and the list of servers"))
                 })?;
-                if listing.by_id(id).is_some() {
+                if listing.with_id(id).is_some() {
                     return Err(CloudError::from(error).context("the list of servers has it, but"));
                 }
                 if listing.may_have(id) {
@@ -137,7 +122,7 @@ impl Reads {
                     );
                     return Err(CloudError::from(error).context(text));
                 }
-                Ok(Known::Gone(format!(
+                Ok(Err(format!(
                     "the API answered {status} to server {id}, and the list of servers does not have it"
                 )))
             }

@@ -1,0 +1,378 @@
+//! How a batch of questions about instances becomes few calls: the same for every cloud that can list its instances.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
+
+use super::{
+    AbsenceProof, Instance, InstanceAnswer, InstanceMetadata, InstanceQuery, InstanceResult, InstancesV2,
+    PowerState, Purpose,
+};
+use crate::{CloudError, Node};
+
+/// What has to be looked for to answer a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sought<Id> {
+    /// The instance with this ID.
+    Id(Id),
+    /// The instance with the Node's name.
+    Name,
+    /// None: the Node belongs to another cloud.
+    Foreign,
+}
+
+/// The instances of a cloud: found in a listing of all, or asked for one by one. It is all that [`InstancesV2`] needs.
+///
+/// A cloud says how its instances are described, how they are looked for and what proves that one is gone. When to list and
+/// when to ask is decided here: one instance is asked for alone, more cost one listing, and what needs no call costs none.
+pub trait InstanceDirectory: Send + Sync + 'static {
+    /// An instance's ID.
+    type Id: Send + Sync;
+    /// An instance as the cloud describes it.
+    type Item: Send + Sync;
+    /// All instances, usually an [`InstanceIndex`](super::InstanceIndex).
+    type Listing: Send + Sync;
+
+    /// What is to be looked for. Without any call.
+    ///
+    /// # Errors
+    ///
+    /// What the Node says is not enough: its provider ID is unreadable, or its name too weak for the purpose.
+    fn sought(&self, query: &InstanceQuery) -> Result<Sought<Self::Id>, CloudError>;
+
+    /// Lists all instances; those who ask at the same time share one listing.
+    ///
+    /// # Errors
+    ///
+    /// Any failure. It says nothing about any instance.
+    fn list(&self) -> impl Future<Output = Result<Arc<Self::Listing>, CloudError>> + Send;
+
+    /// Asks for one instance. This is where its absence is proved; [`answer`](Self::answer) turns what was found into an answer.
+    fn ask(&self, query: &InstanceQuery, id: &Self::Id) -> impl Future<Output = InstanceResult> + Send;
+
+    /// The instance with this ID in a listing.
+    fn with_id<'a>(&self, listing: &'a Self::Listing, id: &Self::Id) -> Option<&'a Self::Item>;
+
+    /// The one instance in a listing that bears the name of a Node.
+    ///
+    /// # Errors
+    ///
+    /// Several bear it, or another reason why it cannot be told.
+    fn with_name<'a>(
+        &self,
+        listing: &'a Self::Listing,
+        name: &str,
+    ) -> Result<Option<&'a Self::Item>, CloudError>;
+
+    /// What an instance contributes to its Node.
+    ///
+    /// # Errors
+    ///
+    /// It has not what a Node needs, such as an address. It exists all the same.
+    fn metadata(&self, node: &Node, item: &Self::Item) -> Result<InstanceMetadata, CloudError>;
+
+    /// Whether an instance runs.
+    fn power(&self, item: &Self::Item) -> PowerState;
+
+    /// The answer about a Node of which no instance was found, where that proves nothing.
+    fn not_found(&self, query: &InstanceQuery) -> CloudError;
+
+    /// Adds to a failure for which Node the instance was looked for.
+    fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError;
+
+    /// The answer about an instance that is there.
+    fn present(&self, query: &InstanceQuery, item: &Self::Item) -> InstanceResult {
+        let metadata = match self.metadata(&query.node, item) {
+            Ok(metadata) => metadata,
+            Err(error) if query.purpose == Purpose::Metadata => return Err(error),
+            Err(_) => InstanceMetadata::default(),
+        };
+        let power = self.power(item);
+        Ok(InstanceAnswer::Present(Box::new(Instance { metadata, power })))
+    }
+
+    /// The answer of [`ask`](Self::ask): what was found, or what proves that it is gone.
+    fn answer(&self, query: &InstanceQuery, found: Result<&Self::Item, String>) -> InstanceResult {
+        match found {
+            Ok(item) => self.present(query, item),
+            Err(evidence) if query.purpose == Purpose::Existence => {
+                Ok(InstanceAnswer::Absent(AbsenceProof::new(evidence)))
+            }
+            Err(_) => Err(self.not_found(query)),
+        }
+    }
+
+    /// Looks into a listing: for the instance with an ID, else for the one with the Node's name. What has an ID and is not
+    /// there is asked for where its absence is to be proved: a miss in a listing proves nothing.
+    fn look_up(
+        &self,
+        query: &InstanceQuery,
+        id: Option<&Self::Id>,
+        listing: &Self::Listing,
+    ) -> impl Future<Output = InstanceResult> + Send {
+        async move {
+            let found = match id {
+                Some(id) => self.with_id(listing, id),
+                None => self
+                    .with_name(listing, query.node.name.as_str())
+                    .map_err(|error| self.unable(query, error))?,
+            };
+            match (found, id) {
+                (Some(item), _) => self.present(query, item),
+                (None, Some(id)) if self.is_asked_for(query.purpose) => self.ask(query, id).await,
+                (None, _) => Err(self.not_found(query)),
+            }
+        }
+    }
+
+    /// Whether an instance that is not listed is asked for by its ID: where its absence has to be proved.
+    fn is_asked_for(&self, purpose: Purpose) -> bool {
+        purpose == Purpose::Existence
+    }
+
+    /// Whether instances whose ID is known are asked for one by one after the listing failed in this way: there is hope that
+    /// such a question is answered, and each costs a call. What is looked for by name is found by a listing only.
+    fn outlives_listing(&self, error: &CloudError) -> bool {
+        let _ = error;
+        false
+    }
+}
+
+impl<D: InstanceDirectory> InstancesV2 for D {
+    fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
+        answer_all(self, queries).boxed()
+    }
+}
+
+/// How many instances are asked for one by one to see whether the credentials see anything at all. One is enough, and not
+/// every one has to be there.
+const WITNESSES: usize = 3;
+
+/// Answers every query, in the order asked.
+async fn answer_all<D: InstanceDirectory>(directory: &D, queries: &[InstanceQuery]) -> Vec<InstanceResult> {
+    let sought: Vec<_> = queries.iter().map(|query| directory.sought(query)).collect();
+    // Whether the credentials see anything at all is asked of the listing.
+    if let ([query], [Ok(Sought::Id(id))]) = (queries, sought.as_slice())
+        && query.purpose != Purpose::Sighting
+    {
+        return vec![directory.ask(query, id).await];
+    }
+    let is_listed = |sought: &Result<_, _>| matches!(sought, Ok(Sought::Id(_) | Sought::Name));
+    let listing = match sought.iter().any(is_listed) {
+        true => directory.list().await,
+        false => Err(CloudError::other("nothing was looked for")),
+    };
+    let is_outlived = listing
+        .as_ref()
+        .is_err_and(|error| directory.outlives_listing(error));
+    let mut sightings = if is_outlived { WITNESSES } else { 0 };
+    let is_asked: Vec<bool> = queries
+        .iter()
+        .zip(&sought)
+        .map(|(query, sought)| match (query.purpose, sought) {
+            (Purpose::Sighting, Ok(Sought::Id(_))) => {
+                let is_witness = sightings > 0;
+                sightings -= usize::from(is_witness);
+                is_witness
+            }
+            (_, Ok(Sought::Id(_))) => is_outlived,
+            (_, Ok(Sought::Name | Sought::Foreign) | Err(_)) => false,
+        })
+        .collect();
+    let answers = queries
+        .iter()
+        .zip(sought)
+        .zip(is_asked)
+        .map(async |((query, sought), is_asked)| {
+            let id = match sought? {
+                Sought::Foreign => return Ok(InstanceAnswer::Foreign),
+                Sought::Id(id) if is_asked => return directory.ask(query, &id).await,
+                Sought::Id(id) => Some(id),
+                Sought::Name => None,
+            };
+            match &listing {
+                Ok(listing) => directory.look_up(query, id.as_ref(), listing).await,
+                Err(error) => Err(directory.unable(query, error.clone())),
+            }
+        });
+    join_all(answers).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::InstanceIndex;
+
+    /// Nodes `name`, `name=ID` and `name=foreign`; of all instances, `a` with the ID 1 is listed, and `e` without an address.
+    #[derive(Default)]
+    struct Cloud {
+        calls: Mutex<Vec<String>>,
+        has_no_list: bool,
+        outlives: bool,
+    }
+
+    impl InstanceDirectory for Cloud {
+        type Id = String;
+        type Item = (&'static str, &'static str);
+        type Listing = InstanceIndex<&'static str, Self::Item>;
+
+        fn sought(&self, query: &InstanceQuery) -> Result<Sought<String>, CloudError> {
+            Ok(match query.node.provider_id.as_deref() {
+                Some("foreign") => Sought::Foreign,
+                Some(id) => Sought::Id(id.to_owned()),
+                None => Sought::Name,
+            })
+        }
+
+        async fn ask(&self, _: &InstanceQuery, id: &String) -> InstanceResult {
+            self.calls.lock().unwrap().push(format!("ask {id}"));
+            Err(CloudError::other(format!("asked {id}")))
+        }
+
+        async fn list(&self) -> Result<Arc<Self::Listing>, CloudError> {
+            self.calls.lock().unwrap().push("list".to_owned());
+            if self.has_no_list {
+                return Err(CloudError::transient("bad gateway"));
+            }
+            let index = InstanceIndex::new(
+                vec![("1", "a"), ("bare", "e")],
+                |(id, _)| *id,
+                |(_, name)| (*name).to_owned(),
+            );
+            Ok(Arc::new(index))
+        }
+
+        fn with_id<'a>(&self, listing: &'a Self::Listing, id: &String) -> Option<&'a Self::Item> {
+            listing.with_id(id.as_str())
+        }
+
+        fn with_name<'a>(
+            &self,
+            listing: &'a Self::Listing,
+            name: &str,
+        ) -> Result<Option<&'a Self::Item>, CloudError> {
+            Ok(listing.with_name(name).first().copied())
+        }
+
+        fn metadata(&self, _: &Node, (id, _): &Self::Item) -> Result<InstanceMetadata, CloudError> {
+            match *id {
+                "bare" => Err(CloudError::other("no address")),
+                id => Ok(InstanceMetadata {
+                    zone: format!("found {id}"),
+                    ..InstanceMetadata::default()
+                }),
+            }
+        }
+
+        fn power(&self, _: &Self::Item) -> PowerState {
+            PowerState::On
+        }
+
+        fn not_found(&self, query: &InstanceQuery) -> CloudError {
+            CloudError::not_found(format!("nothing for {}", query.node.name))
+        }
+
+        fn unable(&self, query: &InstanceQuery, error: CloudError) -> CloudError {
+            error.context(&query.node.name)
+        }
+
+        fn outlives_listing(&self, _: &CloudError) -> bool {
+            self.outlives
+        }
+    }
+
+    fn query(node: &str, purpose: Purpose) -> InstanceQuery {
+        let (name, id) = node.split_once('=').unzip();
+        let node = Node {
+            provider_id: id.map(Arc::from),
+            ..Node::named(name.unwrap_or(node))
+        };
+        InstanceQuery {
+            node: Arc::new(node),
+            purpose,
+        }
+    }
+
+    fn answers(cloud: &Cloud, nodes: &[&str], purpose: Purpose) -> (String, String) {
+        let queries: Vec<InstanceQuery> = nodes.iter().map(|node| query(node, purpose)).collect();
+        let answers = answer_all(cloud, &queries).now_or_never().unwrap();
+        let texts = answers.iter().map(|answer| match answer {
+            Ok(InstanceAnswer::Present(instance)) => instance.metadata.zone.clone(),
+            Ok(answer) => format!("{answer:?}"),
+            Err(error) => error.to_string(),
+        });
+        let calls = std::mem::take(&mut *cloud.calls.lock().unwrap());
+        (calls.join(", "), texts.collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn one_instance_is_asked_for_and_several_are_listed_once() {
+        let cloud = Cloud::default();
+        let table: [(&[&str], Purpose, &str, &str); 7] = [
+            (&["a=1"], Purpose::Metadata, "ask 1", "asked 1"),
+            (&["a=1"], Purpose::Sighting, "list", "found 1"),
+            (&["b"], Purpose::Existence, "list", "nothing for b"),
+            (&["a=foreign"], Purpose::Existence, "", "Foreign"),
+            (
+                &["b=2", "x=foreign", "a"],
+                Purpose::Metadata,
+                "list",
+                "nothing for b, Foreign, found 1",
+            ),
+            // A miss in a listing proves nothing.
+            (
+                &["b=2", "a=1"],
+                Purpose::Existence,
+                "list, ask 2",
+                "asked 2, found 1",
+            ),
+            (&[], Purpose::Metadata, "", ""),
+        ];
+        for (nodes, purpose, calls, texts) in table {
+            assert_eq!(
+                answers(&cloud, nodes, purpose),
+                (calls.to_owned(), texts.to_owned()),
+                "{nodes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_instance_without_an_address_exists_but_gives_a_node_nothing() {
+        let cloud = Cloud::default();
+        let texts = |purpose| answers(&cloud, &["e"], purpose).1;
+        assert_eq!(texts(Purpose::Sighting), "");
+        assert_eq!(texts(Purpose::Metadata), "no address");
+    }
+
+    #[test]
+    fn a_failed_listing_answers_nobody_but_those_who_need_none() {
+        let cloud = Cloud {
+            has_no_list: true,
+            ..Cloud::default()
+        };
+        let (calls, texts) = answers(&cloud, &["a=1", "x=foreign", "b"], Purpose::Existence);
+        assert_eq!(calls, "list");
+        assert_eq!(texts, "a: bad gateway, Foreign, b: bad gateway");
+    }
+
+    #[test]
+    fn after_a_failed_listing_instances_with_an_id_may_be_asked_for_one_by_one() {
+        let cloud = Cloud {
+            has_no_list: true,
+            outlives: true,
+            ..Cloud::default()
+        };
+        let (calls, texts) = answers(&cloud, &["a=1", "x=foreign", "b", "c=3"], Purpose::Existence);
+        assert_eq!(calls, "list, ask 1, ask 3");
+        assert_eq!(texts, "asked 1, Foreign, b: bad gateway, asked 3");
+        // Whether anything is seen is asked of a few.
+        let (calls, texts) = answers(&cloud, &["a=1", "b", "c=3", "d=4", "e=5"], Purpose::Sighting);
+        assert_eq!(calls, "list, ask 1, ask 3, ask 4");
+        assert_eq!(texts, "asked 1, b: bad gateway, asked 3, asked 4, e: bad gateway");
+    }
+}
