@@ -5,17 +5,15 @@ use bowline_cloudstack_client::{
     ApiError, Association, Class, Client, Deleted, JobId, NewFilter, NewFirewallRule, NewLoadBalancerRule,
     NewNetworkAcl, NewPublicIp, RuleChange as Change, Started, VirtualMachineId,
 };
-use jiff::Timestamp;
 use tokio::time::{Instant, timeout};
 
-use crate::cidrs::Cidrs;
-use crate::claim::{self, Asking, VALIDITY};
+use crate::claim::{Asking, VALIDITY};
 use crate::learn::Learned;
 use crate::names::Protocol;
-use crate::objects::{AclItem, AclRef, AddressRef, Algorithm, FirewallRule, Opening, PublicPort, Rule};
+use crate::objects::{AddressRef, Algorithm, FirewallRule, Opening, PublicPort, Rule};
 use crate::observe::asks::Asks;
 use crate::observe::lists::{acl_items, firewall_of, members_of, rules_of};
-use crate::observe::{Failure, Observed, Pending};
+use crate::observe::{Fact, Failure, Observed, Pending};
 use crate::step::{CloudStep, RuleChange};
 
 /// Makes writes for one reconcile.
@@ -82,18 +80,13 @@ impl Writer<'_> {
         }
     }
 
-    /// Asks for an address under the claim of a Service, which it has to be new enough for: a process that stood still must not ask
-    /// for what others have looked for meanwhile. Whether anything may come of it is noted.
+    /// Asks for an address under the claim of a Service. Whether anything may come of it is noted.
     pub(crate) async fn associate(
         &self,
         step: &CloudStep,
         (uid, asking): (&str, &Asking),
         asks: &Asks,
-        now: Timestamp,
     ) -> Result<Learned, CloudError> {
-        if !claim::is_fresh(asking.since, now) {
-            return Ok(Learned::Late(now));
-        }
         let sent = Instant::now();
         asks.asked(uid, asking);
         let Ok(answer) = timeout(VALIDITY, self.send(step)).await else {
@@ -151,7 +144,7 @@ impl Writer<'_> {
                 },
             ) if error.class == Class::Invalid || error.is_rule_conflict() => {
                 match self.other_firewall(address, *opening).await {
-                    Some(rules) => Learned::Firewall(rules),
+                    Some(rules) => Learned::Seen(Fact::Firewall(address.id.clone(), rules)),
                     None if *stands_in => Learned::OneFirewallRule,
                     None if error.is_rule_conflict() && self.has_firewall_rule(address, *opening) => {
                         Learned::OneFirewallRule
@@ -180,7 +173,7 @@ impl Writer<'_> {
         let is_left = |rule: &Rule| !self.observed.gone.contains(&rule.id);
         let rules: Vec<Rule> = rules.into_iter().filter(is_left).collect();
         if rules.iter().any(is_news) {
-            Learned::Rules(rules)
+            Learned::Seen(Fact::Rules(rules))
         } else {
             failed(step, error)
         }
@@ -203,43 +196,12 @@ impl Writer<'_> {
         known.is_some_and(|rules| rules.iter().any(|rule| rule.opening == opening))
     }
 
-    /// Opens a port of an ACL list, unless that was done meanwhile. An item is in the list from the moment that its command
-    /// was taken, so whoever comes next sees it.
-    pub(crate) async fn open_acl(
-        &self,
-        step: &CloudStep,
-        list: &AclRef,
-        wanted: (Opening, &[String]),
-    ) -> Result<Learned, CloudError> {
-        let (opening, sources) = wanted;
-        let sources: Cidrs = sources.iter().collect();
-        let is_same =
-            |item: &AclItem| !item.is_going && item.opening == opening && item.sources.is_same(&sources);
-        match acl_items(self.client, &list.id).await {
-            Ok(items) if items.iter().any(is_same) => Ok(Learned::Acl(items)),
-            Ok(_) => self.apply(step).await,
-            Err(error) => Ok(failed(step, &error)),
-        }
-    }
-
-    /// Deletes an item of an ACL list of which there is another one like it, unless that is gone meanwhile.
-    pub(crate) async fn close_surplus_acl(
-        &self,
-        step: &CloudStep,
-        list: &AclRef,
-        twin: &str,
-    ) -> Result<Learned, CloudError> {
-        match acl_items(self.client, &list.id).await {
-            Ok(items) if items.iter().any(|item| item.id == twin) => self.apply(step).await,
-            Ok(items) => Ok(Learned::Acl(items)),
-            Err(error) => Ok(failed(step, &error)),
-        }
-    }
-
     /// A rule may have got the members from somebody else; then the difference is another one.
     async fn other_members(&self, step: &CloudStep, rule: &str, error: &ApiError) -> Learned {
         match members_of(self.client, rule).await {
-            Ok(members) if self.observed.members.get(rule) != Some(&members) => Learned::Members(members),
+            Ok(members) if self.observed.members.get(rule) != Some(&members) => {
+                Learned::Seen(Fact::Members(rule.to_owned(), members))
+            }
             _ => failed(step, error),
         }
     }

@@ -9,8 +9,8 @@ use bowline_plan::{Answer, Refusal};
 use crate::apply::Writer;
 use crate::intent::{self, Intent};
 use crate::learn::{self, Learned};
+use crate::observe::Observed;
 use crate::observe::reads::Reads;
-use crate::observe::{Failure, Observed};
 use crate::step::CloudStep;
 use crate::{claim, names, planning};
 
@@ -66,58 +66,12 @@ impl Reconciler for Balancers {
             balancer: &intent.identity().name,
             observed,
         };
-        // An ACL list serves several Services. Its steps share a lane, so what is looked at here still holds when the write is
-        // sent.
-        let mut learned = match step {
-            CloudStep::OpenAcl {
-                list,
-                opening,
-                sources,
-                ..
-            } => writer.open_acl(step, list, (*opening, sources)).await,
-            CloudStep::CloseAcl {
-                list,
-                twin: Some(twin),
-                ..
-            } => writer.close_surplus_acl(step, list, twin).await,
-            CloudStep::CloseAcl { list, item, .. } => {
-                let items = observed.acls.get(&list.id).map_or(&[][..], Vec::as_slice);
-                match self.reads.users_of(intent.identity(), list, item, items).await {
-                    Ok(users) if users.is_empty() => writer.apply(step).await,
-                    Ok(users) => Ok(Learned::Needed(users)),
-                    Err(error) => Ok(Learned::Failed(Failure {
-                        error,
-                        is_definite: false,
-                        gives_back: false,
-                    })),
-                }
-            }
-            // With an address the rules of others go too.
-            CloudStep::Release { address, .. } => {
-                let id = &address.id;
-                let others = async {
-                    match self.reads.changed(observed, id).await? {
-                        Some(now) => Ok(Err(now)),
-                        None => self.reads.strangers(intent.identity(), id).await.map(Ok),
-                    }
-                };
-                match others.await {
-                    Ok(Err(now)) => Ok(Learned::Address(now.map(Box::new))),
-                    Ok(Ok(others)) if others.is_empty() => writer.apply(step).await,
-                    Ok(Ok(others)) => Ok(Learned::Shared(others)),
-                    Err(error) => Ok(Learned::Failed(Failure {
-                        error,
-                        is_definite: false,
-                        gives_back: false,
-                    })),
-                }
-            }
-            _ => match step.asking() {
+        let mut learned = match self.reads.obstacle(intent, observed, step).await {
+            Some(seen) => Ok(seen),
+            None => match step.asking() {
                 Some(asking) => {
                     let uid = &intent.identity().uid;
-                    let now = self.reads.now();
-                    let asks = self.reads.asks();
-                    writer.associate(step, (uid, &asking), asks, now).await
+                    writer.associate(step, (uid, &asking), self.reads.asks()).await
                 }
                 None => writer.apply(step).await,
             },

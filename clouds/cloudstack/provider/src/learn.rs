@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
-use jiff::Timestamp;
 
 use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
@@ -11,7 +10,7 @@ use crate::names::Protocol;
 use crate::objects::{
     AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, NewRule, PublicPort, Rule, RuleState,
 };
-use crate::observe::{Failure, Observed, Opened, Pending};
+use crate::observe::{Fact, Failure, Observed, Opened, Pending};
 use crate::step::{CloudStep, RuleAttributes, RuleChange};
 
 /// What the answer to a write told.
@@ -21,26 +20,14 @@ pub(crate) enum Learned {
     Started(Box<Pending>),
     /// What was to go is gone.
     Gone,
-    /// The address is kept: these rules of others are on it.
-    Shared(Vec<Rule>),
-    /// The address is not as it was; none if nobody has it.
-    Address(Option<Box<Address>>),
-    /// The rule has other members than was thought.
-    Members(BTreeSet<String>),
-    /// The ACL list has other items than was thought.
-    Acl(Vec<AclItem>),
+    /// Something is not as was thought, so the write was not sent, or was refused.
+    Seen(Fact),
     /// The item is left: these rules of others rely on it.
     Needed(Vec<Rule>),
-    /// The Service has other rules than was thought.
-    Rules(Vec<Rule>),
-    /// The firewall of the address has other rules than was thought.
-    Firewall(Vec<FirewallRule>),
     /// A port has one firewall rule only: the old one has to go first.
     OneFirewallRule,
     /// The address takes no rule yet.
     Unready,
-    /// Nothing was asked for: it is later than was thought, and the claim is too old by now.
-    Late(Timestamp),
     /// It failed. Data and no error, because the rest has to be brought to a good end first.
     Failed(Failure),
 }
@@ -48,7 +35,7 @@ pub(crate) enum Learned {
 /// Adds what an answer told.
 pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
     if let Some(asking) = step.asking()
-        && !matches!(learned, Learned::Late(_))
+        && !matches!(learned, Learned::Seen(_))
     {
         // Until the next look tells better.
         observed.standing.insert(asking, PATIENCE);
@@ -59,38 +46,12 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
             observed.polls = 0;
         }
         Learned::Gone => done(observed, step, Made::default()),
-        Learned::Shared(rules) => {
-            if let CloudStep::Release { address, .. } = step {
-                observed.strangers.insert(address.id.clone(), rules);
-                observed.made.address = None;
+        Learned::Seen(fact) => {
+            if matches!(fact, Fact::Strangers(..)) {
+                observed.made.address = None; // others use it by now
             }
+            observed.see(fact);
         }
-        Learned::Address(now) => {
-            if let CloudStep::Release { address, .. } = step {
-                observed.addresses.insert(address.id.clone(), now.map(|now| *now));
-            }
-        }
-        Learned::Members(members) => {
-            if let CloudStep::Rule {
-                change: RuleChange::Assign { rule, .. } | RuleChange::Unassign { rule, .. },
-                ..
-            } = step
-            {
-                observed.members.insert(rule.clone(), members);
-            }
-        }
-        Learned::Acl(items) => {
-            if let CloudStep::OpenAcl { list, .. } | CloudStep::CloseAcl { list, .. } = step {
-                observed.see_acl(&list.id, items);
-            }
-        }
-        Learned::Rules(rules) => observed.rules = rules,
-        Learned::Firewall(rules) => {
-            if let CloudStep::OpenFirewall { address, .. } = step {
-                observed.see_firewall(&address.id, rules);
-            }
-        }
-        Learned::Late(now) => observed.now = Some(now),
         Learned::OneFirewallRule => observed.takes_one_firewall_rule = true,
         Learned::Unready => {
             if let CloudStep::Rule { port, .. } = step {

@@ -1,7 +1,6 @@
 //! What the cloud says about one Service's balancer.
 //!
-//! An observation grows: it begins with the Service's rules, and the planning says what else it needs to know. What was
-//! never asked for is not there, so that nothing unread is taken for empty.
+//! An observation grows: it begins with the Service's rules, and the planning says what else it needs to know ([`Unread`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use crate::step::CloudStep;
 pub(crate) mod asks;
 mod broken;
 mod declined;
+mod facts;
 mod jobs;
 pub(crate) mod lists;
 pub(crate) mod reads;
@@ -32,6 +32,7 @@ mod unclosed;
 mod underway;
 mod wire;
 
+pub(crate) use facts::{Fact, Need, Unread};
 pub(crate) use unclosed::Unclosed;
 
 /// One observation.
@@ -147,6 +148,25 @@ pub(crate) struct Failure {
     pub(crate) is_definite: bool,
     /// Whether the write was to take back what an earlier failure left.
     pub(crate) gives_back: bool,
+}
+
+impl Failure {
+    /// The API said so.
+    pub(crate) fn definite(error: CloudError) -> Self {
+        Self {
+            error,
+            is_definite: true,
+            gives_back: false,
+        }
+    }
+
+    /// Nobody knows what came of it.
+    pub(crate) fn unknown(error: CloudError) -> Self {
+        Self {
+            is_definite: false,
+            ..Self::definite(error)
+        }
+    }
 }
 
 /// Rules that the API refused to make in the place of others, or beside others.
@@ -370,31 +390,4 @@ fn catch_up<'a, T: Clone + 'a>(
         }
     }
     listed.retain(|one| !gone.contains(id(one)));
-}
-
-/// Something that the planning has to know first.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Need {
-    /// What the server can do.
-    Abilities,
-    /// All virtual machines.
-    Machines,
-    /// A network.
-    Network(String),
-    /// An address by its ID.
-    Address(String),
-    /// An address by its text.
-    LookedUp(String),
-    /// Addresses of a network that may have been associated for a claim that names none.
-    Recovered(String),
-    /// The rules of others on an address.
-    Strangers(String),
-    /// The rules of others in networks that share the ACL list of this one.
-    Neighbours(String),
-    /// The firewall of an address.
-    Firewall(String),
-    /// An ACL list.
-    Acl(String),
-    /// The members of a rule.
-    Members(String),
 }

@@ -5,7 +5,7 @@
 //! any more goes when its successor is complete: first the opening, then the rule, so that what is left after a crash
 //! still tells which port it belongs to.
 //!
-//! The same decision tells what has to be read first ([`Need`]): nothing unread is taken for empty.
+//! A decision that lacks facts ends with what has to be read for it ([`Unread`]); those that do not depend on it go on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,10 +18,9 @@ use crate::annotations::{IP_IDS, SOURCE_CIDRS};
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
-    Abilities, AclItem, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, FirewallRule, Network,
-    Opening, Place, Rule,
+    Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, Network, Opening, Place, Rule,
 };
-use crate::observe::{GIVEN_BACK, LOOK, Need, Observed, SEARCH, SLOW, STUCK, TRIED};
+use crate::observe::{GIVEN_BACK, LOOK, Need, Observed, SEARCH, SLOW, STUCK, TRIED, Unread};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -66,10 +65,14 @@ fn draft<'a>(intent: &'a Intent, observed: &'a Observed) -> Draft<'a> {
     }
     match intent {
         Intent::Wanted(wanted) => {
-            wanted_plan(&mut draft, wanted);
+            let decided = wanted_plan(&mut draft, wanted);
+            draft.take(decided);
             refuse(&mut draft, wanted);
         }
-        Intent::Absent(absent) => absent::plan(&mut draft, absent),
+        Intent::Absent(absent) => {
+            let decided = absent::plan(&mut draft, absent);
+            draft.take(decided);
+        }
     }
     draft
 }
@@ -90,15 +93,12 @@ fn refuse(draft: &mut Draft<'_>, wanted: &Wanted) {
     }
 }
 
-fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) {
+fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
     draft.notes.extend(wanted.notes.iter().cloned());
     if let Some(refusal) = &wanted.refusal {
-        draft.refuse(refusal.clone());
-        return;
+        return Err(refusal.clone().into());
     }
-    let Some(abilities) = abilities(draft, wanted) else {
-        return;
-    };
+    let abilities = abilities(draft.observed, wanted)?;
     // Nothing is acquired for a balancer that the server refused as a whole a moment ago.
     if draft.observed.rules.is_empty()
         && let Some(declined) = &draft.observed.declined
@@ -107,12 +107,9 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) {
             .iter()
             .any(|port| declined.seconds.contains(&port.name))
     {
-        draft.refuse(Refusal::new(declined.error.clone()));
-        return;
+        return Err(Refusal::new(declined.error.clone()).into());
     }
-    let Some(home) = home::find(draft, wanted) else {
-        return;
-    };
+    let home = home::find(draft, wanted)?;
     if let Barrier::DefaultAcl(list) = home.network.barrier()
         && list.name == DEFAULT_DENY
     {
@@ -134,30 +131,48 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) {
         }
     }
     if draft.is_idle() {
-        home::tidy_claim(draft, wanted, &home);
+        home::tidy_claim(draft, wanted, &home)?;
     }
     if draft.is_idle() {
         draft.settled = Some(crate::status::status(wanted, &home.address));
     }
+    Ok(())
 }
 
 /// What the server can do, if that is enough.
-fn abilities(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Abilities> {
-    let Some(abilities) = draft.observed.abilities else {
-        draft.need(Need::Abilities);
-        return None;
-    };
+fn abilities(observed: &Observed, wanted: &Wanted) -> Result<Abilities, Stop> {
+    let abilities = observed.abilities()?;
     if abilities.takes_cidrs == Some(false) && !wanted.cidrs.cidrs.is_everything() {
-        draft.refuse(
-            Refusal::new(format!(
-                "annotation {} restricts who may connect, which CloudStack does from version 4.18 on",
-                SOURCE_CIDRS.key
-            ))
-            .with_remedy("use spec.loadBalancerSourceRanges, which the firewall goes by"),
-        );
-        return None;
+        let refusal = Refusal::new(format!(
+            "annotation {} restricts who may connect, which CloudStack does from version 4.18 on",
+            SOURCE_CIDRS.key
+        ));
+        let remedy = "use spec.loadBalancerSourceRanges, which the firewall goes by";
+        return Err(refusal.with_remedy(remedy).into());
     }
-    Some(abilities)
+    Ok(abilities)
+}
+
+/// Why a decision goes no further for now.
+enum Stop {
+    /// It lacks facts.
+    Unread(Unread),
+    /// What is asked for cannot be.
+    Refused(Refusal),
+    /// What is planned comes first, or what is waited for.
+    Planned,
+}
+
+impl From<Unread> for Stop {
+    fn from(unread: Unread) -> Self {
+        Self::Unread(unread)
+    }
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 /// What is done about an address that is on its way.
@@ -175,7 +190,7 @@ enum Arrival {
 struct Draft<'a> {
     observed: &'a Observed,
     needs: BTreeSet<Need>,
-    steps: Vec<LoadBalancerStep<CloudStep>>,
+    steps: Vec<CloudStep>,
     /// What is written on the Service, in one write.
     annotations: BTreeMap<String, Option<String>>,
     /// What is to be claimed before the plan can go on; all of it in one write.
@@ -221,10 +236,6 @@ impl<'a> Draft<'a> {
 
     /// Plans a write, unless one to the same thing is under way or it is planned already.
     fn cloud(&mut self, step: CloudStep) {
-        let is_planned = self
-            .steps
-            .iter()
-            .any(|planned| matches!(planned, LoadBalancerStep::Cloud(planned) if *planned == step));
         if let Some(closed) = step.closed()
             && self.observed.unclosed.rests(closed)
         {
@@ -234,8 +245,14 @@ impl<'a> Draft<'a> {
             ));
             return;
         }
-        if !is_planned && !self.observed.is_pending(&step.target()) {
-            self.steps.push(LoadBalancerStep::Cloud(step));
+        if !self.observed.is_pending(&step.target()) {
+            self.plan(step);
+        }
+    }
+
+    fn plan(&mut self, step: CloudStep) {
+        if !self.steps.contains(&step) {
+            self.steps.push(step);
         }
     }
 
@@ -246,14 +263,33 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn need(&mut self, need: Need) {
-        if let Need::Firewall(id) | Need::Acl(id) = &need
-            && self.observed.unclosed.rests(id)
-        {
-            self.wait("what lets ports in could not be listed, and is tried again".to_owned());
-            return;
+    /// What was decided. If it was not, what that takes is read, or people are told; the decisions beside it go on.
+    fn take<T>(&mut self, decided: Result<T, impl Into<Stop>>) -> Option<T> {
+        match decided.map_err(Into::into) {
+            Ok(decided) => return Some(decided),
+            Err(Stop::Unread(Unread(needs))) => needs.into_iter().for_each(|need| self.need(need)),
+            Err(Stop::Refused(refusal)) => {
+                self.refusal.get_or_insert(refusal);
+            }
+            Err(Stop::Planned) => {}
         }
-        self.needs.insert(need);
+        None
+    }
+
+    fn need(&mut self, need: Need) {
+        match &need {
+            Need::Firewall(id) | Need::Acl(id) if self.observed.unclosed.rests(id) => {
+                self.wait("what lets ports in could not be listed, and is tried again".to_owned());
+            }
+            _ => drop(self.needs.insert(need)),
+        }
+    }
+
+    /// What is planned by a decision, apart from the rest.
+    fn apart<T>(&mut self, decide: impl FnOnce(&mut Self) -> T) -> (T, Vec<CloudStep>) {
+        let before = std::mem::take(&mut self.steps);
+        let decided = decide(self);
+        (decided, std::mem::replace(&mut self.steps, before))
     }
 
     fn wait(&mut self, reason: String) {
@@ -402,10 +438,6 @@ impl<'a> Draft<'a> {
         true
     }
 
-    fn refuse(&mut self, refusal: Refusal) {
-        self.refusal.get_or_insert(refusal);
-    }
-
     /// Whether there is nothing to do so far, and nothing is under way.
     fn is_idle(&self) -> bool {
         self.needs.is_empty()
@@ -417,50 +449,6 @@ impl<'a> Draft<'a> {
             && self.barred.is_none()
             && self.refusal.is_none()
             && self.observed.pending.is_empty()
-    }
-
-    /// What was read; if nothing was, it has to be first.
-    fn known<T>(&mut self, read: Option<T>, need: impl FnOnce() -> Need) -> Option<T> {
-        if read.is_none() {
-            self.need(need());
-        }
-        read
-    }
-
-    /// An address by its ID. The outer none: it has to be read first.
-    fn address(&mut self, id: &str) -> Option<Option<&'a Address>> {
-        let read = self.observed.addresses.get(id).map(Option::as_ref);
-        self.known(read, || Need::Address(id.to_owned()))
-    }
-
-    /// The rules of others on an address; none if they have to be read first.
-    fn strangers(&mut self, id: &str) -> Option<&'a [Rule]> {
-        let read = self.observed.strangers.get(id).map(Vec::as_slice);
-        self.known(read, || Need::Strangers(id.to_owned()))
-    }
-
-    /// The rules of others behind the ACL list of a network; none if they have to be read first.
-    fn neighbours(&mut self, network: &str) -> Option<&'a [Rule]> {
-        let read = self.observed.neighbours.get(network).map(Vec::as_slice);
-        self.known(read, || Need::Neighbours(network.to_owned()))
-    }
-
-    /// A network by its ID. The outer none: it has to be read first.
-    fn network(&mut self, id: &str) -> Option<Option<&'a Network>> {
-        let read = self.observed.networks.get(id).map(Option::as_deref);
-        self.known(read, || Need::Network(id.to_owned()))
-    }
-
-    /// The firewall of an address; none if it has to be read first.
-    fn firewall(&mut self, id: &str) -> Option<&'a [FirewallRule]> {
-        let read = self.observed.firewalls.get(id).map(Vec::as_slice);
-        self.known(read, || Need::Firewall(id.to_owned()))
-    }
-
-    /// The items of an ACL list; none if they have to be read first.
-    fn acl(&mut self, list: &str) -> Option<&'a [AclItem]> {
-        let read = self.observed.acls.get(list).map(Vec::as_slice);
-        self.known(read, || Need::Acl(list.to_owned()))
     }
 
     fn finish(mut self, identity: &Identity) -> LoadBalancerPlan<CloudStep> {
@@ -477,11 +465,11 @@ impl<'a> Draft<'a> {
         {
             self.annotations.insert(key, value);
         }
+        let mut steps: Vec<_> = self.steps.into_iter().map(LoadBalancerStep::Cloud).collect();
         if !self.annotations.is_empty() {
-            let annotations = std::mem::take(&mut self.annotations).into_iter().collect();
-            let write = KubeWrite::AnnotateService(annotations);
+            let write = KubeWrite::AnnotateService(self.annotations.into_iter().collect());
             // Alone: it is done at once, and what comes after it shall not overtake jobs of the same wave.
-            self.steps = vec![LoadBalancerStep::Kube(write)];
+            steps = vec![LoadBalancerStep::Kube(write)];
         }
         let wait = |after, reason: String| Answer::Wait { after, reason };
         let look_again = |reason: &str| Answer::LookAgain {
@@ -491,8 +479,8 @@ impl<'a> Draft<'a> {
         let is_begun = !pending.is_empty();
         let answer = if !self.needs.is_empty() {
             look_again("more has to be read")
-        } else if !self.steps.is_empty() {
-            Answer::apply_or(self.steps, || Answer::Settled(LoadBalancerStatus::empty()))
+        } else if !steps.is_empty() {
+            Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
         } else if is_begun {
             let jobs: Vec<String> = pending
                 .iter()

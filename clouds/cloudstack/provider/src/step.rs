@@ -131,6 +131,26 @@ pub(crate) enum RuleChange {
     },
 }
 
+/// What has to hold right before a write is sent. An ACL list serves several Services, and its steps share a lane: so what is
+/// looked at then still holds when the write is sent.
+#[derive(Debug)]
+pub(crate) enum Precondition<'a> {
+    /// No item of the ACL list lets in the same already: it is in the list from the moment that its command was taken.
+    NoItemAlike {
+        list: &'a AclRef,
+        opening: Opening,
+        sources: &'a [String],
+    },
+    /// The item with this ID, which stays instead, is in the ACL list.
+    Item { list: &'a AclRef, id: &'a str },
+    /// Nobody else relies on the item of the ACL list.
+    Unneeded { list: &'a AclRef, item: &'a AclItem },
+    /// The address is what it was, and no rules of others are on it, which would go with it.
+    Alone(&'a AddressRef),
+    /// The claim of that time is new enough: a process that stood still must not ask for what others have looked for meanwhile.
+    Fresh(Timestamp),
+}
+
 /// What can be changed of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleAttributes {
@@ -184,6 +204,29 @@ impl CloudStep {
         Some(Asking {
             subject: subject.clone(),
             since: (*since)?,
+        })
+    }
+
+    /// What it requires, if others write to the same thing.
+    pub(crate) fn precondition(&self) -> Option<Precondition<'_>> {
+        Some(match self {
+            Self::Associate { since, .. } => Precondition::Fresh((*since)?),
+            Self::Release { address, .. } => Precondition::Alone(address),
+            Self::OpenAcl {
+                list,
+                opening,
+                sources,
+                ..
+            } => Precondition::NoItemAlike {
+                list,
+                opening: *opening,
+                sources,
+            },
+            Self::CloseAcl {
+                list, twin: Some(id), ..
+            } => Precondition::Item { list, id },
+            Self::CloseAcl { list, item, .. } => Precondition::Unneeded { list, item },
+            Self::Rule { .. } | Self::OpenFirewall { .. } | Self::CloseFirewall { .. } => return None,
         })
     }
 

@@ -1,6 +1,5 @@
 //! The reads. What several ask for at the same time is read once.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
@@ -16,15 +15,16 @@ use super::lists::{acl_items, firewall_of, members_of};
 use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::underway::Underway;
-use super::{Failure, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, RECENT, jobs, wire};
+use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, jobs, wire};
 use crate::intent::Intent;
 use crate::machines::Machines;
-use crate::objects::{Abilities, AclItem, Address, FirewallRule, Machine, Network, Rule};
+use crate::objects::{Abilities, Address, Network};
 use crate::planning;
 use crate::version::{ServerVersion, Version};
 
 mod addresses;
 mod others;
+mod precondition;
 
 /// The first version whose rules take a list of networks.
 const TAKES_CIDRS: Version = Version::new(4, 18, 0);
@@ -50,23 +50,6 @@ pub(crate) struct Reads {
     underway: Underway,
     asks: Asks,
     clock: WallClock,
-}
-
-/// Something that was read.
-enum Fact {
-    Abilities(Abilities),
-    Machines(Arc<Vec<Machine>>),
-    Network(String, Option<Arc<Network>>),
-    Address(String, Option<Address>),
-    LookedUp(String, Vec<Address>),
-    Recovered(String, Vec<Address>),
-    Strangers(String, Vec<Rule>),
-    Neighbours(String, Vec<Rule>),
-    Firewall(String, Vec<FirewallRule>),
-    Acl(String, Vec<AclItem>),
-    Members(String, BTreeSet<String>),
-    /// It cannot be told what lets ports in there.
-    Unread(String, CloudError),
 }
 
 impl Reads {
@@ -106,7 +89,7 @@ impl Reads {
     }
 
     /// The wall time.
-    pub(crate) fn now(&self) -> Timestamp {
+    fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
@@ -208,24 +191,6 @@ impl Reads {
         &self.asks
     }
 
-    /// An address as it is, if it is not any more as it was at a look that is some time ago.
-    pub(crate) async fn changed(
-        &self,
-        observed: &Observed,
-        id: &str,
-    ) -> Result<Option<Option<Address>>, CloudError> {
-        let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
-        let Some(Some(then)) = observed.addresses.get(id).filter(|_| !is_recent) else {
-            return Ok(None);
-        };
-        let now = self.client.public_ip_address(&id.into()).await;
-        let now = now.map_err(context("error retrieving IP address"))?;
-        let now = now.as_ref().map(wire::address);
-        let facts = |address: &Address| (address.state, address.network.clone(), address.vpc.clone());
-        let is_same = now.as_ref().is_some_and(|now| facts(now) == facts(then));
-        Ok((!is_same).then_some(now))
-    }
-
     /// Jobs by which an address is acquired came to their end.
     fn heard(&self, intent: &Intent, seen: &Observed, observed: &Observed) {
         let Some(failure) = &observed.failure else {
@@ -261,7 +226,7 @@ impl Reads {
                 .iter()
                 .map(|need| self.read_or_leave(intent, observed, need));
             for fact in try_join_all(facts).await? {
-                add(observed, fact);
+                observed.see(fact);
             }
         }
         if let Intent::Wanted(wanted) = intent {
@@ -291,7 +256,7 @@ impl Reads {
             (Need::Firewall(id) | Need::Acl(id), Err(error))
                 if observed.is_removal && !matches!(error.kind(), ErrorKind::Throttled { .. }) =>
             {
-                Ok(Fact::Unread(id.clone(), error))
+                Ok(Fact::Unlisted(id.clone(), error))
             }
             (_, fact) => fact,
         }
@@ -378,44 +343,6 @@ impl Reads {
             name = list.map(|list| list.name);
         }
         Ok(Some(wire::network(&network, name)))
-    }
-}
-
-fn add(observed: &mut Observed, fact: Fact) {
-    match fact {
-        Fact::Abilities(abilities) => observed.abilities = Some(abilities),
-        Fact::Machines(machines) => observed.machines = Some(machines),
-        Fact::Network(id, network) => {
-            observed.networks.insert(id, network);
-        }
-        Fact::Address(id, address) => {
-            observed.addresses.insert(id, address);
-        }
-        Fact::LookedUp(ip, found) => {
-            observed.looked_up.insert(ip, found);
-        }
-        Fact::Recovered(network, found) => {
-            observed.recovered.insert(network, found);
-        }
-        Fact::Strangers(id, rules) => {
-            observed.strangers.insert(id, rules);
-        }
-        Fact::Neighbours(id, rules) => {
-            observed.neighbours.insert(id, rules);
-        }
-        Fact::Firewall(id, rules) => observed.see_firewall(&id, rules),
-        Fact::Acl(id, items) => observed.see_acl(&id, items),
-        Fact::Unread(id, error) => {
-            let failure = Failure {
-                is_definite: true,
-                gives_back: false,
-                error,
-            };
-            observed.unclosed.failed(&id, &failure);
-        }
-        Fact::Members(id, members) => {
-            observed.members.insert(id, members);
-        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! The ACL list of a tier of a VPC. It may serve several tiers, balancers and people.
 
 use super::Draft;
+use super::removal::Shut;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::intent::{Identity, Wanted};
 use crate::objects::{AclItem, AclRef, Opening};
+use crate::observe::{Observed, Unread};
 use crate::step::CloudStep;
 
 /// Plans that a port is let in from exactly these sources. An item that says so is taken as it is, whoever made it. One that
@@ -20,11 +22,9 @@ pub(super) fn open(
     opening: Opening,
     sources: &Sources,
     identity: &Identity,
-) {
+) -> Result<(), Unread> {
     let claim = &identity.claim;
-    let Some(items) = items(draft, list, opening) else {
-        return;
-    };
+    let items = items(draft.observed, list, opening)?;
     let wanted = &sources.cidrs;
     let (mut right, others): (Vec<&AclItem>, Vec<&AclItem>) = items
         .into_iter()
@@ -32,13 +32,11 @@ pub(super) fn open(
     // The Service's own one is not surplus because a person made one like it.
     right.sort_by_key(|item| item.has_reason);
     let obsolete: Vec<&AclItem> = others.into_iter().filter(|item| is_own(item, claim)).collect();
-    let Some(obsolete) = without_those_of_others(draft, list, network, obsolete, identity) else {
-        return;
-    };
+    let obsolete = without_those_of_others(draft.observed, list, network, obsolete, identity)?;
     let Some((kept, surplus)) = right.split_first() else {
         if !wanted.is_everything() && !claim.has_opened(wanted) {
             draft.annotate(claim.opening(sources));
-            return;
+            return Ok(());
         }
         draft.cloud(CloudStep::OpenAcl {
             list: list.clone(),
@@ -46,7 +44,7 @@ pub(super) fn open(
             opening,
             sources: sources.texts().to_vec(),
         });
-        return;
+        return Ok(());
     };
     for item in surplus.iter().filter(|item| is_own(item, claim)) {
         draft.cloud(close(list, item, Some(kept), true));
@@ -54,6 +52,7 @@ pub(super) fn open(
     for item in obsolete {
         draft.cloud(close(list, item, None, true));
     }
+    Ok(())
 }
 
 /// Notes for which sources items will have to be made.
@@ -77,18 +76,7 @@ fn is_own(item: &AclItem, claim: &Claim) -> bool {
     !item.has_reason && (item.sources.is_everything() || claim.has_opened(&item.sources))
 }
 
-/// How far the closing of a port is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shut {
-    /// Nothing is let in for the Service any more.
-    Done,
-    /// What was opened for the Service is left: others rely on it.
-    Left,
-    /// More has to be read, or done.
-    NotYet,
-}
-
-/// Plans that the port of a removed rule is not let in any more.
+/// How it comes about that the port of a removed rule is not let in any more.
 ///
 /// Only what was made for the Service goes: items for its sources, or for everybody as earlier managers made them.
 pub(super) fn shut(
@@ -98,58 +86,52 @@ pub(super) fn shut(
     opening: Opening,
     sources: &Sources,
     identity: &Identity,
-) -> Shut {
+) -> Result<Shut, Unread> {
     if draft.has_given_up(&list.id, "the network ACL list", opening) {
-        return Shut::Done;
+        return Ok(Shut::Done);
     }
-    let Some(items) = items(draft, list, opening) else {
-        return Shut::NotYet;
-    };
-    let own: Vec<&AclItem> = items
+    let own: Vec<&AclItem> = items(draft.observed, list, opening)?
         .into_iter()
         .filter(|item| !item.has_reason)
         .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, &identity.claim))
         .filter(|item| !draft.has_given_up(&item.id, "network ACL item", opening))
         .collect();
     if own.is_empty() {
-        return Shut::Done;
+        return Ok(Shut::Done);
     }
-    let Some(unneeded) = without_those_of_others(draft, list, network, own, identity) else {
-        return Shut::NotYet;
-    };
-    if unneeded.is_empty() {
-        return Shut::Left;
-    }
-    for item in unneeded {
-        draft.cloud(close(list, item, None, false));
-    }
-    Shut::NotYet
+    let unneeded = without_those_of_others(draft.observed, list, network, own, identity)?;
+    let steps: Vec<CloudStep> = unneeded
+        .iter()
+        .map(|item| close(list, item, None, false))
+        .collect();
+    Ok(match steps.is_empty() {
+        true => Shut::Left,
+        false => Shut::By(steps),
+    })
 }
 
-fn items<'a>(draft: &mut Draft<'a>, list: &AclRef, opening: Opening) -> Option<Vec<&'a AclItem>> {
-    let all = draft.acl(&list.id)?;
-    Some(all.iter().filter(|item| item.opening == opening).collect())
+fn items<'a>(observed: &'a Observed, list: &AclRef, opening: Opening) -> Result<Vec<&'a AclItem>, Unread> {
+    let all = observed.acl(&list.id)?;
+    Ok(all.iter().filter(|item| item.opening == opening).collect())
 }
 
-/// The items that no rule of somebody else behind the same list relies on; none if that has to be read first.
+/// The items that no rule of somebody else behind the same list relies on.
 fn without_those_of_others<'a>(
-    draft: &mut Draft<'_>,
+    observed: &Observed,
     list: &AclRef,
     network: &str,
     mut items: Vec<&'a AclItem>,
     identity: &Identity,
-) -> Option<Vec<&'a AclItem>> {
-    if items.is_empty() {
-        return Some(items);
+) -> Result<Vec<&'a AclItem>, Unread> {
+    if !items.is_empty() {
+        let neighbours = observed.neighbours(network)?;
+        let all = observed.acl(&list.id)?;
+        items.retain(|item| {
+            let mut neighbours = neighbours.iter();
+            !neighbours.any(|rule| identity.is_relied_on(item, all, rule))
+        });
     }
-    let neighbours = draft.neighbours(network)?;
-    let all = draft.acl(&list.id)?;
-    items.retain(|item| {
-        !neighbours
-            .iter()
-            .any(|rule| identity.is_relied_on(item, all, rule))
-    });
-    Some(items)
+    Ok(items)
 }
 
 fn close(list: &AclRef, item: &AclItem, twin: Option<&AclItem>, is_replaced: bool) -> CloudStep {

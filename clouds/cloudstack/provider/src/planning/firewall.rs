@@ -15,16 +15,21 @@
 //! Single addresses cannot be written in another way; what is open for one that is in both lists is closed for a moment.
 
 use super::Draft;
+use super::removal::Shut;
 use crate::cidrs::Sources;
 use crate::objects::{AddressRef, FirewallRule, Opening};
+use crate::observe::{Observed, Unread};
 use crate::step::CloudStep;
 
 /// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
 /// for ranges of ports stay.
-pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening, sources: &Sources) {
-    let Some(present) = rules(draft, address, opening) else {
-        return;
-    };
+pub(super) fn open(
+    draft: &mut Draft<'_>,
+    address: &AddressRef,
+    opening: Opening,
+    sources: &Sources,
+) -> Result<(), Unread> {
+    let present = rules(draft.observed, address, opening)?;
     let wanted = &sources.cidrs;
     if let Some(right) = present
         .iter()
@@ -33,7 +38,7 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
         for surplus in present.iter().filter(|rule| rule.id != right.id) {
             draft.cloud(close(address, surplus, true));
         }
-        return;
+        return Ok(());
     }
     let in_the_way: Vec<&FirewallRule> = present
         .iter()
@@ -48,7 +53,7 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
     };
     if in_the_way.is_empty() {
         draft.cloud(step(sources.texts().to_vec(), false));
-        return;
+        return Ok(());
     }
     let stands_in = present
         .iter()
@@ -61,26 +66,30 @@ pub(super) fn open(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
     } else {
         draft.cloud(step(parts.iter().map(ToString::to_string).collect(), true));
     }
+    Ok(())
 }
 
-/// Plans that a port of a removed rule is closed. Whether it is.
-pub(super) fn shut(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening) -> bool {
+/// How a port of a removed rule is closed.
+pub(super) fn shut(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening) -> Result<Shut, Unread> {
     if draft.has_given_up(&address.id, "the firewall of public IP", opening) {
-        return true;
+        return Ok(Shut::Done);
     }
-    let Some(mut present) = rules(draft, address, opening) else {
-        return false;
-    };
+    let mut present = rules(draft.observed, address, opening)?;
     present.retain(|rule| !draft.has_given_up(&rule.id, "firewall rule", opening));
-    for rule in &present {
-        draft.cloud(close(address, rule, false));
-    }
-    present.is_empty()
+    let steps: Vec<CloudStep> = present.iter().map(|rule| close(address, rule, false)).collect();
+    Ok(match steps.is_empty() {
+        true => Shut::Done,
+        false => Shut::By(steps),
+    })
 }
 
-fn rules<'a>(draft: &mut Draft<'a>, address: &AddressRef, opening: Opening) -> Option<Vec<&'a FirewallRule>> {
-    let all = draft.firewall(&address.id)?;
-    Some(all.iter().filter(|rule| rule.opening == opening).collect())
+fn rules<'a>(
+    observed: &'a Observed,
+    address: &AddressRef,
+    opening: Opening,
+) -> Result<Vec<&'a FirewallRule>, Unread> {
+    let all = observed.firewall(&address.id)?;
+    Ok(all.iter().filter(|rule| rule.opening == opening).collect())
 }
 
 fn close(address: &AddressRef, rule: &FirewallRule, is_replaced: bool) -> CloudStep {

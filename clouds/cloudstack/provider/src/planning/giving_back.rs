@@ -83,17 +83,16 @@ fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
         let is_there = |rule: &&Rule| {
             rule.address.id == place.address.id && rule.opening(&wanted.identity.name) == Some(before)
         };
-        let change = match observed.rules.iter().find(is_there) {
-            None => Some(RuleChange::Create(replaced.rule.clone())),
+        match observed.rules.iter().find(is_there) {
+            None => draft.cloud(CloudStep::Rule {
+                port: place.clone(),
+                change: RuleChange::Create(replaced.rule.clone()),
+            }),
             Some(rule) => {
                 let machines = observed.machines.as_ref();
                 let members = machines.map(|machines| Members::find(&wanted.nodes, machines.iter()));
-                members::of_rule(draft, wanted, members.as_ref(), rule)
+                members::follow(draft, wanted, members.as_ref(), rule);
             }
-        };
-        if let Some(change) = change {
-            let port = place.clone();
-            draft.cloud(CloudStep::Rule { port, change });
         }
     }
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use bowline_plan::Refusal;
 
 use super::removal::{ACQUIRED_ANEW, Removal};
-use super::{Draft, members, whichever};
+use super::{Draft, Stop, members, whichever};
 use crate::claim::{Claim, Claimed};
 use crate::events::{ADDRESS_KEPT, NODES_LEFT_OUT};
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, LB, Network, Place, Rule, RuleState};
-use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, LOOK, Need, STUCK};
+use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, LOOK, Need, Observed, STUCK, Unread};
 use crate::replaced::Replaced;
 use crate::step::CloudStep;
 
@@ -31,7 +31,7 @@ pub(super) struct Home {
 }
 
 /// Finds the address, or plans what has to be done to have one.
-pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Home> {
+pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop> {
     let rules = &draft.observed.rules;
     let requested = wanted.identity.requested.as_deref();
     let settled = match requested {
@@ -50,20 +50,22 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Option<Home> {
     if let Some(missing) = members.as_ref().and_then(Members::missing) {
         draft.notes.push(NODES_LEFT_OUT.note(missing));
     }
-    let network = network(draft, settled.as_ref(), members.as_ref())?;
+    let network = network(draft.observed, settled.as_ref(), members.as_ref())?;
     let settled = match settled {
-        None => former(draft, wanted, &network)?,
+        None => former(draft.observed, wanted, &network)?,
         settled => settled,
     };
     foresee(draft, wanted, &network, settled.as_ref());
     let address = match (settled, requested) {
         (Some(address), _) => address,
-        // What an earlier try acquired is given back later.
-        (None, Some(_)) if !whichever::adopt(draft, &wanted.identity, STUCK) => return None,
-        (None, Some(ip)) => requested_address(draft, wanted, &network, ip)?,
+        (None, Some(ip)) => {
+            // What an earlier try acquired is given back later.
+            whichever::adopt(draft, &wanted.identity, STUCK)?;
+            requested_address(draft, wanted, &network, ip)?
+        }
         (None, None) => automatic_address(draft, wanted, &network)?,
     };
-    Some(Home {
+    Ok(Home {
         address,
         network,
         members,
@@ -75,9 +77,9 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
     let observed = draft.observed;
     let barrier = network.barrier();
     if let Barrier::Acl(list) = barrier {
-        let _ = draft.acl(&list.id);
+        draft.take(observed.acl(&list.id));
         if at.is_none() && !observed.rules.is_empty() {
-            let _ = draft.neighbours(&network.id);
+            draft.take(observed.neighbours(&network.id));
         }
     }
     if at.is_none() && observed.machines.is_none() && !wanted.nodes.is_empty() {
@@ -89,10 +91,11 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
         let is_open = rule
             .opening(&wanted.identity.name)
             .is_some_and(|opening| !wanted.openings().contains(&opening));
-        let _ = (draft.address(id), draft.strangers(id));
+        draft.take(observed.address(id));
+        draft.take(observed.strangers(id));
         match barrier {
-            Barrier::Firewall => drop(draft.firewall(id)),
-            Barrier::Acl(_) if is_open => drop(draft.neighbours(&network.id)),
+            Barrier::Firewall => drop(draft.take(observed.firewall(id))),
+            Barrier::Acl(_) if is_open => drop(draft.take(observed.neighbours(&network.id))),
             _ => {}
         }
     }
@@ -110,8 +113,8 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
             .ids()
             .filter(|id| at.is_none_or(|at| at.id != *id) && !is_looked_up(id))
         {
-            if draft.address(id).is_some_and(|address| address.is_some()) {
-                let _ = draft.strangers(id);
+            if draft.take(observed.address(id)).flatten().is_some() {
+                draft.take(observed.strangers(id));
             }
         }
     }
@@ -138,10 +141,10 @@ fn busiest(rules: &[Rule]) -> Option<AddressRef> {
 }
 
 /// The address of a rule that goes, or that was taken away to be made anew, where no other rule tells one; none if there is no
-/// such one, or it can be used no more. The outer none: it has to be read first.
-fn former(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) -> Option<Option<AddressRef>> {
+/// such one, or it can be used no more.
+fn former(observed: &Observed, wanted: &Wanted, network: &Network) -> Result<Option<AddressRef>, Unread> {
     let identity = &wanted.identity;
-    let going = draft.observed.rules.iter().map(|rule| &rule.address);
+    let going = observed.rules.iter().map(|rule| &rule.address);
     let is_shown = |at: &AddressRef| identity.published.contains(&at.ip);
     let counts = |replaced: &&Replaced| {
         let place = &replaced.place;
@@ -149,84 +152,66 @@ fn former(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network) -> Option<O
         is_wanted || is_shown(&place.address)
     };
     let replaced = identity.replaced.iter().filter(counts);
-    let cleared = &draft.observed.cleared;
+    let cleared = &observed.cleared;
     let Some(at) = going
         .chain(replaced.map(|replaced| &replaced.place.address))
         .chain(cleared)
         .filter(|at| identity.requested.as_ref().is_none_or(|ip| at.ip == *ip))
         .max_by_key(|at| is_shown(at))
     else {
-        return Some(None);
+        return Ok(None);
     };
-    let is_read = draft.observed.addresses.contains_key(&at.id);
+    let is_read = observed.addresses.contains_key(&at.id);
     if !is_read && cleared.as_ref() == Some(at) {
-        return Some(Some(at.clone())); // a moment ago there was a rule
+        return Ok(Some(at.clone())); // a moment ago there was a rule
     }
     // It served, so it may be one for source NAT as well.
     let is_usable = |address: &&Address| {
         address.state == AddressState::Allocated && address.is_of(network) && !address.is_static_nat
     };
-    let address = draft.address(&at.id)?.filter(is_usable);
-    Some(address.map(|address| address.address.clone()))
+    let address = observed.address(&at.id)?.filter(is_usable);
+    Ok(address.map(|address| address.address.clone()))
 }
 
 /// The network of the members, with all that has to be right about it before anything is made.
 fn network(
-    draft: &mut Draft<'_>,
+    observed: &Observed,
     at: Option<&AddressRef>,
     members: Option<&Members>,
-) -> Option<Arc<Network>> {
-    let rules = draft
-        .observed
-        .rules
-        .iter()
-        .filter(|rule| !rule.network.is_empty());
+) -> Result<Arc<Network>, Stop> {
+    let rules = observed.rules.iter().filter(|rule| !rule.network.is_empty());
     let given = rules
         .clone()
         .find(|rule| Some(&rule.address) == at)
         .or_else(|| rules.clone().next())
         .map(|rule| rule.network.clone());
-    let is_new = draft.observed.rules.is_empty();
+    let is_new = observed.rules.is_empty();
     let id = match (given, members) {
         (Some(network), None) => network,
-        (None, None) => {
-            draft.need(Need::Machines);
-            return None;
-        }
+        (None, None) => return Err(Unread::from(Need::Machines).into()),
         (given, Some(members)) => match members.network(given.as_deref()) {
             Err(_) => {
-                draft.refuse(
-                    Refusal::new("found hosts that belong to different networks")
-                        .with_remedy("a load balancer rule leads to one network; exclude the other nodes from load balancers"),
-                );
-                return None;
+                let refusal = Refusal::new("found hosts that belong to different networks");
+                let remedy =
+                    "a load balancer rule leads to one network; exclude the other nodes from load balancers";
+                return Err(refusal.with_remedy(remedy).into());
             }
             Ok(Some(network)) if !is_new || !members.machines.is_empty() => network,
-            Ok(_) => {
-                draft.refuse(members::no_hosts(Some(members)));
-                return None;
-            }
+            Ok(_) => return Err(members::no_hosts(Some(members)).into()),
         },
     };
-    let Some(network) = draft.observed.networks.get(&id) else {
-        draft.need(Need::Network(id));
-        return None;
-    };
-    let Some(network) = network else {
-        draft.refuse(Refusal::new(format!("could not find network ID {id}")));
-        return None;
+    let Some(network) = observed.network(&id)? else {
+        return Err(Refusal::new(format!("could not find network ID {id}")).into());
     };
     if is_new && !network.offers(LB) {
-        draft.refuse(
-            Refusal::new(format!(
-                "network {} ({id}) offers no load balancing: the service Lb is not among those of its offering",
-                network.name
-            ))
-            .with_remedy("use a network offering with the service Lb"),
-        );
-        return None;
+        let refusal = Refusal::new(format!(
+            "network {} ({id}) offers no load balancing: the service Lb is not among those of its offering",
+            network.name
+        ));
+        let remedy = "use a network offering with the service Lb";
+        return Err(refusal.with_remedy(remedy).into());
     }
-    Some(Arc::clone(network))
+    Ok(Arc::clone(network))
 }
 
 /// Removes what the balancer has at other addresses: it has moved.
@@ -254,16 +239,15 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
                 address.ip
             )));
         }
-        removal.address(draft, address, &rules, is_held);
+        let removed = removal.address(draft, address, &rules, is_held);
+        draft.take(removed);
     }
 }
 
 /// Gives back what the Service claims and does not use, and takes it off the claim.
-pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
+pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> Result<(), Stop> {
     let claim = &wanted.identity.claim;
-    if !whichever::adopt(draft, &wanted.identity, STUCK) {
-        return;
-    }
+    whichever::adopt(draft, &wanted.identity, STUCK)?;
     let identity = &wanted.identity;
     let shown = wanted.hostname.as_ref().unwrap_or(&home.address.ip);
     // What was asked for and may still come stays claimed, and is looked for once more.
@@ -281,9 +265,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         .chain(claim.shared())
         .filter(|id| *id != home.address.id)
     {
-        let Some(address) = draft.address(id) else {
-            return;
-        };
+        let address = draft.observed.address(id)?;
         let address = address.filter(|address| address.state != AddressState::Free);
         let Some(address) = address else {
             let is_it = |claimed: &Claimed| matches!(claimed, Claimed::Asked(asked, _) if asked == id);
@@ -295,7 +277,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
             continue;
         };
         if draft.came(claim, id) {
-            return;
+            return Ok(());
         }
         match address.state {
             // The balancer went on without it. First of all the Service shows where it is.
@@ -305,16 +287,14 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
             }
             AddressState::Allocating if !draft.observed.has_waited(GIVEN_BACK) => {
                 draft.wait_for_address(&address.address);
-                return;
+                return Ok(());
             }
             AddressState::Releasing if !draft.observed.has_waited(GIVEN_BACK_AGAIN) => {
                 draft.wait_for_address(&address.address);
-                return;
+                return Ok(());
             }
             _ => {
-                let Some(strangers) = draft.strangers(id) else {
-                    return;
-                };
+                let strangers = draft.observed.strangers(id)?;
                 let is_others = match claim.names(id) {
                     true => identity.is_claimed_by_others(id),
                     false => identity.is_owned_by_others(&address.address, true),
@@ -334,7 +314,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
                         address: address.address.clone(),
                         is_live: false,
                     });
-                    return;
+                    return Ok(());
                 }
                 is_dropped = true;
             }
@@ -368,4 +348,5 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) {
         let left = left + Duration::from_millis(100);
         draft.again = Some(draft.again.map_or(left, |again| again.min(left)));
     }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use super::Draft;
 use crate::intent::Wanted;
 use crate::members::{self, Members};
 use crate::objects::{PublicPort, Rule, RuleState};
-use crate::observe::Need;
+use crate::observe::{Need, Observed, Unread};
 use crate::step::{CloudStep, RuleChange};
 
 /// There is nobody to balance over.
@@ -23,28 +23,25 @@ pub(super) fn no_hosts(members: Option<&Members>) -> Refusal {
 
 /// What is wrong with the members: missing ones come before surplus ones go.
 pub(super) fn of_rule(
-    draft: &mut Draft<'_>,
+    observed: &Observed,
     wanted: &Wanted,
     members: Option<&Members>,
     rule: &Rule,
-) -> Option<RuleChange> {
-    let Some(present) = draft.observed.members.get(&rule.id) else {
-        if !draft.observed.trusted.contains(&rule.id) {
-            draft.need(Need::Members(rule.id.clone()));
-        }
-        return None;
+) -> Result<Option<RuleChange>, Unread> {
+    let Some(present) = observed.members(&rule.id)? else {
+        return Ok(None);
     };
     let Some(members) = members else {
         let is_named =
             members::named(&wanted.nodes).is_some_and(|named| named.is_empty() || named == *present);
-        if !is_named && draft.observed.expected.as_ref() != Some(present) {
-            draft.need(Need::Machines);
+        if is_named || observed.expected.as_ref() == Some(present) {
+            return Ok(None);
         }
-        return None;
+        return Err(Need::Machines.into());
     };
     let difference = members.compare(present);
     let (rule, name) = (rule.id.clone(), rule.name.clone());
-    if !difference.missing.is_empty() {
+    Ok(if !difference.missing.is_empty() {
         let machines = difference.missing;
         Some(RuleChange::Assign { rule, name, machines })
     } else if !difference.surplus.is_empty() {
@@ -52,6 +49,14 @@ pub(super) fn of_rule(
         Some(RuleChange::Unassign { rule, name, machines })
     } else {
         None
+    })
+}
+
+/// Plans that the members of a rule follow the Nodes.
+pub(super) fn follow(draft: &mut Draft<'_>, wanted: &Wanted, members: Option<&Members>, rule: &Rule) {
+    if let Some(Some(change)) = draft.take(of_rule(draft.observed, wanted, members, rule)) {
+        let port = PublicPort::of(rule);
+        draft.cloud(CloudStep::Rule { port, change });
     }
 }
 
@@ -65,11 +70,6 @@ pub(super) fn follow_nodes(draft: &mut Draft<'_>, wanted: &Wanted) {
         if rule.state == RuleState::Revoke || !found.as_ref().is_none_or(is_reachable) {
             continue;
         }
-        if let Some(change) = of_rule(draft, wanted, found.as_ref(), rule) {
-            draft.cloud(CloudStep::Rule {
-                port: PublicPort::of(rule),
-                change,
-            });
-        }
+        follow(draft, wanted, found.as_ref(), rule);
     }
 }

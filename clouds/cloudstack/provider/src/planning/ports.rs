@@ -7,11 +7,12 @@ use bowline_plan::{Impact, Refusal};
 use super::home::Home;
 use super::members::{self, no_hosts};
 use super::removal::Removal;
-use super::{Draft, acl, firewall, router};
+use super::{Draft, Stop, acl, firewall, router};
 use crate::events::DUPLICATE_REMOVED;
 use crate::intent::{Identity, Port, Wanted};
+use crate::members::Members;
 use crate::objects::{Abilities, Barrier, NewRule, PublicPort, Rule, RuleState};
-use crate::observe::Need;
+use crate::observe::{Need, Unread};
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::{CloudStep, RuleAttributes, RuleChange};
 
@@ -49,8 +50,6 @@ pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Me
         wanted: wanted.openings(),
         home: Some(&home.address),
     };
-    let begin = draft.steps.len();
-    let mut gap = None;
     // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
     // effect before the router can read its rules.
     let mut ports: Vec<&Port> = wanted.ports.iter().collect();
@@ -58,12 +57,26 @@ pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Me
         let is_broken = means.mends && breaks_router(draft, wanted, home, port);
         (!is_open_gap(draft, wanted, home, port), !is_broken)
     });
+    let mut chains = Vec::new();
     for port in ports {
-        let first = draft.steps.len();
-        if one(draft, wanted, home, port, means, &removal) == Progress::Gap {
-            gap.get_or_insert(first..draft.steps.len());
-        }
+        chains.push(draft.apart(|draft| one(draft, wanted, home, port, means, &removal)));
     }
+    let ((), rest) = draft.apart(|draft| leave(draft, wanted, home, &removal));
+    // Every port was decided on, so that what the others need is read by then.
+    let gap = chains.iter().position(|(progress, _)| *progress == Progress::Gap);
+    let steps: Vec<_> = match gap {
+        Some(gap) => chains.swap_remove(gap).1,
+        None => chains
+            .into_iter()
+            .flat_map(|(_, steps)| steps)
+            .chain(rest)
+            .collect(),
+    };
+    steps.into_iter().for_each(|step| draft.plan(step));
+}
+
+/// Takes away what is at the address of the balancer and not wanted any more.
+fn leave(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, removal: &Removal<'_>) {
     removal.open_ports(draft);
     let is_wanted = |rule: &Rule| {
         wanted
@@ -79,11 +92,6 @@ pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Me
     for rule in obsolete {
         removal.rule(draft, rule, Impact::Considerable);
     }
-    // The others were planned all the same, so that what they need is read by then.
-    if let Some(gap) = gap {
-        draft.steps.truncate(gap.end);
-        draft.steps.drain(begin..gap.start);
-    }
 }
 
 /// Plans for one port.
@@ -97,7 +105,6 @@ fn one(
 ) -> Progress {
     let abilities = means.abilities;
     let is_replaced = is_replaced(wanted, home, port);
-    let begin = draft.steps.len();
     let (is_standing, is_complete) = match present(draft, wanted, home, port) {
         Present { kept: None, surplus }
             if !surplus.is_empty() && is_declined(draft, wanted, home, port, abilities) =>
@@ -108,7 +115,8 @@ fn one(
             (false, true)
         }
         Present { kept, surplus } if !surplus.is_empty() => {
-            clear(draft, wanted, home, kept, &surplus, removal);
+            let cleared = clear(draft, wanted, home, kept, &surplus, removal);
+            draft.take(cleared);
             (kept.is_some(), kept.is_some())
         }
         Present { kept: None, .. } if is_declined(draft, wanted, home, port, abilities) => {
@@ -116,7 +124,8 @@ fn one(
             (false, true)
         }
         Present { kept: None, .. } => {
-            create(draft, wanted, home, port, abilities);
+            let created = create(draft, wanted, home, port, abilities);
+            draft.take(created);
             (false, false)
         }
         Present { kept: Some(rule), .. } => {
@@ -129,7 +138,7 @@ fn one(
             (is_standing, is_standing && has_members)
         }
     };
-    let is_begun = draft.steps.len() > begin || is_pending(draft, wanted, home, port);
+    let is_begun = !draft.steps.is_empty() || is_pending(draft, wanted, home, port);
     // What is open has a rule, so that the rules tell what is open.
     if is_standing {
         open(draft, wanted, home, port);
@@ -208,13 +217,12 @@ fn is_opening(draft: &Draft<'_>, home: &Home, port: &Port) -> bool {
 
 fn open(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port) {
     let (opening, sources) = (port.opening(), &wanted.sources);
-    match home.network.barrier() {
+    let opened = match home.network.barrier() {
         Barrier::Firewall => firewall::open(draft, &home.address, opening, sources),
-        Barrier::Acl(list) => {
-            acl::open(draft, list, &home.network.id, opening, sources, &wanted.identity);
-        }
-        Barrier::DefaultAcl(_) | Barrier::None => {}
-    }
+        Barrier::Acl(list) => acl::open(draft, list, &home.network.id, opening, sources, &wanted.identity),
+        Barrier::DefaultAcl(_) | Barrier::None => Ok(()),
+    };
+    draft.take(opened);
 }
 
 /// What there is on one port.
@@ -265,45 +273,52 @@ fn clear(
     kept: Option<&Rule>,
     surplus: &[&Rule],
     removal: &Removal<'_>,
-) {
+) -> Result<(), Stop> {
     let is_like = |kept: &Rule, rule: &&Rule| {
         let balancer = &wanted.identity.name;
         rule.opening(balancer) == kept.opening(balancer)
     };
-    let impact = match kept {
-        // One for TCP and one for UDP, of which one is wanted no more.
-        Some(kept) if !surplus.iter().any(|rule| is_like(kept, rule)) => Impact::Considerable,
-        Some(kept) => {
-            draft.notes.push(DUPLICATE_REMOVED.note(format!(
-                "load balancer rule {} ({}) is kept, and the others on its port of {} are removed",
-                kept.name, kept.id, home.address.ip
-            )));
-            Impact::None
-        }
-        // What takes its place has to be possible.
-        None if !may_create(draft, wanted, home) => return,
-        None => Impact::Considerable,
-    };
     let Some(kept) = kept else {
-        replace(draft, wanted, home, surplus, removal);
-        return;
+        return replace(draft, wanted, home, surplus, removal);
+    };
+    // One for TCP and one for UDP, of which one is wanted no more, are no duplicates.
+    let impact = if surplus.iter().any(|rule| is_like(kept, rule)) {
+        draft.notes.push(DUPLICATE_REMOVED.note(format!(
+            "load balancer rule {} ({}) is kept, and the others on its port of {} are removed",
+            kept.name, kept.id, home.address.ip
+        )));
+        Impact::None
+    } else {
+        Impact::Considerable
     };
     // What comes after it is read now, so that the whole plan can be told.
-    members::of_rule(draft, wanted, home.members.as_ref(), kept);
+    draft.take(members::of_rule(
+        draft.observed,
+        wanted,
+        home.members.as_ref(),
+        kept,
+    ));
     for rule in surplus {
         removal.rule(draft, rule, impact);
     }
+    Ok(())
 }
 
 /// Deletes rules, the best of which is made anew as the port's. The port stays open, and what was there is written down
 /// first.
-fn replace(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rules: &[&Rule], removal: &Removal<'_>) {
+fn replace(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    home: &Home,
+    rules: &[&Rule],
+    removal: &Removal<'_>,
+) -> Result<(), Stop> {
+    // What takes its place has to be possible.
+    let members = new_members(wanted, home)?;
     let Identity { name, replaced, .. } = &wanted.identity;
-    let members = home.members.as_ref();
     if members.is_none_or(|members| members.machines.is_empty()) {
         // The old members are better than none.
-        draft.refuse(no_hosts(members));
-        return;
+        return Err(no_hosts(members).into());
     }
     let mut is_written = true;
     let mut known: BTreeSet<OpenPort> = BTreeSet::new();
@@ -314,7 +329,7 @@ fn replace(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rules: &[&Rule],
         let port = now.open_port();
         removal.foresee(draft, &port);
         if home.network.barrier() == Barrier::Firewall {
-            let _ = draft.firewall(&home.address.id); // looked at when the new rule is there
+            draft.take(draft.observed.firewall(&home.address.id)); // looked at when the new rule is there
         }
         if known.insert(port.clone()) && replaced.get(&port) != Some(&now) {
             draft.replaced.insert(now);
@@ -326,6 +341,7 @@ fn replace(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rules: &[&Rule],
             draft.cloud(CloudStep::delete(rule, Impact::Considerable));
         }
     }
+    Ok(())
 }
 
 /// Makes a rule the port's where it stands, and gives it its members; or takes it away, if it cannot be changed. Whether it
@@ -352,14 +368,13 @@ fn keep(
             hold(draft, wanted, home, rule);
             return true;
         }
-        // What takes its place has to be possible.
-        if may_create(draft, wanted, home) {
-            replace(draft, wanted, home, &[rule], removal);
-        }
+        let replaced = replace(draft, wanted, home, &[rule], removal);
+        draft.take(replaced);
         return false;
     }
     let is_same = rule.algorithm == wanted.algorithm.as_str() && rule.name == port.name && !cidrs_differ;
-    let members = members::of_rule(draft, wanted, home.members.as_ref(), rule);
+    let members = members::of_rule(draft.observed, wanted, home.members.as_ref(), rule);
+    let members = draft.take(members).flatten();
     if !is_same {
         draft.cloud(CloudStep::Rule {
             port: PublicPort::of(rule),
@@ -383,27 +398,30 @@ fn keep(
     true
 }
 
-/// Whether the members of a new rule are known; if not, they are read first.
-fn may_create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> bool {
-    if home.members.is_none() && !wanted.nodes.is_empty() {
-        draft.need(Need::Machines);
-        return false;
+/// The members of a new rule.
+fn new_members<'a>(wanted: &Wanted, home: &'a Home) -> Result<Option<&'a Members>, Unread> {
+    match &home.members {
+        None if !wanted.nodes.is_empty() => Err(Need::Machines.into()),
+        members => Ok(members.as_ref()),
     }
-    true
 }
 
-fn create(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, port: &Port, abilities: Abilities) {
+fn create(
+    draft: &mut Draft<'_>,
+    wanted: &Wanted,
+    home: &Home,
+    port: &Port,
+    abilities: Abilities,
+) -> Result<(), Stop> {
     if draft.observed.rules.is_empty() && wanted.nodes.is_empty() {
-        draft.refuse(no_hosts(home.members.as_ref()));
-        return;
+        return Err(no_hosts(home.members.as_ref()).into());
     }
-    if !may_create(draft, wanted, home) {
-        return;
-    }
+    new_members(wanted, home)?;
     draft.cloud(CloudStep::Rule {
         port: place(home, port),
         change: RuleChange::Create(new_rule(wanted, home, port, abilities)),
     });
+    Ok(())
 }
 
 fn place(home: &Home, port: &Port) -> PublicPort {
@@ -452,12 +470,7 @@ fn tell_declined(draft: &mut Draft<'_>, what_stays: &str) {
 /// Keeps a rule that should have another one in its place. Its members follow the Nodes.
 fn hold(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, rule: &Rule) {
     tell_declined(draft, &format!(": rule {} stays as it is", rule.name));
-    if rule.state != RuleState::Revoke
-        && let Some(change) = members::of_rule(draft, wanted, home.members.as_ref(), rule)
-    {
-        draft.cloud(CloudStep::Rule {
-            port: PublicPort::of(rule),
-            change,
-        });
+    if rule.state != RuleState::Revoke {
+        members::follow(draft, wanted, home.members.as_ref(), rule);
     }
 }

@@ -9,20 +9,29 @@ use std::collections::BTreeSet;
 
 use bowline_plan::Impact;
 
-use super::acl::{self, Shut};
-use super::{Draft, firewall};
+use super::{Draft, acl, firewall};
 use crate::cidrs::Sources;
 use crate::claim::Claimed;
 use crate::events::ADDRESS_KEPT;
 use crate::intent::Identity;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, Opening, Rule};
-use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN};
+use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, Observed, Unread};
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::CloudStep;
 
 /// Why an address stays.
 pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it was claimed for this service, so somebody has acquired it \
      anew; release it by hand if nobody needs it";
+
+/// How far the closing of a port is.
+pub(super) enum Shut {
+    /// Nothing is let in for the Service any more.
+    Done,
+    /// What was opened for the Service is left: others rely on it.
+    Left,
+    /// It is closed by these steps.
+    By(Vec<CloudStep>),
+}
 
 /// A removal, and what it must spare.
 pub(super) struct Removal<'a> {
@@ -43,10 +52,8 @@ impl Removal<'_> {
         address: &AddressRef,
         rules: &[&Rule],
         is_held: bool,
-    ) {
-        let Some(facts) = draft.address(&address.id) else {
-            return;
-        };
+    ) -> Result<(), Unread> {
+        let facts = draft.observed.address(&address.id)?;
         // Nothing needs it any more, so it is not waited for as long as by a balancer; and not at all if it came to serve. Nobody may
         // ask after the job by which it goes: then it is given back once more.
         let observed = draft.observed;
@@ -57,7 +64,7 @@ impl Removal<'_> {
         });
         if is_waited_for {
             draft.wait_for_address(address);
-            return;
+            return Ok(());
         }
         let can_be_released = facts.is_some_and(|facts| {
             facts.state != AddressState::Free && !facts.is_source_nat && !facts.is_static_nat
@@ -68,7 +75,7 @@ impl Removal<'_> {
             for rule in rules {
                 draft.cloud(CloudStep::delete(rule, Impact::Major));
             }
-            return;
+            return Ok(());
         }
         // Without a rule on it, only the claim tells whose it is.
         let claim = &self.identity.claim;
@@ -77,9 +84,7 @@ impl Removal<'_> {
             rules.is_empty() && !claim.shares(&address.id) && self.identity.is_claimed_by_others(&address.id);
         let goes_bare = !rules.is_empty() && draft.observed.unreleased.contains(&address.id);
         let is_released = if is_held && can_be_released && !is_others && !goes_bare {
-            let Some(strangers) = draft.strangers(&address.id) else {
-                return;
-            };
+            let strangers = draft.observed.strangers(&address.id)?;
             if let Some(stranger) = strangers.first() {
                 draft.notes.push(ADDRESS_KEPT.note(format!(
                     "public IP {} is not released: others use it, such as load balancer rule {}",
@@ -99,7 +104,7 @@ impl Removal<'_> {
             for rule in rules {
                 self.rule(draft, rule, Impact::Major);
             }
-            return;
+            return Ok(());
         }
         // The items first: with the address its rules go, and nothing tells any more which ports they had.
         let shut = |rule: &&Rule| match OpenPort::of(rule, &self.identity.name) {
@@ -108,7 +113,7 @@ impl Removal<'_> {
         };
         let closed: Vec<bool> = rules.iter().map(shut).collect();
         if closed.contains(&false) {
-            return;
+            return Ok(());
         }
         let can_tell_place = rules.iter().any(|rule| !rule.network.is_empty());
         if is_own && (claim.shares(&address.id) || claim.place(&address.id).is_some() || !can_tell_place) {
@@ -121,6 +126,7 @@ impl Removal<'_> {
             draft.claims.insert(Claimed::Address(address.id.clone()));
             draft.leads_as_it_does(&address.id, rules);
         }
+        Ok(())
     }
 
     /// Whether somebody acquired an address anew for something else than its rules, and what is written, were for.
@@ -140,17 +146,23 @@ impl Removal<'_> {
 
     /// Removes one rule and what was opened for it.
     pub(super) fn rule(&self, draft: &mut Draft<'_>, rule: &Rule, impact: Impact) {
-        if self.shut(draft, rule) {
+        let is_shut = match OpenPort::of(rule, &self.identity.name) {
+            // Unreadable, or on its way out: the rule goes by its ID.
+            None => true,
+            Some(port) => {
+                let firewall = self.firewall(draft, &port);
+                has_shut(draft, firewall) && self.has_shut_acl(draft, rule, &port)
+            }
+        };
+        if is_shut {
             draft.cloud(CloudStep::delete(rule, impact));
         }
     }
 
     /// Reads early what it takes to close a port that is open.
     pub(super) fn foresee(&self, draft: &mut Draft<'_>, port: &OpenPort) {
-        let steps = draft.steps.len();
-        self.shut_firewall(draft, port);
-        self.shut_acl(draft, port);
-        draft.steps.truncate(steps);
+        let closing = [self.firewall(draft, port), self.acl(draft, port)];
+        draft.take(Unread::all(closing));
     }
 
     /// Closes what is open without a rule and is not wanted any more.
@@ -164,135 +176,114 @@ impl Removal<'_> {
                 })
             };
             if !draft.observed.rules.iter().any(is_of_rule) {
-                self.shut_firewall(draft, port);
-                self.shut_acl(draft, port);
+                for closing in [self.firewall(draft, port), self.acl(draft, port)] {
+                    has_shut(draft, closing);
+                }
             }
         }
     }
 
-    /// Whether nothing is let in for a rule any more.
-    fn shut(&self, draft: &mut Draft<'_>, rule: &Rule) -> bool {
-        match OpenPort::of(rule, &self.identity.name) {
-            // Unreadable, or on its way out: the rule goes by its ID.
-            None => true,
-            Some(port) => self.shut_firewall(draft, &port) && self.has_shut_acl(draft, rule, &port),
-        }
-    }
-
-    /// Whether the firewall lets nothing in at a port any more.
-    fn shut_firewall(&self, draft: &mut Draft<'_>, port: &OpenPort) -> bool {
+    /// How the firewall comes to let nothing in at a port any more.
+    fn firewall(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Result<Shut, Unread> {
+        let observed = draft.observed;
         let OpenPort {
             address,
             network,
             opening,
         } = port;
-        let known = draft.observed.addresses.get(address).and_then(Option::as_ref);
-        if known
+        let known = observed.addresses.get(address).and_then(Option::as_ref);
+        let is_anothers = known
             .and_then(|facts| facts.network.as_ref())
-            .is_some_and(|leads| !network.is_empty() && leads != network)
-        {
-            return true; // somebody else's by now
-        }
+            .is_some_and(|leads| !network.is_empty() && leads != network);
         let is_at_home = self.home.is_some_and(|home| home.id == *address);
-        if address.is_empty() || (is_at_home && self.wanted.contains(opening)) {
-            return true;
+        if is_anothers || address.is_empty() || (is_at_home && self.wanted.contains(opening)) {
+            return Ok(Shut::Done);
         }
-        match self.network(draft, port) {
-            None => return false,
-            Some(Some(network)) if network.barrier() == Barrier::Firewall => {}
-            Some(_) => return true,
+        let network = network_of(observed, port)?;
+        if network.is_none_or(|network| network.barrier() != Barrier::Firewall) {
+            return Ok(Shut::Done);
         }
-        let Some(address) = self.place(draft, address) else {
-            return false;
-        };
         // Nobody has it: then its firewall is gone too.
-        let Some(address) = address else {
-            return true;
+        let Some(address) = self.place(observed, address)? else {
+            return Ok(Shut::Done);
         };
-        let Some(strangers) = draft.strangers(&address.id) else {
-            return false;
-        };
-        if strangers
-            .iter()
-            .any(|stranger| stranger.opening("") == Some(*opening))
-        {
-            return true;
+        let mut strangers = observed.strangers(&address.id)?.iter();
+        if strangers.any(|stranger| stranger.opening("") == Some(*opening)) {
+            return Ok(Shut::Done);
         }
-        firewall::shut(draft, &address, *opening)
+        firewall::shut(draft, address, *opening)
     }
 
-    /// An address that somebody has. The outer none: it has to be read first.
-    fn place(&self, draft: &mut Draft<'_>, id: &str) -> Option<Option<AddressRef>> {
-        let of_rules = draft.observed.rules.iter().map(|rule| &rule.address);
-        if let Some(address) = self
-            .home
-            .into_iter()
-            .chain(of_rules)
-            .find(|address| address.id == id)
-        {
-            return Some(Some(address.clone()));
+    /// An address that somebody has.
+    fn place<'b>(&'b self, observed: &'b Observed, id: &str) -> Result<Option<&'b AddressRef>, Unread> {
+        let of_rules = observed.rules.iter().map(|rule| &rule.address);
+        let mut known = self.home.into_iter().chain(of_rules);
+        if let Some(address) = known.find(|address| address.id == id) {
+            return Ok(Some(address));
         }
-        let facts = draft.address(id)?;
+        let facts = observed.address(id)?;
         let facts = facts.filter(|facts| facts.state == AddressState::Allocated);
-        Some(facts.map(|facts| facts.address.clone()))
+        Ok(facts.map(|facts| &facts.address))
     }
 
     /// Whether a rule may go, as far as the ACL list is concerned: nothing is let in for it any more, or what is left is
     /// looked at again when the rule is gone.
     fn has_shut_acl(&self, draft: &mut Draft<'_>, rule: &Rule, port: &OpenPort) -> bool {
-        match self.shut_acl(draft, port) {
-            Shut::Done => true,
-            Shut::NotYet => false,
-            Shut::Left => {
-                let Some(mut left) = Replaced::of(rule, &self.identity.name) else {
-                    return true; // of a rule that is strange to us
-                };
-                if let Some(Some(network)) = self.network(draft, port) {
-                    left.rule.network.clone_from(&network.id); // its address may be gone by then
-                }
-                let is_written = self.identity.replaced.get(&left.open_port()).is_some();
-                if !is_written {
-                    draft.replaced.insert(left);
-                }
-                is_written
-            }
+        let closing = self.acl(draft, port);
+        if !matches!(closing, Ok(Shut::Left)) {
+            return has_shut(draft, closing);
         }
+        let Some(mut left) = Replaced::of(rule, &self.identity.name) else {
+            return true; // of a rule that is strange to us
+        };
+        if let Ok(Some(network)) = network_of(draft.observed, port) {
+            left.rule.network.clone_from(&network.id); // its address may be gone by then
+        }
+        let is_written = self.identity.replaced.get(&left.open_port()).is_some();
+        if !is_written {
+            draft.replaced.insert(left);
+        }
+        is_written
     }
 
-    /// Plans that the ACL list lets nothing in at a port any more.
-    fn shut_acl(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Shut {
+    /// How the ACL list comes to let nothing in at a port any more.
+    fn acl(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Result<Shut, Unread> {
         if self.wanted.contains(&port.opening) {
-            return Shut::Done;
+            return Ok(Shut::Done);
         }
-        match self.network(draft, port) {
-            None => Shut::NotYet,
-            Some(Some(network)) => match network.barrier() {
-                Barrier::Acl(list) => acl::shut(
-                    draft,
-                    list,
-                    &network.id,
-                    port.opening,
-                    self.sources,
-                    self.identity,
-                ),
-                _ => Shut::Done,
-            },
-            Some(None) => Shut::Done,
+        let observed = draft.observed;
+        match network_of(observed, port)?.map(|network| (network.barrier(), &network.id)) {
+            Some((Barrier::Acl(list), network)) => {
+                acl::shut(draft, list, network, port.opening, self.sources, self.identity)
+            }
+            _ => Ok(Shut::Done),
         }
     }
+}
 
-    /// The network behind a port: none if it is gone. The outer none: it has to be read first.
-    fn network<'b>(&self, draft: &mut Draft<'b>, port: &OpenPort) -> Option<Option<&'b Network>> {
-        let id = if port.network.is_empty() {
-            // The rule does not tell; its address does.
-            let address = draft.address(&port.address)?;
-            address.and_then(|address| address.network.clone())
-        } else {
-            Some(port.network.clone())
-        };
-        let Some(id) = id else {
-            return Some(None);
-        };
-        draft.network(&id)
+/// Plans what is still to be closed. Whether nothing is.
+fn has_shut(draft: &mut Draft<'_>, closing: Result<Shut, Unread>) -> bool {
+    match draft.take(closing) {
+        Some(Shut::Done | Shut::Left) => true,
+        Some(Shut::By(steps)) => {
+            steps.into_iter().for_each(|step| draft.cloud(step));
+            false
+        }
+        None => false,
+    }
+}
+
+/// The network behind a port; `None` if it is gone.
+fn network_of<'a>(observed: &'a Observed, port: &OpenPort) -> Result<Option<&'a Network>, Unread> {
+    let id = if port.network.is_empty() {
+        // The rule does not tell; its address does.
+        let address = observed.address(&port.address)?;
+        address.and_then(|address| address.network.as_ref())
+    } else {
+        Some(&port.network)
+    };
+    match id {
+        Some(id) => Ok(observed.network(id)?.map(AsRef::as_ref)),
+        None => Ok(None),
     }
 }

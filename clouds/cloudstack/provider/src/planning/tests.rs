@@ -15,7 +15,7 @@ use crate::cidrs::Cidrs;
 use crate::intent;
 use crate::learn;
 use crate::names::IpProtocol;
-use crate::objects::{AclRef, AddressRef, AddressState, Machine, Network, Opening, RuleState};
+use crate::objects::{AclRef, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, RuleState};
 use crate::observe::Failure;
 
 mod acl;

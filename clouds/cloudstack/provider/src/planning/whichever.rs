@@ -4,27 +4,25 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::{Draft, pending};
+use super::{Draft, Stop, pending};
 use crate::claim::{Claimed, Whichever};
 use crate::events::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
 use crate::intent::Identity;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, Network};
-use crate::observe::Need;
+use crate::observe::{Observed, Unread};
 
-/// Claims by its ID what the cloud chose for an open claim. Whether there is nothing like it, so that whoever asks can go on.
+/// Claims by its ID what the cloud chose for an open claim. If there is nothing like it, whoever asks goes on.
 ///
 /// One that is on its way and does not tell where to is waited for that long.
-pub(super) fn adopt(draft: &mut Draft<'_>, identity: &Identity, patience: Duration) -> bool {
+pub(super) fn adopt(draft: &mut Draft<'_>, identity: &Identity, patience: Duration) -> Result<(), Stop> {
     let Some(claimed) = identity.claim.whichever() else {
-        return true;
+        return Ok(());
     };
-    let Some(found) = find(draft, identity, claimed, patience) else {
-        return false;
-    };
+    let found = find(draft, identity, claimed, patience)?;
     match shared(identity, claimed, found).as_slice() {
-        [] => return true,
+        [] => return Ok(()),
         [only] => {
-            if let Some(Some(network)) = draft.network(&claimed.network) {
+            if let Ok(Some(network)) = draft.observed.network(&claimed.network) {
                 draft.choose(&only.id, network);
             }
         }
@@ -35,13 +33,12 @@ pub(super) fn adopt(draft: &mut Draft<'_>, identity: &Identity, patience: Durati
                 list.join(", ")
             )));
             let mut claimed = claimed.clone();
-            claimed
-                .known
-                .extend(several.iter().map(|address| address.id.clone()));
+            let ids = several.iter().map(|address| address.id.clone());
+            claimed.known.extend(ids);
             draft.claims.insert(Claimed::Any(claimed));
         }
     }
-    false
+    Err(Stop::Planned)
 }
 
 /// Which of these addresses falls to a claim, where other Services have open claims for the same network too: one address
@@ -72,49 +69,41 @@ fn shared<'a>(identity: &Identity, claimed: &Whichever, found: Vec<&'a AddressRe
     Vec::new()
 }
 
-/// The addresses that can be the one: they came after the claim, and nothing is on them. None if more has to be read, or
-/// waited for.
+/// The addresses that can be the one: they came after the claim, and nothing is on them.
 fn find<'a>(
     draft: &mut Draft<'a>,
     identity: &Identity,
     claimed: &Whichever,
     patience: Duration,
-) -> Option<Vec<&'a AddressRef>> {
+) -> Result<Vec<&'a AddressRef>, Stop> {
+    let observed = draft.observed;
     // With a network its addresses are gone.
-    let Some(network) = draft.network(&claimed.network)? else {
-        return Some(Vec::new());
+    let Some(network) = observed.network(&claimed.network)? else {
+        return Ok(Vec::new());
     };
-    let Some(found) = draft.observed.recovered.get(&network.id) else {
-        draft.need(Need::Recovered(network.id.clone()));
-        return None;
-    };
+    let found = observed.recovered(&network.id)?.iter();
     let came: Vec<&Address> = found
-        .iter()
-        .filter(|address| may_be(draft, identity, claimed, network, address))
+        .filter(|address| may_be(observed, identity, claimed, network, address))
         .collect();
     if let Some(unclear) = came.iter().find(|address| address.is_underway_anywhere()) {
-        if !draft.observed.has_waited(patience) {
+        if !observed.has_waited(patience) {
             draft.wait_for_address(&unclear.address);
-            return None;
+            return Err(Stop::Planned);
         }
         draft.notes.push(ADDRESS_PENDING.note(pending(&unclear.address)));
     }
-    let mut is_read = true;
-    let mut found = Vec::new();
-    for Address { address, .. } in came.into_iter().filter(|address| !address.is_underway_anywhere()) {
-        match is_bare(draft, network, &address.id) {
-            None => is_read = false,
-            Some(true) => found.push(address),
-            Some(false) => {}
-        }
-    }
-    is_read.then_some(found)
+    let came = came.into_iter().filter(|address| !address.is_underway_anywhere());
+    let bare = came.map(|Address { address, .. }| {
+        let is_bare = is_bare(observed, network, &address.id)?;
+        Ok(is_bare.then_some(address))
+    });
+    Ok(Unread::all(bare)?.into_iter().flatten().collect())
 }
 
 /// Whether an address may have been acquired for a claim, by what it says of itself. It may still be on its way: then it is
 /// claimed and waited for.
 fn may_be(
-    draft: &Draft<'_>,
+    observed: &Observed,
     identity: &Identity,
     claimed: &Whichever,
     network: &Network,
@@ -128,16 +117,15 @@ fn may_be(
         && !claimed.is_over(address.allocated)
         && !identity.claim.names(id)
         && !identity.is_claimed_by_others(id)
-        && draft.observed.rules.iter().all(|rule| rule.address.id != *id)
+        && observed.rules.iter().all(|rule| rule.address.id != *id)
 }
 
 /// Whether nothing is on an address. Nothing is made there before it is claimed by its ID, so what is there is somebody
 /// else's.
-fn is_bare(draft: &mut Draft<'_>, network: &Network, id: &str) -> Option<bool> {
-    let strangers = draft.strangers(id).map(<[_]>::is_empty);
-    if network.barrier() != Barrier::Firewall {
-        return strangers;
+fn is_bare(observed: &Observed, network: &Network, id: &str) -> Result<bool, Unread> {
+    let mut parts = vec![observed.strangers(id).map(<[_]>::is_empty)];
+    if network.barrier() == Barrier::Firewall {
+        parts.push(observed.firewall(id).map(<[_]>::is_empty));
     }
-    let firewall = draft.firewall(id).map(<[_]>::is_empty);
-    Some(strangers? && firewall?)
+    Ok(!Unread::all(parts)?.contains(&false))
 }

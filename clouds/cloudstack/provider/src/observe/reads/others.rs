@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::RuleQuery;
 
-use super::super::{Observed, wire};
+use super::super::{Fact, Observed, RECENT, wire};
 use super::{Reads, context};
 use crate::intent::{Identity, Intent};
+use crate::learn::Learned;
 use crate::names;
-use crate::objects::{AclItem, AclRef, Opening, Rule};
+use crate::objects::{AclItem, AclRef, Address, Opening, Rule};
 
 impl Reads {
     /// The rules of others on an address.
-    pub(crate) async fn strangers(
+    pub(super) async fn strangers(
         &self,
         identity: &Identity,
         address: &str,
@@ -25,6 +26,28 @@ impl Reads {
         let mut others = self.others(identity, &query).await?;
         others.retain(|rule| rule.address.id.is_empty() || rule.address.id == address);
         Ok(others)
+    }
+
+    /// What there is on an address besides what the Service has there: it is not what it was at a look some time ago, or rules of
+    /// others are on it.
+    pub(super) async fn not_alone(
+        &self,
+        identity: &Identity,
+        observed: &Observed,
+        id: &str,
+    ) -> Result<Option<Learned>, CloudError> {
+        let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
+        if let Some(Some(then)) = observed.addresses.get(id).filter(|_| !is_recent) {
+            let now = self.client.public_ip_address(&id.into()).await;
+            let now = now.map_err(context("error retrieving IP address"))?;
+            let now = now.as_ref().map(wire::address);
+            let facts = |address: &Address| (address.state, address.network.clone(), address.vpc.clone());
+            if now.as_ref().is_none_or(|now| facts(now) != facts(then)) {
+                return Ok(Some(Learned::Seen(Fact::Address(id.to_owned(), now))));
+            }
+        }
+        let others = self.strangers(identity, id).await?;
+        Ok((!others.is_empty()).then(|| Learned::Seen(Fact::Strangers(id.to_owned(), others))))
     }
 
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
@@ -39,7 +62,7 @@ impl Reads {
     }
 
     /// The rules of others that rely on an item of an ACL list, in all networks behind it. `items` are all that the list holds.
-    pub(crate) async fn users_of(
+    pub(super) async fn users_of(
         &self,
         identity: &Identity,
         list: &AclRef,

@@ -3,12 +3,12 @@
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
-use super::super::{Arrival, Draft, acl, pending, whichever};
+use super::super::{Arrival, Draft, Stop, acl, pending, whichever};
 use crate::claim::{Claim, Claimed, Whichever, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, Network};
-use crate::observe::{Need, Pending, STUCK};
+use crate::observe::{Observed, Pending, STUCK, Unread};
 use crate::step::{self, CloudStep};
 
 fn associate(network: &Network, address: Option<AddressRef>, since: Timestamp) -> CloudStep {
@@ -42,45 +42,34 @@ pub(super) fn requested_address(
     wanted: &Wanted,
     network: &Network,
     ip: &str,
-) -> Option<AddressRef> {
-    let Some(found) = draft.observed.looked_up.get(ip) else {
-        draft.need(Need::LookedUp(ip.to_owned()));
-        return None;
-    };
-    let [address] = found.as_slice() else {
-        draft.refuse(
-            Refusal::new(format!(
-                "could not find IP address {ip}. Found {} addresses",
-                found.len()
-            ))
-            .with_remedy("ask for a public IP address of the zone, or for none"),
-        );
-        return None;
+) -> Result<AddressRef, Stop> {
+    let found = draft.observed.looked_up(ip)?;
+    let [address] = found else {
+        let count = found.len();
+        let refusal = Refusal::new(format!("could not find IP address {ip}. Found {count} addresses"));
+        let remedy = "ask for a public IP address of the zone, or for none";
+        return Err(refusal.with_remedy(remedy).into());
     };
     let AddressRef { id, .. } = &address.address;
     let claim = &wanted.identity.claim;
     match address.state {
         AddressState::Releasing => {
             draft.wait_for_address(&address.address);
-            None
         }
         AddressState::Allocating => {
             if draft.came(claim, id) {
-                return None;
+                return Err(Stop::Planned);
             }
-            let is_own = claim.names(id) && claim.is_marked && is_alone(draft, id)?;
+            let is_own = claim.names(id) && claim.is_marked && is_alone(draft.observed, id)?;
             match draft.bring(address, is_own) {
-                Arrival::Tried => allocated_address(draft, wanted, network, address),
-                Arrival::Waits => None,
-                Arrival::Stuck => {
-                    draft.wait_for_address(&address.address);
-                    None
-                }
+                Arrival::Tried => return allocated_address(draft, wanted, network, address),
+                Arrival::Waits => {}
+                Arrival::Stuck => draft.wait_for_address(&address.address),
             }
         }
         AddressState::Free => {
             if draft.is_barred(claim) {
-                return None;
+                return Err(Stop::Planned);
             }
             let now = draft.now(&wanted.identity);
             let asked = claim.asked(id).filter(|_| claim.is_marked);
@@ -94,10 +83,10 @@ pub(super) fn requested_address(
                 draft.leads(id, network);
                 draft.annotate(Claim::mark());
             }
-            None
         }
-        AddressState::Allocated => allocated_address(draft, wanted, network, address),
+        AddressState::Allocated => return allocated_address(draft, wanted, network, address),
     }
+    Err(Stop::Planned)
 }
 
 /// A requested address that somebody has: the user, or the Service itself by now.
@@ -106,7 +95,7 @@ fn allocated_address(
     wanted: &Wanted,
     network: &Network,
     address: &Address,
-) -> Option<AddressRef> {
+) -> Result<AddressRef, Stop> {
     let AddressRef { id, ip } = &address.address;
     let claim = &wanted.identity.claim;
     let unusable = if address.is_static_nat {
@@ -122,15 +111,12 @@ fn allocated_address(
             let is_it =
                 |held: &Claimed| matches!(held, Claimed::Address(own) | Claimed::Asked(own, _) if own == id);
             draft.annotate(Claim::of_others(claim.those(|held| !is_it(held))));
-            return None;
+            return Err(Stop::Planned);
         }
-        draft.refuse(Refusal::new(format!(
-            "IP address {ip} cannot be used: it {reason}"
-        )));
-        return None;
+        return Err(Refusal::new(format!("IP address {ip} cannot be used: it {reason}")).into());
     }
-    if network.barrier() == Barrier::Firewall && !draft.observed.firewalls.contains_key(id) {
-        draft.need(Need::Firewall(id.clone()));
+    if network.barrier() == Barrier::Firewall {
+        draft.take(draft.observed.firewall(id)); // for its ports, later
     }
     let is_new = draft.observed.rules.is_empty();
     let is_own = claim.names(id) || (claim.held.is_none() && claim.is_marked && is_new);
@@ -145,16 +131,14 @@ fn allocated_address(
             held.extend(claim.those(|held| *held != shared));
             held.extend(shares.then_some(shared));
             draft.annotate(Claim::of_others(held));
-            return None;
+            return Err(Stop::Planned);
         }
-        return Some(address.address.clone());
-    }
-    if !claim.names(id) {
+    } else if !claim.names(id) {
         draft.claims.insert(claimed(id));
         draft.leads(id, network);
-        return None;
+        return Err(Stop::Planned);
     }
-    Some(address.address.clone())
+    Ok(address.address.clone())
 }
 
 /// An address that the Service claims already, or whichever the cloud chooses.
@@ -162,7 +146,7 @@ pub(super) fn automatic_address(
     draft: &mut Draft<'_>,
     wanted: &Wanted,
     network: &Network,
-) -> Option<AddressRef> {
+) -> Result<AddressRef, Stop> {
     let identity = &wanted.identity;
     let claim = &identity.claim;
     if let Some(id) = chosen(draft) {
@@ -170,62 +154,63 @@ pub(super) fn automatic_address(
         if let Some(id) = id.filter(|id| !claim.names(id)) {
             draft.choose(id, network);
         }
-        return None;
+        return Err(Stop::Planned);
     }
     if let Some(made) = &draft.observed.made.address
         && !claim.names(&made.id)
     {
         draft.choose(&made.id, network);
-        return None;
+        return Err(Stop::Planned);
     }
     // They stay claimed, so that they are released later.
     let mut stuck = Vec::new();
     for id in claim.ids() {
-        let address = draft.address(id)?;
+        let address = draft.observed.address(id)?;
         let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
             continue;
         };
-        let is_free_for_us = is_alone(draft, id)? && !is_claimed_first(wanted, id);
+        let is_free_for_us = is_alone(draft.observed, id)? && !is_claimed_first(wanted, id);
         if address.state == AddressState::Allocating {
             let may_fit = address.is_fit(network) || address.is_underway_anywhere();
             match draft.bring(address, is_free_for_us && may_fit) {
                 Arrival::Tried if !is_free_for_us || !may_fit => {}
-                Arrival::Tried => return Some(address.address.clone()),
-                Arrival::Waits => return None,
+                Arrival::Tried => return Ok(address.address.clone()),
+                Arrival::Waits => return Err(Stop::Planned),
                 Arrival::Stuck => {
                     draft.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
                     stuck.push(claimed(id));
                 }
             }
         } else if is_usable(address, network) && is_free_for_us {
-            return Some(address.address.clone());
+            return Ok(address.address.clone());
         }
     }
     if let Some(claimed) = claim.whichever() {
-        if !whichever::adopt(draft, identity, STUCK) || draft.is_barred(claim) {
-            return None;
+        whichever::adopt(draft, identity, STUCK)?;
+        if draft.is_barred(claim) {
+            return Err(Stop::Planned);
         }
         if claimed.network != network.id {
             draft.annotate(claim.keeping(|kept| !matches!(kept, Claimed::Any(_))));
-            return None;
+            return Err(Stop::Planned);
         }
         if let Some(since) = claimed
             .since
             .filter(|since| is_fresh(*since, draft.now(identity)))
         {
             draft.cloud(associate(network, None, since));
-            return None;
+            return Err(Stop::Planned);
         }
         // It is dated anew, or what comes now would be taken for somebody else's.
     } else if draft.is_barred(claim) {
-        return None;
+        return Err(Stop::Planned);
     }
-    let Some(found) = draft.observed.recovered.get(&network.id) else {
-        draft.need(Need::Recovered(network.id.clone()));
-        return None;
-    };
     // What is there already is not what will be chosen. In one write with taking back what turned out not to be ours.
-    let known = found.iter().map(|address| address.address.id.clone());
+    let known = draft
+        .observed
+        .recovered(&network.id)?
+        .iter()
+        .map(|address| address.address.id.clone());
     stuck.push(Claimed::Any(Whichever {
         network: network.id.clone(),
         since: Some(draft.now(identity)),
@@ -235,7 +220,7 @@ pub(super) fn automatic_address(
     if let Barrier::Acl(list) = network.barrier() {
         acl::foresee(draft, list, wanted); // in the same write
     }
-    None
+    Err(Stop::Planned)
 }
 
 /// The ID of the address that the cloud chose in this reconcile, if that is told already. The outer none: it was not asked to
@@ -246,9 +231,9 @@ fn chosen<'a>(draft: &Draft<'a>) -> Option<Option<&'a str>> {
     Some(pending.id.as_deref())
 }
 
-/// Whether nobody else has a rule on an address; none if that has to be read first.
-fn is_alone(draft: &mut Draft<'_>, id: &str) -> Option<bool> {
-    draft.strangers(id).map(<[_]>::is_empty)
+/// Whether nobody else has a rule on an address.
+fn is_alone(observed: &Observed, id: &str) -> Result<bool, Unread> {
+    observed.strangers(id).map(<[_]>::is_empty)
 }
 
 /// Whether an address can be the balancer's own.

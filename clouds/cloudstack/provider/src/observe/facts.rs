@@ -1,0 +1,195 @@
+//! What can be read, one fact at a time.
+//!
+//! Whoever decides asks the observation. If what it takes was not read yet, the answer is [`Unread`], which names it: it ends
+//! that decision by `?`, the session reads what is named, and the decision is made anew. So nothing unread is taken for empty.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bowline_cloud_provider::CloudError;
+use jiff::Timestamp;
+
+use super::{Failure, Observed};
+use crate::objects::{Abilities, AclItem, Address, FirewallRule, Machine, Network, Rule};
+
+/// Something that can be read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Need {
+    /// What the server can do.
+    Abilities,
+    /// All virtual machines.
+    Machines,
+    /// A network.
+    Network(String),
+    /// An address by its ID.
+    Address(String),
+    /// An address by its text.
+    LookedUp(String),
+    /// Addresses of a network that may have been associated for a claim that names none.
+    Recovered(String),
+    /// The rules of others on an address.
+    Strangers(String),
+    /// The rules of others in networks that share the ACL list of this one.
+    Neighbours(String),
+    /// The firewall of an address.
+    Firewall(String),
+    /// An ACL list.
+    Acl(String),
+    /// The members of a rule.
+    Members(String),
+}
+
+/// Something that was read.
+#[derive(Debug)]
+pub(crate) enum Fact {
+    /// What the server can do.
+    Abilities(Abilities),
+    /// All virtual machines.
+    Machines(Arc<Vec<Machine>>),
+    /// A network by its ID; `None` if there is none.
+    Network(String, Option<Arc<Network>>),
+    /// An address by its ID; `None` if nobody has it.
+    Address(String, Option<Address>),
+    /// What there is under an address by its text.
+    LookedUp(String, Vec<Address>),
+    /// Addresses that may have been associated for a claim, by the ID of its network.
+    Recovered(String, Vec<Address>),
+    /// The rules of others on an address.
+    Strangers(String, Vec<Rule>),
+    /// The rules of others behind the ACL list of a network.
+    Neighbours(String, Vec<Rule>),
+    /// The firewall of an address.
+    Firewall(String, Vec<FirewallRule>),
+    /// The items of an ACL list.
+    Acl(String, Vec<AclItem>),
+    /// The firewall of an address, or an ACL list, that cannot be listed.
+    Unlisted(String, CloudError),
+    /// The members of a rule.
+    Members(String, BTreeSet<String>),
+    /// The rules of the Service.
+    Rules(Vec<Rule>),
+    /// The wall time.
+    Now(Timestamp),
+}
+
+/// A decision lacks facts: what has to be read for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unread(pub(crate) BTreeSet<Need>);
+
+impl From<Need> for Unread {
+    fn from(need: Need) -> Self {
+        Self(BTreeSet::from([need]))
+    }
+}
+
+impl Unread {
+    /// All of it, or what has to be read for all of it: that is read side by side.
+    pub(crate) fn all<T>(parts: impl IntoIterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
+        let (mut known, mut unread) = (Vec::new(), BTreeSet::new());
+        for part in parts {
+            match part {
+                Ok(part) => known.push(part),
+                Err(Self(needs)) => unread.extend(needs),
+            }
+        }
+        match unread.is_empty() {
+            true => Ok(known),
+            false => Err(Self(unread)),
+        }
+    }
+}
+
+fn known<T>(fact: Option<T>, need: impl FnOnce() -> Need) -> Result<T, Unread> {
+    fact.ok_or_else(|| need().into())
+}
+
+impl Observed {
+    /// What the server can do.
+    pub(crate) fn abilities(&self) -> Result<Abilities, Unread> {
+        known(self.abilities, || Need::Abilities)
+    }
+
+    /// A network by its ID.
+    pub(crate) fn network(&self, id: &str) -> Result<Option<&Arc<Network>>, Unread> {
+        known(self.networks.get(id).map(Option::as_ref), || {
+            Need::Network(id.to_owned())
+        })
+    }
+
+    /// An address by its ID.
+    pub(crate) fn address(&self, id: &str) -> Result<Option<&Address>, Unread> {
+        known(self.addresses.get(id).map(Option::as_ref), || {
+            Need::Address(id.to_owned())
+        })
+    }
+
+    /// What there is under an address that is asked for by its text.
+    pub(crate) fn looked_up(&self, ip: &str) -> Result<&[Address], Unread> {
+        known(self.looked_up.get(ip).map(Vec::as_slice), || {
+            Need::LookedUp(ip.to_owned())
+        })
+    }
+
+    /// Addresses of a network that may have been associated for a claim that names none.
+    pub(crate) fn recovered(&self, network: &str) -> Result<&[Address], Unread> {
+        known(self.recovered.get(network).map(Vec::as_slice), || {
+            Need::Recovered(network.to_owned())
+        })
+    }
+
+    /// The rules of others on an address.
+    pub(crate) fn strangers(&self, address: &str) -> Result<&[Rule], Unread> {
+        known(self.strangers.get(address).map(Vec::as_slice), || {
+            Need::Strangers(address.to_owned())
+        })
+    }
+
+    /// The rules of others behind the ACL list of a network.
+    pub(crate) fn neighbours(&self, network: &str) -> Result<&[Rule], Unread> {
+        known(self.neighbours.get(network).map(Vec::as_slice), || {
+            Need::Neighbours(network.to_owned())
+        })
+    }
+
+    /// The firewall of an address.
+    pub(crate) fn firewall(&self, address: &str) -> Result<&[FirewallRule], Unread> {
+        known(self.firewalls.get(address).map(Vec::as_slice), || {
+            Need::Firewall(address.to_owned())
+        })
+    }
+
+    /// The items of an ACL list.
+    pub(crate) fn acl(&self, list: &str) -> Result<&[AclItem], Unread> {
+        known(self.acls.get(list).map(Vec::as_slice), || {
+            Need::Acl(list.to_owned())
+        })
+    }
+
+    /// The members of a rule; `None` if they were right a moment ago.
+    pub(crate) fn members(&self, rule: &str) -> Result<Option<&BTreeSet<String>>, Unread> {
+        match self.members.get(rule) {
+            None if !self.trusted.contains(rule) => Err(Need::Members(rule.to_owned()).into()),
+            members => Ok(members),
+        }
+    }
+
+    /// Something was read.
+    pub(crate) fn see(&mut self, fact: Fact) {
+        match fact {
+            Fact::Abilities(abilities) => self.abilities = Some(abilities),
+            Fact::Machines(machines) => self.machines = Some(machines),
+            Fact::Network(id, network) => drop(self.networks.insert(id, network)),
+            Fact::Address(id, address) => drop(self.addresses.insert(id, address)),
+            Fact::LookedUp(ip, found) => drop(self.looked_up.insert(ip, found)),
+            Fact::Recovered(network, found) => drop(self.recovered.insert(network, found)),
+            Fact::Strangers(address, rules) => drop(self.strangers.insert(address, rules)),
+            Fact::Neighbours(network, rules) => drop(self.neighbours.insert(network, rules)),
+            Fact::Firewall(address, rules) => self.see_firewall(&address, rules),
+            Fact::Acl(list, items) => self.see_acl(&list, items),
+            Fact::Unlisted(id, error) => self.unclosed.failed(&id, &Failure::definite(error)),
+            Fact::Members(rule, members) => drop(self.members.insert(rule, members)),
+            Fact::Rules(rules) => self.rules = rules,
+            Fact::Now(now) => self.now = Some(now),
+        }
+    }
+}
