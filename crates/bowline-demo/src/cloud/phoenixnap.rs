@@ -46,9 +46,12 @@ impl PhoenixNap {
             .private_range(addresses.nodes().parse()?)
             .pool(LOCATION, [addresses.balancers().parse()?])
             .build();
-        let network = sim.add_network(NetworkSpec::new("demo-vips").location(LOCATION));
+        let network = sim.add_network(NetworkSpec::located(LOCATION, "demo-vips"));
         for name in MACHINES {
-            sim.add_server(ServerSpec::new(name).location(LOCATION).network(&network));
+            sim.add_server(ServerSpec {
+                location: Some(LOCATION.to_owned()),
+                ..ServerSpec::on(&network, name)
+            });
         }
         let served = Served::start(sim.service(), addresses).await?;
         Ok(Self { sim, served, network })

@@ -68,8 +68,8 @@ impl CloudUnderTest for Cloudscale {
         let mut spec = ServerSpec::new(&machine.name);
         if machine.is_special {
             use InterfaceSpec::{Private, Public};
-            spec = spec.zone("lpg2").flavor("flex-8-2");
-            spec = spec.interfaces([Private, Private, Public { v6: true }]);
+            (spec.zone, spec.flavor) = (Some("lpg2".into()), "flex-8-2".into());
+            spec.interfaces = vec![Private, Private, Public { v6: true }];
         }
         self.add_server(spec);
     }

@@ -53,7 +53,10 @@ impl Place for Tier {
             it.job_time = Duration::from_millis(300);
         });
         let project = sim.add_project(ProjectSpec::new("prod"));
-        let vpc = sim.add_vpc(VpcSpec::new("vpc").project(&project));
+        let vpc = sim.add_vpc(VpcSpec {
+            owner: Some(Owner::Project(project.clone())),
+            ..VpcSpec::new("vpc")
+        });
         let list = sim.add_acl_list("tier-acl", &vpc);
         let tier = sim.add_network(NetworkSpec::tier("web", vpc, list));
         (tier, Some(project))
@@ -146,26 +149,18 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
     }
 
     fn add_machine(&self, machine: &Machine) {
-        let mut spec = VmSpec::new(&machine.name);
+        let mut spec = VmSpec::with_nics(&machine.name, [NicSpec::on(&self.network)]);
         if machine.is_special {
             let (zone, network) = &self.elsewhere;
             let home = NicSpec {
-                network: Some(self.network.clone()),
                 is_default: true,
                 ipv6: "2001:db8:7::71".parse().ok(),
-                ..NicSpec::default()
+                ..NicSpec::on(&self.network)
             };
-            spec = spec
-                .zone(zone)
-                .offering("Large GPU-1.x")
-                .network(network)
-                .nic(home);
-        } else {
-            spec = spec.network(&self.network);
+            (spec.zone, spec.offering) = (Some(zone.clone()), Some("Large GPU-1.x".into()));
+            spec.nics = Some(vec![NicSpec::on(network), home]);
         }
-        if let Some(project) = &self.project {
-            spec = spec.project(project);
-        }
+        spec.owner = self.project.clone().map(Owner::Project);
         self.add_vm(spec);
     }
 

@@ -55,7 +55,7 @@ impl CloudUnderTest for Phoenixnap {
             .credentials(CLIENT, Self::SECRET, Scope::ALL)
             .seed(seed)
             .build();
-        sim.add_network(NetworkSpec::new("vips").id(NETWORK));
+        sim.add_network(NetworkSpec::with_id(NETWORK, "vips"));
         // The scenarios have more Services than a network takes blocks.
         sim.set_behaviour(|it| it.quota.blocks_per_network = 100);
         Self {
@@ -95,9 +95,10 @@ impl CloudUnderTest for Phoenixnap {
     fn add_machine(&self, machine: &Machine) {
         let mut spec = ServerSpec::new(&machine.name);
         if machine.is_special {
-            spec = spec.instance_type("d2.c3.medium").location("CHI");
-            spec = spec.public(["192.0.2.71", "2001:db8:7::71"]);
-            spec = spec.private(["10.9.0.3", "10.9.1.3"]);
+            spec.instance_type = Some("d2.c3.medium".into());
+            spec.location = Some("CHI".into());
+            spec.public_addresses = Some(vec!["192.0.2.71".into(), "2001:db8:7::71".into()]);
+            spec.private_addresses = Some(vec!["10.9.0.3".into(), "10.9.1.3".into()]);
         }
         self.add_server(spec);
     }

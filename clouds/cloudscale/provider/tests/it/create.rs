@@ -136,11 +136,14 @@ async fn udp_and_tcp_share_a_port() {
 async fn only_addresses_in_allowed_subnets_become_members() {
     let mut world = World::new();
     let s2 = world.sim.add_subnet("s2", "10.30.0.0/24".parse().unwrap());
-    world.add_server_node(ServerSpec::new("n1").interfaces([
-        InterfaceSpec::Public { v6: true },
-        InterfaceSpec::Private,
-        InterfaceSpec::Subnet(s2),
-    ]));
+    world.add_server_node(ServerSpec {
+        interfaces: vec![
+            InterfaceSpec::Public { v6: true },
+            InterfaceSpec::Private,
+            InterfaceSpec::Subnet(s2),
+        ],
+        ..ServerSpec::new("n1")
+    });
     world.put(service("web", &[("", "TCP", 80, 30080)]));
     world.run("web").await.settled();
     assert_eq!(world.sim.members().len(), 2);
@@ -162,7 +165,10 @@ async fn an_ipv6_member_is_named_with_brackets() {
     let mut world = World::new();
     let subnet = world.sim.add_subnet("six", "fd12::/64".parse().unwrap());
     let address = InterfaceSpec::Addresses(vec![(subnet, "fd12::9".parse().unwrap())]);
-    world.add_server_node(ServerSpec::new("n1").interfaces([address]));
+    world.add_server_node(ServerSpec {
+        interfaces: vec![address],
+        ..ServerSpec::new("n1")
+    });
     world.put(service("web", &[("", "TCP", 80, 30999)]));
     world.run("web").await.settled();
     assert_eq!(world.sim.members()[0].name, "[fd12::9]:30999");
@@ -171,7 +177,10 @@ async fn an_ipv6_member_is_named_with_brackets() {
 #[tokio::test(start_paused = true)]
 async fn nodes_in_several_zones_need_an_annotated_zone() {
     let mut world = World::with_nodes(1);
-    world.add_server_node(ServerSpec::new("far").zone("lpg1"));
+    world.add_server_node(ServerSpec {
+        zone: Some("lpg1".into()),
+        ..ServerSpec::new("far")
+    });
     let run = world.run("web").await;
     assert!(
         run.complaint()

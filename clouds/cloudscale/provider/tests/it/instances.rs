@@ -45,13 +45,15 @@ fn present(answer: InstanceResult) -> Instance {
 #[tokio::test(start_paused = true)]
 async fn metadata_is_the_servers_with_addresses_in_interface_order() {
     let world = World::new();
-    let server = world
-        .sim
-        .add_server(ServerSpec::new("db-1").zone("lpg2").interfaces([
+    let server = world.sim.add_server(ServerSpec {
+        zone: Some("lpg2".into()),
+        interfaces: vec![
             InterfaceSpec::Private,
             InterfaceSpec::Private,
             InterfaceSpec::Public { v6: true },
-        ]));
+        ],
+        ..ServerSpec::new("db-1")
+    });
     let metadata = present(ask_one(&world, &unnamed("db-1"), Purpose::Metadata).await).metadata;
     assert_eq!(metadata.provider_id, Some(format!("cloudscale://{server}")));
     assert_eq!(

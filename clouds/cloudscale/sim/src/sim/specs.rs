@@ -50,27 +50,6 @@ impl ServerSpec {
             tags: Tags::new(),
         }
     }
-
-    /// In another zone than the default one.
-    #[must_use]
-    pub fn zone(mut self, zone: impl Into<String>) -> Self {
-        self.zone = Some(zone.into());
-        self
-    }
-
-    /// With another flavor.
-    #[must_use]
-    pub fn flavor(mut self, flavor: impl Into<String>) -> Self {
-        self.flavor = flavor.into();
-        self
-    }
-
-    /// With these interfaces instead.
-    #[must_use]
-    pub fn interfaces(mut self, interfaces: impl IntoIterator<Item = InterfaceSpec>) -> Self {
-        self.interfaces = interfaces.into_iter().collect();
-        self
-    }
 }
 
 /// A floating IP for [`crate::CloudscaleSim::add_floating_ip`].

@@ -43,11 +43,15 @@ async fn server_shows_its_interfaces_in_order() {
     let sim = CloudscaleSim::builder().build();
     let caller = Caller::new(&sim, "t");
     let layer2 = sim.add_network("l2");
-    let spec = ServerSpec::new("db-1").zone("lpg1").interfaces([
-        InterfaceSpec::Private,
-        InterfaceSpec::Layer2(layer2),
-        InterfaceSpec::Public { v6: true },
-    ]);
+    let spec = ServerSpec {
+        zone: Some("lpg1".into()),
+        interfaces: vec![
+            InterfaceSpec::Private,
+            InterfaceSpec::Layer2(layer2),
+            InterfaceSpec::Public { v6: true },
+        ],
+        ..ServerSpec::new("db-1")
+    };
     let uuid = sim.add_server(spec);
     let (status, server) = caller.get(&format!("/v1/servers/{uuid}")).await;
     assert_eq!(status, 200);
@@ -396,7 +400,10 @@ async fn floating_ip_rules_hold() {
     let sim = CloudscaleSim::builder().build();
     let caller = Caller::new(&sim, "t");
     let lb = Balancer::create(&caller, "lb").await;
-    let far = sim.add_server(ServerSpec::new("far").zone("lpg1"));
+    let far = sim.add_server(ServerSpec {
+        zone: Some("lpg1".into()),
+        ..ServerSpec::new("far")
+    });
     let regional = sim.add_floating_ip(FloatingSpec {
         scope: Scope::Region("rma".to_owned()),
         ..Default::default()

@@ -192,7 +192,7 @@ async fn services_that_ask_together_share_a_list_of_rules_only_if_it_is_whole() 
 #[tokio::test(start_paused = true)]
 async fn where_there_are_too_many_rules_services_ask_for_their_own() {
     let world = World::new().await;
-    let theirs = world.sim.take_address(AddressSpec::new());
+    let theirs = world.sim.take_address(AddressSpec::default());
     for port in 1..=1_100 {
         world
             .sim

@@ -370,9 +370,7 @@ async fn a_balancer_moves_to_the_address_that_is_asked_for() {
         let old = world.address();
         let ip = "203.0.113.77";
         if !is_own {
-            world
-                .sim
-                .take_address(AddressSpec::new().address(ip.parse().unwrap()));
+            world.sim.take_address(AddressSpec::at(ip.parse().unwrap()));
         }
         world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(ip));
         let run = world.run(WEB).await.settled();
@@ -439,11 +437,10 @@ async fn openings_made_by_hand_give_way_to_what_the_service_says() {
     world
         .sim
         .add_firewall_rule(FirewallSpec::new(&address, "tcp", 443).cidrs(["10.0.0.0/8"]));
-    world.sim.add_firewall_rule(
-        FirewallSpec::new(&address, "tcp", 443)
-            .ports(400, 500)
-            .cidrs(["10.0.0.0/8"]),
-    );
+    world.sim.add_firewall_rule(FirewallSpec {
+        ports: Some((400, 500)),
+        ..FirewallSpec::new(&address, "tcp", 443).cidrs(["10.0.0.0/8"])
+    });
     world
         .sim
         .add_firewall_rule(FirewallSpec::new(&address, "tcp", 22));
@@ -466,7 +463,10 @@ async fn rules_that_only_look_like_ours_are_left_alone() {
     let address = world.address().id;
     let foreign = [
         RuleSpec::new(format!("{NAME}-tcp-443x"), &address, 8443, 31443),
-        RuleSpec::new("theirs", &address, 8444, 31443).description(format!("instead of {NAME}-tcp-443")),
+        RuleSpec {
+            description: Some(format!("instead of {NAME}-tcp-443")),
+            ..RuleSpec::new("theirs", &address, 8444, 31443)
+        },
     ];
     let ids: Vec<String> = foreign.into_iter().map(|spec| world.sim.add_rule(spec)).collect();
     world.spec(WEB, |spec| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::kit::faults::Canned;
-use bowline_cloudstack_sim::{AddressSpec, JobFault, NetworkSpec, VmSpec};
+use bowline_cloudstack_sim::{AddressSpec, JobFault, NetworkSpec, NicSpec, VmSpec};
 use serde_json::json;
 
 use crate::site::Site;
@@ -129,7 +129,7 @@ async fn what_is_wrong_is_told_before_anything_is_made() {
             for name in MACHINES {
                 world.remove_node(name);
             }
-            let bare = world.sim.add_vm(VmSpec::new("bare").without_nics());
+            let bare = world.sim.add_vm(VmSpec::with_nics("bare", []));
             world.add_node("bare", Some(&bare));
         }),
         ("invalid CIDR 10.9.0.0/33", |world| {
@@ -140,7 +140,9 @@ async fn what_is_wrong_is_told_before_anything_is_made() {
         }),
         ("different networks", |world| {
             let other = world.sim.add_network(NetworkSpec::new("other"));
-            let stray = world.sim.add_vm(VmSpec::new("stray").network(&other));
+            let stray = world
+                .sim
+                .add_vm(VmSpec::with_nics("stray", [NicSpec::on(&other)]));
             world.add_node("stray", Some(&stray));
         }),
         ("none of the hosts matched", |world| {
@@ -170,7 +172,7 @@ async fn what_is_wrong_is_told_before_anything_is_made() {
 async fn a_machine_without_a_nic_keeps_nobody_else_out() {
     for is_new in [false, true] {
         let world = World::with_service().await;
-        let bare = world.sim.add_vm(VmSpec::new("bare").without_nics());
+        let bare = world.sim.add_vm(VmSpec::with_nics("bare", []));
         if !is_new {
             world.run(WEB).await.settled();
         }
@@ -192,10 +194,12 @@ async fn a_machine_without_a_nic_keeps_nobody_else_out() {
 #[tokio::test(start_paused = true)]
 async fn a_network_without_load_balancing_is_named() {
     let site = Site::new();
-    let network = site
-        .sim
-        .add_network(NetworkSpec::new("flat").services(["Dhcp", "Dns"]));
-    site.sim.add_vm(VmSpec::new("cp-a").network(&network));
+    let network = site.sim.add_network(NetworkSpec {
+        services: Some(vec!["Dhcp".into(), "Dns".into()]),
+        ..NetworkSpec::new("flat")
+    });
+    site.sim
+        .add_vm(VmSpec::with_nics("cp-a", [NicSpec::on(&network)]));
     let world = World::around(site).await;
     world.add_web();
     let (run, writes) = world.writes_of(world.run(WEB)).await;
@@ -547,9 +551,10 @@ async fn a_claimed_address_that_somebody_took_while_nobody_looked_is_left_to_the
     world.run_steps(WEB, 1).await;
     let claimed = world.annotation(WEB, "ip-ids").unwrap();
     let ip = "203.0.113.77".parse().unwrap();
-    let taken = world
-        .sim
-        .take_address(AddressSpec::new().address(ip).network(&other));
+    let taken = world.sim.take_address(AddressSpec {
+        network: Some(other.clone()),
+        ..AddressSpec::at(ip)
+    });
     assert!(claimed.starts_with(&format!("{taken} since ")), "{claimed}");
     world.restart().await;
     let run = world.run(WEB).await;

@@ -63,9 +63,10 @@ fn address(kind: AddressType, text: &str) -> NodeAddress {
 #[tokio::test(start_paused = true)]
 async fn metadata_are_those_of_the_machine_of_the_nodes_name() {
     let site = Site::new();
-    let id = site
-        .sim
-        .add_vm(VmSpec::new("pool-a-7").address("10.1.1.47".parse().unwrap()));
+    let id = site.sim.add_vm(VmSpec::with_nics(
+        "pool-a-7",
+        [NicSpec::at("10.1.1.47".parse().unwrap())],
+    ));
     let provider = site.start().await.unwrap();
     let metadata = present(ask(&provider, &unnamed("pool-a-7"), Purpose::Metadata).await).metadata;
     assert_eq!(metadata.provider_id, Some(format!("external-cloudstack://{id}")));
@@ -91,12 +92,13 @@ async fn a_configured_region_takes_the_place_of_the_zone_and_names_become_legal_
 #[tokio::test(start_paused = true)]
 async fn static_nat_gives_an_external_address_behind_the_internal_one() {
     let site = Site::new();
-    let vm = site
-        .sim
-        .add_vm(VmSpec::new("a").address("10.1.1.47".parse().unwrap()));
+    let vm = site.sim.add_vm(VmSpec::with_nics(
+        "a",
+        [NicSpec::at("10.1.1.47".parse().unwrap())],
+    ));
     let held = site
         .sim
-        .take_address(AddressSpec::new().address("203.0.113.20".parse().unwrap()));
+        .take_address(AddressSpec::at("203.0.113.20".parse().unwrap()));
     site.sim.set_static_nat(&held, Some(&vm));
     let provider = site.start().await.unwrap();
     let metadata = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await).metadata;
@@ -120,11 +122,13 @@ async fn the_internal_address_is_that_of_the_default_interface_else_of_the_first
             is_default,
             ..NicSpec::default()
         };
-        VmSpec::new(name).nic(nic(&storage, "172.20.0.5", false)).nic(nic(
-            &site.sim.network(),
-            "10.1.1.47",
-            is_default,
-        ))
+        VmSpec::with_nics(
+            name,
+            [
+                nic(&storage, "172.20.0.5", false),
+                nic(&site.sim.network(), "10.1.1.47", is_default),
+            ],
+        )
     };
     let vm = site.sim.add_vm(nics("a", false));
     site.sim.edit_vm(&vm, |vm| {
@@ -152,8 +156,10 @@ async fn two_switches_add_the_ipv6_address_and_keep_the_offerings_name() {
         ipv6: Some("2001:db8::47".parse().unwrap()),
         ..NicSpec::default()
     };
-    site.sim
-        .add_vm(VmSpec::new("a").nic(nic).offering("k8s.large_2-x 4c/8g"));
+    site.sim.add_vm(VmSpec {
+        offering: Some("k8s.large_2-x 4c/8g".into()),
+        ..VmSpec::with_nics("a", [nic])
+    });
     let provider = site.start().await.unwrap();
     let metadata = present(ask(&provider, &unnamed("a"), Purpose::Metadata).await).metadata;
     assert_eq!(
@@ -169,7 +175,7 @@ async fn two_switches_add_the_ipv6_address_and_keep_the_offerings_name() {
 #[tokio::test(start_paused = true)]
 async fn a_machine_without_an_interface_has_no_metadata_and_is_there_all_the_same() {
     let site = Site::new();
-    site.sim.add_vm(VmSpec::new("a").without_nics());
+    site.sim.add_vm(VmSpec::with_nics("a", []));
     let provider = site.start().await.unwrap();
     let error = ask(&provider, &unnamed("a"), Purpose::Metadata)
         .await
@@ -225,7 +231,10 @@ async fn letter_case_and_domain_of_a_nodes_name_do_not_matter() {
 async fn of_several_machines_of_a_name_the_accounts_own_counts_and_an_id_decides() {
     let admin = UserSpec::new(CloudstackSim::API_KEY, CloudstackSim::SECRET_KEY).admin();
     let site = Site::built(|builder| builder.user(admin));
-    let other = |name: &str| VmSpec::new(name).owner(Owner::Account("other".to_owned()));
+    let other = |name: &str| VmSpec {
+        owner: Some(Owner::Account("other".to_owned())),
+        ..VmSpec::new(name)
+    };
     let own = site.sim.add_vm(VmSpec::new("a"));
     let others = site.sim.add_vm(other("a"));
     let provider = site.start().await.unwrap();
@@ -235,8 +244,10 @@ async fn of_several_machines_of_a_name_the_accounts_own_counts_and_an_id_decides
     let found = present(ask(&provider, &with_own_id("a", &others), Purpose::Metadata).await);
     assert_eq!(id(found), format!("external-cloudstack://{others}"));
     site.sim.add_vm(other("b"));
-    site.sim
-        .add_vm(VmSpec::new("b").owner(Owner::Account("third".to_owned())));
+    site.sim.add_vm(VmSpec {
+        owner: Some(Owner::Account("third".to_owned())),
+        ..VmSpec::new("b")
+    });
     for purpose in [Purpose::Metadata, Purpose::Existence] {
         let error = ask(&provider, &unnamed("b"), purpose).await.unwrap_err();
         assert!(
@@ -382,9 +393,9 @@ async fn machines_of_a_wrong_project_prove_nothing_about_those_of_the_cluster() 
     let (right, wrong) = (site.sim.add_project(right), site.sim.add_project(wrong));
     let nodes: Vec<_> = ["a", "b"]
         .iter()
-        .map(|name| with_own_id(name, &site.sim.add_vm(VmSpec::new(*name).project(&right))))
+        .map(|name| with_own_id(name, &site.sim.add_vm(VmSpec::of_project(*name, &right))))
         .collect();
-    site.sim.add_vm(VmSpec::new("other").project(&wrong));
+    site.sim.add_vm(VmSpec::of_project("other", &wrong));
     let provider = site.start().await.unwrap();
     assert_all_unproven(&existence_both_ways(&provider, &nodes).await);
 }
@@ -428,7 +439,7 @@ async fn an_odd_list_proves_nothing_about_what_it_does_not_hold() {
     ] {
         let site = Site::new().with("project-id = prod\n");
         let project = site.sim.add_project(ProjectSpec::new("prod"));
-        let id = site.sim.add_vm(VmSpec::new("a").project(&project));
+        let id = site.sim.add_vm(VmSpec::of_project("a", &project));
         let provider = site.start().await.unwrap();
         site.sim.expunge_vm(&id);
         let body = format!(r#"{{"listvirtualmachinesresponse":{list}}}"#);
@@ -577,7 +588,7 @@ async fn a_sighting_is_answered_from_the_list_alone() {
 async fn in_a_project_every_question_carries_its_id_also_if_it_is_given_by_name() {
     let site = Site::new().with("project-id = prod\n");
     let project = site.sim.add_project(ProjectSpec::new("prod"));
-    let id = site.sim.add_vm(VmSpec::new("a").project(&project));
+    let id = site.sim.add_vm(VmSpec::of_project("a", &project));
     site.sim.add_vm(VmSpec::new("outside"));
     let provider = site.start().await.unwrap();
     let mark = site.sim.journal().mark();
@@ -598,7 +609,7 @@ async fn in_a_project_every_question_carries_its_id_also_if_it_is_given_by_name(
 async fn a_server_that_was_down_at_start_is_used_when_it_is_back() {
     let site = Site::new().with("project-id = prod\n");
     let project = site.sim.add_project(ProjectSpec::new("prod"));
-    site.sim.add_vm(VmSpec::new("a").project(project));
+    site.sim.add_vm(VmSpec::of_project("a", project));
     let down = site.sim.faults().add(Fault::any().always().drop_before());
     let provider = site.start().await.unwrap();
     assert!(ask(&provider, &unnamed("a"), Purpose::Metadata).await.is_err());

@@ -143,7 +143,7 @@ async fn what_a_service_asked_for_before_it_wanted_another_one_is_given_back_whe
             ] {
                 let what = format!("{loss:?}, after {after} s, {requested:?}, then {then:?}");
                 let mut world = world(false, requested).await;
-                let person = AddressSpec::new().address(theirs.parse().unwrap());
+                let person = AddressSpec::at(theirs.parse().unwrap());
                 let person = world.sim.take_address(person);
                 ask(&world, loss, Duration::from_secs(after)).await;
                 if loss == Loss::Death {

@@ -1,6 +1,6 @@
 //! Finding machines, rules and addresses among many and among those of others.
 
-use bowline_cloudstack_sim::{NetworkSpec, Owner, ProjectSpec, UserSpec, VmSpec};
+use bowline_cloudstack_sim::{NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec};
 
 use crate::site::Site;
 use crate::world::{MACHINES, WEB, World};
@@ -51,7 +51,10 @@ async fn machines_of_other_accounts_with_the_same_name_are_not_taken() {
     let key = bowline_cloudstack_sim::CloudstackSim::API_KEY;
     let secret = bowline_cloudstack_sim::CloudstackSim::SECRET_KEY;
     let world = World::built(|builder| builder.user(UserSpec::new(key, secret).admin()), "").await;
-    let theirs = VmSpec::new("pool-a-7").owner(Owner::Account("rivals".to_owned()));
+    let theirs = VmSpec {
+        owner: Some(Owner::Account("rivals".to_owned())),
+        ..VmSpec::new("pool-a-7")
+    };
     world.sim.add_vm(theirs);
     world.add_web();
     world.run(WEB).await.settled();
@@ -76,10 +79,12 @@ async fn a_balancer_lives_and_dies_in_a_project() {
     let project = site.sim.add_project(ProjectSpec::new("prod"));
     let network = site
         .sim
-        .add_network(NetworkSpec::new("k8s-prod").project(&project));
+        .add_network(NetworkSpec::of_project("k8s-prod", &project));
     for name in MACHINES {
-        site.sim
-            .add_vm(VmSpec::new(name).project(&project).network(&network));
+        site.sim.add_vm(VmSpec {
+            owner: Some(Owner::Project(project.clone())),
+            ..VmSpec::with_nics(name, [NicSpec::on(&network)])
+        });
     }
     let world = World::around(site.with(&format!("project-id = {project}\n"))).await;
     world.add_web();

@@ -93,11 +93,11 @@ fn own(world: &World) -> bowline_cloudstack_sim::model::PublicAddress {
 /// A person gives an address back and acquires it for something else.
 fn acquire_anew(world: &World, now: Now) -> String {
     let before = own(world);
-    let spec = AddressSpec::new().address(before.address);
-    let spec = match now {
-        Now::Network | Now::Nowhere => spec.network(world.sim.add_network(NetworkSpec::new("theirs"))),
-        Now::Vpc => spec.vpc(world.sim.add_vpc(VpcSpec::new("theirs"))),
-    };
+    let mut spec = AddressSpec::at(before.address);
+    match now {
+        Now::Network | Now::Nowhere => spec.network = Some(world.sim.add_network(NetworkSpec::new("theirs"))),
+        Now::Vpc => spec.vpc = Some(world.sim.add_vpc(VpcSpec::new("theirs"))),
+    }
     world.sim.release_address(&before.id);
     let id = world.sim.take_address(spec);
     if now == Now::Nowhere {
@@ -259,7 +259,10 @@ async fn another_tier_of_the_same_vpc_is_somebody_elses_place() {
         let vpc = before.vpc.clone().unwrap();
         let tier = world.sim.add_network(NetworkSpec::tier("theirs", &vpc, list));
         world.sim.release_address(&before.id);
-        let spec = AddressSpec::new().address(before.address).vpc(&vpc);
+        let spec = AddressSpec {
+            vpc: Some(vpc.clone()),
+            ..AddressSpec::at(before.address)
+        };
         let id = world.sim.take_address(spec);
         world
             .sim

@@ -120,9 +120,7 @@ async fn a_requested_address_that_a_person_was_faster_to_have_is_his() {
     assert_eq!(world.annotation(WEB, MARK).as_deref(), Some("true"));
     let taking = async {
         tokio::time::sleep(Duration::from_secs(10)).await;
-        world
-            .sim
-            .take_address(AddressSpec::new().address(IP.parse().unwrap()))
+        world.sim.take_address(AddressSpec::at(IP.parse().unwrap()))
     };
     let (run, id) = tokio::join!(world.run_paused(WEB, 0, Duration::from_secs(60)), taking);
     assert!(
@@ -140,9 +138,7 @@ async fn a_requested_address_that_a_person_was_faster_to_have_is_his() {
 #[tokio::test(start_paused = true)]
 async fn a_requested_address_of_the_user_stays() {
     let world = World::with_service().await;
-    let id = world
-        .sim
-        .take_address(AddressSpec::new().address(IP.parse().unwrap()));
+    let id = world.sim.take_address(AddressSpec::at(IP.parse().unwrap()));
     world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
     assert_eq!(world.run(WEB).await.published(), [IP]);
     assert_eq!(world.annotation(WEB, "ip-associated-by-controller"), None);
@@ -155,9 +151,7 @@ async fn a_requested_address_of_the_user_stays() {
 #[tokio::test(start_paused = true)]
 async fn a_user_s_address_stays_even_if_the_service_no_longer_asks_for_it() {
     let world = World::with_service().await;
-    let id = world
-        .sim
-        .take_address(AddressSpec::new().address(IP.parse().unwrap()));
+    let id = world.sim.take_address(AddressSpec::at(IP.parse().unwrap()));
     world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
     world.run(WEB).await.settled();
     world.spec(WEB, |spec| spec["loadBalancerIP"] = Value::Null);
@@ -460,10 +454,14 @@ async fn acl_items_of_people_stay() {
     world
         .sim
         .add_acl_item(AclItemSpec::new(&list, "tcp", 443).cidrs(["10.0.0.0/8"]));
-    world.sim.add_acl_item(AclItemSpec::new(&list, "tcp", 443).deny());
-    world
-        .sim
-        .add_acl_item(AclItemSpec::new(&list, "tcp", 443).egress());
+    world.sim.add_acl_item(AclItemSpec {
+        is_allow: false,
+        ..AclItemSpec::new(&list, "tcp", 443)
+    });
+    world.sim.add_acl_item(AclItemSpec {
+        is_ingress: false,
+        ..AclItemSpec::new(&list, "tcp", 443)
+    });
     let theirs = world.sim.acl_items().len();
     world.run(WEB).await.settled();
     assert_eq!(world.acl_items().len(), theirs + 2);
@@ -477,9 +475,10 @@ async fn what_cannot_be_read_and_what_is_gone_blocks_nothing() {
     let world = World::with_service().await;
     world.run(WEB).await.settled();
     let address = world.address();
-    world
-        .sim
-        .add_rule(RuleSpec::new(format!("{NAME}-tcp-9"), &address.id, 9, 9).protocol("ssl"));
+    world.sim.add_rule(RuleSpec {
+        protocol: Some("ssl".into()),
+        ..RuleSpec::new(format!("{NAME}-tcp-9"), &address.id, 9, 9)
+    });
     world.edit(WEB, |service| service.metadata.annotations = None);
     world.spec(WEB, |spec| {
         spec["loadBalancerIP"] = json!(address.address.to_string());

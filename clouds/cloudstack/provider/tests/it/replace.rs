@@ -87,8 +87,8 @@ async fn at_address_of(origin: Origin, case: &Case, is_vpc: bool) -> (World, Str
     let world = if origin == Origin::Persons {
         let world = site(case, is_vpc).await;
         let place = match world.sim.vpcs().first() {
-            Some(vpc) => AddressSpec::new().vpc(&vpc.id),
-            None => AddressSpec::new(),
+            Some(vpc) => AddressSpec::in_vpc(&vpc.id),
+            None => AddressSpec::default(),
         };
         world.sim.take_address(place);
         let ip = world.address().address.to_string();
@@ -364,7 +364,10 @@ async fn an_address_that_is_given_away_in_between_is_left_to_whoever_has_it() {
         world.restart().await;
         assert_eq!(world.rules(), Vec::<String>::new(), "{origin:?}");
         world.sim.release_address(&world.address().id);
-        let taken = AddressSpec::new().address(ip.parse().unwrap()).network(&other);
+        let taken = AddressSpec {
+            network: Some(other.clone()),
+            ..AddressSpec::at(ip.parse().unwrap())
+        };
         let taken = world.sim.take_address(taken);
         if is_wanted {
             let run = world.run(WEB).await.settled();
@@ -405,9 +408,10 @@ async fn two_rules_on_one_port_are_replaced_by_one() {
         .set_behaviour(|behaviour| behaviour.protocols_conflict = false);
     world.run(WEB).await.settled();
     let address = world.address().id;
-    world
-        .sim
-        .add_rule(RuleSpec::new(format!("{NAME}-tcp-443"), &address, 443, 31444).protocol("tcp"));
+    world.sim.add_rule(RuleSpec {
+        protocol: Some("tcp".into()),
+        ..RuleSpec::new(format!("{NAME}-tcp-443"), &address, 443, 31444)
+    });
     world.spec(WEB, |spec| spec["ports"][0]["protocol"] = json!("UDP"));
     world.run(WEB).await.settled();
     assert_eq!(world.rules(), ["udp-443", "udp-4500"]);

@@ -12,11 +12,16 @@ const LIST: &str = "10.9.0.0/16,192.0.2.0/24";
 
 /// Both rules of `shop/web` as an update by the Go manager left them: in force with the list before.
 async fn left_with_commas(world: &World) {
-    let address = world.sim.take_address(AddressSpec::new());
+    let address = world.sim.take_address(AddressSpec::default());
     let ids = MACHINES.map(|name| world.sim.vm_named(name).unwrap().id);
     for (protocol, port, node_port) in [("tcp", 443, 31443), ("udp", 4500, 31500)] {
-        let spec = RuleSpec::of_upstream(format!("{NAME}-{protocol}-{port}"), &address, port, node_port);
-        world.sim.add_rule(spec.protocol(protocol).members(ids.clone()));
+        let spec = RuleSpec {
+            protocol: Some(protocol.to_owned()),
+            cidrs: Some("0.0.0.0/0".into()),
+            members: ids.to_vec(),
+            ..RuleSpec::new(format!("{NAME}-{protocol}-{port}"), &address, port, node_port)
+        };
+        world.sim.add_rule(spec);
         world
             .sim
             .add_firewall_rule(FirewallSpec::new(&address, protocol, port));
@@ -330,11 +335,15 @@ async fn a_second_protocol_that_is_refused_disturbs_no_port_that_serves() {
 async fn an_acl_item_that_says_what_it_is_for_is_a_person_s_and_stays() {
     let world = World::vpc("tier-acl").await;
     let list = world.sim.acl_list("tier-acl").unwrap();
-    let everybody = AclItemSpec::new(&list, "tcp", 443).reason("the office");
+    let everybody = AclItemSpec {
+        reason: Some("the office".into()),
+        ..AclItemSpec::new(&list, "tcp", 443)
+    };
     let theirs = world.sim.add_acl_item(everybody);
-    let ranged = AclItemSpec::new(&list, "tcp", 443)
-        .cidrs(["192.0.2.0/24"])
-        .reason("a test");
+    let ranged = AclItemSpec {
+        reason: Some("a test".into()),
+        ..AclItemSpec::new(&list, "tcp", 443).cidrs(["192.0.2.0/24"])
+    };
     let ranged = world.sim.add_acl_item(ranged);
     let stays = |what: &str| {
         let items = world.sim.acl_items();

@@ -166,9 +166,7 @@ async fn an_address_that_its_owner_moved_away_from_goes_with_the_last_one_on_it(
 #[tokio::test(start_paused = true)]
 async fn an_address_of_a_person_that_services_share_stays() {
     let world = World::new().await;
-    let id = world
-        .sim
-        .take_address(AddressSpec::new().address(IP.parse().unwrap()));
+    let id = world.sim.take_address(AddressSpec::at(IP.parse().unwrap()));
     for (key, uid, port) in [(WEB, UID, 80), (OTHER, OTHER_UID, 81)] {
         world.add(key, uid, &[("TCP", port, 30000 + port)]);
         world.spec(key, |spec| spec["loadBalancerIP"] = json!(IP));
@@ -218,7 +216,7 @@ async fn what_a_person_acquired_before_the_borrower_came_to_serve_is_his() {
     assert!(world.run(OTHER).await.complaint().contains("537"));
     remove(&world, WEB).await;
     world.check_nothing_left("its owner is gone");
-    let theirs = world.sim.take_address(AddressSpec::new().address(ip));
+    let theirs = world.sim.take_address(AddressSpec::at(ip));
     served(&world, OTHER).await;
     remove(&world, OTHER).await;
     assert_eq!(held(&world).remove(0).id, theirs);

@@ -108,9 +108,10 @@ async fn a_rule_of_nobody_we_know_needs_what_is_open_for_everybody() {
     let address = world.sim.addresses().remove(0);
     let tier = world.rule("tcp-443").network;
     world.delete(WEB);
-    world
-        .sim
-        .add_rule(RuleSpec::new("theirs", &address.id, 8443, 8443).network(&tier));
+    world.sim.add_rule(RuleSpec {
+        network: Some(tier.clone()),
+        ..RuleSpec::new("theirs", &address.id, 8443, 8443)
+    });
     world.run(WEB).await.settled();
     assert_eq!(items(&world), [RANGED]); // on another port
 
@@ -118,10 +119,11 @@ async fn a_rule_of_nobody_we_know_needs_what_is_open_for_everybody() {
     let vpc = world.sim.vpcs().remove(0).id;
     let list = world.sim.add_acl_list("another", &vpc);
     let other_tier = world.sim.add_network(NetworkSpec::tier("another", &vpc, list));
-    let theirs = world.sim.take_address(AddressSpec::new().vpc(vpc));
-    world
-        .sim
-        .add_rule(RuleSpec::new("theirs", &theirs, 443, 8443).network(&other_tier));
+    let theirs = world.sim.take_address(AddressSpec::in_vpc(vpc));
+    world.sim.add_rule(RuleSpec {
+        network: Some(other_tier.clone()),
+        ..RuleSpec::new("theirs", &theirs, 443, 8443)
+    });
     world.delete(WEB);
     world.run(WEB).await.settled();
     assert_eq!(items(&world), [RANGED]); // behind another list
@@ -129,10 +131,11 @@ async fn a_rule_of_nobody_we_know_needs_what_is_open_for_everybody() {
     let world = two_in_force().await;
     let theirs = world
         .sim
-        .take_address(AddressSpec::new().vpc(world.sim.vpcs().remove(0).id));
-    world
-        .sim
-        .add_rule(RuleSpec::new("theirs", &theirs, 443, 8443).network(&tier));
+        .take_address(AddressSpec::in_vpc(world.sim.vpcs().remove(0).id));
+    world.sim.add_rule(RuleSpec {
+        network: Some(tier.clone()),
+        ..RuleSpec::new("theirs", &theirs, 443, 8443)
+    });
     world.delete(WEB);
     world.run(WEB).await.settled();
     assert_eq!(items(&world), [EVERYBODY, RANGED]);
@@ -214,9 +217,10 @@ async fn a_firewall_rule_that_is_there_twice_is_reduced_to_one_while_the_service
         .sim
         .add_firewall_rule(FirewallSpec::new(&address, "tcp", 443));
     // A range of ports is a person's.
-    world
-        .sim
-        .add_firewall_rule(FirewallSpec::new(&address, "tcp", 400).ports(400, 500));
+    world.sim.add_firewall_rule(FirewallSpec {
+        ports: Some((400, 500)),
+        ..FirewallSpec::new(&address, "tcp", 400)
+    });
     let (run, writes) = world.writes_of(world.run(WEB)).await;
     run.settled();
     assert_eq!(writes, ["deleteFirewallRule"]);

@@ -15,8 +15,11 @@ async fn of_upstream(world: &World, change: impl Fn(RuleSpec) -> RuleSpec) {
     let vpc = world.sim.vpcs().first().map(|vpc| vpc.id.clone());
     let tier = world.sim.vm_named("cp-a").unwrap().nics[0].network.clone();
     let address = match &vpc {
-        Some(vpc) => AddressSpec::new().address(ip).vpc(vpc),
-        None => AddressSpec::new().address(ip),
+        Some(vpc) => AddressSpec {
+            vpc: Some(vpc.to_owned()),
+            ..AddressSpec::at(ip)
+        },
+        None => AddressSpec::at(ip),
     };
     let address = world.sim.take_address(address);
     let members: Vec<String> = MACHINES
@@ -24,11 +27,13 @@ async fn of_upstream(world: &World, change: impl Fn(RuleSpec) -> RuleSpec) {
         .map(|name| world.sim.vm_named(name).unwrap().id)
         .collect();
     for (protocol, port, node_port) in [("tcp", 443, 31443), ("udp", 4500, 31500)] {
-        let spec = RuleSpec::new(format!("{NAME}-{protocol}-{port}"), &address, port, node_port)
-            .protocol(protocol)
-            .cidrs("0.0.0.0/0")
-            .network(&tier)
-            .members(members.clone());
+        let spec = RuleSpec {
+            protocol: Some(protocol.to_owned()),
+            cidrs: Some("0.0.0.0/0".into()),
+            network: Some(tier.clone()),
+            members: members.clone(),
+            ..RuleSpec::new(format!("{NAME}-{protocol}-{port}"), &address, port, node_port)
+        };
         world.sim.add_rule(change(spec));
         match world.sim.acl_list("tier-acl") {
             Some(list) => world.sim.add_acl_item(AclItemSpec::new(&list, protocol, port)),
@@ -160,9 +165,7 @@ async fn its_requested_addresses_are_released_if_it_marked_them() {
 #[tokio::test(start_paused = true)]
 async fn an_address_that_it_marked_and_never_used_is_released() {
     let world = World::with_service().await;
-    world
-        .sim
-        .take_address(AddressSpec::new().address(IP.parse().unwrap()));
+    world.sim.take_address(AddressSpec::at(IP.parse().unwrap()));
     world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
     world.annotate(WEB, "ip-associated-by-controller", Some("true"));
     world.delete(WEB);

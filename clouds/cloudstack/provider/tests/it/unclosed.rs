@@ -18,9 +18,7 @@ async fn served(is_vpc: bool) -> World {
     let world = World::of(Site::new(), is_vpc).await;
     world.add_web();
     if !is_vpc {
-        world
-            .sim
-            .take_address(AddressSpec::new().address(IP.parse().unwrap()));
+        world.sim.take_address(AddressSpec::at(IP.parse().unwrap()));
         world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(IP));
     }
     world.run(WEB).await.settled();

@@ -46,9 +46,12 @@ async fn world(is_vpc: bool) -> (World, String) {
 fn place(world: &World, is_vpc: bool) -> AddressSpec {
     if is_vpc {
         let vpc = world.sim.vpcs().remove(0).id;
-        AddressSpec::new().vpc(vpc)
+        AddressSpec::in_vpc(vpc)
     } else {
-        AddressSpec::new().network(world.sim.network())
+        AddressSpec {
+            network: Some(world.sim.network()),
+            ..AddressSpec::default()
+        }
     }
 }
 
@@ -250,7 +253,10 @@ async fn a_service_that_asks_for_another_one_since_gives_it_back() {
             let ip = "203.0.113.77";
             if !is_free {
                 let address = ip.parse().unwrap();
-                world.sim.take_address(place(&world, is_vpc).address(address));
+                world.sim.take_address(AddressSpec {
+                    address: Some(address),
+                    ..place(&world, is_vpc)
+                });
             }
             ask(&mut world, Fate::Killed).await;
             world.restart().await;

@@ -14,9 +14,7 @@ async fn the_annotation_names_the_address_before_the_field_does() {
     for is_own in [false, true] {
         let world = World::with_service().await;
         if is_own {
-            world
-                .sim
-                .take_address(AddressSpec::new().address(IP.parse().unwrap()));
+            world.sim.take_address(AddressSpec::at(IP.parse().unwrap()));
         }
         world.spec(WEB, |spec| spec["loadBalancerIP"] = json!(OTHER));
         world.annotate(WEB, "address", Some(IP));

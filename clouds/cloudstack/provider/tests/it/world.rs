@@ -9,7 +9,7 @@ use bowline_cloud_provider::plan::{ReportedOutcome, ReportedWave};
 use bowline_cloud_provider::{CloudProvider as _, ClusterFacts, Node, Service, ServiceFacts};
 use bowline_cloudstack::CloudStack;
 use bowline_cloudstack_sim::model::{LoadBalancerRule, PublicAddress};
-use bowline_cloudstack_sim::{Builder, CloudstackSim, NetworkSpec, VmSpec, VpcSpec};
+use bowline_cloudstack_sim::{Builder, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VpcSpec};
 pub(crate) use bowline_provider_kit::Outcome;
 use bowline_provider_kit::{Interruption, Run, ServiceLoop, Services, balanced_service, foretell};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ impl World {
         let acl = sim.acl_list(list).unwrap_or_else(|| sim.add_acl_list(list, &vpc));
         let tier = sim.add_network(NetworkSpec::tier("tier", &vpc, acl));
         for name in MACHINES {
-            sim.add_vm(VmSpec::new(name).network(&tier));
+            sim.add_vm(VmSpec::with_nics(name, [NicSpec::on(&tier)]));
         }
         Self::around(site).await
     }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bowline_cloudstack_sim::kit::program::{self, Common, option};
-use bowline_cloudstack_sim::{Behaviour, Builder, CloudstackSim, NetworkSpec, UserSpec, VmSpec, VpcSpec};
+use bowline_cloudstack_sim::{
+    Behaviour, Builder, CloudstackSim, NetworkSpec, NicSpec, UserSpec, VmSpec, VpcSpec,
+};
 use clap::{ArgAction, ArgMatches, Command, value_parser};
 
 fn command() -> Command {
@@ -97,7 +99,10 @@ async fn main() -> anyhow::Result<()> {
         sim.network()
     };
     for number in 1..=common.servers {
-        sim.add_vm(VmSpec::new(format!("node-{number}")).network(&network));
+        sim.add_vm(VmSpec::with_nics(
+            format!("node-{number}"),
+            [NicSpec::on(&network)],
+        ));
     }
     Ok(program::run(sim.service(), common.listen).await?)
 }

@@ -12,18 +12,6 @@ mod rules;
 
 pub use rules::{AclItemSpec, AddressSpec, FirewallSpec, RuleSpec};
 
-fn running() -> VmState {
-    VmState::Running
-}
-
-fn offering() -> String {
-    "Medium 4c/8g".to_owned()
-}
-
-fn isolated() -> String {
-    "Isolated".to_owned()
-}
-
 /// An interface of a [`VmSpec`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -38,29 +26,41 @@ pub struct NicSpec {
     pub is_default: bool,
 }
 
+impl NicSpec {
+    /// One in a network, at its next free address.
+    pub fn on(network: impl Into<String>) -> Self {
+        Self {
+            network: Some(network.into()),
+            ..Self::default()
+        }
+    }
+
+    /// One in the first network, at this address.
+    pub fn at(address: IpAddr) -> Self {
+        Self {
+            address: Some(address),
+            ..Self::default()
+        }
+    }
+}
+
 /// A virtual machine for [`crate::CloudstackSim::add_vm`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VmSpec {
     /// Its id; a new one if absent.
-    #[serde(default)]
     pub id: Option<String>,
     /// Name.
     pub name: String,
-    /// What it is doing.
-    #[serde(default = "running")]
-    pub state: VmState,
-    /// Name of the compute offering.
-    #[serde(default = "offering")]
-    pub offering: String,
+    /// What it is doing; it runs if absent.
+    pub state: Option<VmState>,
+    /// Name of the compute offering; `Medium 4c/8g` if absent.
+    pub offering: Option<String>,
     /// The zone's id; the first zone if absent.
-    #[serde(default)]
     pub zone: Option<String>,
     /// Whose it is; the first account's if absent.
-    #[serde(default)]
     pub owner: Option<Owner>,
     /// Interfaces; one in the first network if absent.
-    #[serde(default)]
     pub nics: Option<Vec<NicSpec>>,
 }
 
@@ -68,116 +68,47 @@ impl VmSpec {
     /// A running one with one interface in the first network.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
-            id: None,
             name: name.into(),
-            state: running(),
-            offering: offering(),
-            zone: None,
-            owner: None,
-            nics: None,
+            ..Self::default()
         }
     }
 
-    /// With this id.
-    #[must_use]
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
+    /// A running one with these interfaces.
+    pub fn with_nics(name: impl Into<String>, nics: impl Into<Vec<NicSpec>>) -> Self {
+        Self {
+            nics: Some(nics.into()),
+            ..Self::new(name)
+        }
     }
 
-    /// In another state.
-    #[must_use]
-    pub fn state(mut self, state: VmState) -> Self {
-        self.state = state;
-        self
-    }
-
-    /// With another compute offering.
-    #[must_use]
-    pub fn offering(mut self, name: impl Into<String>) -> Self {
-        self.offering = name.into();
-        self
-    }
-
-    /// In another zone than the first one.
-    #[must_use]
-    pub fn zone(mut self, id: impl Into<String>) -> Self {
-        self.zone = Some(id.into());
-        self
-    }
-
-    /// Of an owner.
-    #[must_use]
-    pub fn owner(mut self, owner: Owner) -> Self {
-        self.owner = Some(owner);
-        self
-    }
-
-    /// Of a project.
-    #[must_use]
-    pub fn project(self, id: impl Into<String>) -> Self {
-        self.owner(Owner::Project(id.into()))
-    }
-
-    /// With one more interface in a network, at its next free address.
-    #[must_use]
-    pub fn network(self, id: impl Into<String>) -> Self {
-        self.nic(NicSpec {
-            network: Some(id.into()),
-            ..NicSpec::default()
-        })
-    }
-
-    /// With one more interface in the first network, at this address.
-    #[must_use]
-    pub fn address(self, address: IpAddr) -> Self {
-        self.nic(NicSpec {
-            address: Some(address),
-            ..NicSpec::default()
-        })
-    }
-
-    /// With one more interface. The first one given replaces the one that is there otherwise.
-    #[must_use]
-    pub fn nic(mut self, nic: NicSpec) -> Self {
-        self.nics.get_or_insert_default().push(nic);
-        self
-    }
-
-    /// Without interfaces.
-    #[must_use]
-    pub fn without_nics(mut self) -> Self {
-        self.nics = Some(Vec::new());
-        self
+    /// A running one of a project.
+    pub fn of_project(name: impl Into<String>, project: impl Into<String>) -> Self {
+        Self {
+            owner: Some(Owner::Project(project.into())),
+            ..Self::new(name)
+        }
     }
 }
 
 /// A network for [`crate::CloudstackSim::add_network`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSpec {
     /// Its id; a new one if absent.
-    #[serde(default)]
     pub id: Option<String>,
     /// Name.
     pub name: String,
-    /// `Isolated`, `Shared` or `L2`.
-    #[serde(default = "isolated")]
-    pub kind: String,
+    /// `Isolated`, which it is if absent, `Shared` or `L2`.
+    pub kind: Option<String>,
     /// Whose it is; the first account's if absent.
-    #[serde(default)]
     pub owner: Option<Owner>,
     /// Its range; the next 10.N.0.0/16, or below the VPC's range the next /24, if absent.
-    #[serde(default)]
     pub cidr: Option<IpNet>,
     /// Names of its services; those of its kind if absent.
-    #[serde(default)]
     pub services: Option<Vec<String>>,
     /// The VPC's id, for a tier.
-    #[serde(default)]
     pub vpc: Option<String>,
     /// The ACL list's id, for a tier; `default_deny` if absent.
-    #[serde(default)]
     pub acl: Option<String>,
 }
 
@@ -185,14 +116,16 @@ impl NetworkSpec {
     /// An isolated one with load balancer and firewall.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
-            id: None,
             name: name.into(),
-            kind: isolated(),
-            owner: None,
-            cidr: None,
-            services: None,
-            vpc: None,
-            acl: None,
+            ..Self::default()
+        }
+    }
+
+    /// An isolated one of a project.
+    pub fn of_project(name: impl Into<String>, project: impl Into<String>) -> Self {
+        Self {
+            owner: Some(Owner::Project(project.into())),
+            ..Self::new(name)
         }
     }
 
@@ -204,50 +137,19 @@ impl NetworkSpec {
             ..Self::new(name)
         }
     }
-
-    /// With this id.
-    #[must_use]
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
-    /// Of a project.
-    #[must_use]
-    pub fn project(mut self, id: impl Into<String>) -> Self {
-        self.owner = Some(Owner::Project(id.into()));
-        self
-    }
-
-    /// With this range.
-    #[must_use]
-    pub fn cidr(mut self, cidr: IpNet) -> Self {
-        self.cidr = Some(cidr);
-        self
-    }
-
-    /// With these services only.
-    #[must_use]
-    pub fn services<S: Into<String>>(mut self, services: impl IntoIterator<Item = S>) -> Self {
-        self.services = Some(services.into_iter().map(Into::into).collect());
-        self
-    }
 }
 
 /// A VPC for [`crate::CloudstackSim::add_vpc`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VpcSpec {
     /// Its id; a new one if absent.
-    #[serde(default)]
     pub id: Option<String>,
     /// Name.
     pub name: String,
     /// Whose it is; the first account's if absent.
-    #[serde(default)]
     pub owner: Option<Owner>,
     /// Its range; the next 10.N.0.0/16 if absent.
-    #[serde(default)]
     pub cidr: Option<IpNet>,
 }
 
@@ -255,39 +157,21 @@ impl VpcSpec {
     /// One of the first account.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
-            id: None,
             name: name.into(),
-            owner: None,
-            cidr: None,
+            ..Self::default()
         }
-    }
-
-    /// Of a project.
-    #[must_use]
-    pub fn project(mut self, id: impl Into<String>) -> Self {
-        self.owner = Some(Owner::Project(id.into()));
-        self
-    }
-
-    /// With this range.
-    #[must_use]
-    pub fn cidr(mut self, cidr: IpNet) -> Self {
-        self.cidr = Some(cidr);
-        self
     }
 }
 
 /// A project for [`crate::CloudstackSim::add_project`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectSpec {
     /// Its id; a new one if absent.
-    #[serde(default)]
     pub id: Option<String>,
     /// Name.
     pub name: String,
     /// Accounts that work in it; the first account if absent.
-    #[serde(default)]
     pub accounts: Option<BTreeSet<String>>,
 }
 
@@ -295,9 +179,8 @@ impl ProjectSpec {
     /// One that the first account works in.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
-            id: None,
             name: name.into(),
-            accounts: None,
+            ..Self::default()
         }
     }
 }

@@ -42,8 +42,12 @@ impl Tier {
 #[tokio::test(start_paused = true)]
 async fn item_is_made_behind_the_others() {
     let at = tier();
-    at.sim
-        .add_acl_item(AclItemSpec::new(&at.list, "all", 1).number(7).deny().egress());
+    at.sim.add_acl_item(AclItemSpec {
+        number: Some(7),
+        is_allow: false,
+        is_ingress: false,
+        ..AclItemSpec::new(&at.list, "all", 1)
+    });
     let more = [
         ("endport", "443"),
         ("action", "Allow"),

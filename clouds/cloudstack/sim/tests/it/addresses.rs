@@ -205,11 +205,10 @@ async fn address_of_somebody_else_is_not_seen_and_not_touched() {
     let (sim, _) = cloud();
     sim.add_user(UserSpec::new("o", "s").account("other"));
     let other = Owner::Account("other".to_owned());
-    let foreign = sim.take_address(
-        AddressSpec::new()
-            .address("203.0.113.90".parse().unwrap())
-            .owner(other),
-    );
+    let foreign = sim.take_address(AddressSpec {
+        owner: Some(other),
+        ..AddressSpec::at("203.0.113.90".parse().unwrap())
+    });
     let (user, them) = (Caller::new(&sim), Caller::with_keys(&sim, "o", "s"));
     let wish = [
         ("ipaddress", "203.0.113.90"),
@@ -238,7 +237,7 @@ async fn address_of_a_project_is_made_with_and_without_naming_it() {
     let (sim, _) = cloud();
     let caller = Caller::new(&sim);
     let project = sim.add_project(ProjectSpec::new("prod"));
-    let network = sim.add_network(NetworkSpec::new("k8s-prod").project(&project));
+    let network = sim.add_network(NetworkSpec::of_project("k8s-prod", &project));
     let named = [("networkid", network.as_str()), ("projectid", project.as_str())];
     for wish in [&named[..], &named[..1]] {
         let made = caller.run("associateIpAddress", wish).await.unwrap();

@@ -118,10 +118,9 @@ async fn wrong_rules_are_refused_at_once() {
     sim.edit_network(&sim.network(), |it| it.services.retain(|name| name != "Firewall"));
     assert_eq!(open(&caller, &address, &[]).await.unwrap_err().0, 431);
     assert!(sim.firewall_rules().is_empty());
-    let id = sim.add_firewall_rule(
-        FirewallSpec::new(&address, "tcp", 443)
-            .cidrs(["10.0.0.0/8"])
-            .ports(1, 2),
-    );
+    let id = sim.add_firewall_rule(FirewallSpec {
+        ports: Some((1, 2)),
+        ..FirewallSpec::new(&address, "tcp", 443).cidrs(["10.0.0.0/8"])
+    });
     assert!(sim.remove_firewall_rule(&id) && !sim.remove_firewall_rule(&id));
 }

@@ -89,7 +89,7 @@ async fn name_is_a_part_without_case_and_ids_are_whole() {
         is_default: true,
         ..NicSpec::default()
     };
-    sim.add_vm(VmSpec::new("two-legs").nic(NicSpec::default()).nic(nic));
+    sim.add_vm(VmSpec::with_nics("two-legs", [NicSpec::default(), nic]));
     let there = caller.get("listVirtualMachines", &[("networkid", &other)]).await;
     assert_eq!(names(&there), ["two-legs"]);
     assert_eq!(there["virtualmachine"][0]["nic"][0]["isdefault"], false);
@@ -128,7 +128,10 @@ async fn everybody_sees_what_is_theirs() {
     let (sim, vms) = cloud();
     sim.add_user(UserSpec::new("o", "s").account("other"));
     sim.add_user(UserSpec::new("a", "s").account("admin").admin());
-    let foreign = sim.add_vm(VmSpec::new("foreign").owner(Owner::Account("other".to_owned())));
+    let foreign = sim.add_vm(VmSpec {
+        owner: Some(Owner::Account("other".to_owned())),
+        ..VmSpec::new("foreign")
+    });
     let (user, admin) = (Caller::new(&sim), Caller::with_keys(&sim, "a", "s"));
     let other = Caller::with_keys(&sim, "o", "s");
     let everything = [("listall", "true")];
@@ -158,8 +161,11 @@ async fn objects_of_a_project_are_shown_with_it_only() {
     let (sim, _) = cloud();
     sim.add_user(UserSpec::new("o", "s").account("other"));
     let project = sim.add_project(ProjectSpec::new("prod"));
-    let network = sim.add_network(NetworkSpec::new("k8s-prod").project(&project));
-    let vm = sim.add_vm(VmSpec::new("prod-1").project(&project).network(&network));
+    let network = sim.add_network(NetworkSpec::of_project("k8s-prod", &project));
+    let vm = sim.add_vm(VmSpec {
+        owner: Some(Owner::Project(project.clone())),
+        ..VmSpec::with_nics("prod-1", [NicSpec::on(&network)])
+    });
     let (user, other) = (Caller::new(&sim), Caller::with_keys(&sim, "o", "s"));
     let with = [("projectid", project.as_str()), ("listall", "true")];
     let found = user.get("listVirtualMachines", &with).await;
@@ -245,7 +251,10 @@ async fn networks_say_what_they_offer() {
     let bern = sim.add_zone("Bern-2");
     let found = caller.get("listZones", &[]).await;
     assert_eq!(each(&found, "zone", "name"), ["Zurich-1", "Bern-2"]);
-    let vm = sim.add_vm(VmSpec::new("far").zone(&bern));
+    let vm = sim.add_vm(VmSpec {
+        zone: Some(bern.clone()),
+        ..VmSpec::new("far")
+    });
     let found = caller.get("listVirtualMachines", &[("zoneid", &bern)]).await;
     assert_eq!(each(&found, "virtualmachine", "id"), [vm]);
 }

@@ -1,6 +1,6 @@
 //! Members of load balancer rules.
 
-use bowline_cloudstack_sim::{CloudstackSim, NetworkSpec, RuleState, VmSpec, VmState};
+use bowline_cloudstack_sim::{CloudstackSim, NetworkSpec, NicSpec, RuleState, VmSpec, VmState};
 use serde_json::json;
 
 use crate::support::{Caller, End, cloud, each};
@@ -71,7 +71,7 @@ async fn assignment_that_fails_adds_nobody() {
     let text = format!("VM {number} with 10.1.1.10 is already mapped to load balancer.");
     assert_eq!(twice, (431, text));
     let other = sim.add_network(NetworkSpec::new("other"));
-    let stranger = sim.add_vm(VmSpec::new("stranger").network(&other));
+    let stranger = sim.add_vm(VmSpec::with_nics("stranger", [NicSpec::on(&other)]));
     let refused = rule.assign(&[&vms[1], &stranger]).await.unwrap_err();
     let text = "VM with id specified cannot be added because it doesn't belong in the same network.";
     assert_eq!(refused, (431, text.to_owned()));

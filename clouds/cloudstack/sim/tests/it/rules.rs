@@ -52,7 +52,10 @@ async fn keyword_finds_names_and_descriptions_and_name_is_whole() {
     let address = caller.associate().await;
     caller.rule(&address, "abc-tcp-80", 80).await;
     caller.rule(&address, "abc-tcp-8080", 8080).await;
-    sim.add_rule(RuleSpec::new("theirs", &address, 81, 30081).description("like ABC"));
+    sim.add_rule(RuleSpec {
+        description: Some("like ABC".into()),
+        ..RuleSpec::new("theirs", &address, 81, 30081)
+    });
     let found = async |parameters: &[(&str, &str)]| {
         let found = caller.get("listLoadBalancerRules", parameters).await;
         each(&found, "loadbalancerrule", "name")
@@ -372,7 +375,10 @@ async fn old_rules_lack_what_they_were_made_without() {
     let vm = sim.add_vm(VmSpec::new("w"));
     let caller = Caller::new(&sim);
     let address = caller.associate().await;
-    let mut spec = RuleSpec::new("a-80", &address, 80, 30080).members([vm]);
+    let mut spec = RuleSpec {
+        members: vec![vm.to_owned()],
+        ..RuleSpec::new("a-80", &address, 80, 30080)
+    };
     spec.protocol = None;
     let id = sim.add_rule(spec);
     let found = caller.get("listLoadBalancerRules", &[("id", &id)]).await;

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bowline_cloudstack_sim::kit::TransportError;
-use bowline_cloudstack_sim::{CloudstackSim, VmSpec};
+use bowline_cloudstack_sim::{CloudstackSim, NicSpec, VmSpec};
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -199,7 +199,8 @@ impl Caller {
 pub(crate) fn cloud() -> (CloudstackSim, Vec<String>) {
     let sim = CloudstackSim::builder().seed(1).build();
     let vms = [("cp-a", 10), ("pool-a-7", 47), ("pool-a-8", 48)];
-    let ids = vms.map(|(name, last)| sim.add_vm(VmSpec::new(name).address([10, 1, 1, last].into())));
+    let ids =
+        vms.map(|(name, last)| sim.add_vm(VmSpec::with_nics(name, [NicSpec::at([10, 1, 1, last].into())])));
     (sim, ids.into())
 }
 

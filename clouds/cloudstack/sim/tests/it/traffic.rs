@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::dataplane::Transport;
 use bowline_cloudstack_sim::{
-    AclItemSpec, AddressSpec, CloudstackSim, FirewallSpec, NetworkSpec, RuleSpec, VmSpec, VmState, VpcSpec,
+    AclItemSpec, AddressSpec, CloudstackSim, FirewallSpec, NetworkSpec, NicSpec, RuleSpec, VmSpec, VmState,
+    VpcSpec,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -16,7 +17,7 @@ const NODE_PORT: u16 = 30080;
 
 /// A virtual machine that answers its name and what it heard first on the node port, wherever that could be bound.
 async fn worker(sim: &CloudstackSim, network: &str, name: &'static str) -> (String, JoinHandle<()>) {
-    let id = sim.add_vm(VmSpec::new(name).network(network));
+    let id = sim.add_vm(VmSpec::with_nics(name, [NicSpec::on(network)]));
     let wanted = SocketAddr::new(sim.vm(&id).unwrap().nics[0].address, NODE_PORT);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     sim.move_member(Transport::Tcp, wanted, listener.local_addr().unwrap());
@@ -79,11 +80,14 @@ async fn rule_carries_to_running_members_while_the_firewall_lets_it() {
     let network = sim.network();
     let (one, _first) = worker(&sim, &network, "one").await;
     let (two, _second) = worker(&sim, &network, "two").await;
-    let id = sim.take_address(AddressSpec::new());
+    let id = sim.take_address(AddressSpec::default());
     let address = address_of(&sim, &id);
     assert!(address.is_loopback());
     let opening = sim.add_firewall_rule(FirewallSpec::new(&id, "tcp", 80));
-    let rule = sim.add_rule(RuleSpec::new("a", &id, 80, NODE_PORT).members([one.clone(), two.clone()]));
+    let rule = sim.add_rule(RuleSpec {
+        members: vec![one.clone(), two.clone()],
+        ..RuleSpec::new("a", &id, 80, NODE_PORT)
+    });
     answers(&sim, address, "onehi").await;
     answers(&sim, address, "twohi").await;
     sim.set_vm_state(&one, VmState::Stopped);
@@ -98,11 +102,10 @@ async fn rule_carries_to_running_members_while_the_firewall_lets_it() {
     is_closed(&sim, address, "no firewall rule").await;
     sim.add_firewall_rule(FirewallSpec::new(&id, "udp", 80));
     sim.add_firewall_rule(FirewallSpec::new(&id, "tcp", 81));
-    let range = sim.add_firewall_rule(
-        FirewallSpec::new(&id, "tcp", 80)
-            .cidrs(["127.0.0.0/8"])
-            .ports(70, 90),
-    );
+    let range = sim.add_firewall_rule(FirewallSpec {
+        ports: Some((70, 90)),
+        ..FirewallSpec::new(&id, "tcp", 80).cidrs(["127.0.0.0/8"])
+    });
     answers(&sim, address, "twohi").await;
     sim.edit_rule(&rule, |it| it.cidrs = Some("10.0.0.0/8 192.0.2.0/24".to_owned()));
     is_closed(&sim, address, "no client is in both lists").await;
@@ -166,13 +169,16 @@ async fn proxy_rule_says_who_comes_and_udp_carries_datagrams() {
     let sim = CloudstackSim::builder().data_plane().build();
     let network = sim.network();
     let (one, _first) = worker(&sim, &network, "one").await;
-    let id = sim.take_address(AddressSpec::new());
+    let id = sim.take_address(AddressSpec::default());
     let address = address_of(&sim, &id);
     sim.add_firewall_rule(FirewallSpec::new(&id, "tcp", 80));
-    let spec = RuleSpec::new("a", &id, 80, NODE_PORT)
-        .protocol("tcp-proxy")
-        .algorithm("source");
-    sim.add_rule(spec.members([one.clone()]));
+    let spec = RuleSpec {
+        protocol: Some("tcp-proxy".into()),
+        algorithm: Some("source".into()),
+        members: vec![one.clone()],
+        ..RuleSpec::new("a", &id, 80, NODE_PORT)
+    };
+    sim.add_rule(spec);
     let header = format!("onePROXY TCP4 127.0.0.1 {address} ");
     eventually(&sim, address, "a header", |found| {
         found.is_some_and(|it| it.starts_with(&header))
@@ -183,7 +189,11 @@ async fn proxy_rule_says_who_comes_and_udp_carries_datagrams() {
     let wanted = SocketAddr::new(sim.vm(&one).unwrap().nics[0].address, 30053);
     sim.move_member(Transport::Udp, wanted, echo.local_addr().unwrap());
     sim.add_firewall_rule(FirewallSpec::new(&id, "udp", 53));
-    sim.add_rule(RuleSpec::new("b", &id, 53, 30053).protocol("udp").members([one]));
+    sim.add_rule(RuleSpec {
+        protocol: Some("udp".into()),
+        members: vec![one],
+        ..RuleSpec::new("b", &id, 53, 30053)
+    });
     let end = tokio::time::Instant::now() + DEADLINE;
     let bound = loop {
         if let Some(bound) = sim.bound_to(Transport::Udp, address, 53) {
@@ -209,20 +219,30 @@ async fn tier_is_guarded_by_its_acl_list() {
     let list = sim.add_acl_list("tier-acl", &vpc);
     let tier = sim.add_network(NetworkSpec::tier("web", &vpc, &list));
     let (one, _first) = worker(&sim, &tier, "one").await;
-    let id = sim.take_address(AddressSpec::new().vpc(&vpc));
+    let id = sim.take_address(AddressSpec::in_vpc(&vpc));
     let address = address_of(&sim, &id);
-    sim.add_rule(
-        RuleSpec::new("a", &id, 80, NODE_PORT)
-            .network(&tier)
-            .members([one]),
-    );
+    sim.add_rule(RuleSpec {
+        network: Some(tier.clone()),
+        members: vec![one],
+        ..RuleSpec::new("a", &id, 80, NODE_PORT)
+    });
     is_closed(&sim, address, "an empty list").await;
-    sim.add_acl_item(AclItemSpec::new(&list, "tcp", 80).egress());
+    sim.add_acl_item(AclItemSpec {
+        is_ingress: false,
+        ..AclItemSpec::new(&list, "tcp", 80)
+    });
     sim.add_acl_item(AclItemSpec::new(&list, "udp", 80));
     is_closed(&sim, address, "neither item is about it").await;
-    let allow = sim.add_acl_item(AclItemSpec::new(&list, "tcp", 80).number(10));
+    let allow = sim.add_acl_item(AclItemSpec {
+        number: Some(10),
+        ..AclItemSpec::new(&list, "tcp", 80)
+    });
     answers(&sim, address, "onehi").await;
-    let deny = sim.add_acl_item(AclItemSpec::new(&list, "all", 80).number(5).deny());
+    let deny = sim.add_acl_item(AclItemSpec {
+        number: Some(5),
+        is_allow: false,
+        ..AclItemSpec::new(&list, "all", 80)
+    });
     is_closed(&sim, address, "denied first").await;
     sim.remove_acl_item(&deny);
     answers(&sim, address, "onehi").await;

@@ -174,7 +174,10 @@ async fn a_block_that_is_listed_twice_is_one() {
 #[tokio::test(start_paused = true)]
 async fn a_block_that_is_being_made_need_not_say_its_addresses() {
     let world = World::with_service();
-    let spec = BlockSpec::of_service(CLUSTER, "shop", "checkout").status(BlockStatus::Creating);
+    let spec = BlockSpec {
+        status: Some(BlockStatus::Creating),
+        ..BlockSpec::of_service(CLUSTER, "shop", "checkout")
+    };
     let block = world.sim.add_block(spec);
     let say = |cidr: Option<&str>, status: BlockStatus| {
         world.sim.edit_block(&block, |block| {
@@ -368,7 +371,7 @@ async fn a_block_on_a_former_network_is_told_of_and_released_from_there() {
     world.run(KEY).await.settled();
     world
         .sim
-        .add_network(NetworkSpec::new("new").id("0000000000000000000000bb"));
+        .add_network(NetworkSpec::with_id("0000000000000000000000bb", "new"));
     world.restart_with(&[
         ("PNAP_LOCATION", "NLD"),
         ("PNAP_LOAD_BALANCER", "kube-vip://0000000000000000000000bb"),
@@ -524,7 +527,7 @@ async fn the_ports_that_kube_vip_wrote_into_the_status_stay() {
 async fn a_full_network_is_named_as_the_reason() {
     let world = World::with_service();
     for _ in 0..10 {
-        world.sim.add_block(BlockSpec::new().network(NETWORK));
+        world.sim.add_block(BlockSpec::default().network(NETWORK));
     }
     let run = world.run(KEY).await;
     assert!(run.complaint().contains("takes no more"), "{run:?}");

@@ -137,7 +137,10 @@ async fn a_reserved_server_is_shut_down_only_if_the_operator_says_so() {
             (ServerStatus::PoweredOn, PowerState::On),
         ] {
             let name = format!("{status:?}");
-            let id = world.sim.add_server(ServerSpec::new(&name).status(status));
+            let id = world.sim.add_server(ServerSpec {
+                status: Some(status),
+                ..ServerSpec::new(&name)
+            });
             let node = Arc::new(Node {
                 provider_id: Some(format!("phoenixnap://{id}").into()),
                 ..Node::named(&name)

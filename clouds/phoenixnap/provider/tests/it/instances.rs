@@ -28,11 +28,15 @@ async fn ask(world: &World, name: &str, id: Option<&str>, purpose: Purpose) -> I
 #[tokio::test(start_paused = true)]
 async fn a_server_is_found_by_its_hostname_in_any_case_and_needs_a_private_address() {
     let world = World::new();
-    let public = ["192.0.2.71", "2001:db8:7::71"];
-    let server = |spec: ServerSpec| spec.instance_type("s3.c3.large").private(["10.9.0.3"]);
+    let server = |name, public: &[&str]| ServerSpec {
+        instance_type: Some("s3.c3.large".into()),
+        private_addresses: Some(vec!["10.9.0.3".into()]),
+        public_addresses: Some(public.iter().map(ToString::to_string).collect()),
+        ..ServerSpec::new(name)
+    };
     let id = world
         .sim
-        .add_server(server(ServerSpec::new("Worker-NLD-03")).public(public));
+        .add_server(server("Worker-NLD-03", &["192.0.2.71", "2001:db8:7::71"]));
     let (answer, calls) = world
         .calls_of(ask(&world, "worker-nld-03", None, Purpose::Metadata))
         .await;
@@ -54,12 +58,13 @@ async fn a_server_is_found_by_its_hostname_in_any_case_and_needs_a_private_addre
     );
 
     let world = World::new();
-    world
-        .sim
-        .add_server(server(ServerSpec::new("quiet")).private_only());
+    world.sim.add_server(server("quiet", &[]));
     let answer = ask(&world, "quiet", None, Purpose::Metadata).await;
     assert!(matches!(answer, Ok(InstanceAnswer::Present(_))), "{answer:?}");
-    world.sim.add_server(ServerSpec::new("odd").private::<String>([]));
+    world.sim.add_server(ServerSpec {
+        private_addresses: Some(vec![]),
+        ..ServerSpec::new("odd")
+    });
     tokio::time::sleep(std::time::Duration::from_secs(10)).await;
     let error = ask(&world, "odd", None, Purpose::Metadata).await.unwrap_err();
     assert!(error.to_string().contains("no private IP address"), "{error}");

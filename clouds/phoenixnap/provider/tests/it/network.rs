@@ -100,7 +100,7 @@ async fn a_server_that_takes_the_address_of_a_service_is_told_of() {
     world.watch().await;
     assert!(world.sweep().await.is_empty());
     // It comes later, and is seen with the next look at the network.
-    let server = world.sim.add_server(ServerSpec::new("n1").network(NETWORK));
+    let server = world.sim.add_server(ServerSpec::on(NETWORK, "n1"));
     world.sim.join_network(NETWORK, &server, [address]);
     tokio::time::sleep(Duration::from_secs(3600)).await;
     world.watch().await;

@@ -160,7 +160,7 @@ async fn a_block_that_cannot_be_taken_off_keeps_no_other_waiting() {
     let world = World::new();
     let server = world
         .sim
-        .add_server(bowline_phoenixnap_sim::ServerSpec::new("n1").network(NETWORK));
+        .add_server(bowline_phoenixnap_sim::ServerSpec::on(NETWORK, "n1"));
     let stuck = world.sim.add_block(BlockSpec::marked(CLUSTER).network(NETWORK));
     world.sim.add_block(BlockSpec::marked(CLUSTER).network(NETWORK));
     let used = world.sim.block(&stuck).unwrap().cidr.network();
@@ -202,7 +202,7 @@ async fn a_block_that_no_service_has_is_told_of_and_never_deleted() {
             "service shop/plain, which is no load balancer",
         ),
         (
-            BlockSpec::new()
+            BlockSpec::default()
                 .tag("usage", "cloud-provider-phoenixnap-auto")
                 .tag("cluster", CLUSTER),
             "of no service",
@@ -261,7 +261,7 @@ async fn every_block_of_the_cluster_is_counted_once_and_by_no_call_of_its_own() 
         BlockSpec::of_service(CLUSTER, "shop", "gone").network(NETWORK),
         // Somebody else's, and somebody's who is not known at all.
         BlockSpec::of_service("7a1d4c52-93f0-4c46-8f0e-1b6f7d5f6a11", "shop", "checkout").network(NETWORK),
-        BlockSpec::new(),
+        BlockSpec::default(),
         // Left alone.
         BlockSpec::marked(CLUSTER).attached("s1", "server"),
     ] {

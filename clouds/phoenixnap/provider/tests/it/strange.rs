@@ -185,7 +185,7 @@ async fn ask(world: &World, name: &str, id: Option<String>, purpose: Purpose) ->
 async fn services_live_and_go_whatever_the_apis_are_like() {
     for oddity in ALL {
         let sim = PhoenixnapSim::builder().seed(7).build();
-        sim.add_network(NetworkSpec::new("vips").id(NETWORK));
+        sim.add_network(NetworkSpec::with_id(NETWORK, "vips"));
         sim.set_behaviour(|behaviour| {
             behaviour.block_create_time = Duration::from_secs(2);
             behaviour.attach_time = Duration::from_secs(20);
@@ -228,7 +228,10 @@ async fn servers_are_told_whatever_the_apis_are_like() {
     for oddity in ALL {
         let sim = PhoenixnapSim::builder().seed(7).build();
         let world = World::over(&sim, oddity.over(&sim));
-        let id = sim.add_server(ServerSpec::new("Worker-1").private_only());
+        let id = sim.add_server(ServerSpec {
+            public_addresses: Some(Vec::new()),
+            ..ServerSpec::new("Worker-1")
+        });
         sim.add_server(ServerSpec::new("worker-2"));
         for by_id in [false, true] {
             let id = by_id.then(|| format!("phoenixnap://{id}"));

@@ -62,7 +62,7 @@ impl World {
 
     pub(crate) fn with(variables: &[(&str, &str)]) -> Self {
         let sim = PhoenixnapSim::builder().seed(7).build();
-        sim.add_network(NetworkSpec::new("vips").id(NETWORK));
+        sim.add_network(NetworkSpec::with_id(NETWORK, "vips"));
         let cloud = provider(&sim, &options(variables));
         Self::of(sim, cloud)
     }

@@ -88,11 +88,17 @@ async fn main() -> anyhow::Result<()> {
     let location = texts("location").next().cloned().unwrap_or_default();
     let sim = builder(&arguments, common)?.build();
     for id in texts("network") {
-        sim.add_network(NetworkSpec::new(id).id(id).location(&location));
+        sim.add_network(NetworkSpec {
+            location: Some(location.clone()),
+            ..NetworkSpec::with_id(id, id)
+        });
     }
     for number in 1..=common.servers {
-        let server = ServerSpec::new(format!("node-{number}")).location(&location);
-        sim.add_server(texts("network").fold(server, ServerSpec::network));
+        sim.add_server(ServerSpec {
+            location: Some(location.clone()),
+            networks: texts("network").cloned().collect(),
+            ..ServerSpec::new(format!("node-{number}"))
+        });
     }
     Ok(program::run(sim.service(), common.listen).await?)
 }

@@ -8,6 +8,12 @@ use crate::model::{
 };
 use crate::state::State;
 
+/// Where servers, networks and blocks are that do not say.
+const DEFAULT_LOCATION: &str = "NLD";
+
+/// The type of servers that do not say.
+const DEFAULT_TYPE: &str = "s2.c2.medium";
+
 /// The length of a block's prefix that a [`BlockSpec`] without range gets.
 const DEFAULT_LENGTH: u8 = 29;
 
@@ -110,6 +116,10 @@ impl PhoenixnapSim {
     }
 }
 
+fn located(location: Option<String>) -> String {
+    location.unwrap_or_else(|| DEFAULT_LOCATION.to_owned())
+}
+
 pub(crate) fn insert_server(state: &mut State, spec: ServerSpec) -> String {
     let id = spec.id.unwrap_or_else(|| state.id());
     let private_addresses = spec
@@ -122,9 +132,9 @@ pub(crate) fn insert_server(state: &mut State, spec: ServerSpec) -> String {
     let server = Server {
         id: id.clone(),
         hostname: spec.hostname,
-        status: spec.status,
-        location: spec.location,
-        instance_type: spec.instance_type,
+        status: spec.status.unwrap_or(ServerStatus::PoweredOn),
+        location: located(spec.location),
+        instance_type: spec.instance_type.unwrap_or_else(|| DEFAULT_TYPE.to_owned()),
         private_addresses,
         public_addresses,
         tags: spec.tags,
@@ -150,7 +160,7 @@ pub(crate) fn insert_network(state: &mut State, spec: NetworkSpec) -> String {
     let network = Network {
         id: id.clone(),
         name: spec.name,
-        location: spec.location,
+        location: located(spec.location),
         vlan_id: state.next_vlan(),
         status: None,
         busy_until: None,
@@ -168,14 +178,15 @@ pub(crate) fn remove_network(state: &mut State, id: &str) -> bool {
 
 /// The id, or why there is no such block.
 pub(crate) fn insert_block(state: &mut State, spec: BlockSpec) -> Result<String, String> {
-    let free = || state.free_range(&spec.location, DEFAULT_LENGTH, false);
+    let location = located(spec.location);
+    let free = || state.free_range(&location, DEFAULT_LENGTH, false);
     let cidr = spec.cidr.or_else(free);
-    let cidr = cidr.ok_or_else(|| format!("no free range in {}", spec.location))?;
+    let cidr = cidr.ok_or_else(|| format!("no free range in {location}"))?;
     let id = spec.id.unwrap_or_else(|| state.id());
     ensure_names(state, &spec.tags);
     let block = Block {
         id: id.clone(),
-        location: spec.location,
+        location,
         cidr,
         shown_cidr: None,
         status: spec

@@ -236,12 +236,14 @@ async fn two_blocks_for_one_service_are_a_complaint() {
 #[tokio::test(start_paused = true)]
 async fn hand_made_block_is_as_it_was_described() {
     let sim = account();
-    let block = sim.add_block(
-        BlockSpec::of_service(CLUSTER, "shop", "checkout")
-            .attached(NETWORK, "PUBLIC_NETWORK")
-            .cidr("198.51.100.16/29".parse().unwrap()),
-    );
-    sim.add_block(BlockSpec::new().status(BlockStatus::Other("frozen".to_owned())));
+    let block = sim.add_block(BlockSpec {
+        cidr: Some("198.51.100.16/29".parse().unwrap()),
+        ..BlockSpec::of_service(CLUSTER, "shop", "checkout").attached(NETWORK, "PUBLIC_NETWORK")
+    });
+    sim.add_block(BlockSpec {
+        status: Some(BlockStatus::Other("frozen".to_owned())),
+        ..BlockSpec::default()
+    });
     let (_, list) = Caller::new(&sim).await.get(BLOCKS).await;
     assert_eq!(list[0]["status"], "assigned");
     assert_eq!(list[0]["assignedResourceType"], "PUBLIC_NETWORK");

@@ -40,7 +40,10 @@ async fn network_is_busy_while_a_block_is_assigning() {
 async fn attachment_is_refused_with_its_reason() {
     let sim = account();
     let caller = Caller::new(&sim).await;
-    let far = sim.add_block(BlockSpec::new().location("PHX"));
+    let far = sim.add_block(BlockSpec {
+        location: Some("PHX".into()),
+        ..BlockSpec::default()
+    });
     assert_eq!(caller.attach(&far).await.0, 400);
     assert_eq!(caller.attach("none").await.0, 403);
     let block = caller.buy().await;
@@ -166,7 +169,10 @@ async fn block_whose_status_says_nothing_can_be_attached() {
     let sim = account();
     let caller = Caller::new(&sim).await;
     for word in ["", "frozen"] {
-        let block = sim.add_block(BlockSpec::new().status(BlockStatus::Other(word.to_owned())));
+        let block = sim.add_block(BlockSpec {
+            status: Some(BlockStatus::Other(word.to_owned())),
+            ..BlockSpec::default()
+        });
         let (_, shown) = caller.get(&format!("/ips/v1/ip-blocks/{block}")).await;
         assert_eq!(shown.get("status").is_some(), !word.is_empty(), "{shown}");
         assert_eq!(caller.attach(&block).await.0, 202);
@@ -179,7 +185,7 @@ async fn block_of_a_server_is_free_only_when_the_server_is_gone() {
     let sim = account();
     let caller = Caller::new(&sim).await;
     let server = sim.add_server(ServerSpec::new("w"));
-    let block = sim.add_block(BlockSpec::new().attached(&server, "server"));
+    let block = sim.add_block(BlockSpec::default().attached(&server, "server"));
     let path = format!("/ips/v1/ip-blocks/{block}");
     assert_eq!(caller.get(&path).await.1["assignedResourceType"], "server");
     assert_eq!(caller.attach(&block).await.0, 409);
@@ -193,11 +199,10 @@ async fn block_of_a_server_is_free_only_when_the_server_is_gone() {
 async fn block_whose_attachment_failed_can_be_deleted_once_it_names_no_network() {
     let sim = account();
     let caller = Caller::new(&sim).await;
-    let block = sim.add_block(
-        BlockSpec::new()
-            .network(NETWORK)
-            .status(BlockStatus::ErrorAssigning),
-    );
+    let block = sim.add_block(BlockSpec {
+        status: Some(BlockStatus::ErrorAssigning),
+        ..BlockSpec::default().network(NETWORK)
+    });
     let path = format!("/ips/v1/ip-blocks/{block}");
     assert_eq!(caller.delete(&path).await.0, 409);
     sim.edit_block(&block, |it| it.assignment = None);

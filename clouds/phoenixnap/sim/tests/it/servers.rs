@@ -10,13 +10,12 @@ const SERVERS: &str = "/bmc/v1/servers";
 #[tokio::test(start_paused = true)]
 async fn server_has_the_fields_of_the_api() {
     let sim = account();
-    let id = sim.add_server(
-        ServerSpec::new("Worker-NLD-03")
-            .instance_type("s3.c3.large")
-            .private(["10.9.0.3"])
-            .public(["192.0.2.71", "2001:db8:7::71"])
-            .network(NETWORK),
-    );
+    let id = sim.add_server(ServerSpec {
+        instance_type: Some("s3.c3.large".into()),
+        private_addresses: Some(vec!["10.9.0.3".into()]),
+        public_addresses: Some(vec!["192.0.2.71".into(), "2001:db8:7::71".into()]),
+        ..ServerSpec::on(NETWORK, "Worker-NLD-03")
+    });
     assert!(id.len() == 24 && id.bytes().all(|it| it.is_ascii_hexdigit()));
     let caller = Caller::new(&sim).await;
     let (status, server) = caller.get(&format!("{SERVERS}/{id}")).await;
@@ -42,7 +41,10 @@ async fn server_has_the_fields_of_the_api() {
 #[tokio::test(start_paused = true)]
 async fn private_only_server_has_no_field_for_public_addresses() {
     let sim = account();
-    sim.add_server(ServerSpec::new("p").private_only());
+    sim.add_server(ServerSpec {
+        public_addresses: Some(Vec::new()),
+        ..ServerSpec::new("p")
+    });
     let (_, list) = Caller::new(&sim).await.get(SERVERS).await;
     assert_eq!(list[0].get("publicIpAddresses"), None);
     assert_eq!(list[0]["networkType"], "PRIVATE_ONLY");

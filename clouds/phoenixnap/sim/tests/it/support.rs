@@ -146,7 +146,7 @@ pub(crate) fn text(value: &Value) -> String {
 /// An account with [`NETWORK`].
 pub(crate) fn account() -> PhoenixnapSim {
     let sim = PhoenixnapSim::builder().seed(1).build();
-    sim.add_network(NetworkSpec::new("k8s-vips").id(NETWORK));
+    sim.add_network(NetworkSpec::with_id(NETWORK, "k8s-vips"));
     sim
 }
 

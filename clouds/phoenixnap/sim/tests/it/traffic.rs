@@ -17,7 +17,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A server in the network with something that answers its name on the node port, wherever that could be bound.
 async fn worker(sim: &PhoenixnapSim, name: &'static str, node_port: u16) -> (String, JoinHandle<()>) {
-    let id = sim.add_server(ServerSpec::new(name).network(NETWORK));
+    let id = sim.add_server(ServerSpec::on(NETWORK, name));
     let address: IpAddr = sim.server(&id).unwrap().private_addresses[0].parse().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     sim.move_server_port(
@@ -74,7 +74,7 @@ fn announcement(address: IpAddr, node: &str) -> Announcement {
 #[tokio::test]
 async fn announced_address_carries_while_its_block_is_attached_and_its_node_runs() {
     let sim = PhoenixnapSim::builder().seed(1).data_plane().build();
-    sim.add_network(NetworkSpec::new("k8s-vips").id(NETWORK));
+    sim.add_network(NetworkSpec::with_id(NETWORK, "k8s-vips"));
     let (one, _first) = worker(&sim, "one", 30080).await;
     let (_, _second) = worker(&sim, "two", 30080).await;
     let caller = Caller::new(&sim).await;
@@ -105,11 +105,11 @@ async fn announced_address_carries_while_its_block_is_attached_and_its_node_runs
 #[tokio::test]
 async fn only_usable_addresses_of_attached_blocks_are_carried_by_members() {
     let sim = PhoenixnapSim::builder().seed(1).data_plane().build();
-    sim.add_network(NetworkSpec::new("k8s-vips").id(NETWORK));
+    sim.add_network(NetworkSpec::with_id(NETWORK, "k8s-vips"));
     let (_, _answering) = worker(&sim, "one", 30080).await;
     sim.add_server(ServerSpec::new("stranger"));
-    let attached = sim.add_block(BlockSpec::new().network(NETWORK));
-    let loose = sim.add_block(BlockSpec::new());
+    let attached = sim.add_block(BlockSpec::default().network(NETWORK));
+    let loose = sim.add_block(BlockSpec::default());
     let addresses = |id: &str| -> Vec<IpAddr> { sim.block(id).unwrap().cidr.hosts().collect() };
     let (inside, outside) = (addresses(&attached), addresses(&loose));
     let last = inside[5];

@@ -42,9 +42,10 @@ fn text(output: &Output) -> String {
 
 fn node(cluster: &Cluster, name: &str) {
     use bowline_cloudscale_sim::{InterfaceSpec, ServerSpec};
-    let server = cluster
-        .sim
-        .add_server(ServerSpec::new(name).interfaces([InterfaceSpec::Private]));
+    let server = cluster.sim.add_server(ServerSpec {
+        interfaces: vec![InterfaceSpec::Private],
+        ..ServerSpec::new(name)
+    });
     cluster.apply(json!({
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
         "spec": { "providerID": format!("cloudscale://{server}") },

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bowline_cloudstack_sim::kit::{Clock, CloudService};
 use bowline_cloudstack_sim::{
-    AddressSpec, AddressState, CloudstackSim, NetworkSpec, VmSpec, VmState, VpcSpec,
+    AddressSpec, AddressState, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VmState, VpcSpec,
 };
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
@@ -96,7 +96,9 @@ impl Cloud for CloudStack {
     }
 
     fn add_machine(&self, name: &str) -> String {
-        let id = self.sim.add_vm(VmSpec::new(name).network(&self.network));
+        let id = self
+            .sim
+            .add_vm(VmSpec::with_nics(name, [NicSpec::on(&self.network)]));
         format!("external-cloudstack://{id}")
     }
 
@@ -234,7 +236,10 @@ impl CloudStack {
     /// An address that the user has, for this and for other things.
     fn at_the_user_s_address() -> Self {
         let new = Self::at_a_free_address();
-        let spec = AddressSpec::new().network(&new.network);
+        let spec = AddressSpec {
+            network: Some(new.network.clone()),
+            ..AddressSpec::default()
+        };
         new.sim.take_address(AddressSpec {
             address: new.address,
             ..spec

@@ -45,7 +45,7 @@ impl Cloud for PhoenixnapSim {
             .credentials(CLIENT, SECRET, Scope::ALL)
             .prefix("/x")
             .build();
-        sim.add_network(NetworkSpec::new("vips").id(NETWORK));
+        sim.add_network(NetworkSpec::with_id(NETWORK, "vips"));
         sim
     }
 
@@ -74,8 +74,10 @@ impl Cloud for PhoenixnapSim {
     /// Under a hostname that begins with a capital letter, which a Node's name cannot.
     fn add_machine(&self, name: &str) -> String {
         let n = 71 + self.servers().len();
-        let spec =
-            ServerSpec::new(hostname(name)).public([format!("192.0.2.{n}"), format!("2001:db8:7::{n}")]);
+        let spec = ServerSpec {
+            public_addresses: Some(vec![format!("192.0.2.{n}"), format!("2001:db8:7::{n}")]),
+            ..ServerSpec::new(hostname(name))
+        };
         format!("phoenixnap://{}", self.add_server(spec))
     }
 

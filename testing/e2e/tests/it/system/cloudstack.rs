@@ -46,7 +46,7 @@ fn node_of_upstream(world: &World, name: &str) -> Value {
 fn service_of_upstream(world: &World, name: &str, ports: Ports) {
     let mut object = service(name, &ports);
     object["metadata"]["finalizers"] = json!([bowline_conformance::cloud::FINALIZER]);
-    let address = world.sim.take_address(AddressSpec::new());
+    let address = world.sim.take_address(AddressSpec::default());
     let held = world.sim.addresses();
     let ip = held.iter().find(|it| it.id == address).unwrap().address;
     object["status"] = json!({ "loadBalancer": { "ingress": [{ "ip": ip.to_string() }] } });
@@ -54,7 +54,10 @@ fn service_of_upstream(world: &World, name: &str, ports: Ports) {
     let mark = world.mark(name);
     let members: Vec<String> = world.sim.vms().into_iter().map(|vm| vm.id).collect();
     for (_, port, node_port) in ports {
-        let rule = RuleSpec::of_upstream(format!("{mark}-tcp-{port}"), &address, port, node_port);
+        let rule = RuleSpec {
+            cidrs: Some("0.0.0.0/0".into()),
+            ..RuleSpec::new(format!("{mark}-tcp-{port}"), &address, port, node_port)
+        };
         world.sim.add_rule(rule.members(members.clone()));
         world
             .sim

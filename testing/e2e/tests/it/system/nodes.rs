@@ -25,16 +25,16 @@ async fn a_node_gets_what_its_server_tells() {
         .seed(7)
         .build();
     let mut world = World::over(Cloudscale(sim), 7);
-    let server = world.sim.add_server(
-        ServerSpec::new("db-1")
-            .zone("lpg2")
-            .flavor("flex-16-4")
-            .interfaces([
-                InterfaceSpec::Private,
-                InterfaceSpec::Private,
-                InterfaceSpec::Public { v6: true },
-            ]),
-    );
+    let server = world.sim.add_server(ServerSpec {
+        zone: Some("lpg2".into()),
+        flavor: "flex-16-4".into(),
+        interfaces: vec![
+            InterfaceSpec::Private,
+            InterfaceSpec::Private,
+            InterfaceSpec::Public { v6: true },
+        ],
+        ..ServerSpec::new("db-1")
+    });
     world.start();
     world.rest().await;
     let begun = world.since();

@@ -5,12 +5,12 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn a_node_joins_by_its_name_in_any_case() {
     let world = idle().await;
-    let id = world.sim.add_server(
-        ServerSpec::new("Worker-NLD-03")
-            .instance_type("s3.c3.large")
-            .private(["10.9.0.3"])
-            .public(["192.0.2.71", "2001:db8:7::71"]),
-    );
+    let id = world.sim.add_server(ServerSpec {
+        instance_type: Some("s3.c3.large".into()),
+        private_addresses: Some(vec!["10.9.0.3".into()]),
+        public_addresses: Some(vec!["192.0.2.71".into(), "2001:db8:7::71".into()]),
+        ..ServerSpec::new("Worker-NLD-03")
+    });
     let begun = world.since();
     world.apply(tainted_node("worker-nld-03"));
     world
@@ -62,10 +62,14 @@ async fn a_bare_server_id_is_a_provider_id_like_any_other() {
 #[tokio::test(start_paused = true)]
 async fn a_private_server_joins_and_one_without_private_addresses_does_not() {
     let world = idle().await;
-    world.sim.add_server(ServerSpec::new("quiet").private_only());
-    world
-        .sim
-        .add_server(ServerSpec::new("loud").private::<String>([]));
+    world.sim.add_server(ServerSpec {
+        public_addresses: Some(Vec::new()),
+        ..ServerSpec::new("quiet")
+    });
+    world.sim.add_server(ServerSpec {
+        private_addresses: Some(vec![]),
+        ..ServerSpec::new("loud")
+    });
     world.apply(tainted_node("quiet"));
     world.apply(tainted_node("loud"));
     world.until("it joins", |w| w.is_initialized("quiet")).await;

@@ -72,7 +72,7 @@ fn place(world: &World) -> (String, Option<String>) {
 #[tokio::test(start_paused = true)]
 async fn the_file_gives_the_location_annotation_another_name() {
     let mut sim = Phoenixnap::new(7);
-    let network = sim.add_network(NetworkSpec::new("aus").location("AUS"));
+    let network = sim.add_network(NetworkSpec::located("AUS", "aus"));
     let file = json!({
         "annotationIPLocation": "acme.io/site",
         "loadbalancer": format!("kube-vip://{network}"),
@@ -86,7 +86,7 @@ async fn the_file_gives_the_location_annotation_another_name() {
 #[tokio::test(start_paused = true)]
 async fn the_environment_beats_the_file() {
     let mut sim = Phoenixnap::new(7);
-    let [a, b] = ["CHI", "AUS"].map(|it| sim.add_network(NetworkSpec::new(it).location(it)));
+    let [a, b] = ["CHI", "AUS"].map(|it| sim.add_network(NetworkSpec::located(it, it)));
     // No other client than this one gets a token.
     sim.set_credentials("e", Phoenixnap::SECRET, Scope::ALL);
     let file = json!({
@@ -106,7 +106,7 @@ async fn the_environment_beats_the_file() {
 #[tokio::test(start_paused = true)]
 async fn an_empty_variable_does_not_blank_out_the_file() {
     let mut sim = Phoenixnap::new(7);
-    let network = sim.add_network(NetworkSpec::new("sgp").location("SGP"));
+    let network = sim.add_network(NetworkSpec::located("SGP", "sgp"));
     let file = json!({ "location": "SGP", "loadbalancer": format!("kube-vip://{network}") });
     sim.set_file(&file, &PLACE);
     sim.set("PNAP_LOCATION", "");
