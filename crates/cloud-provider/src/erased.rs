@@ -14,8 +14,8 @@ use k8s_openapi::api::core::v1::Service;
 
 use crate::load_balancer::{BackgroundFacts, BackgroundWork, LoadBalancer, Reconciler};
 use crate::{
-    CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, MadeFor, Measurement, Node, NodeSet,
-    ServiceFacts, ServicesView,
+    CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, MadeFor, Measurement, Memory, Node, NodeSet,
+    Seen, SeenBy, ServiceFacts, ServicesView,
 };
 
 /// A plan with erased steps.
@@ -120,7 +120,7 @@ pub trait DynBackgroundWork: Send + Sync {
     fn first(&self) -> Duration;
 }
 
-/// One reconcile under way: holds the intent and the last observation.
+/// One reconcile under way: holds the intent, the last observation and the memory.
 pub trait Reconcile<F>: Send + Sync {
     /// Reads from the cloud: everything the first time, else what is being waited for.
     fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>>;
@@ -129,8 +129,8 @@ pub trait Reconcile<F>: Send + Sync {
     /// [`Reconciler::verify`].
     fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>>;
 
-    /// What comes next; none before the first observation.
-    fn plan(&self) -> Option<DynPlan>;
+    /// What comes next; `None` before the first observation.
+    fn plan(&mut self) -> Option<DynPlan>;
 
     /// Makes a step's write to the cloud. Several may run at once if their lanes allow; they borrow the same observation.
     fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>>;
@@ -231,7 +231,7 @@ struct Session<R: Reconciler> {
     reconciler: Arc<R>,
     facts: R::Facts,
     intent: R::Intent,
-    observed: Option<R::Observed>,
+    seen: Option<SeenBy<R>>,
 }
 
 impl<R: Reconciler> Session<R> {
@@ -241,16 +241,16 @@ impl<R: Reconciler> Session<R> {
             reconciler: Arc::clone(reconciler),
             facts,
             intent,
-            observed: None,
+            seen: None,
         })
     }
 }
 
 impl<B: BackgroundWork> BackgroundRun for Session<B> {
     fn measurements(&self) -> Vec<Measurement> {
-        self.observed
+        self.seen
             .as_ref()
-            .map(|observed| self.reconciler.measure(&self.intent, observed))
+            .map(|seen| self.reconciler.measure(&self.intent, seen))
             .unwrap_or_default()
     }
 }
@@ -258,37 +258,47 @@ impl<B: BackgroundWork> BackgroundRun for Session<B> {
 impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
     fn observe(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
         Box::pin(async {
-            let observed = self
-                .reconciler
-                .observe(&self.intent, self.observed.as_ref())
-                .await?;
-            self.observed = Some(observed);
+            let (last, mut memory) = match self.seen.take() {
+                None => (None, Memory::default()),
+                Some(Seen { observed, mut memory }) => {
+                    memory.look_again();
+                    (Some(observed), memory)
+                }
+            };
+            let observed = self.reconciler.observe(&self.intent, last, &mut memory);
+            let observed = observed.await?;
+            self.seen = Some(Seen { observed, memory });
             Ok(())
         })
     }
 
     fn verify(&mut self) -> BoxFuture<'_, Result<(), CloudError>> {
         Box::pin(async {
-            let Some(seen) = self.observed.as_ref() else {
+            let Some(Seen { observed, mut memory }) = self.seen.take() else {
                 return self.observe().await;
             };
-            let observed = self.reconciler.verify(&self.intent, seen).await?;
-            self.observed = Some(observed);
+            let observed = self.reconciler.verify(&self.intent, observed, &mut memory);
+            let observed = observed.await?;
+            self.seen = Some(Seen { observed, memory });
             Ok(())
         })
     }
 
-    fn plan(&self) -> Option<DynPlan> {
+    fn plan(&mut self) -> Option<DynPlan> {
+        let seen = self.seen.as_mut()?;
         let Plan {
             answer,
             notes,
             again,
             publishes,
-        } = self.reconciler.plan(&self.intent, self.observed.as_ref()?);
+        } = self.reconciler.plan(&self.intent, seen);
         let answer = match answer {
             Answer::Apply(wave) => Answer::Apply(wave.map(DynStep::new)),
             Answer::Settled(status) => Answer::Settled(status),
-            Answer::Wait { after, reason } => Answer::Wait { after, reason },
+            Answer::Wait { after, reason } => {
+                seen.memory.asked_to_wait(after);
+                Answer::Wait { after, reason }
+            }
             Answer::LookAgain { reason } => Answer::LookAgain { reason },
             Answer::Refused(refusal) => Answer::Refused(refusal),
         };
@@ -302,31 +312,31 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
 
     fn apply<'a>(&'a self, step: &'a DynStep) -> BoxFuture<'a, Result<DynLearned, CloudError>> {
         Box::pin(async move {
-            let (Some(step), Some(observed)) = (step.cloud_step::<R::Step>(), self.observed.as_ref()) else {
+            let (Some(step), Some(seen)) = (step.cloud_step::<R::Step>(), self.seen.as_ref()) else {
                 return Err(CloudError::other(format!(
                     "step {} is not one of this plan",
                     step.view.label
                 )));
             };
-            let learned = self.reconciler.apply(&self.intent, observed, step).await?;
+            let learned = self.reconciler.apply(&self.intent, seen, step).await?;
             Ok(DynLearned(Box::new(learned)))
         })
     }
 
     fn learn(&mut self, step: &DynStep, learned: DynLearned) {
         // Both casts hold for every step and answer that came out of this session; others teach nothing.
-        if let (Some(observed), Some(step), Ok(learned)) = (
-            self.observed.as_mut(),
+        if let (Some(seen), Some(step), Ok(learned)) = (
+            self.seen.as_mut(),
             step.cloud_step::<R::Step>(),
             learned.0.downcast::<R::Learned>(),
         ) {
-            self.reconciler.learn(observed, step, *learned);
+            self.reconciler.learn(seen, step, *learned);
         }
     }
 
     fn predict(&mut self, step: &DynStep) {
-        if let (Some(observed), Some(step)) = (self.observed.as_mut(), step.cloud_step::<R::Step>()) {
-            self.reconciler.predict(observed, step);
+        if let (Some(seen), Some(step)) = (self.seen.as_mut(), step.cloud_step::<R::Step>()) {
+            self.reconciler.predict(seen, step);
         }
     }
 

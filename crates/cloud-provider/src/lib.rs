@@ -10,8 +10,8 @@
 //! ```
 //!
 //! What a provider needs from Kubernetes comes in with the intent ([`ServiceFacts`]); what it wants written there are
-//! steps of the same plan ([`KubeWrite`]), ordered with the cloud's. Nothing is remembered between reconciles but what
-//! the cloud and the API server hold.
+//! steps of the same plan ([`KubeWrite`]), ordered with the cloud's. What a reconcile remembers of itself is its [`Memory`];
+//! between reconciles nothing is remembered but what the cloud and the API server hold, and what may be lost ([`Kept`]).
 //!
 //! This crate is pure: no runtime, no IO, no clock. It names generated Kubernetes types only as read-only input.
 
@@ -26,8 +26,10 @@ mod annotation;
 mod erased;
 mod error;
 mod instances;
+mod kept;
 mod load_balancer;
 mod measurement;
+mod memory;
 mod node;
 mod provider;
 mod routes;
@@ -45,11 +47,13 @@ pub use instances::{
     AbsenceProof, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,
     InstanceQuery, InstanceResult, InstancesV2, PowerState, Purpose, Sought,
 };
+pub use kept::Kept;
 pub use load_balancer::{
     BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, MadeFor, NodeSet, Reconciler,
+    LoadBalancerStatus, LoadBalancerStep, MadeFor, NodeSet, Reconciler, SeenBy,
 };
 pub use measurement::{GaugeSpec, Measurement};
+pub use memory::{Memory, Pauses, Recent, Seen};
 pub use node::{
     AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,
 };

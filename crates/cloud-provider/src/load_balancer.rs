@@ -8,7 +8,10 @@ use bowline_plan::{Impact, Lane, Plan, Refusal, Step, StepView};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
 
-use crate::{CloudError, ClusterFacts, Measurement, Node, NodeName, ServiceFacts, ServiceKey, ServicesView};
+use crate::{
+    CloudError, ClusterFacts, Measurement, Memory, Node, NodeName, Seen, ServiceFacts, ServiceKey,
+    ServicesView,
+};
 use std::sync::Arc;
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
@@ -31,8 +34,10 @@ pub trait Reconciler: Send + Sync + 'static {
     type Facts: Clone + Send + Sync;
     /// What is asked for, parsed and checked as a whole.
     type Intent: Send + Sync;
-    /// What the cloud says, as far as this reconcile needs it.
+    /// What the cloud says, as far as this reconcile needs it: facts only.
     type Observed: Send + Sync;
+    /// What a reconcile remembers of itself beyond what every one does ([`Memory`]).
+    type Remembered: Default + Send + Sync;
     /// One write to the cloud, as data.
     type Step: Step + Clone + Send + Sync + 'static;
     /// What the answer to a write told.
@@ -47,8 +52,11 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// Reads what the plan needs.
     ///
-    /// `seen` is none at the beginning and at the end of a reconcile: everything is read from the cloud. It is the last
-    /// observation while the plan says *wait*: then it is enough to look at what is being waited for.
+    /// `last` is `None` at the beginning and at the end of a reconcile: everything is read from the cloud. It is the last
+    /// observation while the plan says *wait*: then it is enough to look at what is being waited for, and what still holds is
+    /// moved into the new one.
+    ///
+    /// `memory` is the reconcile's own; this look is counted in it already.
     ///
     /// # Errors
     ///
@@ -60,7 +68,8 @@ pub trait Reconciler: Send + Sync + 'static {
     fn observe(
         &self,
         intent: &Self::Intent,
-        seen: Option<&Self::Observed>,
+        last: Option<Self::Observed>,
+        memory: &mut Memory<Self::Remembered>,
     ) -> impl Future<Output = Result<Self::Observed, CloudError>> + Send;
 
     /// Reads again at the end of a reconcile that wrote: everything that its own writes may have left in doubt.
@@ -78,14 +87,15 @@ pub trait Reconciler: Send + Sync + 'static {
     fn verify(
         &self,
         intent: &Self::Intent,
-        seen: &Self::Observed,
+        last: Self::Observed,
+        memory: &mut Memory<Self::Remembered>,
     ) -> impl Future<Output = Result<Self::Observed, CloudError>> + Send {
-        let _ = seen;
-        self.observe(intent, None)
+        let _ = last;
+        self.observe(intent, None, memory)
     }
 
     /// Decides what comes next. Pure: no IO, no clock.
-    fn plan(&self, intent: &Self::Intent, observed: &Self::Observed) -> LoadBalancerPlan<Self::Step>;
+    fn plan(&self, intent: &Self::Intent, seen: &SeenBy<Self>) -> LoadBalancerPlan<Self::Step>;
 
     /// Makes the write. Steps that share a lane never run at the same time.
     ///
@@ -101,26 +111,29 @@ pub trait Reconciler: Send + Sync + 'static {
     fn apply(
         &self,
         intent: &Self::Intent,
-        observed: &Self::Observed,
+        seen: &SeenBy<Self>,
         step: &Self::Step,
     ) -> impl Future<Output = Result<Self::Learned, CloudError>> + Send {
-        let _ = (intent, observed);
+        let _ = (intent, seen);
         std::future::ready(Err(CloudError::other(format!(
             "{} was planned by work that makes no writes",
             step.label()
         ))))
     }
 
-    /// Adds what a write's answer told to the observation. Pure.
-    fn learn(&self, observed: &mut Self::Observed, step: &Self::Step, learned: Self::Learned) {
-        let _ = (observed, step, learned);
+    /// Adds what a write's answer told to the observation, and to the memory what no read would tell. Pure.
+    fn learn(&self, seen: &mut SeenBy<Self>, step: &Self::Step, learned: Self::Learned) {
+        let _ = (seen, step, learned);
     }
 
-    /// Changes the observation as applying the step would. Pure; made-up ids are fine.
-    fn predict(&self, observed: &mut Self::Observed, step: &Self::Step) {
-        let _ = (observed, step);
+    /// Changes the observation as applying the step would. Pure; ids are made up by [`Memory::made_up`].
+    fn predict(&self, seen: &mut SeenBy<Self>, step: &Self::Step) {
+        let _ = (seen, step);
     }
 }
+
+/// What a reconcile of this kind has seen.
+pub type SeenBy<R> = Seen<<R as Reconciler>::Observed, <R as Reconciler>::Remembered>;
 
 /// The load balancers of a cloud: one per Service of type `LoadBalancer`.
 pub trait LoadBalancer: Reconciler<Facts = ServiceFacts> {

@@ -23,7 +23,7 @@ impl Reconcile<()> for Session {
         self.observe()
     }
 
-    fn plan(&self) -> Option<DynPlan> {
+    fn plan(&mut self) -> Option<DynPlan> {
         Some(Plan::new(match self.looks {
             look if look < self.settles_at => Answer::LookAgain {
                 reason: format!("look {look} showed more"),

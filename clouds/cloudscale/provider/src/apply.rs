@@ -7,7 +7,7 @@ use bowline_cloudscale_client::{
 };
 use bowline_plan::Step as _;
 
-use crate::observe::Observed;
+use crate::observe::Seen;
 use crate::step::{CloudStep, PartChange};
 
 /// What the answer to a write told.
@@ -68,12 +68,12 @@ impl Learned {
 }
 
 /// How often a conflict without a visible cause is waited for before it counts as a failure: about ten seconds.
-const MAX_UNSEEN_CONFLICTS: u32 = 5;
+const MAX_UNSEEN_CONFLICTS: usize = 5;
 
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
-    pub(crate) observed: &'a Observed,
+    pub(crate) seen: &'a Seen,
 }
 
 /// Whether the API refuses because of the state of things, not because of what is asked. It says so with 409, or with
@@ -110,7 +110,7 @@ fn can_be_in_the_way(error: &ApiError) -> bool {
 impl Writer<'_> {
     /// Makes a step's write, and both halves of a replacement back to back.
     pub(crate) async fn apply(&self, step: &CloudStep) -> Result<Learned, CloudError> {
-        if self.observed.busy.is_now() {
+        if self.seen.memory.own.busy.is_now() {
             return Ok(Learned::busy());
         }
         let outcome = match step {
@@ -167,9 +167,9 @@ impl Writer<'_> {
         };
         // A 409 from a balancer that is at rest may have come too late to see why; the same one again and again did not.
         let is_busy = balancer.status == LoadBalancerStatus::Changing
-            || error.class == Class::Conflict && self.observed.polls < MAX_UNSEEN_CONFLICTS;
+            || error.class == Class::Conflict && self.seen.memory.looks() < MAX_UNSEEN_CONFLICTS;
         if is_busy {
-            self.observed.busy.set();
+            self.seen.memory.own.busy.set();
         }
         is_busy
     }
@@ -257,7 +257,7 @@ impl Writer<'_> {
                     is_busy: true,
                     ..created
                 };
-                if self.observed.busy.was_once() {
+                if self.seen.memory.own.busy.was_once() {
                     return Ok(busy(created));
                 }
                 match delete().await {
@@ -287,7 +287,7 @@ impl Writer<'_> {
             }),
             Err(error) if error.class == Class::Conflict => {
                 // Busy with the deletion: the creation is planned again as soon as it is done.
-                self.observed.busy.set();
+                self.seen.memory.own.busy.set();
                 Ok(Learned {
                     old_is_gone: true,
                     ..Learned::busy()
@@ -308,7 +308,7 @@ impl Writer<'_> {
     }
 
     fn has_namesake(&self, name: &str) -> bool {
-        self.observed.pools.iter().any(|pool| pool.pool.name == name)
+        self.seen.pools.iter().any(|pool| pool.pool.name == name)
     }
 
     /// Deletes a pool; if the API does not want that as long as something hangs on it, all of that first.
@@ -317,7 +317,7 @@ impl Writer<'_> {
             Err(error) if is_refusal(&error) => error,
             outcome => return outcome,
         };
-        let Some(pool) = self.observed.pool(id) else {
+        let Some(pool) = self.seen.pool(id) else {
             return Err(refusal);
         };
         let balancer = pool.pool.load_balancer.uuid;

@@ -1,11 +1,11 @@
 //! Load balancers as the service loop wants them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bowline_cloud_http::Url;
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, Service, ServiceFacts, ServicesView,
-    facts,
+    CloudError, Kept, LoadBalancer, LoadBalancerPlan, MadeFor, Reconciler, Service, ServiceFacts,
+    ServicesView, facts,
 };
 use bowline_cloudscale_client::Client;
 use bowline_plan::Refusal;
@@ -15,7 +15,7 @@ use crate::apply::{Learned, Writer};
 use crate::intent::{self, Context, Intent};
 use crate::learn;
 use crate::observe::reads::Reads;
-use crate::observe::{Observed, Unkept};
+use crate::observe::{Memory, Observed, Remembered, Seen, Unkept};
 use crate::ownership;
 use crate::planning::{self, Hrefs};
 use crate::step::CloudStep;
@@ -26,8 +26,8 @@ pub(crate) struct Balancers {
     reads: Arc<Reads>,
     hrefs: Hrefs,
     cluster_name_annotation: String,
-    /// Changes that the API answered and did not keep. It only spares writes: without it, each try would write once more.
-    unkept: Mutex<Vec<Unkept>>,
+    /// Changes that the API answered and did not keep, by the UID of the Service. Without it, each try would write once more.
+    unkept: Kept<String, Vec<Unkept>>,
 }
 
 impl Balancers {
@@ -42,19 +42,18 @@ impl Balancers {
             reads,
             hrefs: Hrefs::new(base),
             cluster_name_annotation,
-            unkept: Mutex::default(),
+            unkept: Kept::default(),
         }
     }
 
-    /// Adds what is known of writes to what was read; `seen` is the observation before it in the same reconcile.
-    fn with_attempts(&self, mut observed: Observed, seen: Option<&Observed>) -> Observed {
-        if let Some(seen) = seen {
-            observed.attempts = seen.attempts.clone();
-            observed.attempts.reads += 1;
-        }
-        let mut unkept = self.unkept.lock().unwrap_or_else(PoisonError::into_inner);
-        planning::remember(&mut unkept, &mut observed);
-        observed
+    /// Compares what was read with what was written, in this reconcile and in earlier ones.
+    fn compare(&self, intent: &Intent, observed: &Observed, memory: &mut Memory) {
+        memory.own.reads += 1;
+        self.unkept.with(&intent.identity().uid, |kept| {
+            let mut unkept = kept.take().unwrap_or_default();
+            planning::remember(&mut unkept, observed, &mut memory.own);
+            *kept = Some(unkept).filter(|unkept| !unkept.is_empty());
+        });
     }
 }
 
@@ -62,6 +61,7 @@ impl Reconciler for Balancers {
     type Facts = ServiceFacts;
     type Intent = Intent;
     type Observed = Observed;
+    type Remembered = Remembered;
     type Step = CloudStep;
     type Learned = Learned;
 
@@ -74,43 +74,46 @@ impl Reconciler for Balancers {
         )
     }
 
-    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
-        let observed = match seen {
-            None => self.reads.all(intent).await?,
-            Some(seen) => self.reads.poll(intent, seen).await?,
-        };
-        Ok(self.with_attempts(observed, seen))
-    }
-
-    async fn verify(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
-        let observed = self.reads.after_writes(intent, seen).await?;
-        Ok(self.with_attempts(observed, Some(seen)))
-    }
-
-    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
-        planning::plan(&self.hrefs, intent, observed)
-    }
-
-    async fn apply(
+    async fn observe(
         &self,
-        _intent: &Intent,
-        observed: &Observed,
-        step: &CloudStep,
-    ) -> Result<Learned, CloudError> {
-        Writer {
-            client: &self.client,
-            observed,
-        }
-        .apply(step)
-        .await
+        intent: &Intent,
+        last: Option<Observed>,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        let observed = match last {
+            None => self.reads.all(intent, memory).await?,
+            Some(last) => self.reads.poll(intent, last, memory).await?,
+        };
+        self.compare(intent, &observed, memory);
+        Ok(observed)
     }
 
-    fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {
-        learn::learn(observed, step, learned);
+    async fn verify(
+        &self,
+        intent: &Intent,
+        last: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        let observed = self.reads.after_writes(intent, last, memory).await?;
+        self.compare(intent, &observed, memory);
+        Ok(observed)
     }
 
-    fn predict(&self, observed: &mut Observed, step: &CloudStep) {
-        learn::predict(observed, step);
+    fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+        planning::plan(&self.hrefs, intent, seen)
+    }
+
+    async fn apply(&self, _intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
+        let client = &self.client;
+        Writer { client, seen }.apply(step).await
+    }
+
+    fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {
+        learn::learn(seen, step, learned);
+    }
+
+    fn predict(&self, seen: &mut Seen, step: &CloudStep) {
+        learn::predict(seen, step);
     }
 }
 

@@ -1,7 +1,5 @@
 //! What a write does to the observation: as its answer tells, or as it can be foretold. Both go the same way.
 
-use std::time::Duration;
-
 use bowline_cloudscale_client::{
     FloatingIp, Listener, ListenerChange, LoadBalancer, LoadBalancerStatus, Member, Monitor, MonitorChange,
     MonitorHttp, MonitorId, NewLoadBalancer, NewMonitor, Pool, Slug, Stub, SubnetStub, VipAddress,
@@ -9,19 +7,19 @@ use bowline_cloudscale_client::{
 
 use crate::apply::{Created, Learned};
 use crate::intent::HttpWish;
-use crate::observe::{Observed, ObservedPool};
+use crate::observe::{Memory, Observed, ObservedPool, Seen};
 use crate::step::{CloudStep, PartChange};
 
 /// Adds what a write's answer told.
-pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
+pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     let is_progress = !learned.is_busy || learned.created.is_some() || learned.old_is_gone;
     if is_progress {
-        // Whatever is waited for next is a new wait.
-        (observed.polls, observed.waited) = (0, Duration::ZERO);
+        seen.memory.new_wait();
     }
+    let own = &mut seen.memory.own;
     // Once the API has refused to be hurried, the balancer is looked at before the next write.
-    if learned.is_busy || observed.busy.was_once() && step.balancer().is_some() {
-        observed.busy.set();
+    if learned.is_busy || own.busy.was_once() && step.balancer().is_some() {
+        own.busy.set();
     }
     let is_of_member = matches!(
         step,
@@ -30,13 +28,13 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
             ..
         }
     );
-    observed.is_reshaped |= !is_of_member;
+    own.is_reshaped |= !is_of_member;
     if learned.created.is_some() || learned.is_changed {
-        observed.attempts.done.push(step.clone());
-        observed.attempts.reads = 0;
+        own.done.push(step.clone());
+        own.reads = 0;
     }
     if let (Some(why), CloudStep::AssignFloatingIp { address, .. }) = (&learned.refused, step) {
-        observed.attempts.refused_ips.push((address.0, why.clone()));
+        own.refused_ips.push((address.0, why.clone()));
     }
     if learned.is_crowded
         && let CloudStep::Part {
@@ -44,7 +42,7 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
             ..
         } = step
     {
-        observed.crowded_pools.push(new.name.clone());
+        seen.crowded_pools.push(new.name.clone());
     }
     if let (
         CloudStep::DeleteBalancer {
@@ -55,24 +53,24 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
     {
         if *is_live {
             // Accepted is not done: the next looks confirm it.
-            observed.deleting.push(*balancer);
+            seen.deleting.push(*balancer);
         } else {
-            observed.is_gone(*balancer);
+            seen.is_gone(*balancer);
         }
         return;
     }
-    absorb(observed, step, learned);
+    absorb(seen, step, learned);
 }
 
 /// Changes the observation as applying a step will.
-pub(crate) fn predict(observed: &mut Observed, step: &CloudStep) {
+pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
     if let CloudStep::DeleteBalancer { balancer, .. } = step {
-        observed.is_gone(*balancer);
+        seen.is_gone(*balancer);
         return;
     }
-    let created = created(observed, step);
+    let created = created(&mut seen.memory, step);
     absorb(
-        observed,
+        seen,
         step,
         Learned {
             created,
@@ -238,8 +236,8 @@ fn http(monitor: &mut Monitor) -> &mut MonitorHttp {
 }
 
 /// What a step will create, with a made-up id.
-fn created(observed: &mut Observed, step: &CloudStep) -> Option<Created> {
-    let id = observed.made_up_id();
+fn created(memory: &mut Memory, step: &CloudStep) -> Option<Created> {
+    let id = uuid::Uuid::from_u128(memory.made_up().into());
     Some(match step {
         CloudStep::CreateBalancer { new } => Created::Balancer(Box::new(balancer(new, id))),
         CloudStep::Part { change, .. } => match change {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bowline_cloudscale_client::{
     FloatingIp, Listener, LoadBalancer, LoadBalancerId, LoadBalancerStatus, Member, Monitor, Pool, PoolId,
@@ -19,6 +18,7 @@ use crate::step::CloudStep;
 pub(crate) mod reads;
 
 /// One observation.
+#[derive(Default)]
 pub(crate) struct Observed {
     /// The balancers that the Service could mean, whomever they belong to.
     pub(crate) balancers: Vec<LoadBalancer>,
@@ -40,27 +40,27 @@ pub(crate) struct Observed {
     pub(crate) floating_ips: Vec<FloatingIp>,
     /// Names of pools that the API did not want beside an old one of the same name.
     pub(crate) crowded_pools: Vec<String>,
-    /// The polls so far, and how long they took in all.
-    pub(crate) polls: u32,
-    pub(crate) waited: Duration,
+}
+
+/// What a reconcile remembers.
+pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
+
+/// What a reconcile has seen.
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+
+/// What a reconcile remembers of its writes, beyond what the API shows.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered {
     pub(crate) busy: Busy,
     /// Something but members was written: what hangs on the pools is in doubt.
     pub(crate) is_reshaped: bool,
-    /// Numbers for made-up ids.
-    pub(crate) made_up: u128,
-    pub(crate) attempts: Attempts,
-}
-
-/// What writes came to, beyond what the API shows.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Attempts {
-    /// Creations and changes of this reconcile that were answered.
+    /// Creations and changes that were answered.
     pub(crate) done: Vec<CloudStep>,
     /// How often was read since the last of them.
     pub(crate) reads: u32,
     /// Floating IPs that the API did not want to lead to the balancer, and why.
     pub(crate) refused_ips: Vec<(FloatingAddress, String)>,
-    /// Changes of earlier reconciles that were not kept.
+    /// Changes of earlier reconciles that were not kept, as far as they are of the same balancer.
     pub(crate) unkept: Vec<Unkept>,
 }
 
@@ -109,56 +109,14 @@ impl Busy {
     }
 }
 
+impl Remembered {
+    /// Everything is read, and what the API said of being busy is to be seen anew.
+    fn read_anew(&mut self) {
+        (self.busy, self.is_reshaped) = (Busy::default(), false);
+    }
+}
+
 impl Observed {
-    /// An observation of an empty project.
-    pub(crate) fn nothing() -> Self {
-        Self {
-            balancers: Vec::new(),
-            gone: Vec::new(),
-            deleting: Vec::new(),
-            pools: Vec::new(),
-            pools_of: None,
-            servers: Arc::default(),
-            absent_servers: Vec::new(),
-            floating_asked: Vec::new(),
-            floating_ips: Vec::new(),
-            crowded_pools: Vec::new(),
-            polls: 0,
-            waited: Duration::ZERO,
-            busy: Busy::default(),
-            is_reshaped: false,
-            made_up: 0,
-            attempts: Attempts::default(),
-        }
-    }
-
-    /// The same observation for another look; what the API said of being busy is to be seen anew.
-    fn again(&self) -> Self {
-        let busy = Busy::default();
-        if self.busy.was_once() {
-            busy.set();
-            busy.clear();
-        }
-        Self {
-            balancers: self.balancers.clone(),
-            gone: self.gone.clone(),
-            deleting: self.deleting.clone(),
-            pools: self.pools.clone(),
-            pools_of: self.pools_of,
-            servers: Arc::clone(&self.servers),
-            absent_servers: self.absent_servers.clone(),
-            floating_asked: self.floating_asked.clone(),
-            floating_ips: self.floating_ips.clone(),
-            crowded_pools: self.crowded_pools.clone(),
-            polls: self.polls,
-            waited: self.waited,
-            busy,
-            is_reshaped: self.is_reshaped,
-            made_up: self.made_up,
-            attempts: self.attempts.clone(),
-        }
-    }
-
     /// A balancer is gone.
     pub(crate) fn is_gone(&mut self, id: LoadBalancerId) {
         self.balancers.retain(|balancer| balancer.uuid != id);
@@ -198,31 +156,6 @@ impl Observed {
             .iter()
             .all(|ip| self.floating_asked.contains(ip));
         names_something_known && pools_are_known && nodes_are_known && ips_are_known
-    }
-
-    /// How long to wait before the next look: about a second at first, five in the end.
-    pub(crate) fn next_poll(&self) -> Duration {
-        Duration::from_secs(match self.polls {
-            0 | 1 => 1,
-            2 => 2,
-            3 => 3,
-            _ => 5,
-        })
-    }
-
-    /// How long to wait before the first look whether something deleted is gone: usually it is at once.
-    pub(crate) fn next_confirmation(&self) -> Duration {
-        if self.polls == 0 {
-            Duration::from_millis(100)
-        } else {
-            self.next_poll()
-        }
-    }
-
-    /// An id that no object has.
-    pub(crate) fn made_up_id(&mut self) -> uuid::Uuid {
-        self.made_up += 1;
-        uuid::Uuid::from_u128(self.made_up)
     }
 
     pub(crate) fn pool(&self, id: PoolId) -> Option<&ObservedPool> {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, Pauses};
 use bowline_cloudscale_client::{LoadBalancer, NewLoadBalancer, NewVipAddress};
 use bowline_plan::{Answer, Note, Plan, Refusal};
 
@@ -17,7 +17,7 @@ use crate::desired::Desired;
 use crate::events::{DUPLICATE_REMOVED, FOREIGN_KEPT, NO_MEMBERS, NODES_LEFT_OUT, STILL_CHANGING};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::names::TAG_CLUSTER_NAME;
-use crate::observe::{Observed, is_changing};
+use crate::observe::{Seen, is_changing};
 use crate::ownership::{self, Found, Owner};
 use crate::status;
 use crate::step::CloudStep;
@@ -38,32 +38,38 @@ pub(crate) use unkept::remember;
 /// How long a balancer may be changing before somebody is told.
 const PATIENCE: Duration = Duration::from_secs(180);
 
+/// The time before each look at a balancer that is changing.
+const POLLS: Pauses = Pauses::of_micros(&[1_000_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]);
+
+/// The same for a balancer that was deleted: usually it is gone at once.
+const CONFIRMATIONS: Pauses = Pauses::of_micros(&[100_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]);
+
 type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 
 /// Decides what comes next.
-pub(crate) fn plan(hrefs: &Hrefs, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
-    if !observed.covers(intent) {
+pub(crate) fn plan(hrefs: &Hrefs, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+    if !seen.covers(intent) {
         // The Service or the nodes changed meanwhile: the next look reads everything.
         return Plan::new(Answer::LookAgain {
             reason: "the Service changed".to_owned(),
         });
     }
     match intent {
-        Intent::Wanted(wanted) => wanted_plan(hrefs, wanted, observed),
-        Intent::Absent(identity) => absent::plan(hrefs, identity, observed),
+        Intent::Wanted(wanted) => wanted_plan(hrefs, wanted, seen),
+        Intent::Absent(identity) => absent::plan(hrefs, identity, seen),
     }
 }
 
-fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
     let identity = &wanted.identity;
-    let desired = Desired::new(wanted, observed);
+    let desired = Desired::new(wanted, seen);
     let mut notes = notes(wanted, &desired);
     let mut publishes = None;
-    let answer = match ownership::resolve(identity, &observed.balancers) {
+    let answer = match ownership::resolve(identity, &seen.balancers) {
         Found::Several => Answer::Refused(
             Refusal::new(failed_to_find(identity, "found more than one")).with_remedy(format!(
                 "keep one of the load balancers {}, or name it in {}",
-                ownership::ids(&observed.balancers.iter().collect::<Vec<_>>()),
+                ownership::ids(&seen.balancers.iter().collect::<Vec<_>>()),
                 keys::UUID.key
             )),
         ),
@@ -76,7 +82,7 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, observed: &Observed) -> LoadBalan
             )));
             Answer::Refused(foreign(identity, balancer, owner))
         }
-        Found::None => creation(wanted, &desired, observed),
+        Found::None => creation(wanted, &desired, seen),
         Found::One { balancer, surplus } => {
             if !surplus.is_empty() {
                 notes.push(DUPLICATE_REMOVED.note(format!(
@@ -89,7 +95,7 @@ fn wanted_plan(hrefs: &Hrefs, wanted: &Wanted, observed: &Observed) -> LoadBalan
                 hrefs,
                 wanted,
                 desired: &desired,
-                observed,
+                seen,
                 balancer,
                 surplus: &surplus,
             };
@@ -173,7 +179,7 @@ fn notes(wanted: &Wanted, desired: &Desired<'_>) -> Vec<Note> {
 }
 
 /// There is no balancer yet.
-fn creation(wanted: &Wanted, desired: &Desired<'_>, observed: &Observed) -> Next {
+fn creation(wanted: &Wanted, desired: &Desired<'_>, seen: &Seen) -> Next {
     if let Some(refusal) = guards::conflict(wanted) {
         return Answer::Refused(refusal);
     }
@@ -204,9 +210,9 @@ fn creation(wanted: &Wanted, desired: &Desired<'_>, observed: &Observed) -> Next
         tags: Arc::clone(&wanted.balancer_tags),
     };
     let mut steps = vec![CloudStep::CreateBalancer { new }];
-    let unkept = unkept::split_off(observed, &mut steps);
-    match unkept::refusal(observed, &unkept) {
-        Some(_) if unkept::may_be_late(observed) => wait_to_see(),
+    let unkept = unkept::split_off(seen, &mut steps);
+    match unkept::refusal(seen, &unkept) {
+        Some(_) if unkept::may_be_late(seen) => wait_to_see(),
         Some(refusal) => Answer::Refused(refusal),
         None => apply(steps),
     }
@@ -217,7 +223,7 @@ struct There<'a> {
     hrefs: &'a Hrefs,
     wanted: &'a Wanted,
     desired: &'a Desired<'a>,
-    observed: &'a Observed,
+    seen: &'a Seen,
     balancer: &'a LoadBalancer,
     surplus: &'a [&'a LoadBalancer],
 }
@@ -231,8 +237,8 @@ struct NextSteps {
 
 impl NextSteps {
     /// Adds a wave, if none before it has a step or stands in its way. Returns whether to go on.
-    fn add(&mut self, observed: &Observed, mut wave: Vec<CloudStep>) -> bool {
-        self.unkept.extend(unkept::split_off(observed, &mut wave));
+    fn add(&mut self, seen: &Seen, mut wave: Vec<CloudStep>) -> bool {
+        self.unkept.extend(unkept::split_off(seen, &mut wave));
         self.steps = wave;
         // What cannot be created is not stood in for: later waves lean on it, and none may delete its forerunner.
         self.steps.is_empty() && !self.unkept.iter().any(CloudStep::creates)
@@ -246,31 +252,31 @@ impl There<'_> {
             self.wanted,
             self.desired,
             self.balancer.uuid,
-            self.observed,
+            self.seen,
             matching,
         )
     }
 
     fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
-        let (wanted, observed, balancer) = (self.wanted, self.observed, self.balancer);
-        if observed.busy.is_now() {
-            return wait_for(balancer, observed, notes);
+        let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
+        if seen.memory.own.busy.is_now() {
+            return wait_for(balancer, seen, notes);
         }
         let href = self.hrefs.balancer(balancer.uuid);
         let refusal = guards::before_change(wanted, self.desired, balancer, &href);
         let NextSteps { steps, unkept } = if refusal.is_some() {
             // What is refused must not keep traffic on nodes that are gone.
             let mut next = NextSteps::default();
-            next.add(observed, self.parts(Matching::ByName).members());
+            next.add(seen, self.parts(Matching::ByName).members());
             next
         } else {
             self.next_steps(notes)
         };
         if !steps.is_empty() {
             if is_changing(balancer) {
-                return wait_for(balancer, observed, notes);
+                return wait_for(balancer, seen, notes);
             }
-            return if observed.busy.was_once() {
+            return if seen.memory.own.busy.was_once() {
                 apply(steps.into_iter().take(1).collect())
             } else {
                 apply(steps)
@@ -279,10 +285,10 @@ impl There<'_> {
         if let Some(refusal) = refusal {
             return Answer::Refused(refusal);
         }
-        if !unkept.is_empty() && unkept::may_be_late(observed) {
+        if !unkept.is_empty() && unkept::may_be_late(seen) {
             return wait_to_see();
         }
-        let unkept_refusal = unkept::refusal(observed, &unkept);
+        let unkept_refusal = unkept::refusal(seen, &unkept);
         if let Some(refusal) = &unkept_refusal
             && unkept.iter().any(CloudStep::creates)
         {
@@ -295,7 +301,7 @@ impl There<'_> {
         }
         let status = status::status(&wanted.publish, balancer);
         // The balancer works: what is wrong with the rest does not hide its addresses.
-        match unkept_refusal.or_else(|| floating::refusal(wanted, observed)) {
+        match unkept_refusal.or_else(|| floating::refusal(wanted, seen)) {
             None => Answer::Settled(status),
             Some(refusal) => {
                 *publishes = Some(status);
@@ -306,7 +312,7 @@ impl There<'_> {
 
     /// The steps of the first wave that has any.
     fn next_steps(&self, notes: &mut Vec<Note>) -> NextSteps {
-        let (wanted, observed, balancer) = (self.wanted, self.observed, self.balancer);
+        let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
         let parts = self.parts(Matching::Exactly);
         let mut first: Vec<CloudStep> = self
             .surplus
@@ -328,15 +334,15 @@ impl There<'_> {
             &|| parts.surplus_pools(),
             &|| parts.attributes(),
         ];
-        if !next.add(observed, first) {
+        if !next.add(seen, first) {
             return next;
         }
         for wave in waves {
-            if !next.add(observed, wave()) {
+            if !next.add(seen, wave()) {
                 return next;
             }
         }
-        next.add(observed, floating::assignments(wanted, observed, balancer, notes));
+        next.add(seen, floating::assignments(wanted, seen, balancer, notes));
         next
     }
 }
@@ -374,8 +380,8 @@ fn wait_to_see() -> Next {
 }
 
 /// The API is at work on the balancer.
-fn wait_for(balancer: &LoadBalancer, observed: &Observed, notes: &mut Vec<Note>) -> Next {
-    if observed.waited >= PATIENCE {
+fn wait_for(balancer: &LoadBalancer, seen: &Seen, notes: &mut Vec<Note>) -> Next {
+    if seen.memory.waited() >= PATIENCE {
         notes.push(STILL_CHANGING.note(format!(
             "load balancer {} ({}) has been {} for more than {} minutes",
             balancer.name,
@@ -385,7 +391,7 @@ fn wait_for(balancer: &LoadBalancer, observed: &Observed, notes: &mut Vec<Note>)
         )));
     }
     wait(
-        observed.next_poll(),
+        seen.memory.pause(POLLS),
         format!("await-lb({} is {})", balancer.name, balancer.status),
     )
 }

@@ -1,7 +1,8 @@
 //! Load balancer rules as the service loop wants them.
 
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, LoadBalancerStep, NodeSet, Reconciler, ServiceFacts,
+    CloudError, LoadBalancer, LoadBalancerPlan, LoadBalancerStep, Memory, NodeSet, Reconciler, Seen,
+    ServiceFacts,
 };
 use bowline_cloudstack_client::Client;
 use bowline_plan::{Answer, Refusal};
@@ -24,6 +25,7 @@ impl Reconciler for Balancers {
     type Facts = ServiceFacts;
     type Intent = Intent;
     type Observed = Observed;
+    type Remembered = ();
     type Step = CloudStep;
     type Learned = Learned;
 
@@ -31,18 +33,23 @@ impl Reconciler for Balancers {
         intent::read(facts)
     }
 
-    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
-        match seen {
+    async fn observe(
+        &self,
+        intent: &Intent,
+        last: Option<Observed>,
+        _: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        match &last {
             None => self.reads.first(intent).await,
             Some(seen) => self.reads.again(intent, seen).await,
         }
     }
 
-    async fn verify(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
-        self.reads.verified(intent, seen).await
+    async fn verify(&self, intent: &Intent, last: Observed, _: &mut Memory) -> Result<Observed, CloudError> {
+        self.reads.verified(intent, &last).await
     }
 
-    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+    fn plan(&self, intent: &Intent, observed: &Seen<Observed>) -> LoadBalancerPlan<CloudStep> {
         let plan = planning::plan(intent, observed);
         if let Answer::Apply(wave) = &plan.answer {
             let writes = wave.steps().iter().filter_map(|step| match step {
@@ -58,7 +65,7 @@ impl Reconciler for Balancers {
     async fn apply(
         &self,
         intent: &Intent,
-        observed: &Observed,
+        observed: &Seen<Observed>,
         step: &CloudStep,
     ) -> Result<Learned, CloudError> {
         let writer = Writer {
@@ -84,11 +91,11 @@ impl Reconciler for Balancers {
         learned
     }
 
-    fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {
+    fn learn(&self, observed: &mut Seen<Observed>, step: &CloudStep, learned: Learned) {
         learn::learn(observed, step, learned);
     }
 
-    fn predict(&self, observed: &mut Observed, step: &CloudStep) {
+    fn predict(&self, observed: &mut Seen<Observed>, step: &CloudStep) {
         learn::predict(observed, step);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, Reconciler, ServiceFacts, ServiceKey,
+    CloudError, LoadBalancer, LoadBalancerPlan, Memory, Reconciler, Seen, ServiceFacts, ServiceKey,
 };
 use bowline_paper_client::Client;
 use bowline_plan::Refusal;
@@ -24,6 +24,7 @@ impl Reconciler for Balancers {
     type Facts = ServiceFacts;
     type Intent = Intent;
     type Observed = Observed;
+    type Remembered = ();
     type Step = BalancerStep;
     type Learned = Learned;
 
@@ -31,18 +32,26 @@ impl Reconciler for Balancers {
         intent::read(facts)
     }
 
-    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+    async fn observe(
+        &self,
+        intent: &Intent,
+        _: Option<Observed>,
+        _: &mut Memory,
+    ) -> Result<Observed, CloudError> {
         // One listing shared by all who wait is cheaper than a look at each of what they wait for.
-        let mut observed = self.reads.all(intent).await?;
-        observed.looks = seen.map_or(0, |seen| seen.looks + 1);
-        Ok(observed)
+        self.reads.all(intent).await
     }
 
-    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<BalancerStep> {
-        planning::plan(intent, observed)
+    fn plan(&self, intent: &Intent, seen: &Seen<Observed>) -> LoadBalancerPlan<BalancerStep> {
+        planning::plan(intent, seen)
     }
 
-    async fn apply(&self, _: &Intent, _: &Observed, step: &BalancerStep) -> Result<Learned, CloudError> {
+    async fn apply(
+        &self,
+        _: &Intent,
+        _: &Seen<Observed>,
+        step: &BalancerStep,
+    ) -> Result<Learned, CloudError> {
         let client = &self.client;
         let answer = match step {
             BalancerStep::Create(new) => client.create_balancer(new).await,
@@ -61,12 +70,12 @@ impl Reconciler for Balancers {
         Ok(Learned::Is(Box::new(balancer)))
     }
 
-    fn learn(&self, observed: &mut Observed, step: &BalancerStep, learned: Learned) {
-        step::learn(observed, step, learned);
+    fn learn(&self, seen: &mut Seen<Observed>, step: &BalancerStep, learned: Learned) {
+        step::learn(seen, step, learned);
     }
 
-    fn predict(&self, observed: &mut Observed, step: &BalancerStep) {
-        step::predict(observed, step);
+    fn predict(&self, seen: &mut Seen<Observed>, step: &BalancerStep) {
+        step::predict(seen, step);
     }
 }
 // guide: end

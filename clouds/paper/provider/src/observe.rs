@@ -57,11 +57,7 @@ impl Reads {
         let is_own = |balancer: &&Balancer| balancer.owner.as_ref() == Some(intent.owner());
         let mut own: Vec<Balancer> = balancers.iter().filter(is_own).cloned().collect();
         own.sort_by(|one, other| (&one.created_at, &one.id).cmp(&(&other.created_at, &other.id)));
-        Ok(Observed {
-            own,
-            machines,
-            looks: 0,
-        })
+        Ok(Observed { own, machines })
     }
     // guide: end
 }
@@ -72,6 +68,4 @@ pub(crate) struct Observed {
     pub(crate) own: Vec<Balancer>,
     /// The machines of the project.
     pub(crate) machines: Arc<Machines>,
-    /// How often it was waited before.
-    pub(crate) looks: u32,
 }

@@ -3,9 +3,7 @@
 //! The order of the waves is the order in which traffic suffers least, and a wave is planned only when nothing is left
 //! to do in those before it: a member never goes while the one that shall take over could not be added.
 
-use std::time::Duration;
-
-use bowline_cloud_provider::{Ingress, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_cloud_provider::{Ingress, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep, Pauses, Seen};
 use bowline_paper_client::{Balancer, BalancerState, MachineId, Port};
 use bowline_plan::{Answer, Note, Plan, Refusal, Wave, diff};
 
@@ -15,35 +13,36 @@ use crate::observe::Observed;
 use crate::provider_id;
 use crate::step::{BalancerStep, Change};
 
+/// The time before each look at a balancer that is waited for.
+const LOOKS: Pauses = Pauses::of_micros(&[1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000]);
+
 type Next = Answer<LoadBalancerStep<BalancerStep>, LoadBalancerStatus>;
 
 /// Decides what comes next.
-pub(crate) fn plan(intent: &Intent, observed: &Observed) -> LoadBalancerPlan<BalancerStep> {
+pub(crate) fn plan(intent: &Intent, seen: &Seen<Observed>) -> LoadBalancerPlan<BalancerStep> {
     match intent {
-        Intent::Absent(_) => Plan::new(removal(observed)),
+        Intent::Absent(_) => Plan::new(removal(seen)),
         Intent::Wanted(wanted) => {
-            let (members, notes) = members(wanted, observed);
-            Plan::new(next(wanted, &members, observed)).with_notes(notes)
+            let (members, notes) = members(wanted, seen);
+            Plan::new(next(wanted, &members, seen)).with_notes(notes)
         }
     }
 }
 
 // guide: removal
 /// Everything of ours goes. Settled is only what the cloud lists no more.
-fn removal(observed: &Observed) -> Next {
-    let steps = present(observed)
-        .map(|balancer| delete(balancer, false))
-        .collect();
-    apply_or(steps, || match observed.own.first() {
-        Some(balancer) => wait(observed, format!("balancer {} is being deleted", balancer.id)),
+fn removal(seen: &Seen<Observed>) -> Next {
+    let steps = present(seen).map(|balancer| delete(balancer, false)).collect();
+    apply_or(steps, || match seen.own.first() {
+        Some(balancer) => wait(seen, format!("balancer {} is being deleted", balancer.id)),
         None => Answer::Settled(LoadBalancerStatus::empty()),
     })
 }
 // guide: end
 
 // guide: next
-fn next(wanted: &Wanted, members: &[MachineId], observed: &Observed) -> Next {
-    let Some(balancer) = present(observed).next() else {
+fn next(wanted: &Wanted, members: &[MachineId], seen: &Seen<Observed>) -> Next {
+    let Some(balancer) = present(seen).next() else {
         return Answer::Apply(Wave::one(LoadBalancerStep::Cloud(BalancerStep::Create(
             wanted.new.clone(),
         ))));
@@ -51,7 +50,7 @@ fn next(wanted: &Wanted, members: &[MachineId], observed: &Observed) -> Next {
     match &balancer.state {
         BalancerState::Ready => {}
         BalancerState::Building | BalancerState::Deleting => {
-            return wait(observed, format!("balancer {} is being built", balancer.id));
+            return wait(seen, format!("balancer {} is being built", balancer.id));
         }
         BalancerState::Other(state) => {
             let refusal = Refusal::new(format!("balancer {} is in the state {state:?}", balancer.id));
@@ -60,7 +59,7 @@ fn next(wanted: &Wanted, members: &[MachineId], observed: &Observed) -> Next {
     }
     let members = diff(members, &balancer.members, |machine| machine, |machine| machine);
     let ports = diff(&wanted.ports, &balancer.ports, Port::to_string, Port::to_string);
-    let is_known = |machine: &&&MachineId| observed.machines.with_id(machine).is_some();
+    let is_known = |machine: &&&MachineId| seen.machines.with_id(machine).is_some();
     let changed = ports.kept.iter().filter(|(wish, open)| wish != open);
     let waves: [Vec<Change>; 4] = [
         members
@@ -94,7 +93,7 @@ fn next(wanted: &Wanted, members: &[MachineId], observed: &Observed) -> Next {
         change,
     });
     // The oldest one is complete: what a lost answer left beside it can go.
-    let duplicates = present(observed).skip(1).map(|balancer| delete(balancer, true));
+    let duplicates = present(seen).skip(1).map(|balancer| delete(balancer, true));
     apply_or(steps.collect(), || {
         apply_or(duplicates.collect(), || Answer::Settled(status(balancer)))
     })
@@ -157,10 +156,10 @@ fn apply_or(steps: Vec<BalancerStep>, otherwise: impl FnOnce() -> Next) -> Next 
     )
 }
 
-/// A second at first, five in the end. Nobody sleeps meanwhile: the caller puts the reconcile aside.
-fn wait(observed: &Observed, reason: String) -> Next {
+/// Nobody sleeps meanwhile: the caller puts the reconcile aside.
+fn wait(seen: &Seen<Observed>, reason: String) -> Next {
     Answer::Wait {
-        after: Duration::from_secs(u64::from(observed.looks + 1).min(5)),
+        after: seen.memory.pause(LOOKS),
         reason,
     }
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
 use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, NewIpBlock};
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::blocks::{self, Attachment};
 use crate::claim::{self, VALIDITY};
 use crate::intent::{Intent, Wanted};
-use crate::observe::reads::{Bought, Reads, bought_already};
-use crate::observe::{MarkName, Observed, Purchase, Unattached};
+use crate::observe::reads::{Begun, Bought, Reads, bought_already};
+use crate::observe::{MarkName, Purchase, Seen, Unattached};
 use crate::step::CloudStep;
 
 /// A list that is older than this does not decide a purchase: the blocks are looked for once more.
@@ -56,7 +56,7 @@ pub(crate) enum Learned {
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
     pub(crate) reads: &'a Reads,
-    pub(crate) observed: &'a Observed,
+    pub(crate) seen: &'a Seen,
 }
 
 impl Writer<'_> {
@@ -71,7 +71,9 @@ impl Writer<'_> {
             CloudStep::Attach { block, network, .. } => attach(self.client, block, network).await,
             CloudStep::Mark { block, tags, .. } => match self.client.put_ip_block_tags(block, tags).await {
                 Ok(()) => Ok(Learned::Marked),
-                Err(error) if error.status() == Some(400) && self.observed.mark != MarkName::Ensured => {
+                Err(error)
+                    if error.status() == Some(400) && self.seen.memory.own.mark != MarkName::Ensured =>
+                {
                     tracing::debug!(block, err = %error, "marking refused, the tag may be unknown");
                     Ok(Learned::NoMarkName)
                 }
@@ -86,7 +88,7 @@ impl Writer<'_> {
     /// Several Services that are created together want the same names: all but one find them made. Who takes too long
     /// keeps no other waiting; that the name is there already is good news.
     async fn create_name(&self, name: &'static str) -> Result<Learned, CloudError> {
-        let is_removed = self.observed.mark == MarkName::Missing;
+        let is_removed = self.seen.memory.own.mark == MarkName::Missing;
         let _turn = self.reads.turn_to_name(name, TURN).await;
         if !is_removed && self.reads.knows_name(name) {
             return Ok(Learned::Name);
@@ -104,22 +106,29 @@ impl Writer<'_> {
     /// Buys a block, if the claim still holds and there really is none. Never tried twice in one reconcile, whatever became
     /// of it: the next one looks for the block by its tags.
     async fn buy(&self, wanted: &Wanted, new: &NewIpBlock) -> Result<Learned, CloudError> {
-        let reconcile = self.observed.reconcile;
+        let reconcile = self.seen.memory.own.reconcile;
         let Some(claim) = wanted.identity.own_claim(reconcile) else {
             return Err(CloudError::other("nothing is bought without a claim"));
         };
-        let claimed = self.observed.began + claim::elapsed(wanted.identity.now, claim.time);
+        let began = self.seen.memory.own.began.unwrap_or(self.seen.listed);
+        let begun = || Begun {
+            reconcile,
+            ..Begun::default()
+        };
+        let remember = |purchase| self.reads.remember(&wanted.identity, purchase);
+        let claimed = began + claim::elapsed(wanted.identity.now, claim.time);
         let purchase = async {
-            if self.observed.listed.elapsed() > FRESH {
+            if self.seen.listed.elapsed() > FRESH {
                 match bought_already(self.client, &wanted.identity).await? {
                     Bought::Blocks(found) if found.is_empty() => {}
                     Bought::Blocks(found) => return Ok(Learned::Blocks(found)),
                     Bought::Unknown(why) => return Ok(Learned::NotBought(Purchase::Refused(why))),
                 }
             }
-            self.reads.purchase_begins(reconcile);
+            remember(Some(begun()));
             let block = self.client.create_ip_block(new).await?;
-            self.reads.was_bought(&wanted.identity, &block);
+            let unlisted = Some(block.id.clone());
+            remember(Some(Begun { unlisted, ..begun() }));
             Ok(Learned::Blocks(vec![block]))
         };
         let result: Result<Learned, ApiError> = tokio::select! {
@@ -134,14 +143,15 @@ impl Writer<'_> {
             Err(error) => error,
         };
         if error.is_over() {
-            self.reads.purchase_failed(reconcile);
+            let failed = Some(Instant::now());
+            remember(Some(Begun { failed, ..begun() }));
         }
         if error.maybe_applied() || error.class == Class::NotSent {
             return Err(error.into());
         }
-        self.reads.purchase_was_refused(reconcile);
+        remember(None);
         // Names that were just read are known, and it is something else that is wrong.
-        if error.status() == Some(400) && !self.observed.are_names_read {
+        if error.status() == Some(400) && !self.seen.memory.own.are_names_read {
             tracing::debug!(err = %error, "purchase refused, the tags may be unknown");
             return Ok(Learned::NotBought(Purchase::NamesForgotten));
         }

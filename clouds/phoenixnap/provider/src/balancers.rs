@@ -14,8 +14,8 @@ use crate::annotations::SERVER_ID;
 use crate::apply::{Learned, Writer};
 use crate::intent::{self, Context, Intent};
 use crate::learn;
-use crate::observe::Observed;
 use crate::observe::reads::Reads;
+use crate::observe::{Memory, Observed, Remembered, Seen};
 use crate::options::BlockDescription;
 use crate::planning;
 use crate::provider_id;
@@ -38,6 +38,7 @@ impl Reconciler for Balancers {
     type Facts = ServiceFacts;
     type Intent = Intent;
     type Observed = Observed;
+    type Remembered = Remembered;
     type Step = CloudStep;
     type Learned = Learned;
 
@@ -51,8 +52,13 @@ impl Reconciler for Balancers {
         intent::read(&context, facts)
     }
 
-    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
-        let observed = self.reads.all(intent, &self.network, seen).await?;
+    async fn observe(
+        &self,
+        intent: &Intent,
+        _: Option<Observed>,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        let observed = self.reads.all(intent, &self.network, memory).await?;
         let service = &intent.identity().key;
         let ids: Vec<&str> = observed.blocks.iter().map(|block| block.id.as_str()).collect();
         tracing::debug!(target: ANSWER_LOG, %service, blocks = ids.join(","), "IP blocks of a service");
@@ -61,37 +67,36 @@ impl Reconciler for Balancers {
     }
 
     /// A block that was bought or attached is told by the answers alone. That nothing is left to be marked is worth a look.
-    async fn verify(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+    async fn verify(
+        &self,
+        intent: &Intent,
+        last: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
         match intent {
-            Intent::Wanted(_) => Ok(seen.clone()),
-            Intent::Absent(_) => self.observe(intent, None).await,
+            Intent::Wanted(_) => Ok(last),
+            Intent::Absent(_) => {
+                memory.own = Remembered::default();
+                self.observe(intent, None, memory).await
+            }
         }
     }
 
-    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
-        planning::plan(intent, observed, &self.network)
+    fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+        planning::plan(intent, seen, &self.network)
     }
 
-    async fn apply(
-        &self,
-        intent: &Intent,
-        observed: &Observed,
-        step: &CloudStep,
-    ) -> Result<Learned, CloudError> {
-        let writer = Writer {
-            client: &self.client,
-            reads: &self.reads,
-            observed,
-        };
-        writer.apply(intent, step).await
+    async fn apply(&self, intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
+        let Self { client, reads, .. } = self;
+        Writer { client, reads, seen }.apply(intent, step).await
     }
 
-    fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {
-        learn::learn(observed, step, learned);
+    fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {
+        learn::learn(seen, step, learned);
     }
 
-    fn predict(&self, observed: &mut Observed, step: &CloudStep) {
-        learn::predict(observed, step);
+    fn predict(&self, seen: &mut Seen, step: &CloudStep) {
+        learn::predict(seen, step);
     }
 }
 

@@ -3,53 +3,50 @@
 use bowline_phoenixnap_client::{AssignedResource, BlockStatus, IpBlock};
 
 use crate::apply::Learned;
-use crate::observe::{MarkName, Observed, Purchase, Unattached};
+use crate::observe::{MarkName, Purchase, Seen, Unattached};
 use crate::step::CloudStep;
 
 /// Adds what an answer told.
-pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
+pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
     match (step, learned) {
-        (CloudStep::CreateTagName { name, .. }, Learned::Name) => name_known(observed, name),
+        (CloudStep::CreateTagName { name, .. }, Learned::Name) => name_known(seen, name),
         (_, Learned::Blocks(blocks)) => {
-            observed.blocks = blocks;
-            observed.purchase = Purchase::Made;
+            seen.blocks = blocks;
+            seen.memory.own.purchase = Purchase::Made;
         }
         (_, Learned::NotBought(purchase)) => {
             if purchase == Purchase::NamesForgotten {
-                observed.missing_names = None;
+                seen.missing_names = None;
             }
-            observed.purchase = purchase;
+            seen.memory.own.purchase = purchase;
         }
-        (CloudStep::Attach { block, network, .. }, Learned::Attached) => attached(observed, block, network),
+        (CloudStep::Attach { block, network, .. }, Learned::Attached) => attached(seen, block, network),
         (CloudStep::Attach { block, .. }, Learned::Block(now)) => {
-            for known in observed.blocks.iter_mut().filter(|known| known.id == *block) {
+            for known in seen.blocks.iter_mut().filter(|known| known.id == *block) {
                 *known = (*now).clone();
             }
         }
         (_, Learned::NotAttached(why)) => {
-            observed.refused = match &why {
+            seen.memory.own.refused = match &why {
                 Unattached::Busy(reason) => Some(reason.clone()),
                 Unattached::Full(_) => None,
             };
-            observed.unattached = Some(why);
+            seen.unattached = Some(why);
         }
-        (CloudStep::Mark { block, .. }, Learned::Marked) => {
-            observed.blocks.retain(|known| known.id != *block)
-        }
-        (_, Learned::NoMarkName) => observed.mark = MarkName::Missing,
+        (CloudStep::Mark { block, .. }, Learned::Marked) => seen.blocks.retain(|known| known.id != *block),
+        (_, Learned::NoMarkName) => seen.memory.own.mark = MarkName::Missing,
         _ => {}
     }
 }
 
 /// Changes the observation as the write would.
-pub(crate) fn predict(observed: &mut Observed, step: &CloudStep) {
+pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
     match step {
-        CloudStep::CreateTagName { name, .. } => name_known(observed, name),
+        CloudStep::CreateTagName { name, .. } => name_known(seen, name),
         CloudStep::BuyBlock { new } => {
-            observed.made_up += 1;
-            observed.purchase = Purchase::Made;
-            observed.blocks = vec![IpBlock {
-                id: format!("new-{}", observed.made_up),
+            seen.memory.own.purchase = Purchase::Made;
+            seen.blocks = vec![IpBlock {
+                id: format!("new-{}", seen.memory.made_up()),
                 // Whatever it will be; documentation addresses cannot be mistaken for it.
                 cidr: "192.0.2.0/29".to_owned(),
                 location: Some(new.location.clone()),
@@ -60,24 +57,24 @@ pub(crate) fn predict(observed: &mut Observed, step: &CloudStep) {
                 created_on: None,
             }];
         }
-        CloudStep::Attach { block, network, .. } => attached(observed, block, network),
-        CloudStep::Mark { block, .. } => observed.blocks.retain(|known| known.id != *block),
+        CloudStep::Attach { block, network, .. } => attached(seen, block, network),
+        CloudStep::Mark { block, .. } => seen.blocks.retain(|known| known.id != *block),
         CloudStep::Detach { .. } | CloudStep::Delete { .. } => {}
     }
 }
 
-fn name_known(observed: &mut Observed, name: &str) {
-    if let Some(missing) = &mut observed.missing_names {
+fn name_known(seen: &mut Seen, name: &str) {
+    if let Some(missing) = &mut seen.missing_names {
         missing.retain(|missing| *missing != name);
     }
-    if observed.mark == MarkName::Missing && name == crate::tags::DELETE {
-        observed.mark = MarkName::Ensured;
+    if seen.memory.own.mark == MarkName::Missing && name == crate::tags::DELETE {
+        seen.memory.own.mark = MarkName::Ensured;
     }
 }
 
-fn attached(observed: &mut Observed, block: &str, network: &str) {
-    (observed.unattached, observed.refused) = (None, None);
-    for known in observed.blocks.iter_mut().filter(|known| known.id == block) {
+fn attached(seen: &mut Seen, block: &str, network: &str) {
+    (seen.unattached, seen.memory.own.refused) = (None, None);
+    for known in seen.blocks.iter_mut().filter(|known| known.id == block) {
         known.status = BlockStatus::Assigning;
         known.assigned_resource_id = Some(network.to_owned());
         known.assigned_resource_type = Some(AssignedResource::PublicNetwork);

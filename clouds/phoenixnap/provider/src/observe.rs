@@ -10,42 +10,51 @@ pub(crate) mod network;
 pub(crate) mod reads;
 
 /// One observation.
-#[derive(Clone)]
 pub(crate) struct Observed {
     /// The Service's active blocks, in the order of [`crate::blocks::sort`].
     pub(crate) blocks: Vec<IpBlock>,
-    /// Which reconcile of this process it belongs to.
-    pub(crate) reconcile: u64,
     /// When the blocks were listed.
     pub(crate) listed: Instant,
-    /// When the reconcile began to look: its intent is as old as that.
-    pub(crate) began: Instant,
-    /// How long ago that was at the last look.
-    pub(crate) waited: Duration,
-    /// The names of tags that have to be made known before a purchase; none if it was not asked.
+    /// The names of tags that have to be made known before a purchase; `None` if it was not asked.
     pub(crate) missing_names: Option<Vec<&'static str>>,
-    /// Whether they were read in this reconcile; else they were believed to be known.
-    pub(crate) are_names_read: bool,
     /// Whether the claim on the Service is one of this process under which nothing was, and nothing will be, bought.
     pub(crate) is_claim_void: bool,
     /// The public network, before a purchase, if it can be read.
     pub(crate) network: Option<Arc<PublicNetwork>>,
-    /// How the purchase stands.
-    pub(crate) purchase: Purchase,
     /// Why the block could not be attached at the last try.
     pub(crate) unattached: Option<Unattached>,
-    /// Why it was busy at the last try of this reconcile that was refused: it holds until a try is not.
+}
+
+/// What a reconcile remembers.
+pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
+
+/// What a reconcile has seen.
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+
+/// What a reconcile of a Service's blocks remembers of itself.
+#[derive(Default)]
+pub(crate) struct Remembered {
+    /// Which reconcile of this process it is, from its first look on.
+    pub(crate) reconcile: u64,
+    /// When it began to look: its intent is as old as that.
+    pub(crate) began: Option<Instant>,
+    /// How long ago that was at the last look.
+    pub(crate) age: Duration,
+    /// Whether the names of tags were read in it; else they were believed to be known.
+    pub(crate) are_names_read: bool,
+    /// How the purchase stands.
+    pub(crate) purchase: Purchase,
+    /// Why the block was busy at the last try that was refused: it holds until a try is not.
     pub(crate) refused: Option<String>,
     /// Whether the name of the tag that marks blocks is known.
     pub(crate) mark: MarkName,
-    /// Numbers for made-up IDs.
-    pub(crate) made_up: u32,
 }
 
 /// How a purchase stands in this reconcile.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Purchase {
     /// None was tried.
+    #[default]
     Untried,
     /// It was made. A list that does not show its block is behind.
     Made,
@@ -67,9 +76,10 @@ pub(crate) enum Unattached {
 }
 
 /// Whether the account knows the tag that marks blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum MarkName {
     /// Most likely.
+    #[default]
     Assumed,
     /// It does not.
     Missing,

@@ -15,7 +15,7 @@ use crate::blocks::{self, Attachment};
 use crate::claim::Claim;
 use crate::events::{BLOCK_NOT_ATTACHED, BLOCK_PENDING, IPV4_ONLY, PURCHASE_PENDING};
 use crate::intent::{Families, Identity, Intent, Wanted};
-use crate::observe::{Observed, Purchase, Unattached};
+use crate::observe::{Purchase, Seen, Unattached};
 use crate::status;
 use crate::step::CloudStep;
 
@@ -30,14 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub(crate) type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 
 /// Decides what comes next for a Service on a network.
-pub(crate) fn plan(intent: &Intent, observed: &Observed, network: &str) -> LoadBalancerPlan<CloudStep> {
+pub(crate) fn plan(intent: &Intent, seen: &Seen, network: &str) -> LoadBalancerPlan<CloudStep> {
     match intent {
-        Intent::Wanted(wanted) => wanted_plan(wanted, observed, network),
-        Intent::Absent(identity) => absent::plan(identity, observed),
+        Intent::Wanted(wanted) => wanted_plan(wanted, seen, network),
+        Intent::Absent(identity) => absent::plan(identity, seen),
     }
 }
 
-fn wanted_plan(wanted: &Wanted, observed: &Observed, network: &str) -> LoadBalancerPlan<CloudStep> {
+fn wanted_plan(wanted: &Wanted, seen: &Seen, network: &str) -> LoadBalancerPlan<CloudStep> {
     let key = &wanted.identity.key;
     let field = match wanted.identity.address() {
         Ok(field) => field,
@@ -48,15 +48,15 @@ fn wanted_plan(wanted: &Wanted, observed: &Observed, network: &str) -> LoadBalan
             ));
         }
     };
-    match (observed.blocks.as_slice(), field) {
+    match (seen.blocks.as_slice(), field) {
         ([], Some(address)) => Plan::new(Answer::Refused(
             Refusal::new(format!(
                 "spec.loadBalancerIP {address} belongs to no IP block of service {key}, and a block cannot be requested by address"
             ))
             .with_remedy("clear the field, and an address is allocated"),
         )),
-        ([], None) => purchase(wanted, observed),
-        ([block], field) => existing(wanted, observed, block, field, network),
+        ([], None) => purchase(wanted, seen),
+        ([block], field) => existing(wanted, seen, block, field, network),
         (several, _) => {
             let ids: Vec<&str> = several.iter().map(|block| block.id.as_str()).collect();
             Plan::new(Answer::Refused(
@@ -71,7 +71,7 @@ fn wanted_plan(wanted: &Wanted, observed: &Observed, network: &str) -> LoadBalan
 }
 
 /// There is no block yet.
-fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+fn purchase(wanted: &Wanted, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
     let identity = &wanted.identity;
     let key = &identity.key;
     let refused = |refusal: Refusal| Plan::new(Answer::Refused(refusal));
@@ -94,7 +94,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
             )),
         );
     };
-    let of_network = observed
+    let of_network = seen
         .network
         .as_ref()
         .and_then(|network| network.location.as_deref());
@@ -103,23 +103,23 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
             "an IP block in {location} cannot be attached to the public network, which is in {other}; none is bought"
         )));
     }
-    if let Purchase::Refused(reason) = &observed.purchase {
+    if let Purchase::Refused(reason) = &seen.memory.own.purchase {
         // Nothing was bought, so nobody has to wait for it.
-        return Plan::new(if identity.own_claim(observed.reconcile).is_some() {
+        return Plan::new(if identity.own_claim(seen.memory.own.reconcile).is_some() {
             kube(KubeWrite::AnnotateService(Claim::withdrawn()))
         } else {
             Answer::Refused(Refusal::new(reason.clone()))
         });
     }
-    let Some(missing) = &observed.missing_names else {
+    let Some(missing) = &seen.missing_names else {
         // The Service began to ask for a block only after it was looked at, or the names turned out to be others.
         return look_at_names();
     };
     // Never twice under one claim.
-    let is_made = observed.purchase == Purchase::Made;
-    let has_run_out = is_made || observed.purchase == Purchase::ClaimExpired;
-    if identity.own_claim(observed.reconcile).is_none() || has_run_out {
-        if let Some(barrier) = barrier(identity, observed) {
+    let is_made = seen.memory.own.purchase == Purchase::Made;
+    let has_run_out = is_made || seen.memory.own.purchase == Purchase::ClaimExpired;
+    if identity.own_claim(seen.memory.own.reconcile).is_none() || has_run_out {
+        if let Some(barrier) = barrier(identity, seen) {
             return barrier.plan(identity, "no other one is bought");
         }
         if has_run_out {
@@ -131,7 +131,7 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
             })));
         }
     }
-    if observed.purchase == Purchase::NamesForgotten {
+    if seen.memory.own.purchase == Purchase::NamesForgotten {
         return look_at_names();
     }
     if !missing.is_empty() {
@@ -141,11 +141,11 @@ fn purchase(wanted: &Wanted, observed: &Observed) -> LoadBalancerPlan<CloudStep>
         });
         return Plan::new(cloud(names.collect()));
     }
-    if identity.own_claim(observed.reconcile).is_none() {
+    if identity.own_claim(seen.memory.own.reconcile).is_none() {
         let claim = Claim {
             holder: identity.holder.clone(),
-            reconcile: observed.reconcile,
-            time: identity.now(observed),
+            reconcile: seen.memory.own.reconcile,
+            time: identity.now(seen),
         };
         return Plan::new(kube(claim.write()));
     }
@@ -166,9 +166,9 @@ struct Barrier<'a> {
 }
 
 /// The claim that stands in the way, if there is one.
-fn barrier<'a>(identity: &'a Identity, observed: &Observed) -> Option<Barrier<'a>> {
-    let claim = identity.claim.as_ref().filter(|_| !observed.is_claim_void)?;
-    let left = claim.bars_for(identity.now(observed))?;
+fn barrier<'a>(identity: &'a Identity, seen: &Seen) -> Option<Barrier<'a>> {
+    let claim = identity.claim.as_ref().filter(|_| !seen.is_claim_void)?;
+    let left = claim.bars_for(identity.now(seen))?;
     Some(Barrier { claim, left })
 }
 
@@ -189,15 +189,15 @@ impl Barrier<'_> {
 
 impl Identity {
     /// The wall time of the last look.
-    fn now(&self, observed: &Observed) -> Timestamp {
-        self.now.saturating_add(observed.waited).unwrap_or(self.now)
+    fn now(&self, seen: &Seen) -> Timestamp {
+        self.now.saturating_add(seen.memory.own.age).unwrap_or(self.now)
     }
 }
 
 /// The block is there.
 fn existing(
     wanted: &Wanted,
-    observed: &Observed,
+    seen: &Seen,
     block: &IpBlock,
     field: Option<IpAddr>,
     network: &str,
@@ -206,13 +206,13 @@ fn existing(
     if wanted.families == Families::Dual {
         notes.push(IPV4_ONLY.note("the service asks for IPv4 and IPv6 and gets an IPv4 address"));
     }
-    let answer = with_block(wanted, observed, block, field, network, &mut notes);
+    let answer = with_block(wanted, seen, block, field, network, &mut notes);
     Plan::new(answer).with_notes(notes)
 }
 
 fn with_block(
     wanted: &Wanted,
-    observed: &Observed,
+    seen: &Seen,
     block: &IpBlock,
     field: Option<IpAddr>,
     network: &str,
@@ -224,12 +224,7 @@ fn with_block(
     let address = match (field, blocks::service_address(block)) {
         // A block that is being made need not say yet which one it is.
         (_, None) if cidr.is_empty() && matches!(attachment, Attachment::Later(_)) => {
-            return later(
-                observed,
-                network,
-                format!("IP block {id} is {}", block.status),
-                notes,
-            );
+            return later(seen, network, format!("IP block {id} is {}", block.status), notes);
         }
         (Some(field), _) if blocks::contains(block, field) => field,
         (Some(field), _) => {
@@ -249,14 +244,14 @@ fn with_block(
     };
     match attachment {
         Attachment::Never(reason) => return Answer::Refused(Refusal::new(reason)),
-        Attachment::Later(reason) => return later(observed, network, reason, notes),
-        Attachment::Needed => match &observed.unattached {
+        Attachment::Later(reason) => return later(seen, network, reason, notes),
+        Attachment::Needed => match &seen.unattached {
             Some(Unattached::Full(reason)) => return Answer::Refused(Refusal::new(reason.clone())),
-            Some(Unattached::Busy(reason)) => return later(observed, network, reason.clone(), notes),
+            Some(Unattached::Busy(reason)) => return later(seen, network, reason.clone(), notes),
             None => {
                 // What was said of the last try holds while the next one is made, so that it is said once.
-                let refused = observed.refused.as_ref();
-                notes.extend(refused.map(|reason| unattached(observed, network, reason)));
+                let refused = seen.memory.own.refused.as_ref();
+                notes.extend(refused.map(|reason| unattached(seen, network, reason)));
                 return cloud(vec![CloudStep::Attach {
                     block: id.clone(),
                     cidr: cidr.clone(),
@@ -292,17 +287,17 @@ fn address_write(identity: &Identity, ip: String, vip: Option<&str>) -> Option<K
     }
 }
 
-fn later(observed: &Observed, network: &str, reason: String, notes: &mut Vec<Note>) -> Next {
+fn later(seen: &Seen, network: &str, reason: String, notes: &mut Vec<Note>) -> Next {
     // That a block is not there at once is the way of things; a refusal is not.
-    if observed.refused.is_some() || observed.waited >= LOOK {
-        notes.push(unattached(observed, network, &reason));
+    if seen.memory.own.refused.is_some() || seen.memory.own.age >= LOOK {
+        notes.push(unattached(seen, network, &reason));
     }
     wait(LOOK, reason)
 }
 
 /// What people are told of a block that cannot be attached now.
-fn unattached(observed: &Observed, network: &str, reason: &str) -> Note {
-    if observed.waited >= PATIENCE {
+fn unattached(seen: &Seen, network: &str, reason: &str) -> Note {
+    if seen.memory.own.age >= PATIENCE {
         let minutes = PATIENCE.as_secs() / 60;
         return BLOCK_NOT_ATTACHED.note(format!(
             "not attached to public network {network} for more than {minutes} minutes: {reason}"

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Reconciler, Service,
-    ServiceKey, facts,
+    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, Measurement, Memory, Reconciler, Seen,
+    Service, ServiceKey, facts,
 };
 use bowline_phoenixnap_client::{BlockStatus, Client, IpBlock};
 use bowline_plan::{Plan, Refusal};
@@ -48,7 +48,6 @@ pub(crate) struct Intent {
 }
 
 /// The cluster's blocks, and what could not be done with them in this run.
-#[derive(Clone)]
 pub(crate) struct Observed {
     blocks: Vec<IpBlock>,
     failed: BTreeMap<String, String>,
@@ -62,6 +61,7 @@ impl Reconciler for Sweeper {
     type Facts = BackgroundFacts;
     type Intent = Intent;
     type Observed = Observed;
+    type Remembered = ();
     type Step = CloudStep;
     type Learned = Learned;
 
@@ -79,12 +79,17 @@ impl Reconciler for Sweeper {
         })
     }
 
-    async fn observe(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+    async fn observe(
+        &self,
+        intent: &Intent,
+        last: Option<Observed>,
+        _: &mut Memory,
+    ) -> Result<Observed, CloudError> {
         let blocks = self.reads.blocks_of_cluster(&intent.cluster).await?.entries;
         Ok(Observed {
             orphans: self.orphans(intent, &blocks),
             blocks,
-            failed: seen.map(|seen| seen.failed.clone()).unwrap_or_default(),
+            failed: last.map(|last| last.failed).unwrap_or_default(),
             used: self
                 .known
                 .known()
@@ -96,11 +101,11 @@ impl Reconciler for Sweeper {
     }
 
     /// The next run looks anyway.
-    async fn verify(&self, _intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
-        Ok(seen.clone())
+    async fn verify(&self, _: &Intent, last: Observed, _: &mut Memory) -> Result<Observed, CloudError> {
+        Ok(last)
     }
 
-    fn plan(&self, intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+    fn plan(&self, intent: &Intent, observed: &Seen<Observed>) -> LoadBalancerPlan<CloudStep> {
         let (answer, notes) = planning::plan(intent, observed, &self.network);
         Plan::new(answer).with_notes(notes)
     }
@@ -108,7 +113,7 @@ impl Reconciler for Sweeper {
     async fn apply(
         &self,
         intent: &Intent,
-        _observed: &Observed,
+        _observed: &Seen<Observed>,
         step: &CloudStep,
     ) -> Result<Learned, CloudError> {
         let result = match step {
@@ -126,7 +131,7 @@ impl Reconciler for Sweeper {
         Ok(result.unwrap_or_else(|error| Learned::Failed(error.to_string())))
     }
 
-    fn learn(&self, observed: &mut Observed, step: &CloudStep, learned: Learned) {
+    fn learn(&self, observed: &mut Seen<Observed>, step: &CloudStep, learned: Learned) {
         let (CloudStep::Detach { block, .. }
         | CloudStep::Delete { block, .. }
         | CloudStep::Attach { block, .. }) = step
@@ -145,7 +150,7 @@ impl Reconciler for Sweeper {
         }
     }
 
-    fn predict(&self, observed: &mut Observed, step: &CloudStep) {
+    fn predict(&self, observed: &mut Seen<Observed>, step: &CloudStep) {
         match step {
             CloudStep::Delete { block, .. } => observed.blocks.retain(|known| known.id != *block),
             CloudStep::Detach { block, .. } => set_status(observed, block, BlockStatus::Unassigning),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{
-    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, LoadBalancerStatus, Reconciler,
+    BackgroundFacts, BackgroundWork, CloudError, LoadBalancerPlan, LoadBalancerStatus, Memory, Reconciler,
+    Seen,
 };
 use bowline_plan::{Answer, Plan, Refusal};
 
@@ -24,6 +25,7 @@ impl Reconciler for NetworkWatch {
     type Facts = BackgroundFacts;
     type Intent = ();
     type Observed = ();
+    type Remembered = ();
     type Step = CloudStep;
     type Learned = ();
 
@@ -32,12 +34,12 @@ impl Reconciler for NetworkWatch {
     }
 
     /// A failure is told by the read itself, and is none of this work.
-    async fn observe(&self, _intent: &(), _seen: Option<&()>) -> Result<(), CloudError> {
+    async fn observe(&self, _: &(), _: Option<()>, _: &mut Memory) -> Result<(), CloudError> {
         self.network.refresh().await;
         Ok(())
     }
 
-    fn plan(&self, _intent: &(), _observed: &()) -> LoadBalancerPlan<CloudStep> {
+    fn plan(&self, _: &(), _: &Seen<()>) -> LoadBalancerPlan<CloudStep> {
         Plan::new(Answer::Settled(LoadBalancerStatus::empty()))
     }
 }

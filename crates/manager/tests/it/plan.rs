@@ -9,7 +9,8 @@ use bowline_cloud_provider::plan::{
 };
 use bowline_cloud_provider::{
     CloudError, ClusterFacts, DynLoadBalancer, Ingress, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, Reconciler, Service, ServiceFacts, ServiceKey, erase, facts,
+    LoadBalancerStatus, LoadBalancerStep, Memory, Reconciler, Seen, Service, ServiceFacts, ServiceKey, erase,
+    facts,
 };
 use bowline_manager::plan::{PlanInput, plan_services};
 use jiff::Timestamp;
@@ -51,6 +52,7 @@ impl Reconciler for Toy {
     type Facts = ServiceFacts;
     type Intent = Intent;
     type Observed = usize;
+    type Remembered = ();
     type Step = MakePart;
     type Learned = ();
 
@@ -64,7 +66,7 @@ impl Reconciler for Toy {
         })
     }
 
-    async fn observe(&self, intent: &Intent, _: Option<&usize>) -> Result<usize, CloudError> {
+    async fn observe(&self, intent: &Intent, _: Option<usize>, _: &mut Memory) -> Result<usize, CloudError> {
         if intent.parts == 13 {
             Err(CloudError::other("the cloud is down"))
         } else {
@@ -72,21 +74,21 @@ impl Reconciler for Toy {
         }
     }
 
-    fn plan(&self, intent: &Intent, observed: &usize) -> LoadBalancerPlan<MakePart> {
+    fn plan(&self, intent: &Intent, seen: &Seen<usize>) -> LoadBalancerPlan<MakePart> {
         let step = if intent.parts > 0 && !intent.is_named {
             LoadBalancerStep::Kube(KubeWrite::AnnotateService(vec![(
                 NAME.into(),
                 Some("toy".into()),
             )]))
         } else {
-            LoadBalancerStep::Cloud(MakePart(*observed))
+            LoadBalancerStep::Cloud(MakePart(seen.observed))
         };
         let ip = (intent.parts > 0).then(|| "192.0.2.1".to_owned());
         let ingress = ip.map(|ip| Ingress {
             ip: Some(ip),
             ..Ingress::default()
         });
-        let is_done = *observed == intent.parts && (intent.is_named || intent.parts == 0);
+        let is_done = seen.observed == intent.parts && (intent.is_named || intent.parts == 0);
         let steps = if is_done { Vec::new() } else { vec![step] };
         Plan::new(Answer::apply_or(steps, || {
             Answer::Settled(LoadBalancerStatus {
@@ -95,16 +97,16 @@ impl Reconciler for Toy {
         }))
     }
 
-    async fn apply(&self, _: &Intent, _: &usize, _: &MakePart) -> Result<(), CloudError> {
+    async fn apply(&self, _: &Intent, _: &Seen<usize>, _: &MakePart) -> Result<(), CloudError> {
         panic!("a plan writes nothing")
     }
 
-    fn learn(&self, _: &mut usize, _: &MakePart, (): ()) {
+    fn learn(&self, _: &mut Seen<usize>, _: &MakePart, (): ()) {
         panic!("a plan writes nothing")
     }
 
-    fn predict(&self, observed: &mut usize, _: &MakePart) {
-        *observed += 1;
+    fn predict(&self, seen: &mut Seen<usize>, _: &MakePart) {
+        seen.observed += 1;
     }
 }
 

@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use crate::balancers::Balancers;
 use crate::intent::Intent;
-use crate::observe::Observed;
 use crate::observe::reads::Reads;
+use crate::observe::{Memory, Observed, Seen};
 
 /// A Service and its nodes at one time.
 #[derive(Debug, Clone)]
@@ -197,20 +197,20 @@ impl Stage {
     async fn drive(&mut self, scene: &Scene, is_foretold: bool) -> (Vec<String>, End) {
         let mut service = self.service.clone();
         let mut intent = self.balancers.intent(&self.facts(scene, &service)).unwrap();
-        let mut observed = self.balancers.observe(&intent, None).await.unwrap();
+        let mut seen = self.first_look(&intent).await;
         let mut labels = Vec::new();
         let end = loop {
-            match self.balancers.plan(&intent, &observed).answer {
+            match self.balancers.plan(&intent, &seen).answer {
                 Answer::Apply(wave) => {
                     for step in wave.into_steps() {
                         labels.push(without_ids(&step.view().label));
                         match step {
                             LoadBalancerStep::Cloud(step) if is_foretold => {
-                                self.balancers.predict(&mut observed, &step);
+                                self.balancers.predict(&mut seen, &step);
                             }
                             LoadBalancerStep::Cloud(step) => {
-                                let learned = self.balancers.apply(&intent, &observed, &step).await.unwrap();
-                                self.balancers.learn(&mut observed, &step, learned);
+                                let learned = self.balancers.apply(&intent, &seen, &step).await.unwrap();
+                                self.balancers.learn(&mut seen, &step, learned);
                             }
                             LoadBalancerStep::Kube(write) => {
                                 write.predict(&mut service);
@@ -226,25 +226,41 @@ impl Stage {
                     if let Answer::Wait { after, .. } = answer {
                         tokio::time::sleep(after).await;
                     }
-                    observed = self.balancers.observe(&intent, Some(&observed)).await.unwrap();
+                    let Seen { observed, mut memory } = seen;
+                    let observed = self.balancers.observe(&intent, Some(observed), &mut memory).await;
+                    seen = Seen {
+                        observed: observed.unwrap(),
+                        memory,
+                    };
                 }
                 Answer::Refused(refusal) => break End::Refused(refusal.reason),
-                Answer::Settled(_) => break End::Settled(shape(&observed)),
+                Answer::Settled(_) => break End::Settled(shape(&seen)),
             }
         };
         if !is_foretold {
             self.service = service;
             if let End::Settled(learned) = &end {
-                self.check(&intent, &observed, learned).await;
+                self.check(&intent, seen, learned).await;
             }
         }
         (labels, end)
     }
 
+    async fn first_look(&self, intent: &Intent) -> Seen {
+        let mut memory = Memory::default();
+        let observed = self.balancers.observe(intent, None, &mut memory).await.unwrap();
+        Seen { observed, memory }
+    }
+
     /// The cloud shows what was learned, and leaves nothing to do.
-    async fn check(&self, intent: &Intent, observed: &Observed, learned: &[String]) {
-        let verified = self.balancers.verify(intent, observed).await.unwrap();
-        let read = self.balancers.observe(intent, None).await.unwrap();
+    async fn check(&self, intent: &Intent, seen: Seen, learned: &[String]) {
+        let Seen { observed, mut memory } = seen;
+        let verified = self.balancers.verify(intent, observed, &mut memory).await;
+        let verified = Seen {
+            observed: verified.unwrap(),
+            memory,
+        };
+        let read = self.first_look(intent).await;
         assert_eq!(learned, shape(&read), "what was learned is not what is there");
         for there in [&verified, &read] {
             let answer = self.balancers.plan(intent, there).answer;

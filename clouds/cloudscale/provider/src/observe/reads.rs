@@ -12,7 +12,7 @@ use bowline_cloudscale_client::{
 use futures::future::{join_all, try_join_all};
 use futures::try_join;
 
-use super::{Observed, ObservedPool, assemble, sort_members};
+use super::{Memory, Observed, ObservedPool, assemble, sort_members};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::ownership;
 use crate::servers::{self, ServerIndex};
@@ -92,14 +92,16 @@ impl Reads {
     }
 
     /// Everything that the plan needs.
-    pub(crate) async fn all(&self, intent: &Intent) -> Result<Observed, CloudError> {
+    pub(crate) async fn all(&self, intent: &Intent, memory: &mut Memory) -> Result<Observed, CloudError> {
+        memory.new_wait();
+        memory.own.read_anew();
         let identity = intent.identity();
         let Intent::Wanted(wanted) = intent else {
             let (balancers, gone) = self.candidates(identity, &[]).await?;
             return Ok(Observed {
                 balancers,
                 gone,
-                ..Observed::nothing()
+                ..Observed::default()
             });
         };
         let (mut observed, parts) = try_join!(
@@ -116,7 +118,7 @@ impl Reads {
                     absent_servers,
                     floating_ips,
                     floating_asked: wanted.floating_ips.clone(),
-                    ..Observed::nothing()
+                    ..Observed::default()
                 })
             },
             // Most likely there is a balancer if the Service names one, and most likely there is none if not.
@@ -145,23 +147,27 @@ impl Reads {
     pub(crate) async fn after_writes(
         &self,
         intent: &Intent,
-        seen: &Observed,
+        seen: Observed,
+        memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
+        let is_reshaped = memory.own.is_reshaped;
+        memory.new_wait();
+        memory.own.read_anew();
         let identity = intent.identity();
         let Intent::Wanted(wanted) = intent else {
             let (balancers, gone) = self.candidates(identity, &seen.gone).await?;
             return Ok(Observed {
                 balancers,
                 gone,
-                ..Observed::nothing()
+                ..Observed::default()
             });
         };
         if seen.pools_of.is_none() || !seen.covers(intent) {
-            return self.all(intent).await;
+            return self.all(intent, memory).await;
         }
         let ((mut balancers, gone), shape, floating_ips) = try_join!(
             self.candidates(identity, &seen.gone),
-            self.shape(seen),
+            self.shape(&seen, is_reshaped),
             self.floating_ips_of(wanted)
         )?;
         // A duplicate whose deletion was accepted may still show for a moment.
@@ -169,16 +175,16 @@ impl Reads {
         let mut observed = Observed {
             balancers,
             gone,
-            servers: Arc::clone(&seen.servers),
-            absent_servers: seen.absent_servers.clone(),
+            servers: seen.servers,
+            absent_servers: seen.absent_servers,
             floating_ips,
             floating_asked: wanted.floating_ips.clone(),
-            ..Observed::nothing()
+            ..Observed::default()
         };
         if let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) {
             let pools = match shape {
-                Shape::AsSeen if seen.pools_of == Some(balancer) => seen.pools.clone(),
-                Shape::AsSeen => return self.all(intent).await,
+                Shape::AsSeen if seen.pools_of == Some(balancer) => seen.pools,
+                Shape::AsSeen => return self.all(intent, memory).await,
                 Shape::Read(parts) => self.with_members(parts.assemble(balancer), &seen.pools).await?,
             };
             observed.pools = pools;
@@ -189,8 +195,8 @@ impl Reads {
 
     /// The pools and what hangs on them, besides members. Where only members were written, a look at the pools shows
     /// whether the rest can still be as it was seen.
-    async fn shape(&self, seen: &Observed) -> Result<Shape, CloudError> {
-        if seen.is_reshaped {
+    async fn shape(&self, seen: &Observed, is_reshaped: bool) -> Result<Shape, CloudError> {
+        if is_reshaped {
             return self.parts().await.map(Shape::Read);
         }
         let pools = self.listed_pools().await?;
@@ -206,29 +212,30 @@ impl Reads {
     }
 
     /// Looks again at what is being waited for: balancers that change or go.
-    pub(crate) async fn poll(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+    pub(crate) async fn poll(
+        &self,
+        intent: &Intent,
+        mut observed: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
         let identity = intent.identity();
-        let waits_for: Vec<LoadBalancerId> = if seen.deleting.is_empty() {
-            seen.balancers
+        let busy = &memory.own.busy;
+        let waits_for: Vec<LoadBalancerId> = if observed.deleting.is_empty() {
+            let may_be_ours = observed
+                .balancers
                 .iter()
-                .filter(|balancer| self.is_waited_for(identity, balancer, seen))
-                .map(|b| b.uuid)
+                .filter(|balancer| ownership::is_candidate(identity, balancer));
+            may_be_ours
+                .filter(|balancer| super::is_changing(balancer) || busy.is_now())
+                .map(|balancer| balancer.uuid)
                 .collect()
         } else {
-            seen.deleting.clone()
+            observed.deleting.clone()
         };
-        if waits_for.is_empty() || !seen.covers(intent) {
-            return self.all(intent).await;
+        if waits_for.is_empty() || !observed.covers(intent) {
+            return self.all(intent, memory).await;
         }
-        let waited = seen.waited
-            + if seen.deleting.is_empty() {
-                seen.next_poll()
-            } else {
-                seen.next_confirmation()
-            };
-        let mut observed = seen.again();
-        observed.polls += 1;
-        observed.waited = waited;
+        busy.clear(); // to be seen anew
         let answers = join_all(waits_for.iter().map(|id| self.balancer(*id))).await;
         for (id, answer) in waits_for.into_iter().zip(answers) {
             match answer? {
@@ -237,22 +244,22 @@ impl Reads {
                         *known = balancer;
                     }
                 }
-                None if seen.deleting.contains(&id) => observed.is_gone(id),
+                None if observed.deleting.contains(&id) => observed.is_gone(id),
                 // It went away while it was waited for: nothing that was seen of it counts.
-                None => return self.all(intent).await,
+                None => return self.all(intent, memory).await,
             }
         }
-        if let Some(id) = observed.deleting.first().filter(|_| waited >= DELETION_LIMIT) {
+        if let Some(id) = observed
+            .deleting
+            .first()
+            .filter(|_| memory.waited() >= DELETION_LIMIT)
+        {
             return Err(CloudError::transient(format!(
                 "load balancer {id} is still there {} s after its deletion",
-                waited.as_secs()
+                memory.waited().as_secs()
             )));
         }
         Ok(observed)
-    }
-
-    fn is_waited_for(&self, identity: &Identity, balancer: &LoadBalancer, seen: &Observed) -> bool {
-        ownership::is_candidate(identity, balancer) && (super::is_changing(balancer) || seen.busy.is_now())
     }
 
     /// The balancers that the Service could mean, and those that are known not to exist.

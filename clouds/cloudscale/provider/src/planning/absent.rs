@@ -4,16 +4,16 @@ use bowline_cloud_provider::{LoadBalancerPlan, LoadBalancerStatus};
 use bowline_cloudscale_client::LoadBalancer;
 use bowline_plan::{Answer, Plan, Refusal};
 
-use super::{Hrefs, apply, failed_to_find, wait, wait_for};
+use super::{CONFIRMATIONS, Hrefs, apply, failed_to_find, wait, wait_for};
 use crate::events::FOREIGN_KEPT;
 use crate::intent::Identity;
-use crate::observe::{Observed, is_changing};
+use crate::observe::{Seen, is_changing};
 use crate::ownership;
 use crate::step::CloudStep;
 
 /// Decides how the removal goes on. Floating IPs stay in the project, leading nowhere.
-pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
-    let doomed = ownership::doomed(identity, &observed.balancers);
+pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+    let doomed = ownership::doomed(identity, &seen.balancers);
     let mut notes = Vec::new();
     if !doomed.foreign.is_empty() {
         notes.push(FOREIGN_KEPT.note(format!(
@@ -25,7 +25,7 @@ pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, observed: &Observed) -> L
         .own
         .iter()
         .copied()
-        .filter(|balancer| !observed.deleting.contains(&balancer.uuid))
+        .filter(|balancer| !seen.deleting.contains(&balancer.uuid))
         .collect();
     let answer = if doomed.is_ambiguous {
         Answer::Refused(
@@ -35,9 +35,9 @@ pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, observed: &Observed) -> L
         )
     } else if let Some(busy) = next
         .iter()
-        .find(|balancer| is_changing(balancer) || observed.busy.is_now())
+        .find(|balancer| is_changing(balancer) || seen.memory.own.busy.is_now())
     {
-        wait_for(busy, observed, &mut notes)
+        wait_for(busy, seen, &mut notes)
     } else if !next.is_empty() {
         apply(
             next.into_iter()
@@ -46,7 +46,7 @@ pub(super) fn plan(hrefs: &Hrefs, identity: &Identity, observed: &Observed) -> L
         )
     } else if let Some(going) = doomed.own.first() {
         wait(
-            observed.next_confirmation(),
+            seen.memory.pause(CONFIRMATIONS),
             format!("load balancer {} ({}) is being deleted", going.name, going.uuid),
         )
     } else {

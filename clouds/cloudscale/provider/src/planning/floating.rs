@@ -6,22 +6,22 @@ use bowline_plan::{Note, Refusal};
 use crate::annotations as keys;
 use crate::events::FLOATING_IP_MOVED;
 use crate::intent::Wanted;
-use crate::observe::Observed;
+use crate::observe::Seen;
 use crate::step::{CloudStep, IpText};
 
 /// The floating IPs that lead elsewhere. One that is no longer asked for stays: the API knows no way to take it off.
 pub(super) fn assignments(
     wanted: &Wanted,
-    observed: &Observed,
+    seen: &Seen,
     balancer: &LoadBalancer,
     notes: &mut Vec<Note>,
 ) -> Vec<CloudStep> {
     let mut steps = Vec::new();
     for wish in &wanted.floating_ips {
-        let Some(there) = observed.floating_ips.iter().find(|there| wish.is(there)) else {
+        let Some(there) = seen.floating_ips.iter().find(|there| wish.is(there)) else {
             continue; // refused at the end
         };
-        if observed.attempts.refused_ips.iter().any(|(ip, _)| ip == wish) {
+        if seen.memory.own.refused_ips.iter().any(|(ip, _)| ip == wish) {
             continue;
         }
         let from = there.load_balancer.as_ref().map(|stub| stub.uuid);
@@ -44,11 +44,11 @@ pub(super) fn assignments(
 }
 
 /// What is wrong with floating IPs. It holds up nothing else: all the rest is done before it is said.
-pub(super) fn refusal(wanted: &Wanted, observed: &Observed) -> Option<Refusal> {
+pub(super) fn refusal(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
     let missing: Vec<String> = wanted
         .floating_ips
         .iter()
-        .filter(|wish| !observed.floating_ips.iter().any(|found| wish.is(found)))
+        .filter(|wish| !seen.floating_ips.iter().any(|found| wish.is(found)))
         .map(ToString::to_string)
         .collect();
     let mut problems = Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn refusal(wanted: &Wanted, observed: &Observed) -> Option<Refusal> {
             wanted.floating_networks.join(", ")
         ));
     }
-    let refused = observed.attempts.refused_ips.iter();
+    let refused = seen.memory.own.refused_ips.iter();
     problems.extend(
         refused
             .filter(|(ip, _)| wanted.floating_ips.contains(ip))

@@ -10,7 +10,7 @@ use bowline_plan::{Refusal, Step as _};
 
 use super::attributes;
 use crate::annotations as keys;
-use crate::observe::{Observed, Unkept};
+use crate::observe::{Observed, Remembered, Seen, Unkept};
 use crate::step::{CloudStep, PartChange};
 
 /// How long a list may lag behind a write before the write counts as not kept.
@@ -21,30 +21,27 @@ pub(super) const LAG: Duration = Duration::from_secs(1);
 const READS: u32 = 2;
 
 /// Takes the steps out that were answered before and would come to nothing again.
-pub(super) fn split_off(observed: &Observed, steps: &mut Vec<CloudStep>) -> Vec<CloudStep> {
-    let attempts = &observed.attempts;
+pub(super) fn split_off(seen: &Seen, steps: &mut Vec<CloudStep>) -> Vec<CloudStep> {
+    let Remembered { done, unkept, .. } = &seen.memory.own;
     let is_unkept = |step: &CloudStep| {
-        attempts.done.iter().any(|done| done.asks_the_same(step))
-            || attempts
-                .unkept
-                .iter()
-                .any(|earlier| earlier.step.asks_the_same(step))
+        let mut answered = done.iter().chain(unkept.iter().map(|earlier| &earlier.step));
+        answered.any(|before| before.asks_the_same(step))
     };
     steps.extract_if(.., |step| is_unkept(step)).collect()
 }
 
 /// Whether the API may only be late to show what was written.
-pub(super) fn may_be_late(observed: &Observed) -> bool {
-    !observed.attempts.done.is_empty() && observed.attempts.reads < READS
+pub(super) fn may_be_late(seen: &Seen) -> bool {
+    !seen.memory.own.done.is_empty() && seen.memory.own.reads < READS
 }
 
 /// What is told of steps that were not kept.
-pub(super) fn refusal(observed: &Observed, steps: &[CloudStep]) -> Option<Refusal> {
+pub(super) fn refusal(seen: &Seen, steps: &[CloudStep]) -> Option<Refusal> {
     let mut reasons: Vec<String> = Vec::new();
     let mut annotations: Vec<&str> = Vec::new();
     for step in steps {
         let object = step.object();
-        reasons.push(match (attribute(step), shown_instead(observed, step)) {
+        reasons.push(match (attribute(step), shown_instead(seen, step)) {
             (Some((attribute, annotation)), Some(shown)) => {
                 annotations.push(annotation);
                 format!(
@@ -190,26 +187,25 @@ pub(crate) fn shown_instead(observed: &Observed, step: &CloudStep) -> Option<Str
     }
 }
 
-/// Brings what is remembered of earlier reconciles up to date with a new observation: adds what was written in this one
-/// and is not shown, and forgets what is shown by now, or shown otherwise.
-pub(crate) fn remember(memory: &mut Vec<Unkept>, observed: &mut Observed) {
-    let is_here = |step: &CloudStep| {
-        step.balancer().is_some_and(|id| {
+/// Brings the changes of earlier reconciles up to date with a new observation: adds what was written in this one and is not
+/// shown, and forgets what is shown by now, or shown otherwise.
+pub(crate) fn remember(unkept: &mut Vec<Unkept>, observed: &Observed, own: &mut Remembered) {
+    let is_here = |earlier: &&Unkept| {
+        earlier.step.balancer().is_some_and(|id| {
             observed.pools_of == Some(id) || observed.gone.contains(&id) || observed.deleting.contains(&id)
         })
     };
-    memory.retain(|earlier| {
-        !is_here(&earlier.step) || shown_instead(observed, &earlier.step).as_ref() == Some(&earlier.shown)
+    unkept.retain(|earlier| {
+        !is_here(&earlier) || shown_instead(observed, &earlier.step).as_ref() == Some(&earlier.shown)
     });
-    for step in &observed.attempts.done {
-        let is_known = memory.iter().any(|earlier| earlier.step.asks_the_same(step));
+    for step in &own.done {
+        let is_known = unkept.iter().any(|earlier| earlier.step.asks_the_same(step));
         if let Some(shown) = shown_instead(observed, step).filter(|_| !is_known) {
-            memory.push(Unkept {
+            unkept.push(Unkept {
                 step: step.clone(),
                 shown,
             });
         }
     }
-    let of_balancer = memory.iter().filter(|earlier| is_here(&earlier.step));
-    observed.attempts.unkept = of_balancer.cloned().collect();
+    own.unkept = unkept.iter().filter(is_here).cloned().collect();
 }

@@ -1,17 +1,17 @@
 //! The reads. What several ask for at the same time is read once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::{CloudError, ServiceKey};
+use bowline_cloud_provider::{CloudError, Kept, ServiceKey};
 use bowline_phoenixnap_client::{ApiError, Class, Client, IpBlock, Listed, Server, TagFilter};
 use tokio::time::{Instant, timeout};
 
 use super::network::Network;
-use super::{MarkName, Observed, Purchase};
+use super::{Memory, Observed, Purchase, Remembered};
 use crate::blocks;
 use crate::claim::AFTERMATH;
 use crate::intent::{Identity, Intent, Wanted};
@@ -35,10 +35,8 @@ pub(crate) struct Reads {
     network: Option<Arc<Network>>,
     /// How many reconciles have begun.
     reconciles: AtomicU64,
-    /// The reconciles under whose claims something may have been bought, and when the API answered that it had failed.
-    buyers: Mutex<BTreeMap<u64, Option<Instant>>>,
-    /// The blocks that were bought, until a list shows them.
-    bought: Mutex<BTreeMap<Asker, String>>,
+    /// The last purchase for each Service.
+    purchases: Kept<Asker, Begun>,
 }
 
 /// A Service that is looked for: the UID of its cluster, and its key.
@@ -48,6 +46,17 @@ type Asker = (String, ServiceKey);
 struct Listing {
     asked: BTreeSet<Asker>,
     blocks: Listed<IpBlock>,
+}
+
+/// A purchase that was begun.
+#[derive(Default)]
+pub(crate) struct Begun {
+    /// The reconcile under whose claim.
+    pub(crate) reconcile: u64,
+    /// When the API answered that it had failed. It may have sold a block all the same.
+    pub(crate) failed: Option<Instant>,
+    /// The ID of the block, until a list shows it.
+    pub(crate) unlisted: Option<String>,
 }
 
 /// The names of tags that the account knows, for the life of the process.
@@ -83,8 +92,7 @@ impl Reads {
             names: TagNames::default(),
             naming: Default::default(),
             reconciles: AtomicU64::default(),
-            buyers: Mutex::default(),
-            bought: Mutex::default(),
+            purchases: Kept::default(),
             network,
         }
     }
@@ -135,40 +143,34 @@ impl Reads {
         &self,
         intent: &Intent,
         network: &str,
-        seen: Option<&Observed>,
+        memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
         let identity = intent.identity();
-        let began = seen.map_or_else(Instant::now, |seen| seen.began);
         let listed = Instant::now();
+        let own = &mut memory.own;
+        let began = *own.began.get_or_insert_with(|| {
+            own.reconcile = self.reconciles.fetch_add(1, Ordering::Relaxed);
+            listed
+        });
         let mut blocks = self.blocks_of(identity).await?;
         blocks::sort(&mut blocks, network);
         // Whatever a list says twice is one block.
         blocks.dedup_by(|one, other| one.id == other.id);
+        own.age = began.elapsed();
         let mut observed = Observed {
             blocks,
-            reconcile: seen.map_or_else(
-                || self.reconciles.fetch_add(1, Ordering::Relaxed),
-                |seen| seen.reconcile,
-            ),
             listed,
-            began,
-            waited: began.elapsed(),
             missing_names: None,
-            are_names_read: seen.is_some_and(|seen| seen.are_names_read),
             is_claim_void: self.is_void(identity),
             network: None,
-            purchase: seen.map_or(Purchase::Untried, |seen| seen.purchase.clone()),
             // Looked at anew: it is tried again.
             unattached: None,
-            refused: seen.and_then(|seen| seen.refused.clone()),
-            mark: seen.map_or(MarkName::Assumed, |seen| seen.mark),
-            made_up: 0,
         };
         if let Intent::Wanted(wanted) = intent
             && observed.blocks.is_empty()
             && is_buyer(wanted)
         {
-            self.before_purchase(&mut observed).await?;
+            self.before_purchase(&mut observed, own).await?;
         }
         Ok(observed)
     }
@@ -176,7 +178,7 @@ impl Reads {
     /// The Service's active blocks.
     async fn blocks_of(&self, identity: &Identity) -> Result<Vec<IpBlock>, CloudError> {
         let Identity { key, cluster, .. } = identity;
-        let asker = (cluster.uid.clone(), key.clone());
+        let asker = asker(identity);
         loop {
             lock(&self.asking).insert(asker.clone());
             let listing = self.blocks.ask().await?;
@@ -206,7 +208,8 @@ impl Reads {
         asker: &Asker,
         listed: &mut Vec<IpBlock>,
     ) -> Result<(), CloudError> {
-        let Some(id) = lock(&self.bought).get(asker).cloned() else {
+        let unlisted = |last: &mut Option<Begun>| last.as_ref()?.unlisted.clone();
+        let Some(id) = self.purchases.with(asker, unlisted) else {
             return Ok(());
         };
         let Identity { key, cluster, .. } = identity;
@@ -222,14 +225,12 @@ impl Reads {
                 Err(error) => return Err(error.into()),
             }
         }
-        lock(&self.bought).remove(asker);
+        self.purchases.with(asker, |last| {
+            if let Some(last) = last {
+                last.unlisted = None;
+            }
+        });
         Ok(())
-    }
-
-    /// Remembers a block that was bought for a Service.
-    pub(crate) fn was_bought(&self, identity: &Identity, block: &IpBlock) {
-        let asker = (identity.cluster.uid.clone(), identity.key.clone());
-        lock(&self.bought).insert(asker, block.id.clone());
     }
 
     /// All blocks of the cluster, active and marked.
@@ -242,10 +243,10 @@ impl Reads {
         Ok(blocks)
     }
 
-    async fn before_purchase(&self, observed: &mut Observed) -> Result<(), CloudError> {
-        if observed.purchase == Purchase::NamesForgotten {
+    async fn before_purchase(&self, observed: &mut Observed, own: &mut Remembered) -> Result<(), CloudError> {
+        if own.purchase == Purchase::NamesForgotten {
             self.names.forget();
-            observed.purchase = Purchase::Untried;
+            own.purchase = Purchase::Untried;
         }
         let network = async {
             match &self.network {
@@ -253,7 +254,7 @@ impl Reads {
                 None => None,
             }
         };
-        let (names, network) = tokio::join!(self.missing_names(&mut observed.are_names_read), network);
+        let (names, network) = tokio::join!(self.missing_names(&mut own.are_names_read), network);
         observed.missing_names = Some(names?);
         observed.network = network;
         Ok(())
@@ -293,19 +294,9 @@ impl Reads {
         timeout(patience, self.naming[position].lock()).await.ok()
     }
 
-    /// Remembers that from now on something may be bought under a reconcile's claim.
-    pub(crate) fn purchase_begins(&self, reconcile: u64) {
-        lock(&self.buyers).insert(reconcile, None);
-    }
-
-    /// Remembers that the API answered that it had failed. It may have sold a block all the same.
-    pub(crate) fn purchase_failed(&self, reconcile: u64) {
-        lock(&self.buyers).insert(reconcile, Some(Instant::now()));
-    }
-
-    /// Remembers that nothing was bought under a reconcile's claim after all.
-    pub(crate) fn purchase_was_refused(&self, reconcile: u64) {
-        lock(&self.buyers).remove(&reconcile);
+    /// Remembers how the last purchase for a Service stands; `None` if nothing was bought after all.
+    pub(crate) fn remember(&self, identity: &Identity, purchase: Option<Begun>) {
+        self.purchases.with(&asker(identity), |last| *last = purchase);
     }
 
     /// Whether the claim on a Service is this process's own, and nothing was bought under it: its reconcile was cut short
@@ -315,12 +306,18 @@ impl Reads {
         let Some(claim) = identity.claim_of_process() else {
             return false;
         };
-        match lock(&self.buyers).get(&claim.reconcile) {
+        self.purchases.with(&asker(identity), |last| match last {
+            Some(last) if last.reconcile == claim.reconcile => {
+                last.failed.is_some_and(|failed| failed.elapsed() >= AFTERMATH)
+            }
+            Some(last) => last.reconcile < claim.reconcile,
             None => true,
-            Some(None) => false,
-            Some(Some(failed)) => failed.elapsed() >= AFTERMATH,
-        }
+        })
     }
+}
+
+fn asker(identity: &Identity) -> Asker {
+    (identity.cluster.uid.clone(), identity.key.clone())
 }
 
 /// Whether a Service without a block may get to buy one, so that what that takes is worth reading.

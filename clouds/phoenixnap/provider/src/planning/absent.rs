@@ -5,14 +5,14 @@ use bowline_plan::{Answer, Plan};
 
 use super::{address_write, barrier, cloud, kube};
 use crate::intent::Identity;
-use crate::observe::{MarkName, Observed};
+use crate::observe::{MarkName, Seen};
 use crate::step::CloudStep;
 use crate::tags::{self, DELETE};
 
-pub(super) fn plan(identity: &Identity, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
-    if observed.blocks.is_empty() {
+pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+    if seen.blocks.is_empty() {
         // What is bought after the last look would belong to nobody.
-        if let Some(barrier) = barrier(identity, observed) {
+        if let Some(barrier) = barrier(identity, seen) {
             return barrier.plan(identity, "the service is not let go");
         }
         // Somebody gave the block back by hand, and kube-vip would still be told its address.
@@ -27,13 +27,13 @@ pub(super) fn plan(identity: &Identity, observed: &Observed) -> LoadBalancerPlan
     if let Some(write) = address_write(identity, String::new(), None) {
         return Plan::new(kube(write));
     }
-    if observed.mark == MarkName::Missing {
+    if seen.memory.own.mark == MarkName::Missing {
         return Plan::new(cloud(vec![CloudStep::CreateTagName {
             name: DELETE,
             service: identity.key.clone(),
         }]));
     }
-    let marks = observed.blocks.iter().map(|block| CloudStep::Mark {
+    let marks = seen.blocks.iter().map(|block| CloudStep::Mark {
         block: block.id.clone(),
         cidr: block.cidr.clone(),
         tags: tags::marked(&block.tags),

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, Step};
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, MadeFor, Node, Reconciler, ServiceFacts, ServiceKey, ServicesView,
-    facts,
+    LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, Reconciler, Seen, SeenBy, ServiceFacts,
+    ServiceKey, ServicesView, facts,
 };
 use tokio::time::Instant;
 
@@ -181,6 +181,7 @@ impl Reconciler for Cloud {
     type Facts = ServiceFacts;
     type Intent = Intent;
     type Observed = Option<Vec<String>>;
+    type Remembered = ();
     type Step = Write;
     type Learned = Option<Vec<String>>;
 
@@ -207,11 +208,12 @@ impl Reconciler for Cloud {
     async fn observe(
         &self,
         intent: &Intent,
-        seen: Option<&Self::Observed>,
+        last: Option<Self::Observed>,
+        _: &mut Memory,
     ) -> Result<Self::Observed, CloudError> {
         self.call(format!(
             "{} {}",
-            if seen.is_some() { "poll" } else { "read" },
+            if last.is_some() { "poll" } else { "read" },
             intent.name
         ));
         let time = self.state.lock().unwrap().read_time;
@@ -225,7 +227,7 @@ impl Reconciler for Cloud {
         }
     }
 
-    fn plan(&self, intent: &Intent, observed: &Self::Observed) -> LoadBalancerPlan<Write> {
+    fn plan(&self, intent: &Intent, seen: &SeenBy<Self>) -> LoadBalancerPlan<Write> {
         let mut state = self.state.lock().unwrap();
         let name = intent.name.clone();
         let settled = |ip_mode| {
@@ -252,7 +254,7 @@ impl Reconciler for Cloud {
             };
             all(steps)
         };
-        let answer = match (intent.is_wanted, observed) {
+        let answer = match (intent.is_wanted, &seen.observed) {
             (true, None) => one(LoadBalancerStep::Cloud(Write::Create { name })),
             (false, None) => Answer::Settled(LoadBalancerStatus::empty()),
             (_, Some(_)) if state.busy_looks > 0 => {
@@ -298,7 +300,7 @@ impl Reconciler for Cloud {
     async fn apply(
         &self,
         intent: &Intent,
-        _: &Self::Observed,
+        _: &SeenBy<Self>,
         step: &Write,
     ) -> Result<Self::Learned, CloudError> {
         self.call(step.label());
@@ -321,12 +323,12 @@ impl Reconciler for Cloud {
         Ok(now)
     }
 
-    fn learn(&self, observed: &mut Self::Observed, _: &Write, learned: Self::Learned) {
-        *observed = learned;
+    fn learn(&self, seen: &mut SeenBy<Self>, _: &Write, learned: Self::Learned) {
+        seen.observed = learned;
     }
 
-    fn predict(&self, observed: &mut Self::Observed, step: &Write) {
-        *observed = step.nodes();
+    fn predict(&self, seen: &mut SeenBy<Self>, step: &Write) {
+        seen.observed = step.nodes();
     }
 }
 
@@ -376,6 +378,7 @@ impl Reconciler for Sweep {
     type Facts = BackgroundFacts;
     type Intent = ();
     type Observed = ();
+    type Remembered = ();
     type Step = Write;
     type Learned = ();
 
@@ -383,12 +386,12 @@ impl Reconciler for Sweep {
         Ok(())
     }
 
-    async fn observe(&self, (): &(), _: Option<&()>) -> Result<(), CloudError> {
+    async fn observe(&self, (): &(), _: Option<()>, _: &mut Memory) -> Result<(), CloudError> {
         self.0.state.lock().unwrap().sweeps += 1;
         Ok(())
     }
 
-    fn plan(&self, (): &(), (): &()) -> LoadBalancerPlan<Write> {
+    fn plan(&self, (): &(), _: &Seen<()>) -> LoadBalancerPlan<Write> {
         let note = self.0.state.lock().unwrap().sweep_note.clone();
         Plan::new(Answer::Settled(LoadBalancerStatus::empty())).with_notes(note.into_iter().collect())
     }

@@ -1,0 +1,211 @@
+//! What a reconcile remembers of itself, beside what it observed.
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// What a reconcile has seen: its last observation, and what it remembers of itself. It reads like the observation.
+#[derive(Debug)]
+pub struct Seen<O, T = ()> {
+    /// What the cloud said.
+    pub observed: O,
+    /// What the reconcile remembers.
+    pub memory: Memory<T>,
+}
+
+impl<O, T> Deref for Seen<O, T> {
+    type Target = O;
+
+    fn deref(&self) -> &O {
+        &self.observed
+    }
+}
+
+impl<O, T> DerefMut for Seen<O, T> {
+    fn deref_mut(&mut self) -> &mut O {
+        &mut self.observed
+    }
+}
+
+/// What a session remembers of its own reconcile: how often it looked and how long it waited, which ids it made up, and in
+/// `own` what the provider adds. An observation then holds facts only.
+///
+/// It begins anew with each reconcile, so nothing may depend on it that another process would have to know. What is worth
+/// remembering longer is [`Kept`](crate::Kept).
+#[derive(Debug, Default)]
+pub struct Memory<T = ()> {
+    looks: usize,
+    waited: Duration,
+    /// What the last plan asked to wait for.
+    asked: Duration,
+    made_up: u32,
+    /// What the provider remembers: what it wrote, what was refused, how far it is.
+    pub own: T,
+}
+
+impl<T> Memory<T> {
+    /// How often was looked again since the reconcile began, or since the last [new wait](Self::new_wait).
+    #[must_use]
+    pub fn looks(&self) -> usize {
+        self.looks
+    }
+
+    /// How long the plans asked to wait since then, in all.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// How long to wait before the next look.
+    #[must_use]
+    pub fn pause(&self, pauses: Pauses) -> Duration {
+        let Pauses(table) = pauses;
+        let micros = table.get(self.looks).or(table.last());
+        Duration::from_micros(micros.copied().unwrap_or_default())
+    }
+
+    /// What was waited for is over: looks and time are counted from here.
+    pub fn new_wait(&mut self) {
+        (self.looks, self.waited) = (0, Duration::ZERO);
+    }
+
+    /// A number for an id that no object has: another one each time.
+    pub fn made_up(&mut self) -> u32 {
+        self.made_up += 1;
+        self.made_up
+    }
+
+    /// The plan asks to wait for so long before the next look.
+    pub(crate) fn asked_to_wait(&mut self, after: Duration) {
+        self.asked = after;
+    }
+
+    /// A look that is not the first begins.
+    pub(crate) fn look_again(&mut self) {
+        self.looks += 1;
+        self.waited += std::mem::take(&mut self.asked);
+    }
+}
+
+/// How long to wait before each look at something that the cloud does by itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Pauses(&'static [u64]);
+
+impl Pauses {
+    /// Times in microseconds, one for each look; the last holds for all further ones.
+    #[must_use]
+    pub const fn of_micros(table: &'static [u64]) -> Self {
+        Self(table)
+    }
+}
+
+/// What a reconcile wrote, to be laid over lists that may be behind. Part of a provider's own [`Memory`] where the lists of a
+/// cloud are late; objects have ids of type `K`.
+#[derive(Debug, Clone)]
+pub struct Recent<K, T> {
+    /// In the order of the writes.
+    written: Vec<(K, T)>,
+    deleted: Vec<K>,
+}
+
+impl<K, T> Default for Recent<K, T> {
+    fn default() -> Self {
+        Self {
+            written: Vec::new(),
+            deleted: Vec::new(),
+        }
+    }
+}
+
+impl<K: PartialEq, T> Recent<K, T> {
+    /// An object was created or changed, and is like this now.
+    pub fn write(&mut self, id: K, now: T) {
+        match self.written.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) => *known = now,
+            None => self.written.push((id, now)),
+        }
+    }
+
+    /// An object was deleted.
+    pub fn delete(&mut self, id: K) {
+        self.forget(&id);
+        self.deleted.push(id);
+    }
+
+    /// What was written of an object counts no more: a list that has it or not is right.
+    pub fn forget(&mut self, id: &K) {
+        self.written.retain(|(known, _)| known != id);
+    }
+
+    /// An object as it was written.
+    #[must_use]
+    pub fn written(&self, id: &K) -> Option<&T> {
+        self.written
+            .iter()
+            .find(|(known, _)| known == id)
+            .map(|(_, now)| now)
+    }
+
+    /// Whether an object was deleted.
+    #[must_use]
+    pub fn is_deleted(&self, id: &K) -> bool {
+        self.deleted.contains(id)
+    }
+
+    /// Adds to a list what was written and is not in it yet, and takes off what was deleted. What the list has is left as the
+    /// list shows it: whether it is as it was written is for the provider to say.
+    pub fn lay_over(&self, listed: &mut Vec<T>, id: impl Fn(&T) -> &K)
+    where
+        T: Clone,
+    {
+        for (written, now) in &self.written {
+            if listed.iter().all(|known| id(known) != written) {
+                listed.push(now.clone());
+            }
+        }
+        listed.retain(|one| !self.is_deleted(id(one)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_and_waits_are_counted_from_the_last_new_wait() {
+        const PAUSES: Pauses = Pauses::of_micros(&[100_000, 1_000_000]);
+        let mut memory = Memory::<()>::default();
+        let mut pauses = Vec::new();
+        for _ in 0..3 {
+            let pause = memory.pause(PAUSES);
+            pauses.push(pause.as_millis());
+            memory.asked_to_wait(pause);
+            memory.look_again();
+        }
+        assert_eq!(pauses, [100, 1_000, 1_000]);
+        assert_eq!(
+            (memory.looks(), memory.waited()),
+            (3, Duration::from_millis(2_100))
+        );
+        memory.new_wait();
+        // Nobody waited for this look.
+        memory.look_again();
+        assert_eq!((memory.looks(), memory.waited()), (1, Duration::ZERO));
+        assert_ne!(memory.made_up(), memory.made_up());
+    }
+
+    #[test]
+    fn a_list_that_is_behind_shows_what_was_written_and_nothing_that_was_deleted() {
+        let mut recent = Recent::default();
+        for object in [("new", 1), ("changed", 1), ("deleted", 1), ("new", 2)] {
+            recent.write(object.0, object);
+        }
+        recent.delete("deleted");
+        let mut listed = vec![("deleted", 0), ("changed", 0), ("other", 0)];
+        recent.lay_over(&mut listed, |object| &object.0);
+        assert_eq!(listed, [("changed", 0), ("other", 0), ("new", 2)]);
+        assert_eq!(recent.written(&"changed"), Some(&("changed", 1)));
+        recent.forget(&"new");
+        recent.lay_over(&mut listed, |object| &object.0);
+        assert_eq!((listed.len(), recent.written(&"new")), (3, None));
+    }
+}
