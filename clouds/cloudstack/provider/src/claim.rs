@@ -18,7 +18,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, flag, text};
 use crate::cidrs::{Cidrs, Sources};
-use crate::objects::{AddressRef, Place};
+use crate::objects::Place;
 
 /// What is written on a Service about its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -306,19 +306,6 @@ impl Claim {
     /// Whether an address is used that was acquired for another Service.
     pub(crate) fn shares(&self, id: &str) -> bool {
         self.shared().any(|shared| shared == id)
-    }
-
-    /// Whether an address was acquired for a Service that asks for `requested`, by what is written on it. For the requested
-    /// address the mark alone decides, so that whoever takes it off keeps the address. Where nothing is written, the rule of
-    /// earlier managers holds if it `counts`: every other address is theirs.
-    pub(crate) fn holds(&self, requested: Option<&str>, address: &AddressRef, counts: bool) -> bool {
-        if requested == Some(address.ip.as_str()) {
-            return self.is_marked;
-        }
-        match self.held {
-            Some(_) => self.names(&address.id),
-            None => counts || self.is_marked,
-        }
     }
 
     /// The address that is claimed without an ID.

@@ -3,21 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{IpMode, ServicesView, facts};
+use bowline_cloud_provider::{IpMode, ServicesView};
 use bowline_plan::{Note, Refusal};
 use jiff::Timestamp;
 
-use crate::annotations::{self, KEEP_IP};
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::{AclItem, AddressRef, Algorithm, NewRule, Opening, Rule};
+use crate::objects::{AclItem, Algorithm, NewRule, Opening, Rule};
 use crate::replaced::ReplacedRules;
 
 mod read;
 
-pub(crate) use read::read;
-use read::{requested, source_ranges};
+use read::source_ranges;
+pub(crate) use read::{read, requested};
 
 /// What is asked for.
 pub(crate) enum Intent {
@@ -60,63 +59,6 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// What other Services of the cluster claim, with the UID of each.
-    pub(crate) fn claims_of_others(&self) -> Vec<(String, Claim)> {
-        let services = self.services.services();
-        services
-            .iter()
-            .filter_map(|service| Some((service.metadata.uid.clone()?, Claim::of(service))))
-            .filter(|(uid, claim)| *uid != self.uid && claim.held.is_some())
-            .collect()
-    }
-
-    /// Whether an address was acquired for another Service of the cluster, or is shared by one. `is_live`: one that goes does
-    /// not count, and one that shares it does not either.
-    pub(crate) fn is_owned_by_others(&self, address: &AddressRef, is_live: bool) -> bool {
-        let services = self.services.services();
-        services.iter().any(|service| {
-            let is_going =
-                service.metadata.deletion_timestamp.is_some() || !facts::wants_load_balancer(service);
-            let is_other = service.metadata.uid.as_deref() != Some(&self.uid);
-            if !is_other || (is_going && (is_live || !facts::has_finalizer(service))) {
-                return false;
-            }
-            let claim = Claim::of(service);
-            let serves = facts::published_addresses(service).contains(&address.ip);
-            let keeps_ip = annotations::flag(service, &KEEP_IP);
-            (!is_live && claim.shares(&address.id))
-                || (!keeps_ip && claim.holds(requested(service), address, serves))
-        })
-    }
-
-    /// Whether a person took an address from the Service that it was acquired for: by taking the mark off, or by asking that it be
-    /// kept.
-    pub(crate) fn is_disowned(&self, address: &AddressRef) -> bool {
-        let services = self.services.services();
-        services.iter().any(|service| {
-            let claim = Claim::of(service);
-            let is_unmarked = requested(service) == Some(address.ip.as_str()) && !claim.is_marked;
-            claim.names(&address.id) && (is_unmarked || annotations::flag(service, &KEEP_IP))
-        })
-    }
-
-    /// Whether another Service of the cluster claims an address.
-    pub(crate) fn is_claimed_by_others(&self, address: &str) -> bool {
-        let others = self.claims_of_others();
-        others.iter().any(|(_, claim)| claim.names(address))
-    }
-
-    /// Whether an address is to be given back when the Service needs it no more. Where nothing is written on the Service, the
-    /// rule of earlier managers holds if it `counts`.
-    pub(crate) fn is_held(&self, address: &AddressRef, counts: bool) -> bool {
-        let (claim, requested) = (&self.claim, self.requested.as_deref());
-        // One that was acquired for another Service is that one's, as long as it lives.
-        let is_left = || {
-            claim.shares(&address.id) && !self.is_owned_by_others(address, true) && !self.is_disowned(address)
-        };
-        !self.keeps_ip && (claim.holds(requested, address, counts) || is_left())
-    }
-
     /// Whether somebody else's rule relies on an item of an ACL list, which holds `items`. That of a Service of the cluster
     /// relies on an item for the sources that the Service is open for; of any other rule nobody knows.
     pub(crate) fn is_relied_on(&self, item: &AclItem, items: &[AclItem], rule: &Rule) -> bool {

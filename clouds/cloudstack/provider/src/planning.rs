@@ -30,12 +30,12 @@ mod firewall;
 mod giving_back;
 mod home;
 mod members;
+mod ownership;
 mod ports;
 mod removal;
 mod router;
 #[cfg(test)]
 mod tests;
-mod whichever;
 
 use crate::events::{
     ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, DEFAULT_DENY as DEFAULT_DENY_EVENT, LEFT_OPEN,

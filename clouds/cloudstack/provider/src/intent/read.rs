@@ -109,7 +109,7 @@ fn asked(service: &Service) -> u64 {
 }
 
 /// The address that a Service asks for: the annotation goes before the field, which Kubernetes deprecates.
-pub(super) fn requested(service: &Service) -> Option<&str> {
+pub(crate) fn requested(service: &Service) -> Option<&str> {
     let spec = service.spec.as_ref();
     let field = spec.and_then(|spec| spec.load_balancer_ip.as_deref());
     [Some(annotations::text(service, &ADDRESS)), field]

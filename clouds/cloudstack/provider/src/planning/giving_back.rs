@@ -5,7 +5,7 @@
 //! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
 //! on the address and the names of the rules find it at the next try.
 
-use super::{Draft, members};
+use super::{Draft, members, ownership};
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Intent, Wanted};
 use crate::members::Members;
@@ -55,11 +55,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
         return;
     }
     // What is known to be nobody's is not held.
-    let is_nobodys = |claimed: &Claimed| match claimed {
-        Claimed::Address(id) | Claimed::Shared(id) => matches!(observed.addresses.get(id), Some(None)),
-        Claimed::Asked(id, _) => observed.made.refused.contains(id),
-        Claimed::Any(_) => observed.made.is_refused,
-    };
+    let is_nobodys = |claimed: &Claimed| ownership::is_nobodys(observed, claimed);
     if claim.held.iter().flatten().any(is_nobodys) {
         draft.annotate(claim.keeping(|claimed| !is_nobodys(claimed)));
         if claim.held.iter().flatten().all(is_nobodys) {

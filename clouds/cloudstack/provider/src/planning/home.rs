@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use bowline_plan::Refusal;
 
-use super::removal::{ACQUIRED_ANEW, Removal};
-use super::{Draft, Stop, members, whichever};
+use super::ownership::{self, Facts, State, whichever};
+use super::removal::Removal;
+use super::{Draft, Stop, members};
 use crate::claim::{Claim, Claimed};
-use crate::events::{ADDRESS_KEPT, NODES_LEFT_OUT};
+use crate::events::NODES_LEFT_OUT;
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, LB, Network, Place, Rule, RuleState};
-use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, LOOK, Need, Observed, STUCK, Unread};
+use crate::observe::{LOOK, Need, Observed, STUCK, Unread};
 use crate::replaced::Replaced;
 use crate::step::CloudStep;
 
@@ -230,16 +231,13 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
         sources: &wanted.sources,
         wanted: wanted.openings(),
         home: Some(&home.address),
+        absent: None,
     };
     for (address, rules) in others {
-        let is_held = wanted.identity.is_held(address, false);
-        if !is_held && !wanted.identity.keeps_ip {
-            draft.notes.push(ADDRESS_KEPT.note(format!(
-                "public IP {} is not released: nothing proves that it was acquired for this service",
-                address.ip
-            )));
+        if !wanted.identity.is_held(address, false) && !wanted.identity.keeps_ip {
+            draft.keep(address, "nothing proves that it was acquired for this service");
         }
-        let removed = removal.address(draft, address, &rules, is_held);
+        let removed = removal.address(draft, address, &rules);
         draft.take(removed);
     }
 }
@@ -279,57 +277,32 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
         if draft.came(claim, id) {
             return Ok(());
         }
-        match address.state {
+        let is_moving = matches!(address.state, AddressState::Allocating | AddressState::Releasing);
+        if is_moving && !identity.published.contains(shown) {
             // The balancer went on without it. First of all the Service shows where it is.
-            AddressState::Allocating | AddressState::Releasing if !identity.published.contains(shown) => {
-                draft.again = Some(LOOK);
-                is_kept.insert(id);
-            }
-            AddressState::Allocating if !draft.observed.has_waited(GIVEN_BACK) => {
-                draft.wait_for_address(&address.address);
-                return Ok(());
-            }
-            AddressState::Releasing if !draft.observed.has_waited(GIVEN_BACK_AGAIN) => {
-                draft.wait_for_address(&address.address);
-                return Ok(());
-            }
-            _ => {
-                let strangers = draft.observed.strangers(id)?;
-                let is_others = match claim.names(id) {
-                    true => identity.is_claimed_by_others(id),
-                    false => identity.is_owned_by_others(&address.address, true),
-                };
-                let leads = match claim.place(id) {
-                    Some(place) => address.is_at(place),
-                    None => address.is_of(&home.network),
-                };
-                let may_fit = (leads && !address.is_source_nat && !address.is_static_nat)
-                    || address.is_underway_anywhere();
-                if !may_fit && !is_others && strangers.is_empty() && !identity.keeps_ip {
-                    draft.keep(&address.address, ACQUIRED_ANEW);
-                }
-                let is_ours = may_fit && !is_others;
-                if is_ours && strangers.is_empty() && !identity.keeps_ip {
-                    draft.cloud(CloudStep::Release {
-                        address: address.address.clone(),
-                        is_live: false,
-                    });
-                    return Ok(());
-                }
-                is_dropped = true;
-            }
+            draft.again = Some(LOOK);
+            is_kept.insert(id);
+            continue;
         }
+        if ownership::is_waited_for(draft.observed, address, false) {
+            draft.wait_for_address(&address.address);
+            return Ok(());
+        }
+        match ownership::state(Facts::unused(identity, draft.observed, address, &home.network)?)? {
+            State::Held => {
+                draft.cloud(CloudStep::Release {
+                    address: address.address.clone(),
+                    is_live: false,
+                });
+                return Ok(());
+            }
+            State::GivenAway(why) => draft.keep(&address.address, why),
+            _ => {}
+        }
+        is_dropped = true;
     }
     let at = &home.address;
-    let shares = match (claim.names(&at.id), claim.shares(&at.id)) {
-        (true, _) => false,
-        (false, true) => !identity.is_disowned(at),
-        // The other Service's claim may not have been known yet.
-        (false, false) => {
-            let is_requested = identity.requested.as_ref() == Some(&at.ip);
-            claim.held.is_some() && is_requested && identity.is_owned_by_others(at, false)
-        }
-    };
+    let shares = identity.is_borrowed(at);
     if is_dropped || shares != claim.shares(&at.id) {
         let mut left = claim.those(|kept| match kept {
             Claimed::Address(id) | Claimed::Asked(id, _) => is_kept.contains(id.as_str()),

@@ -49,6 +49,7 @@ pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Me
         sources: &wanted.sources,
         wanted: wanted.openings(),
         home: Some(&home.address),
+        absent: None,
     };
     // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
     // effect before the router can read its rules.

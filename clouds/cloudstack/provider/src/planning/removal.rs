@@ -9,19 +9,15 @@ use std::collections::BTreeSet;
 
 use bowline_plan::Impact;
 
+use super::ownership::{self, Facts, State};
 use super::{Draft, acl, firewall};
 use crate::cidrs::Sources;
 use crate::claim::Claimed;
-use crate::events::ADDRESS_KEPT;
-use crate::intent::Identity;
-use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, Opening, Rule};
-use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, Observed, Unread};
+use crate::intent::{Absent, Identity};
+use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, Rule};
+use crate::observe::{Observed, Unread};
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::CloudStep;
-
-/// Why an address stays.
-pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it was claimed for this service, so somebody has acquired it \
-     anew; release it by hand if nobody needs it";
 
 /// How far the closing of a port is.
 pub(super) enum Shut {
@@ -42,6 +38,8 @@ pub(super) struct Removal<'a> {
     pub(super) wanted: BTreeSet<Opening>,
     /// The address at which it does.
     pub(super) home: Option<&'a AddressRef>,
+    /// That the Service goes for good.
+    pub(super) absent: Option<&'a Absent>,
 }
 
 impl Removal<'_> {
@@ -51,97 +49,65 @@ impl Removal<'_> {
         draft: &mut Draft<'_>,
         address: &AddressRef,
         rules: &[&Rule],
-        is_held: bool,
     ) -> Result<(), Unread> {
-        let facts = draft.observed.address(&address.id)?;
-        // Nothing needs it any more, so it is not waited for as long as by a balancer; and not at all if it came to serve. Nobody may
-        // ask after the job by which it goes: then it is given back once more.
-        let observed = draft.observed;
-        let is_waited_for = facts.is_some_and(|facts| match facts.state {
-            AddressState::Allocating => rules.is_empty() && !observed.has_waited(GIVEN_BACK),
-            AddressState::Releasing => !observed.has_waited(GIVEN_BACK_AGAIN),
-            AddressState::Free | AddressState::Allocated => false,
-        });
-        if is_waited_for {
-            draft.wait_for_address(address);
-            return Ok(());
-        }
-        let can_be_released = facts.is_some_and(|facts| {
-            facts.state != AddressState::Free && !facts.is_source_nat && !facts.is_static_nat
-        });
-        if facts.is_some_and(|facts| self.is_anothers(facts, rules)) {
-            draft.keep(address, ACQUIRED_ANEW);
-            // With it went what was open, and all that is open there by now is somebody else's.
-            for rule in rules {
-                draft.cloud(CloudStep::delete(rule, Impact::Major));
-            }
-            return Ok(());
-        }
-        // Without a rule on it, only the claim tells whose it is.
         let claim = &self.identity.claim;
         let is_own = claim.names(&address.id) || claim.shares(&address.id);
-        let is_others =
-            rules.is_empty() && !claim.shares(&address.id) && self.identity.is_claimed_by_others(&address.id);
-        let goes_bare = !rules.is_empty() && draft.observed.unreleased.contains(&address.id);
-        let is_released = if is_held && can_be_released && !is_others && !goes_bare {
-            let strangers = draft.observed.strangers(&address.id)?;
-            if let Some(stranger) = strangers.first() {
-                draft.notes.push(ADDRESS_KEPT.note(format!(
-                    "public IP {} is not released: others use it, such as load balancer rule {}",
-                    address.ip, stranger.name
-                )));
-                if !is_own {
-                    // They may be going too. Who claims it looks once more when its own rules are gone: the last one sees nobody.
-                    draft.claims.insert(Claimed::Address(address.id.clone()));
-                    draft.leads_as_it_does(&address.id, rules);
+        let facts = Facts::left(self.identity, draft.observed, &address.id, rules, self.absent)?;
+        match ownership::state(facts)? {
+            State::Acquiring | State::GoingBack => {
+                draft.wait_for_address(address);
+                return Ok(());
+            }
+            State::GivenAway(why) => {
+                draft.keep(address, why);
+                // With it went what was open, and all that is open there by now is somebody else's.
+                for rule in rules {
+                    draft.cloud(CloudStep::delete(rule, Impact::Major));
                 }
+                return Ok(());
             }
-            strangers.is_empty()
-        } else {
-            false
-        };
-        if !is_released {
-            for rule in rules {
-                self.rule(draft, rule, Impact::Major);
+            State::Held => {}
+            kept => {
+                match kept {
+                    State::Shared(rule) => {
+                        let why = format!("others use it, such as load balancer rule {}", rule.name);
+                        draft.keep(address, &why);
+                        if !is_own {
+                            // They may be going too. Who claims it looks once more when its own rules are gone: the last one sees
+                            // nobody.
+                            draft.claims.insert(Claimed::Address(address.id.clone()));
+                            draft.leads_as_it_does(&address.id, rules);
+                        }
+                    }
+                    State::Persons(Some(why)) => draft.keep(address, &why),
+                    _ => {}
+                }
+                for rule in rules {
+                    self.rule(draft, rule, Impact::Major);
+                }
+                return Ok(());
             }
-            return Ok(());
         }
         // The items first: with the address its rules go, and nothing tells any more which ports they had.
-        let shut = |rule: &&Rule| match OpenPort::of(rule, &self.identity.name) {
-            Some(port) => self.has_shut_acl(draft, rule, &port),
-            None => true,
-        };
-        let closed: Vec<bool> = rules.iter().map(shut).collect();
-        if closed.contains(&false) {
-            return Ok(());
+        let mut is_shut = true;
+        for rule in rules {
+            if let Some(port) = OpenPort::of(rule, &self.identity.name) {
+                is_shut &= self.has_shut_acl(draft, rule, &port);
+            }
         }
         let can_tell_place = rules.iter().any(|rule| !rule.network.is_empty());
-        if is_own && (claim.shares(&address.id) || claim.place(&address.id).is_some() || !can_tell_place) {
+        let is_told = claim.shares(&address.id) || claim.place(&address.id).is_some() || !can_tell_place;
+        if is_shut && is_own && is_told {
             draft.cloud(CloudStep::Release {
                 address: address.clone(),
                 is_live: !rules.is_empty(),
             });
-        } else {
+        } else if is_shut {
             // So that a release that fails half-way, when no rule is left, is found again.
             draft.claims.insert(Claimed::Address(address.id.clone()));
             draft.leads_as_it_does(&address.id, rules);
         }
         Ok(())
-    }
-
-    /// Whether somebody acquired an address anew for something else than its rules, and what is written, were for.
-    fn is_anothers(&self, facts: &Address, rules: &[&Rule]) -> bool {
-        let id = &facts.address.id;
-        let mut led = rules.iter().map(|rule| rule.network.as_str());
-        match (&facts.network, led.find(|network| !network.is_empty())) {
-            _ if facts.state != AddressState::Allocated => false,
-            (Some(leads), Some(led)) => leads != led,
-            _ => self
-                .identity
-                .claim
-                .place(id)
-                .is_some_and(|place| !facts.is_at(place)),
-        }
     }
 
     /// Removes one rule and what was opened for it.

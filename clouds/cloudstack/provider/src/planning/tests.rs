@@ -21,6 +21,7 @@ use crate::observe::Failure;
 mod acl;
 mod firewall;
 mod home;
+mod ownership;
 mod ports;
 mod refusals;
 mod whichever;

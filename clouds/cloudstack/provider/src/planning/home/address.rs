@@ -3,7 +3,8 @@
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
-use super::super::{Arrival, Draft, Stop, acl, pending, whichever};
+use super::super::ownership::{self, State, whichever};
+use super::super::{Arrival, Draft, Stop, acl, pending};
 use crate::claim::{Claim, Claimed, Whichever, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
@@ -28,7 +29,7 @@ fn claimed(id: &str) -> Claimed {
 
 /// What earlier managers held under their mark, before anything else is written.
 fn inherited(draft: &mut Draft<'_>, claim: &Claim) -> Vec<Claimed> {
-    if claim.held.is_some() || !claim.is_marked {
+    if !claim.is_inherited() {
         return Vec::new();
     }
     let rules = &draft.observed.rules;
@@ -52,90 +53,80 @@ pub(super) fn requested_address(
     };
     let AddressRef { id, .. } = &address.address;
     let claim = &wanted.identity.claim;
-    match address.state {
-        AddressState::Releasing => {
-            draft.wait_for_address(&address.address);
-        }
-        AddressState::Allocating => {
+    let now = draft.now(&wanted.identity);
+    match ownership::of_requested(&wanted.identity, draft.observed, address, (network, now)) {
+        State::GoingBack => draft.wait_for_address(&address.address),
+        State::Acquiring => {
             if draft.came(claim, id) {
                 return Err(Stop::Planned);
             }
             let is_own = claim.names(id) && claim.is_marked && is_alone(draft.observed, id)?;
             match draft.bring(address, is_own) {
-                Arrival::Tried => return allocated_address(draft, wanted, network, address),
+                Arrival::Tried => {
+                    let state = ownership::of_taken(&wanted.identity, draft.observed, address, network);
+                    return taken_address(draft, wanted, network, address, &state);
+                }
                 Arrival::Waits => {}
                 Arrival::Stuck => draft.wait_for_address(&address.address),
             }
         }
-        AddressState::Free => {
-            if draft.is_barred(claim) {
-                return Err(Stop::Planned);
-            }
-            let now = draft.now(&wanted.identity);
-            let asked = claim.asked(id).filter(|_| claim.is_marked);
-            if let Some(since) = asked.filter(|since| is_fresh(*since, now)) {
-                draft.cloud(associate(network, Some(address.address.clone()), since));
-            } else {
-                // In one write: whoever finds the address without the mark later knows that a person took it off.
-                let inherited = inherited(draft, claim);
-                draft.claims.extend(inherited);
-                draft.claims.insert(Claimed::Asked(id.clone(), now));
-                draft.leads(id, network);
-                draft.annotate(Claim::mark());
-            }
+        State::Free | State::Claimed(_) if draft.is_barred(claim) => {}
+        State::Claimed(since) => {
+            draft.cloud(associate(network, Some(address.address.clone()), since));
         }
-        AddressState::Allocated => return allocated_address(draft, wanted, network, address),
+        State::Free => {
+            // In one write: whoever finds the address without the mark later knows that a person took it off.
+            let inherited = inherited(draft, claim);
+            draft.claims.extend(inherited);
+            draft.claims.insert(Claimed::Asked(id.clone(), now));
+            draft.leads(id, network);
+            draft.annotate(Claim::mark());
+        }
+        state => return taken_address(draft, wanted, network, address, &state),
     }
     Err(Stop::Planned)
 }
 
 /// A requested address that somebody has: the user, or the Service itself by now.
-fn allocated_address(
+fn taken_address(
     draft: &mut Draft<'_>,
     wanted: &Wanted,
     network: &Network,
     address: &Address,
+    state: &State<'_>,
 ) -> Result<AddressRef, Stop> {
     let AddressRef { id, ip } = &address.address;
     let claim = &wanted.identity.claim;
-    let unusable = if address.is_static_nat {
-        Some("leads to one virtual machine by static NAT")
-    } else if address.is_elsewhere(network) {
-        Some("belongs to another network or VPC than the nodes")
-    } else {
-        None
-    };
-    if let Some(reason) = unusable {
-        if claim.names(id) {
-            // Somebody else has taken it since.
-            let is_it =
-                |held: &Claimed| matches!(held, Claimed::Address(own) | Claimed::Asked(own, _) if own == id);
-            draft.annotate(Claim::of_others(claim.those(|held| !is_it(held))));
-            return Err(Stop::Planned);
+    if let State::GivenAway(reason) = state {
+        if !claim.names(id) {
+            return Err(Refusal::new(format!("IP address {ip} cannot be used: it {reason}")).into());
         }
-        return Err(Refusal::new(format!("IP address {ip} cannot be used: it {reason}")).into());
+        // Somebody else has taken it since.
+        let is_it =
+            |held: &Claimed| matches!(held, Claimed::Address(own) | Claimed::Asked(own, _) if own == id);
+        draft.annotate(Claim::of_others(claim.those(|held| !is_it(held))));
+        return Err(Stop::Planned);
     }
     if network.barrier() == Barrier::Firewall {
         draft.take(draft.observed.firewall(id)); // for its ports, later
     }
-    let is_new = draft.observed.rules.is_empty();
-    let is_own = claim.names(id) || (claim.held.is_none() && claim.is_marked && is_new);
-    if !is_own {
-        // There is no rule of the Service on it yet, so it is shared only with somebody who is there.
-        let shares = wanted.identity.is_owned_by_others(&address.address, false);
-        if claim.held.is_none() || claim.is_marked || shares != claim.shares(id) {
-            // Nothing of it is ours, and nobody shall take it for ours later.
-            let shared = Claimed::Shared(id.clone());
+    if *state == State::Held {
+        if !claim.names(id) {
+            draft.claims.insert(claimed(id));
             draft.leads(id, network);
-            let mut held = inherited(draft, claim);
-            held.extend(claim.those(|held| *held != shared));
-            held.extend(shares.then_some(shared));
-            draft.annotate(Claim::of_others(held));
             return Err(Stop::Planned);
         }
-    } else if !claim.names(id) {
-        draft.claims.insert(claimed(id));
+        return Ok(address.address.clone());
+    }
+    let shares = *state == State::Borrowed;
+    if claim.held.is_none() || claim.is_marked || shares != claim.shares(id) {
+        // Nothing of it is ours, and nobody shall take it for ours later.
+        let shared = Claimed::Shared(id.clone());
         draft.leads(id, network);
+        let mut held = inherited(draft, claim);
+        held.extend(claim.those(|held| *held != shared));
+        held.extend(shares.then_some(shared));
+        draft.annotate(Claim::of_others(held));
         return Err(Stop::Planned);
     }
     Ok(address.address.clone())
@@ -169,7 +160,7 @@ pub(super) fn automatic_address(
         let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
             continue;
         };
-        let is_free_for_us = is_alone(draft.observed, id)? && !is_claimed_first(wanted, id);
+        let is_free_for_us = is_alone(draft.observed, id)? && !identity.is_claimed_first(id);
         if address.state == AddressState::Allocating {
             let may_fit = address.is_fit(network) || address.is_underway_anywhere();
             match draft.bring(address, is_free_for_us && may_fit) {
@@ -239,13 +230,4 @@ fn is_alone(observed: &Observed, id: &str) -> Result<bool, Unread> {
 /// Whether an address can be the balancer's own.
 fn is_usable(address: &Address, network: &Network) -> bool {
     address.state == AddressState::Allocated && address.is_fit(network)
-}
-
-/// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's
-/// claim yet; then the cloud gives it to one of them, and if neither knows to whom, the smaller UID counts.
-fn is_claimed_first(wanted: &Wanted, id: &str) -> bool {
-    let others = wanted.identity.claims_of_others();
-    others
-        .iter()
-        .any(|(uid, claim)| claim.names(id) && *uid < wanted.identity.uid)
 }

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::{Draft, Stop, pending};
+use super::super::{Draft, Stop, pending};
 use crate::claim::{Claimed, Whichever};
 use crate::events::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
 use crate::intent::Identity;
@@ -14,7 +14,11 @@ use crate::observe::{Observed, Unread};
 /// Claims by its ID what the cloud chose for an open claim. If there is nothing like it, whoever asks goes on.
 ///
 /// One that is on its way and does not tell where to is waited for that long.
-pub(super) fn adopt(draft: &mut Draft<'_>, identity: &Identity, patience: Duration) -> Result<(), Stop> {
+pub(in crate::planning) fn adopt(
+    draft: &mut Draft<'_>,
+    identity: &Identity,
+    patience: Duration,
+) -> Result<(), Stop> {
     let Some(claimed) = identity.claim.whichever() else {
         return Ok(());
     };

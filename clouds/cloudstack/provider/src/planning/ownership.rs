@@ -1,0 +1,396 @@
+//! Who has an address: all rules about it.
+//!
+//! CloudStack's addresses bear no mark. What is written on the Service tells which ones are its own ([`Claim`]), and the
+//! Services of the cluster, the rules on an address and the network that it leads to tell the rest. From these facts follows
+//! one [`State`], and from the state what is done:
+//!
+//! | state | how it is told | to have it | needed no more |
+//! | --- | --- | --- | --- |
+//! | free | nobody has it | it is claimed, then acquired | it is taken off the claim |
+//! | claimed | nobody has it, and the claim is new enough to ask under it | it is acquired | as a free one |
+//! | acquiring | it is on its way to somebody | it is waited for, tried, and given back to be acquired anew | it is waited for for ten seconds; then it is told as if it were there |
+//! | going back | it is on its way back | it is waited for | the same for twenty seconds |
+//! | held | it was acquired for the Service: the claim names it, for the requested one the mark is on it, or nothing is written and the rule of earlier managers counts; nobody else is on it | it is used | it is given back |
+//! | shared | it is held, and rules of others are on it | it is used | it stays, and is claimed: the last one gives it back |
+//! | borrowed | another Service of the cluster holds it, or claims it too | it is used, and that is noted on the Service | it stays |
+//! | given away | it leads elsewhere than when it was claimed: somebody acquired it anew | it is refused | it stays, with an event; nothing on it is closed |
+//! | a person's | nothing tells that it was acquired for the Service, or people took the mark off | it is used | it stays |
+//!
+//! Which of several addresses falls to a Service that let the cloud choose is told by [`whichever`].
+
+use bowline_cloud_provider::facts;
+use jiff::Timestamp;
+
+use crate::annotations::{self, KEEP_IP};
+use crate::claim::{Claim, Claimed, is_fresh};
+use crate::intent::{Absent, Identity, requested};
+use crate::objects::{Address, AddressRef, AddressState, Network, Place, Rule};
+use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, Observed, Unread};
+
+pub(super) mod whichever;
+
+/// Why an address stays that somebody acquired anew.
+pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it was claimed for this service, so somebody has acquired it anew; \
+     release it by hand if nobody needs it";
+
+/// Why an address stays that no rule is on.
+pub(super) const UNPLACED: &str = "no rule of this service is on it any more, and nothing tells for which network it was acquired, so it may be \
+     somebody else's by now; release it by hand if nobody needs it";
+
+/// How a Service stands to an address. See the table above.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum State<'a> {
+    Free,
+    /// When it was claimed.
+    Claimed(Timestamp),
+    Acquiring,
+    GoingBack,
+    Held,
+    /// With this rule of somebody else.
+    Shared(&'a Rule),
+    Borrowed,
+    /// Why it stays.
+    GivenAway(&'static str),
+    /// Why it stays, if that is to be told.
+    Persons(Option<String>),
+}
+
+/// What the state of an address that is needed no more follows from.
+#[derive(Debug)]
+pub(super) struct Facts<'a> {
+    /// What the cloud says of it.
+    pub(super) address: Option<&'a Address>,
+    /// Whether it is waited for while it is on its way.
+    pub(super) is_waited_for: bool,
+    /// Whether it leads where it did when it was the Service's; `None` if nothing tells.
+    pub(super) leads_there: Option<bool>,
+    /// What of somebody else lets ports in at it.
+    pub(super) opened: Option<String>,
+    /// Whether it was acquired for the Service, and can be given back.
+    pub(super) is_held: bool,
+    /// Whether another Service of the cluster holds it.
+    pub(super) is_others: bool,
+    /// The rules of others on it. They are read only if all else tells that it is held.
+    pub(super) strangers: Result<&'a [Rule], Unread>,
+}
+
+/// How a Service stands to an address that it does not need.
+pub(super) fn state(facts: Facts<'_>) -> Result<State<'_>, Unread> {
+    let Some(address) = facts.address else {
+        return Ok(State::Free);
+    };
+    Ok(match (address.state, facts.leads_there, facts.opened) {
+        (AddressState::Free, ..) => State::Free,
+        (_, Some(false), _) => State::GivenAway(ACQUIRED_ANEW),
+        (_, None, _) => State::Persons(Some(UNPLACED.to_owned())),
+        (_, _, Some(opened)) => State::Persons(Some(format!("others use it, such as {opened}"))),
+        (AddressState::Allocating, ..) if facts.is_waited_for => State::Acquiring,
+        (AddressState::Releasing, ..) if facts.is_waited_for => State::GoingBack,
+        _ if !facts.is_held => State::Persons(None),
+        _ if facts.is_others => State::Borrowed,
+        _ => facts.strangers?.first().map_or(State::Held, State::Shared),
+    })
+}
+
+/// How a Service stands to the address that it asks for.
+pub(super) fn of_requested(
+    identity: &Identity,
+    observed: &Observed,
+    address: &Address,
+    (network, now): (&Network, Timestamp),
+) -> State<'static> {
+    let (claim, id) = (&identity.claim, &address.address.id);
+    match address.state {
+        AddressState::Free => {
+            let asked = claim.asked(id).filter(|_| claim.is_marked);
+            let fresh = asked.filter(|since| is_fresh(*since, now));
+            fresh.map_or(State::Free, State::Claimed)
+        }
+        AddressState::Allocating => State::Acquiring,
+        AddressState::Releasing => State::GoingBack,
+        AddressState::Allocated => of_taken(identity, observed, address, network),
+    }
+}
+
+/// The same where somebody has it: the user, or the Service itself by now.
+pub(super) fn of_taken(
+    identity: &Identity,
+    observed: &Observed,
+    address: &Address,
+    network: &Network,
+) -> State<'static> {
+    let claim = &identity.claim;
+    if address.is_static_nat {
+        State::GivenAway("leads to one virtual machine by static NAT")
+    } else if address.is_elsewhere(network) {
+        State::GivenAway("belongs to another network or VPC than the nodes")
+    } else if claim.names(&address.address.id) || (claim.is_inherited() && observed.rules.is_empty()) {
+        State::Held
+    } else if identity.is_owned_by_others(&address.address, false) {
+        // There is no rule of the Service on it yet, so it is shared only with somebody who is there.
+        State::Borrowed
+    } else {
+        State::Persons(None)
+    }
+}
+
+/// Whether an address is on its way and waited for, by a Service that does not need it. Not as long as by a balancer, and not at all
+/// if it came to serve. Nobody may ask after the job by which it goes: then it is given back once more.
+pub(super) fn is_waited_for(observed: &Observed, address: &Address, serves: bool) -> bool {
+    match address.state {
+        AddressState::Allocating => !serves && !observed.has_waited(GIVEN_BACK),
+        AddressState::Releasing => !observed.has_waited(GIVEN_BACK_AGAIN),
+        AddressState::Free | AddressState::Allocated => false,
+    }
+}
+
+/// Whether an address with these rules of the Service leads where they say; if they do not say it, where the claim says.
+fn leads_to_rules(claim: &Claim, address: &Address, rules: &[&Rule]) -> bool {
+    let mut led = rules.iter().map(|rule| rule.network.as_str());
+    match (&address.network, led.find(|network| !network.is_empty())) {
+        _ if address.state != AddressState::Allocated => true,
+        (Some(leads), Some(led)) => leads == led,
+        _ => claim
+            .place(&address.address.id)
+            .is_none_or(|place| address.is_at(place)),
+    }
+}
+
+/// Whether an address without a rule leads where it did when it was the Service's; `None` if nothing tells.
+fn leads_there(identity: &Identity, observed: &Observed, address: &Address) -> Result<Option<bool>, Unread> {
+    let id = &address.address.id;
+    if address.is_underway_anywhere() {
+        return Ok(Some(true));
+    }
+    if let Some(place) = identity.claim.place(id) {
+        return Ok(Some(address.is_at(place)));
+    }
+    let mut replaced = identity
+        .replaced
+        .iter()
+        .filter(|replaced| replaced.place.address.id == *id);
+    if let Some(replaced) = replaced.next() {
+        let network = replaced.rule.network.clone();
+        let vpc = observed
+            .network(&network)?
+            .and_then(|network| network.vpc.clone());
+        let is_told = !network.is_empty();
+        return Ok(is_told.then(|| address.is_at(&Place { network, vpc })));
+    }
+    // An earlier manager marked the Service before it made any rule.
+    Ok(identity.has_mark_for(&address.address).then_some(true))
+}
+
+/// What of somebody else lets ports in at an address without a rule of the Service. It was free when it was claimed; if it never
+/// came to serve, somebody else may have been faster.
+fn opened_by_others(
+    absent: &Absent,
+    observed: &Observed,
+    address: &Address,
+) -> Result<Option<String>, Unread> {
+    let identity = &absent.identity;
+    let may_be_anothers = address.state == AddressState::Allocated
+        && address.vpc.is_none()
+        && !identity.shows(&address.address)
+        && !identity.has_mark_for(&address.address);
+    if !may_be_anothers {
+        return Ok(None);
+    }
+    let mut firewall = observed.firewall(&address.address.id)?.iter();
+    let theirs = firewall.find(|rule| !absent.openings.contains(&rule.opening));
+    Ok(theirs.map(|rule| format!("firewall rule {} for {}", rule.id, rule.opening)))
+}
+
+impl<'a> Facts<'a> {
+    /// Of an address from which the Service goes, with these rules of its own on it. `absent`: for good.
+    pub(super) fn left(
+        identity: &Identity,
+        observed: &'a Observed,
+        id: &str,
+        rules: &[&Rule],
+        absent: Option<&Absent>,
+    ) -> Result<Self, Unread> {
+        let address = observed.address(id)?;
+        let serves = !rules.is_empty();
+        let (mut leads, mut opened) = (Some(true), None);
+        if let Some(address) = address {
+            if serves {
+                leads = Some(leads_to_rules(&identity.claim, address, rules));
+            } else if let Some(absent) = absent {
+                leads = leads_there(identity, observed, address)?;
+                if leads == Some(true) && !address.is_underway_anywhere() {
+                    opened = opened_by_others(absent, observed, address)?;
+                }
+            }
+        }
+        // What the API does not take back under its rules goes when they are deleted.
+        let goes_bare = serves && observed.unreleased.contains(id);
+        let is_held = |address: &Address| {
+            let is_nat = address.is_source_nat || address.is_static_nat;
+            !goes_bare && !is_nat && identity.is_held(&address.address, absent.is_some())
+        };
+        Ok(Self {
+            address,
+            is_waited_for: address.is_some_and(|address| is_waited_for(observed, address, serves)),
+            leads_there: leads,
+            opened,
+            is_held: address.is_some_and(is_held),
+            // Without a rule on it, only the claim tells whose it is.
+            is_others: !serves && !identity.claim.shares(id) && identity.is_claimed_by_others(id),
+            strangers: observed.strangers(id),
+        })
+    }
+
+    /// Of an address that is claimed or shared, and not used: the balancer is elsewhere, in this network.
+    pub(super) fn unused(
+        identity: &Identity,
+        observed: &'a Observed,
+        address: &'a Address,
+        network: &Network,
+    ) -> Result<Self, Unread> {
+        let (claim, id) = (&identity.claim, &address.address.id);
+        let strangers = observed.strangers(id)?;
+        let is_others = match claim.names(id) {
+            true => identity.is_claimed_by_others(id),
+            false => identity.is_owned_by_others(&address.address, true),
+        };
+        let leads = match claim.place(id) {
+            Some(place) => address.is_at(place),
+            None => address.is_of(network),
+        };
+        let is_nat = address.is_source_nat || address.is_static_nat;
+        let may_fit = (leads && !is_nat) || address.is_underway_anywhere();
+        // What is somebody else's anyhow needs no event.
+        let is_told = !is_others && strangers.is_empty() && !identity.keeps_ip;
+        Ok(Self {
+            address: Some(address),
+            is_waited_for: false,
+            leads_there: Some(may_fit || !is_told),
+            opened: None,
+            is_held: may_fit && !identity.keeps_ip,
+            is_others,
+            strangers: Ok(strangers),
+        })
+    }
+}
+
+/// What of a claim is known to be nobody's: it is not held any more.
+pub(super) fn is_nobodys(observed: &Observed, claimed: &Claimed) -> bool {
+    match claimed {
+        Claimed::Address(id) | Claimed::Shared(id) => matches!(observed.addresses.get(id), Some(None)),
+        Claimed::Asked(id, _) => observed.made.refused.contains(id),
+        Claimed::Any(_) => observed.made.is_refused,
+    }
+}
+
+impl Identity {
+    /// What other Services of the cluster claim, with the UID of each.
+    fn claims_of_others(&self) -> Vec<(String, Claim)> {
+        let services = self.services.services();
+        services
+            .iter()
+            .filter_map(|service| Some((service.metadata.uid.clone()?, Claim::of(service))))
+            .filter(|(uid, claim)| *uid != self.uid && claim.held.is_some())
+            .collect()
+    }
+
+    /// Whether another Service of the cluster claims an address.
+    fn is_claimed_by_others(&self, address: &str) -> bool {
+        let others = self.claims_of_others();
+        others.iter().any(|(_, claim)| claim.names(address))
+    }
+
+    /// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's
+    /// claim yet; then the cloud gives it to one of them, and if neither knows to whom, the smaller UID counts.
+    pub(super) fn is_claimed_first(&self, address: &str) -> bool {
+        let others = self.claims_of_others();
+        others
+            .iter()
+            .any(|(uid, claim)| claim.names(address) && *uid < self.uid)
+    }
+
+    /// Whether an address was acquired for another Service of the cluster, or is shared by one. `is_live`: one that goes does
+    /// not count, and one that shares it does not either.
+    fn is_owned_by_others(&self, address: &AddressRef, is_live: bool) -> bool {
+        let services = self.services.services();
+        services.iter().any(|service| {
+            let is_going =
+                service.metadata.deletion_timestamp.is_some() || !facts::wants_load_balancer(service);
+            let is_other = service.metadata.uid.as_deref() != Some(&self.uid);
+            if !is_other || (is_going && (is_live || !facts::has_finalizer(service))) {
+                return false;
+            }
+            let claim = Claim::of(service);
+            let serves = facts::published_addresses(service).contains(&address.ip);
+            let keeps_ip = annotations::flag(service, &KEEP_IP);
+            (!is_live && claim.shares(&address.id))
+                || (!keeps_ip && claim.holds(requested(service), address, serves))
+        })
+    }
+
+    /// Whether a person took an address from the Service that it was acquired for: by taking the mark off, or by asking that it be
+    /// kept.
+    fn is_disowned(&self, address: &AddressRef) -> bool {
+        let services = self.services.services();
+        services.iter().any(|service| {
+            let claim = Claim::of(service);
+            let is_unmarked = requested(service) == Some(address.ip.as_str()) && !claim.is_marked;
+            claim.names(&address.id) && (is_unmarked || annotations::flag(service, &KEEP_IP))
+        })
+    }
+
+    /// Whether an address is to be given back when the Service needs it no more. Where nothing is written on the Service, the
+    /// rule of earlier managers holds if it `counts`.
+    pub(super) fn is_held(&self, address: &AddressRef, counts: bool) -> bool {
+        let (claim, requested) = (&self.claim, self.requested.as_deref());
+        // One that was acquired for another Service is that one's, as long as it lives.
+        let is_left = || {
+            claim.shares(&address.id) && !self.is_owned_by_others(address, true) && !self.is_disowned(address)
+        };
+        !self.keeps_ip && (claim.holds(requested, address, counts) || is_left())
+    }
+
+    /// Whether the address at which the balancer is has to be noted as another Service's.
+    pub(super) fn is_borrowed(&self, at: &AddressRef) -> bool {
+        let claim = &self.claim;
+        match (claim.names(&at.id), claim.shares(&at.id)) {
+            (true, _) => false,
+            (false, true) => !self.is_disowned(at),
+            // The other Service's claim may not have been known yet.
+            (false, false) => {
+                let is_requested = self.requested.as_ref() == Some(&at.ip);
+                claim.held.is_some() && is_requested && self.is_owned_by_others(at, false)
+            }
+        }
+    }
+
+    /// Whether the Service's status shows an address.
+    pub(super) fn shows(&self, address: &AddressRef) -> bool {
+        self.published.contains(&address.ip)
+    }
+
+    /// Whether all that tells of an address is the mark of an earlier manager.
+    fn has_mark_for(&self, address: &AddressRef) -> bool {
+        self.claim.is_inherited() && self.requested.as_ref() == Some(&address.ip)
+    }
+}
+
+impl Claim {
+    /// Whether an address was acquired for a Service that asks for `requested`, by what is written on it. For the requested
+    /// address the mark alone decides, so that whoever takes it off keeps the address. Where nothing is written, the rule of
+    /// earlier managers holds if it `counts`: every other address is theirs.
+    fn holds(&self, requested: Option<&str>, address: &AddressRef, counts: bool) -> bool {
+        if requested == Some(address.ip.as_str()) {
+            return self.is_marked;
+        }
+        match self.held {
+            Some(_) => self.names(&address.id),
+            None => counts || self.is_marked,
+        }
+    }
+
+    /// Whether all that is written is the mark, as earlier managers write it.
+    pub(super) fn is_inherited(&self) -> bool {
+        self.held.is_none() && self.is_marked
+    }
+}

@@ -1,0 +1,236 @@
+//! The table of who has an address: from facts to a state, and from the state to what is done.
+
+use super::*;
+use crate::annotations::KEEP_IP;
+use crate::objects::Address;
+use crate::planning::ownership::{self, Facts, State, UNPLACED};
+
+/// What is done about an address.
+#[derive(Debug, PartialEq, Eq)]
+enum Done {
+    Released,
+    Kept,
+    WaitedFor,
+}
+
+/// What makes an address what it is, its state, and what is done.
+type Row<'a> = (&'static str, fn(&mut World), State<'a>, Done);
+
+/// A Service that goes, and that claims `ip-9` without a rule on it.
+fn going() -> World {
+    let mut world = World::new();
+    world.annotate(IP_IDS.key, "ip-9");
+    world.annotate(IP_NETWORKS.key, "ip-9 n1");
+    has(&mut world, |_| {});
+    world.observed.strangers.insert("ip-9".to_owned(), Vec::new());
+    world.observed.firewalls.insert("ip-9".to_owned(), Vec::new());
+    world.is_wanted = false;
+    world
+}
+
+/// Somebody has the address, and it is like this.
+fn has(world: &mut World, change: impl FnOnce(&mut Address)) {
+    let mut known = address("ip-9", "203.0.113.9", AddressState::Allocated);
+    change(&mut known);
+    world.observed.addresses.insert("ip-9".to_owned(), Some(known));
+}
+
+fn stranger() -> Rule {
+    let mut world = World::new();
+    world.settle();
+    Rule {
+        name: "theirs".to_owned(),
+        ..world.rule("tcp-443").clone()
+    }
+}
+
+fn firewall_rule() -> FirewallRule {
+    FirewallRule {
+        id: "f".to_owned(),
+        opening: Opening {
+            protocol: IpProtocol::Tcp,
+            port: 22,
+        },
+        sources: Cidrs::default(),
+        is_going: false,
+    }
+}
+
+#[test]
+fn what_is_done_about_an_address_follows_from_its_state() {
+    let theirs = stranger();
+    let given_away = State::GivenAway(ownership::ACQUIRED_ANEW);
+    let told = |why: &str| State::Persons(Some(why.to_owned()));
+    let rows: [Row<'_>; 12] = [
+        (
+            "nobody has it",
+            |world| drop(world.observed.addresses.insert("ip-9".to_owned(), None)),
+            State::Free,
+            Done::Kept,
+        ),
+        (
+            "it is on its way",
+            |world| has(world, |known| known.state = AddressState::Allocating),
+            State::Acquiring,
+            Done::WaitedFor,
+        ),
+        (
+            "it is on its way for long",
+            |world| {
+                has(world, |known| known.state = AddressState::Allocating);
+                world.observed.looks = 5;
+            },
+            State::Held,
+            Done::Released,
+        ),
+        (
+            "it is on its way back",
+            |world| {
+                has(world, |known| {
+                    known.state = AddressState::Releasing;
+                    known.network = Some("n1".to_owned());
+                });
+            },
+            State::GoingBack,
+            Done::WaitedFor,
+        ),
+        ("it is claimed", |_| {}, State::Held, Done::Released),
+        (
+            "rules of others are on it",
+            |world| {
+                world
+                    .observed
+                    .strangers
+                    .insert("ip-9".to_owned(), vec![stranger()]);
+            },
+            State::Shared(&theirs),
+            Done::Kept,
+        ),
+        (
+            "another Service claims it",
+            |world| {
+                let mut other = world.service.clone();
+                other.metadata.uid = Some("8c9e6679-7425-40de-944b-e07fc1f90ae7".to_owned());
+                world.others.push(other);
+            },
+            State::Borrowed,
+            Done::Kept,
+        ),
+        (
+            "it leads elsewhere",
+            |world| has(world, |known| known.network = Some("n2".to_owned())),
+            given_away,
+            Done::Kept,
+        ),
+        (
+            "nothing tells where it led",
+            |world| world.annotate(IP_NETWORKS.key, ""),
+            told(UNPLACED),
+            Done::Kept,
+        ),
+        (
+            "somebody opened a port of it",
+            |world| {
+                let rules = vec![firewall_rule()];
+                world.observed.firewalls.insert("ip-9".to_owned(), rules);
+            },
+            told("others use it, such as firewall rule f for tcp/22"),
+            Done::Kept,
+        ),
+        (
+            "people keep it",
+            |world| world.annotate(KEEP_IP.key, "true"),
+            State::Persons(None),
+            Done::Kept,
+        ),
+        (
+            "it leads to one virtual machine",
+            |world| has(world, |known| known.is_static_nat = true),
+            State::Persons(None),
+            Done::Kept,
+        ),
+    ];
+    for (what, change, expected, done) in rows {
+        let mut world = going();
+        change(&mut world);
+        let Ok(Intent::Absent(absent)) = world.intent() else {
+            panic!("{what}: it is to go");
+        };
+        let facts = Facts::left(&absent.identity, &world.observed, "ip-9", &[], Some(&absent));
+        assert_eq!(facts.and_then(ownership::state), Ok(expected), "{what}");
+        let found = match world.run() {
+            Err(waits) => {
+                assert!(
+                    waits.contains("is being acquired or given back"),
+                    "{what}: {waits}"
+                );
+                Done::WaitedFor
+            }
+            Ok(_) if world.labels.contains(&"release-ip(203.0.113.9)".to_owned()) => Done::Released,
+            Ok(_) => Done::Kept,
+        };
+        assert_eq!(found, done, "{what}");
+    }
+}
+
+#[test]
+fn the_rules_of_others_are_read_only_if_all_else_tells_that_an_address_is_held() {
+    let mut world = going();
+    world.observed.strangers.clear();
+    let state = |world: &World| {
+        let Ok(Intent::Absent(absent)) = world.intent() else {
+            panic!("it is to go");
+        };
+        let facts = Facts::left(&absent.identity, &world.observed, "ip-9", &[], Some(&absent));
+        facts.and_then(|facts| ownership::state(facts).map(|_| ()))
+    };
+    assert_eq!(state(&world), Err(Need::Strangers("ip-9".to_owned()).into()));
+    world.annotate(KEEP_IP.key, "true");
+    assert_eq!(state(&world), Ok(()));
+}
+
+#[test]
+fn a_requested_address_is_claimed_acquired_borrowed_or_a_persons() {
+    let now = Timestamp::from_second(1_700_000_000).unwrap();
+    let state = |ids: Option<&str>, known: AddressState, network: &str| {
+        let mut world = World::new();
+        world.spec(|spec| spec["loadBalancerIP"] = json!("203.0.113.9"));
+        if let Some(ids) = ids {
+            world.annotate(IP_IDS.key, ids);
+            world.annotate(IP_ASSOCIATED.key, "true");
+        }
+        let mut known = address("ip-9", "203.0.113.9", known);
+        known.network = Some(network.to_owned());
+        let network = world.observed.networks["n1"].clone().unwrap();
+        let intent = world.intent().unwrap();
+        ownership::of_requested(intent.identity(), &world.observed, &known, (&network, now))
+    };
+    let fresh = format!("ip-9 since {now}");
+    for (ids, known, network, expected) in [
+        (None, AddressState::Free, "n1", State::Free),
+        (
+            Some(fresh.as_str()),
+            AddressState::Free,
+            "n1",
+            State::Claimed(now),
+        ),
+        (
+            Some("ip-9 since 2023-11-14T22:12:00Z"),
+            AddressState::Free,
+            "n1",
+            State::Free,
+        ),
+        (Some("ip-9"), AddressState::Allocating, "n1", State::Acquiring),
+        (Some("ip-9"), AddressState::Releasing, "n1", State::GoingBack),
+        (Some("ip-9"), AddressState::Allocated, "n1", State::Held),
+        (None, AddressState::Allocated, "n1", State::Persons(None)),
+        (
+            None,
+            AddressState::Allocated,
+            "n2",
+            State::GivenAway("belongs to another network or VPC than the nodes"),
+        ),
+    ] {
+        assert_eq!(state(ids, known, network), expected, "{ids:?} {known:?}");
+    }
+}
