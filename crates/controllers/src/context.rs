@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_kube_io::{Kube, NodeCache, ObjectRef, Recorder};
-use bowline_plan::NoteKind;
+use bowline_plan::Note;
 
 use crate::metrics::ControllerMetrics;
 use crate::queue::{Backoff, Heartbeat, Jitter, Pulse, QueueMetrics, WorkQueue};
@@ -31,16 +31,12 @@ pub struct LoopContext {
 
 impl LoopContext {
     /// Records an event on an object.
-    pub(crate) fn event<'a, T>(
-        &self,
-        object: &'a T,
-        kind: NoteKind,
-        reason: &'static str,
-        text: impl Into<String>,
-    ) where
+    pub(crate) fn event<'a, T>(&self, object: &'a T, note: Note)
+    where
         ObjectRef: From<&'a T>,
     {
-        self.recorder.record(&ObjectRef::from(object), kind, reason, text);
+        self.recorder
+            .record(&ObjectRef::from(object), note.kind, note.reason, note.text);
     }
 
     /// The chance that the loop draws from.

@@ -28,7 +28,6 @@ use bowline_cloud_provider::{
     Instance, InstanceAnswer, InstanceQuery, InstancesV2, Node, NodeName, Purpose, keys,
 };
 use bowline_kube_io::{Change, KubeError};
-use bowline_plan::NoteKind;
 use futures::future;
 use futures::stream::{self, StreamExt as _};
 
@@ -283,8 +282,7 @@ impl NodeController {
         });
         if is_news {
             tracing::warn!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node; it will be tried again");
-            let reason = events::NODE_INIT_FAILED;
-            self.ctx.event(node, NoteKind::Warning, reason, text);
+            self.ctx.event(node, events::NODE_INIT_FAILED.note(text));
         } else {
             tracing::debug!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node again");
         }
@@ -307,8 +305,7 @@ impl NodeController {
         if let (true, Some(id), Some(shown)) = (is_news, other, &node.provider_id) {
             let text =
                 format!("The cloud gives this instance the provider ID {id}, but the Node has {shown}");
-            let reason = events::PROVIDER_ID_MISMATCH;
-            self.ctx.event(node, NoteKind::Warning, reason, text);
+            self.ctx.event(node, events::PROVIDER_ID_MISMATCH.note(text));
         }
     }
 

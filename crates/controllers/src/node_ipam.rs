@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{Change, KubeError};
-use bowline_plan::NoteKind;
+use bowline_plan::EventSpec;
 use ipnet::IpNet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -242,7 +242,7 @@ impl NodeIpamController {
                 if books.starving.insert(node.name.clone()) {
                     drop(books);
                     tracing::warn!(controller = NAME, node = %node.name, "no pod network is left for a node");
-                    self.record(node, events::CIDR_NOT_AVAILABLE);
+                    self.record(node, &events::CIDR_NOT_AVAILABLE);
                 }
                 None
             }
@@ -291,7 +291,7 @@ impl NodeIpamController {
             error => {
                 tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to give a node its pod networks; it will be tried again");
                 if self.queue.failures(&node.name) == 0 {
-                    self.record(node, events::CIDR_ASSIGNMENT_FAILED);
+                    self.record(node, &events::CIDR_ASSIGNMENT_FAILED);
                 }
                 false
             }
@@ -311,9 +311,9 @@ impl NodeIpamController {
         }
     }
 
-    fn record(&self, node: &Node, reason: &'static str) {
-        let text = format!("Node {} status is now: {reason}", node.name);
-        self.ctx.event(node, NoteKind::Normal, reason, text);
+    fn record(&self, node: &Node, event: &EventSpec) {
+        let text = format!("Node {} status is now: {}", node.name, event.reason);
+        self.ctx.event(node, event.note(text));
     }
 
     /// Brings the series up to date.

@@ -26,7 +26,7 @@ use bowline_cloud_provider::{
     Purpose, Readiness,
 };
 use bowline_kube_io::{Change, KubeError};
-use bowline_plan::NoteKind;
+use bowline_plan::EventSpec;
 use futures::future;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -338,7 +338,7 @@ impl NodeLifecycleController {
                 Ruling::Frozen { ready, is_news } => {
                     if is_news {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionFrozen);
-                        self.warn(&node, events::NODE_DELETION_FROZEN, format!(
+                        self.warn(&node, &events::NODE_DELETION_FROZEN, format!(
                             "Not deleting node {}: the cloud reports that the instances of all {ready} ready nodes do not exist either. Check that the credentials belong to the project of this cluster",
                             node.name
                         ));
@@ -347,7 +347,7 @@ impl NodeLifecycleController {
                 Ruling::Throttled { recent, is_news } => {
                     if is_news {
                         self.ctx.metrics.guard_tripped(Guard::NodeDeletionThrottled);
-                        self.warn(&node, events::NODE_DELETION_THROTTLED, format!(
+                        self.warn(&node, &events::NODE_DELETION_THROTTLED, format!(
                             "Not deleting node {} yet: {recent} nodes were deleted within {:?}, which is the limit of --node-deletion-share. It is deleted when its turn comes",
                             node.name, self.window
                         ));
@@ -364,8 +364,7 @@ impl NodeLifecycleController {
         if is_news {
             let name = &node.name;
             let text = format!("Deleting node {name} because it does not exist in the cloud provider");
-            self.ctx
-                .event(node, NoteKind::Normal, events::DELETING_NODE, text);
+            self.ctx.event(node, events::DELETING_NODE.note(text));
         }
         let result = self.ctx.kube.delete_node(node).await;
         let mut ledger = self.ledger();
@@ -385,15 +384,15 @@ impl NodeLifecycleController {
                 let is_news = ledger.deletion_failed(node, &text, Instant::now());
                 drop(ledger);
                 if is_news {
-                    self.warn(node, events::DELETING_NODE_FAILED, text);
+                    self.warn(node, &events::DELETING_NODE_FAILED, text);
                 }
             }
         }
     }
 
-    fn warn(&self, node: &Node, reason: &'static str, text: String) {
-        tracing::warn!(controller = NAME, node = %node.name, reason, "{text}");
-        self.ctx.event(node, NoteKind::Warning, reason, text);
+    fn warn(&self, node: &Node, event: &EventSpec, text: String) {
+        tracing::warn!(controller = NAME, node = %node.name, reason = event.reason, "{text}");
+        self.ctx.event(node, event.note(text));
     }
 
     /// The Node as it is now, if it is still the one that was asked for and still not ready. The ledger knows that too,

@@ -55,7 +55,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{ClusterFacts, DynBackgroundWork, DynLoadBalancer, Service, ServiceKey, facts};
 use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
-use bowline_plan::{Note, NoteKind};
+use bowline_plan::Note;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::LoopContext;
@@ -252,11 +252,6 @@ impl ServiceController {
         } else {
             self.queue.rest(key);
         }
-    }
-
-    /// Records an event on a Service.
-    fn event(&self, service: &Service, kind: NoteKind, reason: &'static str, text: &str) {
-        self.ctx.event(service, kind, reason, text);
     }
 
     /// Access to what is remembered of a Service.

@@ -1,21 +1,43 @@
-//! What a provider tells people: the reasons of its notes, in one table.
+//! What people are told in events: the reasons, in tables.
 
 use crate::{Note, NoteKind};
 
 /// One reason of an event. The reference page is made from these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSpec {
-    /// The event's reason.
+    /// The event's reason: one word.
     pub reason: &'static str,
     /// How loud it is.
     pub kind: NoteKind,
-    /// What it says.
+    /// The kind of object that it is recorded on.
+    pub object: &'static str,
+    /// The message, with what varies in angle brackets; empty where all of it varies.
+    pub message: &'static str,
+    /// What it means.
     pub meaning: &'static str,
     /// What the operator can do.
     pub remedy: &'static str,
 }
 
 impl EventSpec {
+    /// An event on a Service with a text of its own each time, as a provider's notes are.
+    #[must_use]
+    pub const fn on_service(
+        reason: &'static str,
+        kind: NoteKind,
+        meaning: &'static str,
+        remedy: &'static str,
+    ) -> Self {
+        Self {
+            reason,
+            kind,
+            object: "Service",
+            message: "",
+            meaning,
+            remedy,
+        }
+    }
+
     /// The note of this reason.
     #[must_use]
     pub fn note(&self, text: impl Into<String>) -> Note {
@@ -26,30 +48,42 @@ impl EventSpec {
             is_said_at_start: false,
         }
     }
+
+    /// The note of this reason in the words of its message, where nothing in them varies.
+    #[must_use]
+    pub fn verbatim(&self) -> Note {
+        self.note(self.message)
+    }
 }
 
-/// Declares a provider's events: a constant for each, and the table of them all under the given name.
+/// Declares events: a constant for each, and the table of them all under the given name.
+///
+/// An event is on a Service and has a text of its own each time, unless the object and the message are given.
 ///
 /// ```
 /// bowline_plan::events! {
-///     TABLE;
+///     pub TABLE;
 ///     NO_NODES = "NoNodes", Warning, "There is no node.", "Add one.";
+///     DRAINED = "Drained", Normal, on "Node", "Node drained", "The node runs nothing any more.", "Nothing to do.";
 /// }
 /// assert_eq!(TABLE[0].note("none at all").reason, NO_NODES.reason);
+/// assert_eq!((TABLE[1].object, DRAINED.verbatim().text.as_str()), ("Node", "Node drained"));
 /// ```
 #[macro_export]
 macro_rules! events {
-    ($table:ident; $($name:ident = $reason:literal, $kind:ident, $meaning:literal, $remedy:literal;)*) => {
+    ($vis:vis $table:ident; $(
+        $name:ident = $reason:literal, $kind:ident, $(on $object:literal, $message:literal,)?
+        $meaning:literal, $remedy:literal;
+    )*) => {
         $(
             #[doc = $meaning]
             pub(crate) const $name: $crate::EventSpec = $crate::EventSpec {
-                reason: $reason,
-                kind: $crate::NoteKind::$kind,
-                meaning: $meaning,
-                remedy: $remedy,
+                $(object: $object, message: $message,)?
+                ..$crate::EventSpec::on_service($reason, $crate::NoteKind::$kind, $meaning, $remedy)
             };
         )*
 
-        static $table: &[$crate::EventSpec] = &[$($name),*];
+        /// All of these events.
+        $vis static $table: &[$crate::EventSpec] = &[$($name),*];
     };
 }

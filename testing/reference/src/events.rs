@@ -58,3 +58,47 @@ fn table(page: &mut String, cloud: &str, events: &[EventSpec]) {
         let _ = writeln!(page, "| `{reason}` | {kind} | {meaning} | {remedy} |");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn reasons_are_single_words_and_differ_and_every_event_says_what_to_do() {
+        for table in [
+            bowline_controllers::events::EVENTS,
+            bowline_cloudscale::event_table(),
+            bowline_cloudstack::event_table(),
+            bowline_paper::event_table(),
+            bowline_phoenixnap::event_table(),
+            bowline_phoenixnap::sweeper_table(),
+        ] {
+            let reasons: BTreeSet<&str> = table.iter().map(|event| event.reason).collect();
+            assert_eq!(reasons.len(), table.len(), "{reasons:?}");
+            for event in table {
+                assert!(
+                    event.reason.chars().all(|c| c.is_ascii_alphanumeric()),
+                    "{event:?}"
+                );
+                assert!(
+                    event.meaning.ends_with('.') && event.remedy.ends_with('.'),
+                    "{event:?}"
+                );
+                assert!(!event.message.ends_with('.'), "{event:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_warning_of_a_controller_has_a_remedy_and_nothing_else_has_one() {
+        for event in bowline_controllers::events::EVENTS {
+            let is_warning = event.kind == NoteKind::Warning;
+            // Upstream has two that are Normal although somebody should look.
+            let is_upstreams = event.reason.starts_with("CIDR");
+            let has_remedy = event.remedy != "Nothing to do.";
+            assert_eq!(is_warning || is_upstreams, has_remedy, "{event:?}");
+        }
+    }
+}

@@ -47,26 +47,3 @@ bowline_plan::events! {
 pub fn event_table() -> &'static [EventSpec] {
     TABLE
 }
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn reasons_are_single_words_and_differ() {
-        let reasons: BTreeSet<&str> = event_table().iter().map(|event| event.reason).collect();
-        assert_eq!(reasons.len(), event_table().len());
-        assert!(
-            reasons
-                .iter()
-                .all(|reason| reason.chars().all(|c| c.is_ascii_alphanumeric()))
-        );
-        assert!(
-            event_table()
-                .iter()
-                .all(|event| event.remedy.ends_with('.') && event.meaning.ends_with('.'))
-        );
-    }
-}

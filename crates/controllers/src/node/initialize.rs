@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{AbsenceProof, CloudError, InstanceMetadata, Node};
 use bowline_kube_io::KubeError;
-use bowline_plan::NoteKind;
 
 use super::intent::{self, IntentError};
 use super::{NAME, NodeController};
@@ -118,8 +117,7 @@ impl NodeController {
                 Err(failure) => return Err(failure),
             }
         }
-        let text = "Node synced successfully";
-        self.ctx.event(asked, NoteKind::Normal, events::SYNCED, text);
+        self.ctx.event(asked, events::SYNCED.verbatim());
         self.ctx
             .metrics
             .initial_node_sync_delay_seconds

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Node, Route};
 use bowline_kube_io::KubeError;
-use bowline_plan::NoteKind;
 use futures::StreamExt as _;
 use futures::future::{self, BoxFuture, FutureExt as _, Shared};
 use futures::stream::FuturesUnordered;
@@ -283,8 +282,7 @@ impl RouteController {
                         .failed(wish, &error.to_string(), error.retry_after(), pass.share, text);
                 if let Some(text) = say {
                     tracing::warn!(controller = NAME, node = %node.name, %destination, err = %error, "failed to create a route; it will be tried again");
-                    self.ctx
-                        .event(node, NoteKind::Warning, events::FAILED_TO_CREATE_ROUTE, text);
+                    self.ctx.event(node, events::FAILED_TO_CREATE_ROUTE.note(text));
                 }
                 false
             }

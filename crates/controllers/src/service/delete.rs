@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts};
 use bowline_drive::{DriveError, Driven};
 use bowline_kube_io::KubeError;
-use bowline_plan::NoteKind;
 
 use super::ServiceController;
 use super::outcome::{Failure, Outcome};
@@ -51,12 +50,8 @@ impl ServiceController {
                 }
             }
         }
-        self.event(
-            &service,
-            NoteKind::Normal,
-            events::DELETED_LOAD_BALANCER,
-            "Deleted load balancer",
-        );
+        self.ctx
+            .event(&*service, events::DELETED_LOAD_BALANCER.verbatim());
         Outcome::Removed
     }
 
@@ -71,12 +66,8 @@ impl ServiceController {
             Ok((progress, ..)) => {
                 // It may have been gone already, or be another cluster's.
                 if progress.has_written {
-                    self.event(
-                        &vanished,
-                        NoteKind::Normal,
-                        events::DELETED_LOAD_BALANCER,
-                        "Deleted load balancer",
-                    );
+                    self.ctx
+                        .event(&*vanished, events::DELETED_LOAD_BALANCER.verbatim());
                 }
                 Outcome::Removed
             }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::{ErrorKind, LoadBalancerStatus, Service, ServiceFacts, ServiceKey, facts};
 use bowline_drive::{DriveError, Driven};
-use bowline_plan::{NoteKind, Refusal};
+use bowline_plan::Refusal;
 
 use super::ServiceController;
-use super::node_sync::{NO_NODES, NodeIdentities};
+use super::node_sync::NodeIdentities;
 use super::outcome::{Failure, Outcome};
 use super::status::is_published;
 use super::tracked::{Causes, Parked, Progress};
@@ -88,11 +88,11 @@ impl ServiceController {
         self.tracked(key, |tracked| tracked.synced = Some(Arc::clone(service)));
         if progress.causes.changed && !progress.is_announced {
             progress.is_announced = true;
-            let (reason, text) = (events::ENSURING_LOAD_BALANCER, "Ensuring load balancer");
-            self.event(service, NoteKind::Normal, reason, text);
+            let object = &**service;
+            self.ctx.event(object, events::ENSURING_LOAD_BALANCER.verbatim());
             if nodes.is_empty() {
-                let reason = events::UNAVAILABLE_LOAD_BALANCER;
-                self.event(service, NoteKind::Warning, reason, NO_NODES);
+                self.ctx
+                    .event(object, events::UNAVAILABLE_LOAD_BALANCER.verbatim());
             }
         }
         let refused = |refusal: &Refusal| {
@@ -140,12 +140,8 @@ impl ServiceController {
         if progress.causes.is_nodes_only() && (progress.has_written || identities.is_empty()) {
             self.tell_updated(service, identities);
         } else if progress.is_announced {
-            self.event(
-                service,
-                NoteKind::Normal,
-                events::ENSURED_LOAD_BALANCER,
-                "Ensured load balancer",
-            );
+            self.ctx
+                .event(&**service, events::ENSURED_LOAD_BALANCER.verbatim());
         }
         Ok(())
     }

@@ -5,7 +5,6 @@ use std::sync::{Arc, PoisonError};
 
 use bowline_cloud_provider::{Node, NodeName, Service, ServiceKey, facts};
 use bowline_kube_io::Change;
-use bowline_plan::NoteKind;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
 
@@ -15,8 +14,6 @@ use crate::{events, node_set};
 
 /// At most this many node names stand in one message; upstream's limit.
 const MAX_NAMED_NODES: usize = 20;
-/// What is said where there is no Node to balance over.
-pub(super) const NO_NODES: &str = "There are no available nodes for LoadBalancer";
 
 /// A pass over all Services, because the set of Nodes has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,13 +157,12 @@ impl ServiceController {
 
     /// Says that a balancer is up to date with these Nodes, after they have changed.
     pub(super) fn tell_updated(&self, service: &Service, identities: &NodeIdentities) {
-        let (kind, reason, text) = if identities.is_empty() {
-            (NoteKind::Warning, events::UNAVAILABLE_LOAD_BALANCER, NO_NODES)
+        let event = if identities.is_empty() {
+            events::UNAVAILABLE_LOAD_BALANCER
         } else {
-            let text = "Updated load balancer with new hosts";
-            (NoteKind::Normal, events::UPDATED_LOAD_BALANCER, text)
+            events::UPDATED_LOAD_BALANCER
         };
-        self.event(service, kind, reason, text);
+        self.ctx.event(service, event.verbatim());
     }
 
     /// The Nodes to balance over now, in name order; worked out once per change of the Nodes.

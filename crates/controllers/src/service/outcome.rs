@@ -5,7 +5,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, ErrorKind, ServiceKey};
 use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
-use bowline_plan::{NoteKind, Refusal};
+use bowline_plan::Refusal;
 
 use super::node_sync::NodeIdentities;
 use super::tracked::{Causes, Parked, Progress, Tracked};
@@ -205,18 +205,13 @@ impl ServiceController {
         let vanished = self.tracked(key, |tracked| tracked.vanished.first().cloned());
         let was_nodes_only = progress.causes.is_nodes_only();
         let cause = &failure.text;
-        let (reason, text) = if vanished.is_some() {
-            let text = format!("Error deleting load balancer: {cause}");
-            (events::DELETE_LOAD_BALANCER_FAILED, text)
+        let note = if vanished.is_some() {
+            events::DELETE_LOAD_BALANCER_FAILED.note(format!("Error deleting load balancer: {cause}"))
         } else if was_nodes_only {
             self.ctx.metrics.nodesync_error_total.inc();
-            (
-                events::UPDATE_LOAD_BALANCER_FAILED,
-                self.update_failed_text(cause),
-            )
+            events::UPDATE_LOAD_BALANCER_FAILED.note(self.update_failed_text(cause))
         } else {
-            let text = format!("Error syncing load balancer: {cause}");
-            (events::SYNC_LOAD_BALANCER_FAILED, text)
+            events::SYNC_LOAD_BALANCER_FAILED.note(format!("Error syncing load balancer: {cause}"))
         };
         let retry = Causes {
             retry: true,
@@ -228,11 +223,11 @@ impl ServiceController {
                 causes: retry,
                 ..progress
             });
-            tracked.is_news(reason, &text) || !failure.is_quiet
+            tracked.is_news(note.reason, &note.text) || !failure.is_quiet
         });
         tracing::warn!(service = %key, err = %failure.text, "load balancer sync failed, will be tried again");
         if is_said && let Some(service) = vanished.or(service) {
-            self.event(&service, NoteKind::Warning, reason, &text);
+            self.ctx.event(&*service, note);
         }
         if was_nodes_only && failure.after.is_none() {
             self.queue.add(queued); // a full sync follows at once

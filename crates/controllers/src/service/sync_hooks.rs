@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bowline_cloud_provider::{DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey};
 use bowline_drive::{DriveError, Driven, Hooks, Mode, changes_cloud, drive};
 use bowline_kube_io::KubeError;
-use bowline_plan::{Note, NoteKind};
+use bowline_plan::Note;
 use futures::future::BoxFuture;
 
 use super::tracked::{Progress, Tracked};
@@ -63,13 +63,13 @@ impl SyncHooks<'_> {
 
     /// Says once what is not written, and why.
     fn tell_unwritten(&self, service: &Service, refusal: &str) {
-        let reason = events::ANNOTATIONS_FORBIDDEN;
-        let text =
-            format!("Annotations may not be written on the service, so it is served without them: {refusal}");
-        let is_news = |tracked: &mut Tracked| tracked.is_news(reason, &text);
+        let note = events::ANNOTATIONS_FORBIDDEN.note(format!(
+            "Annotations may not be written on the service, so it is served without them: {refusal}"
+        ));
+        let is_news = |tracked: &mut Tracked| tracked.is_news(note.reason, &note.text);
         if self.controller.tracked(self.key, is_news) {
             tracing::warn!(service = %self.key, err = refusal, "annotations of the service may not be written");
-            self.controller.event(service, NoteKind::Warning, reason, &text);
+            self.controller.ctx.event(service, note);
         }
     }
 }
@@ -95,8 +95,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             notes.iter().filter(is_news).collect()
         });
         for note in news {
-            self.controller
-                .event(&facts.service, note.kind, note.reason, &note.text);
+            self.controller.ctx.event(&*facts.service, note.clone());
         }
     }
 
@@ -108,13 +107,12 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         progress.has_written = true;
         if !progress.is_announced && !progress.causes.is_nodes_only() {
             progress.is_announced = true;
-            let (reason, text) = if facts.is_wanted {
-                (events::ENSURING_LOAD_BALANCER, "Ensuring load balancer")
+            let event = if facts.is_wanted {
+                events::ENSURING_LOAD_BALANCER
             } else {
-                (events::DELETING_LOAD_BALANCER, "Deleting load balancer")
+                events::DELETING_LOAD_BALANCER
             };
-            self.controller
-                .event(&facts.service, NoteKind::Normal, reason, text);
+            self.controller.ctx.event(&*facts.service, event.verbatim());
         }
     }
 

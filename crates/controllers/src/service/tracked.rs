@@ -18,14 +18,14 @@ use crate::events;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
 pub(super) const FAILURES: &[&str] = &[
-    events::SYNC_LOAD_BALANCER_FAILED,
-    events::UPDATE_LOAD_BALANCER_FAILED,
-    events::DELETE_LOAD_BALANCER_FAILED,
+    events::SYNC_LOAD_BALANCER_FAILED.reason,
+    events::UPDATE_LOAD_BALANCER_FAILED.reason,
+    events::DELETE_LOAD_BALANCER_FAILED.reason,
 ];
 
 /// Whether what was said under a reason holds beyond the plan that it was said at.
 fn is_lasting(reason: &str) -> bool {
-    FAILURES.contains(&reason) || reason == events::ANNOTATIONS_FORBIDDEN
+    FAILURES.contains(&reason) || reason == events::ANNOTATIONS_FORBIDDEN.reason
 }
 
 /// Why a Service is to be looked at. Causes add up until the next sync takes them all.
