@@ -144,7 +144,7 @@ fn named(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bowline_manager::loops::Loop;
+    use bowline_manager::controllers::ControllerName;
     use bowline_manager::migration::Assignment;
 
     use super::*;
@@ -167,12 +167,12 @@ mod tests {
             let Loaded { migration, configz } =
                 parse(file(version, &format!("{lock}{entries}")).as_bytes()).unwrap();
             assert_eq!(migration.lease, "moving");
-            assert_eq!(migration.of(Loop::Service), Assignment::Migrated);
+            assert_eq!(migration.of(ControllerName::Service), Assignment::Migrated);
             assert_eq!(
-                migration.of(Loop::Route),
+                migration.of(ControllerName::Route),
                 Assignment::Elsewhere("kube-controller-manager")
             );
-            assert_eq!(migration.of(Loop::Node), Assignment::Main);
+            assert_eq!(migration.of(ControllerName::Node), Assignment::Main);
             let entries = [("service", "*"), ("route-controller", "kube-controller-manager")];
             let entries = entries.map(|(name, component)| json!({ "name": name, "component": component }));
             let whole =

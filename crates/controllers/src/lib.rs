@@ -1,7 +1,7 @@
-//! The control loops of a cloud controller manager: node, node lifecycle, service, route and node IPAM.
+//! The controllers of a cloud controller manager: node, node lifecycle, service, route and node IPAM.
 //!
-//! Every loop goes one way: intent (pure), observe (reads of the cloud), plan (pure), apply (writes), publish
-//! (status and events). What decides is a pure function beside the loop; what reads and writes is the loop.
+//! Every controller goes one way: intent (pure), observe (reads of the cloud), plan (pure), apply (writes), publish
+//! (status and events). What decides is a pure function beside the controller; what reads and writes is the controller.
 //!
 //! - [`node`]: gives a new Node its provider ID, addresses and labels, takes the `uninitialized` taint away, and
 //!   keeps addresses and labels true afterwards.
@@ -10,18 +10,18 @@
 //! - [`service`]: keeps the load balancer of each Service as its plan says.
 //! - [`route`]: gives each pod network its route.
 //! - [`node_ipam`]: gives each Node its pod networks.
-//! - [`context`]: what all of them work with.
+//! - [`Controller`], [`Context`]: what all of them are, and what they work with.
 //! - [`workers`]: how all of them work: they take what is due and do it side by side.
 //! - [`conflict`]: how a write that conflicts is tried again.
 //! - [`cluster_cidr`]: reads lists of networks.
 //! - [`node_set`]: which Nodes are balanced over, and when a change of a Node concerns the balancers.
 //! - [`queue`]: the ordered work queue all of them take their keys from.
 //! - [`events`]: every event that may be recorded, as a table.
-//! - [`metrics`]: the series of the loops.
+//! - [`metrics`]: the series of the controllers.
 
 pub mod cluster_cidr;
 mod conflict;
-pub mod context;
+mod controller;
 pub mod events;
 pub mod metrics;
 pub mod node;
@@ -32,3 +32,5 @@ pub mod queue;
 pub mod route;
 pub mod service;
 mod workers;
+
+pub use controller::{Context, Controller};

@@ -1,4 +1,4 @@
-//! The series of the loops, by the names and buckets of the Go managers, and those of our own.
+//! The series of the controllers, by the names and buckets of the Go managers, and those of our own.
 
 mod ipam;
 mod measurements;
@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::queue::QueueMetrics;
 pub use ipam::{IpamLabels, IpamMetrics};
 pub use measurements::Measurements;
 
@@ -72,7 +73,7 @@ impl Guard {
     }
 }
 
-/// The series of the loops. Clones share them.
+/// The series of the controllers. Clones share them.
 #[derive(Debug, Clone)]
 pub struct ControllerMetrics {
     /// Seconds from the creation of a Node to the removal of the taint it waits with.
@@ -99,6 +100,8 @@ pub struct ControllerMetrics {
     pub settle_duration_seconds: Histogram,
     /// What the provider counts.
     pub measurements: Measurements,
+    /// The series of the work queues.
+    pub queues: QueueMetrics,
     instance_calls: Family<SyncLabels, Counter>,
     route_syncs: Family<RouteLabels, Counter>,
     plans: Family<ResultLabels, Counter>,
@@ -254,6 +257,7 @@ impl ControllerMetrics {
             self.guard_trips.clone(),
         );
         registry.register_collector(Box::new(self.measurements.clone()));
+        self.queues.register(registry);
         // A trip must be seen as a step from 0, not as a series that begins with 1.
         for guard in Guard::ALL {
             self.guard_trips

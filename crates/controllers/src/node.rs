@@ -1,7 +1,7 @@
-//! The cloud-node loop (`cloud-node-controller`): gives a new Node what its cloud knows of the machine, takes the taint
+//! The cloud-node controller (`cloud-node-controller`): gives a new Node what its cloud knows of the machine, takes the taint
 //! away that it waits with, and keeps addresses, type, zone and region true afterwards.
 //!
-//! Nodes are asked for in batches: whatever is due when the loop looks goes into one question, and several batches may
+//! Nodes are asked for in batches: whatever is due when the controller looks goes into one question, and several batches may
 //! be under way. The writes of a batch run side by side, bounded by the client of the API server alone. So
 //! `--concurrent-node-syncs` and `--concurrent-node-status-updates` keep their names and limit nothing.
 //!
@@ -28,12 +28,12 @@ use bowline_cloud_provider::{
     Instance, InstanceAnswer, InstanceQuery, InstancesV2, Node, NodeName, Purpose, keys,
 };
 use bowline_kube_io::{Change, KubeError};
-use futures::future;
+use futures::future::{self, BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _};
 
-use crate::context::LoopContext;
+use crate::controller::{Context, Controller};
 use crate::events;
-use crate::queue::{Heartbeat, Jitter, WorkQueue, of_nodes};
+use crate::queue::{WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use initialize::{Failure, Initialized};
 
@@ -46,12 +46,8 @@ const QUEUE: &str = "Nodes";
 const AT_ONCE: usize = 32;
 
 /// What an operator can set.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NodeSettings {
-    /// `--concurrent-node-syncs`. Limits nothing.
-    pub concurrent_node_syncs: u32,
-    /// `--concurrent-node-status-updates`. Limits nothing.
-    pub concurrent_node_status_updates: u32,
     /// `--node-status-update-frequency`: from the end of one periodic pass to the start of the next.
     pub node_status_update_frequency: Duration,
 }
@@ -59,21 +55,17 @@ pub struct NodeSettings {
 impl Default for NodeSettings {
     fn default() -> Self {
         Self {
-            concurrent_node_syncs: 1,
-            concurrent_node_status_updates: 0,
             node_status_update_frequency: Duration::from_secs(5 * 60),
         }
     }
 }
 
-/// The cloud-node loop.
+/// The cloud-node controller.
 pub struct NodeController {
-    ctx: LoopContext,
+    ctx: Context,
     instances: Arc<dyn InstancesV2>,
     settings: NodeSettings,
     queue: Arc<WorkQueue<NodeName>>,
-    jitter: Jitter,
-    heartbeat: Arc<Heartbeat>,
     /// Most Nodes are as usual and have no entry.
     told: Mutex<BTreeMap<NodeName, Told>>,
 }
@@ -87,7 +79,7 @@ struct Told {
     other_id: Option<String>,
     /// Why its addresses were left as they are, as logged last.
     problem: Option<String>,
-    /// The version that this loop wrote last, until the watch has brought it: what the cache shows is older.
+    /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
 }
 
@@ -119,42 +111,44 @@ impl Work for NodeController {
     }
 }
 
+impl Controller for NodeController {
+    fn context(&self) -> &Context {
+        &self.ctx
+    }
+
+    /// # Cancellation
+    ///
+    /// Dropped at any await. Between the two writes of an initialisation the Node has its addresses and still its
+    /// taint: the next process asks again and finishes. Everything else is one write.
+    fn run(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        async move {
+            let work = async {
+                self.ctx.nodes.synced().await;
+                // New Nodes first: nothing runs on them yet.
+                let batches = workers::run(&*self, usize::MAX, future::pending());
+                future::join(batches, self.refresh_periodically()).await;
+            };
+            self.ctx.until_written(work).await;
+        }
+        .boxed()
+    }
+}
+
 impl NodeController {
-    /// Builds the loop and subscribes it to the Nodes. Nothing is asked or written before [`run`](Self::run).
+    /// Builds the controller and subscribes it to the Nodes. Nothing is asked or written before [`run`](Controller::run).
     #[must_use]
-    pub fn new(ctx: LoopContext, instances: Arc<dyn InstancesV2>, settings: NodeSettings) -> Arc<Self> {
-        let (jitter, heartbeat) = (ctx.jitter(), ctx.heartbeat(NAME));
+    pub fn new(ctx: Context, instances: Arc<dyn InstancesV2>, settings: NodeSettings) -> Arc<Self> {
+        let ctx = ctx.with_own_writes();
         let controller = Arc::new(Self {
             instances,
             settings,
-            queue: ctx.queue(QUEUE, of_nodes(jitter.clone()), &heartbeat),
-            jitter,
-            heartbeat,
+            queue: ctx.queue(QUEUE, of_nodes(ctx.jitter.clone())),
             told: Mutex::default(),
             ctx,
         });
         let nodes = &controller.ctx.nodes;
         nodes.subscribe_weakly(&controller, Self::on_node);
         controller
-    }
-
-    /// Whether the loop gets on with its work.
-    #[must_use]
-    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
-        &self.heartbeat
-    }
-
-    /// Runs the loop; it never returns.
-    ///
-    /// # Cancellation
-    ///
-    /// Dropped at any await. Between the two writes of an initialisation the Node has its addresses and still its
-    /// taint: the next process asks again and finishes. Everything else is one write.
-    pub async fn run(self: Arc<Self>) {
-        self.ctx.nodes.synced().await;
-        // New Nodes first: nothing runs on them yet.
-        let batches = workers::run(&*self, usize::MAX, future::pending());
-        future::join(batches, self.refresh_periodically()).await;
     }
 
     /// A Node changed. Of what waits for its cloud, only a change that can alter the outcome is worth a try before the
@@ -326,14 +320,14 @@ impl NodeController {
         }
     }
 
-    /// Whether the cache shows a Node as it was before this loop wrote to it.
+    /// Whether the cache shows a Node as it was before this controller wrote to it.
     fn is_behind(&self, node: &Node) -> bool {
         let told = self.told();
         told.get(&node.name)
             .is_some_and(|told| version_before(node, told.written))
     }
 
-    /// Whether the watch has now brought what this loop wrote, or more.
+    /// Whether the watch has now brought what this controller wrote, or more.
     fn has_caught_up(&self, node: &Node) -> bool {
         let mut told = self.told();
         match told.get_mut(&node.name) {

@@ -21,14 +21,14 @@ use std::time::Duration;
 use bowline_cloud_provider::{Node, NodeName};
 use bowline_kube_io::{Change, KubeError};
 use bowline_plan::EventSpec;
+use futures::future::{BoxFuture, FutureExt as _};
 use ipnet::IpNet;
 use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
-use crate::context::LoopContext;
+use crate::controller::{Context, Controller};
 use crate::events;
 use crate::metrics::IpamLabels;
-use crate::queue::{Heartbeat, WorkQueue, of_nodes};
+use crate::queue::{WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use allocator::{Allocator, Grant};
 use ranges::Ranges;
@@ -47,16 +47,14 @@ const TRIES: usize = 3;
 const LIST_PAUSE: Duration = Duration::from_secs(10);
 const LIST_TRIES: usize = 60;
 
-/// The node IPAM loop.
+/// The node IPAM controller.
 pub struct NodeIpamController {
-    ctx: LoopContext,
+    ctx: Context,
     queue: Arc<WorkQueue<NodeName>>,
-    heartbeat: Arc<Heartbeat>,
     books: Mutex<Books>,
-    stop: CancellationToken,
 }
 
-/// What the loop knows.
+/// What the controller knows.
 struct Books {
     allocator: Allocator,
     /// Nodes for which there was no block.
@@ -91,58 +89,52 @@ impl Work for NodeIpamController {
     }
 }
 
+impl Controller for NodeIpamController {
+    fn context(&self) -> &Context {
+        &self.ctx
+    }
+
+    /// It also returns, after an error in the log, if the Nodes cannot be listed or show networks that are not the cluster's:
+    /// to go on would be to give networks twice.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping it abandons the writes under way. What came of them is what the Nodes show to the next process.
+    fn run(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        async move {
+            if !self.take_stock().await {
+                return;
+            }
+            self.ctx.nodes.synced().await;
+            // Before anything is given: what the list did not show, the watch may.
+            for node in self.ctx.nodes.all() {
+                if !node.pod_cidrs.is_empty() {
+                    self.note(&node);
+                }
+            }
+            workers::run(&*self, WORKERS, self.ctx.stop.cancelled()).await;
+        }
+        .boxed()
+    }
+}
+
 impl NodeIpamController {
-    /// Builds the loop and subscribes it to the Nodes. Nothing is written before [`run`](Self::run).
+    /// Builds the controller and subscribes it to the Nodes. Nothing is written before [`run`](Controller::run).
     #[must_use]
-    pub fn new(ctx: LoopContext, ranges: &Ranges) -> Arc<Self> {
-        let heartbeat = ctx.heartbeat(NAME);
+    pub fn new(ctx: Context, ranges: &Ranges) -> Arc<Self> {
         let controller = Arc::new(Self {
-            queue: ctx.queue(QUEUE, of_nodes(ctx.jitter()), &heartbeat),
-            heartbeat,
+            queue: ctx.queue(QUEUE, of_nodes(ctx.jitter.clone())),
             books: Mutex::new(Books {
                 allocator: Allocator::new(ranges),
                 starving: BTreeSet::new(),
                 gone: Some(BTreeSet::new()),
                 shown: vec![(0, 0); ranges.cluster.len()],
             }),
-            stop: CancellationToken::new(),
             ctx,
         });
         let nodes = &controller.ctx.nodes;
         nodes.subscribe_weakly(&controller, Self::on_node);
         controller
-    }
-
-    /// Whether the loop gets on with its work.
-    #[must_use]
-    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
-        &self.heartbeat
-    }
-
-    /// Works until [`stop`](Self::stop) is called; then no write begins any more, and it returns when those under way have
-    /// ended. It also returns, after an error in the log, if the Nodes cannot be listed or show networks that are not the
-    /// cluster's: to go on would be to give networks twice.
-    ///
-    /// # Cancellation
-    ///
-    /// Dropping it abandons the writes under way. What came of them is what the Nodes show to the next process.
-    pub async fn run(self: Arc<Self>) {
-        if !self.take_stock().await {
-            return;
-        }
-        self.ctx.nodes.synced().await;
-        // Before anything is given: what the list did not show, the watch may.
-        for node in self.ctx.nodes.all() {
-            if !node.pod_cidrs.is_empty() {
-                self.note(&node);
-            }
-        }
-        workers::run(&*self, WORKERS, self.stop.cancelled()).await;
-    }
-
-    /// Lets no write begin any more; see [`run`](Self::run).
-    pub fn stop(&self) {
-        self.stop.cancel();
     }
 
     /// Marks what the Nodes show as taken. They are listed for that: the cache of a new leader may lack what its
@@ -152,11 +144,11 @@ impl NodeIpamController {
         let nodes = loop {
             match self.ctx.kube.list_nodes().await {
                 Ok(nodes) => break nodes,
-                Err(_) if self.stop.is_cancelled() => return false,
+                Err(_) if self.ctx.stop.is_cancelled() => return false,
                 Err(error) if tries < LIST_TRIES => {
                     tracing::warn!(controller = NAME, err = %error, "failed to list nodes, no pod network is given before they can be");
                     tries += 1;
-                    self.stop.run_until_cancelled(sleep(LIST_PAUSE)).await;
+                    self.ctx.stop.run_until_cancelled(sleep(LIST_PAUSE)).await;
                 }
                 Err(error) => {
                     tracing::error!(controller = NAME, err = %error, "nodes cannot be listed, no pod network can be given");
@@ -264,7 +256,7 @@ impl NodeIpamController {
                     if may_be_made(&error) {
                         self.books().allocator.doubt(node);
                     }
-                    if tries == TRIES || !is_worth_a_try(&error) || self.stop.is_cancelled() {
+                    if tries == TRIES || !is_worth_a_try(&error) || self.ctx.stop.is_cancelled() {
                         break error;
                     }
                     tries += 1;

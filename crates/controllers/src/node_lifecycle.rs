@@ -1,4 +1,4 @@
-//! The cloud-node-lifecycle loop (`cloud-node-lifecycle-controller`): deletes the Node of a machine that is proved gone,
+//! The cloud-node-lifecycle controller (`cloud-node-lifecycle-controller`): deletes the Node of a machine that is proved gone,
 //! and taints the Node of one that is powered off.
 //!
 //! It is driven by the watch: a Node that loses `Ready` is asked for at once, then again at growing distance while the
@@ -27,14 +27,14 @@ use bowline_cloud_provider::{
 };
 use bowline_kube_io::{Change, KubeError};
 use bowline_plan::EventSpec;
-use futures::future;
+use futures::future::{self, BoxFuture, FutureExt as _};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::context::LoopContext;
+use crate::controller::{Context, Controller};
 use crate::events;
 use crate::metrics::Guard;
-use crate::queue::{Heartbeat, Jitter, Working};
+use crate::queue::Working;
 use crate::workers::{self, Work};
 use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
 use sighting::Sighting;
@@ -43,7 +43,7 @@ use sighting::Sighting;
 pub const NAME: &str = "cloud-node-lifecycle-controller";
 
 /// What an operator can set.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NodeLifecycleSettings {
     /// `--node-monitor-period`: the first distance between two questions about one Node; it doubles up to a minute
     /// while the answer stays the same.
@@ -79,21 +79,19 @@ impl Default for NodeLifecycleSettings {
     }
 }
 
-/// The cloud-node-lifecycle loop.
+/// The cloud-node-lifecycle controller.
 pub struct NodeLifecycleController {
-    ctx: LoopContext,
+    ctx: Context,
     instances: Arc<dyn InstancesV2>,
     period: Duration,
     window: Duration,
-    jitter: Jitter,
-    heartbeat: Arc<Heartbeat>,
     ledger: Mutex<Ledger>,
     /// Given when a Node may be due earlier than thought.
     changed: Notify,
 }
 
 impl Work for NodeLifecycleController {
-    /// Nodes that are due together; none after a period in which none was, so that the number of passes shows that the loop
+    /// Nodes that are due together; none after a period in which none was, so that the number of passes shows that the controller
     /// runs.
     type Piece = Vec<NodeName>;
 
@@ -119,7 +117,7 @@ impl Work for NodeLifecycleController {
     /// One pass: every Node that is due now, in one question.
     async fn work(&self, due: Vec<NodeName>) {
         let begun = Instant::now();
-        let working = &self.heartbeat.begin();
+        let working = &self.ctx.heartbeat.begin();
         let (back, suspects): (Vec<_>, Vec<_>) = due
             .iter()
             .filter_map(|name| self.ctx.nodes.get(name))
@@ -137,45 +135,43 @@ impl Work for NodeLifecycleController {
     }
 }
 
-impl NodeLifecycleController {
-    /// Builds the loop and subscribes it to the Nodes. Nothing is asked or written before [`run`](Self::run).
-    #[must_use]
-    pub fn new(
-        ctx: LoopContext,
-        instances: Arc<dyn InstancesV2>,
-        settings: &NodeLifecycleSettings,
-    ) -> Arc<Self> {
-        let controller = Arc::new(Self {
-            instances,
-            period: settings.node_monitor_period,
-            window: settings.node_deletion_window,
-            jitter: ctx.jitter(),
-            heartbeat: ctx.heartbeat(NAME),
-            ledger: Mutex::new(Ledger::new(settings, Instant::now())),
-            changed: Notify::new(),
-            ctx,
-        });
-        let nodes = &controller.ctx.nodes;
-        nodes.subscribe_weakly(&controller, Self::on_node);
-        controller
+impl Controller for NodeLifecycleController {
+    fn context(&self) -> &Context {
+        &self.ctx
     }
 
-    /// Whether the loop gets on with its work.
-    #[must_use]
-    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
-        &self.heartbeat
-    }
-
-    /// Runs the loop; it never returns.
-    ///
     /// # Cancellation
     ///
     /// Dropped at any await. Every write stands by itself. Proofs are kept in memory only: the next leader begins with
     /// none, so a stop makes a deletion later, never earlier.
-    pub async fn run(self: Arc<Self>) {
-        self.ctx.nodes.synced().await;
-        self.ledger().begin(Instant::now());
-        workers::run(&*self, usize::MAX, future::pending()).await;
+    fn run(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        async move {
+            let work = async {
+                self.ctx.nodes.synced().await;
+                self.ledger().begin(Instant::now());
+                workers::run(&*self, usize::MAX, future::pending()).await;
+            };
+            self.ctx.until_written(work).await;
+        }
+        .boxed()
+    }
+}
+
+impl NodeLifecycleController {
+    /// Builds the controller and subscribes it to the Nodes. Nothing is asked or written before [`run`](Controller::run).
+    #[must_use]
+    pub fn new(ctx: Context, instances: Arc<dyn InstancesV2>, settings: &NodeLifecycleSettings) -> Arc<Self> {
+        let controller = Arc::new(Self {
+            instances,
+            period: settings.node_monitor_period,
+            window: settings.node_deletion_window,
+            ledger: Mutex::new(Ledger::new(settings, Instant::now())),
+            changed: Notify::new(),
+            ctx: ctx.with_own_writes(),
+        });
+        let nodes = &controller.ctx.nodes;
+        nodes.subscribe_weakly(&controller, Self::on_node);
+        controller
     }
 
     fn on_node(&self, change: &Change<Node>) {

@@ -1,4 +1,4 @@
-//! The work queue of the loops: keyed, ordered, one entry per key.
+//! The work queue of the controllers: keyed, ordered, one entry per key.
 //!
 //! - A key is waiting once at most; of two deadlines the earlier one wins.
 //! - A key that is being worked on is held: asked for again meanwhile, it comes back after [`WorkQueue::done`].

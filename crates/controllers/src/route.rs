@@ -1,4 +1,4 @@
-//! The route loop (`node-route-controller`): gives each pod network of each Node its route in the cloud, takes routes away
+//! The route controller (`node-route-controller`): gives each pod network of each Node its route in the cloud, takes routes away
 //! that lead nowhere, and says on the Node whether its network can be reached.
 //!
 //! It is driven by the watch: a change of Nodes begins a pass at once, with the changes of half a second together. A
@@ -23,12 +23,13 @@ use std::time::Duration;
 
 use bowline_cloud_provider::{Node, Routes};
 use bowline_kube_io::Change;
+use futures::future::{BoxFuture, FutureExt as _};
 use ipnet::IpNet;
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 
-use crate::context::LoopContext;
-use crate::queue::{Backoff, Heartbeat, Jitter, WorkQueue};
+use crate::cluster_cidr::{self, CidrListError};
+use crate::controller::{Context, Controller};
+use crate::queue::{Backoff, Jitter, WorkQueue};
 use attempts::Attempts;
 use pass::Outcome;
 
@@ -122,44 +123,93 @@ impl Trigger {
 }
 
 /// What an operator can set.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteSettings {
-    /// `--cluster-name`.
-    pub cluster_name: String,
-    /// `--cluster-cidr`: routes to destinations outside of it are never deleted.
-    pub cluster_cidrs: Vec<IpNet>,
+    /// `--configure-cloud-routes`: whether routes are kept at all, where the provider has them.
+    pub is_wanted: bool,
+    /// `--cluster-cidr`: routes to destinations outside of it are never deleted. What is wrong with it matters only where the
+    /// controller runs: a manifest may well give something else, or nothing, to a provider without routes.
+    pub cluster_cidrs: Result<Vec<IpNet>, CidrListError>,
     /// When passes begin.
     pub timing: RouteTiming,
 }
 
-/// The route loop.
+impl RouteSettings {
+    /// Reads `--cluster-cidr`.
+    #[must_use]
+    pub fn new(is_wanted: bool, cluster_cidr: &str, timing: RouteTiming) -> Self {
+        Self {
+            is_wanted,
+            cluster_cidrs: cluster_cidr::parse(cluster_cidr),
+            timing,
+        }
+    }
+}
+
+impl Default for RouteSettings {
+    fn default() -> Self {
+        Self::new(true, "", RouteTiming::Periodic(Duration::from_secs(10)))
+    }
+}
+
+/// The route controller.
 pub struct RouteController {
-    ctx: LoopContext,
+    ctx: Context,
     routes: Arc<dyn Routes>,
-    settings: RouteSettings,
+    cluster_cidrs: Vec<IpNet>,
+    timing: RouteTiming,
     /// What calls for a pass.
     queue: Arc<WorkQueue<Trigger>>,
-    jitter: Jitter,
-    heartbeat: Arc<Heartbeat>,
     attempts: Mutex<Attempts>,
-    stop: CancellationToken,
+}
+
+impl Controller for RouteController {
+    fn context(&self) -> &Context {
+        &self.ctx
+    }
+
+    /// # Cancellation
+    ///
+    /// Dropping it abandons what is under way; the next process reads all routes and finishes.
+    fn run(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        async move {
+            self.ctx.nodes.synced().await;
+            let mut last_begun = None;
+            while let Some((trigger, is_safety_pass)) = self.next_pass(last_begun).await {
+                last_begun = Some(Instant::now());
+                self.answer_all();
+                if let Some(outcome) = self.pass(is_safety_pass).await {
+                    self.ctx.metrics.route_synced(outcome.name(), trigger.name());
+                    if outcome == Outcome::Error {
+                        // As upstream: what could not be read is asked for again under the key that asked for it.
+                        self.call_again(trigger);
+                    }
+                }
+                self.queue.done(&trigger);
+            }
+        }
+        .boxed()
+    }
 }
 
 impl RouteController {
-    /// Builds the loop and subscribes it to the Nodes. Nothing is called before [`run`](Self::run).
+    /// Builds the controller and subscribes it to the Nodes. Nothing is called before [`run`](Controller::run).
     #[must_use]
-    pub fn new(ctx: LoopContext, routes: Arc<dyn Routes>, settings: RouteSettings) -> Arc<Self> {
-        let jitter = ctx.jitter();
-        let backoff = settings.timing.backoff(jitter.clone());
+    pub fn new(ctx: Context, routes: Arc<dyn Routes>, settings: &RouteSettings) -> Arc<Self> {
+        let timing = settings.timing;
+        let cluster_cidrs = settings.cluster_cidrs.clone().unwrap_or_else(|fault| {
+            // Whoever starts a manager has checked this. Without networks no route counts as the cluster's: none is deleted.
+            tracing::error!(controller = NAME, err = %fault, "--cluster-cidr cannot be used, routes are not deleted");
+            Vec::new()
+        });
+        let backoff = timing.backoff(ctx.jitter.clone());
         let controller = Arc::new(Self {
             routes,
-            settings,
+            cluster_cidrs,
+            timing,
             // A call for a pass may have to wait for its turn, so the queue's age says nothing about health.
-            queue: WorkQueue::new(QUEUE, backoff.clone(), &ctx.queue_metrics),
-            jitter,
-            heartbeat: ctx.heartbeat(NAME),
+            queue: WorkQueue::new(QUEUE, backoff.clone(), &ctx.metrics.queues),
             attempts: Mutex::new(Attempts::new(backoff)),
-            stop: CancellationToken::new(),
             ctx,
         });
         let nodes = &controller.ctx.nodes;
@@ -167,49 +217,15 @@ impl RouteController {
         controller
     }
 
-    /// Whether the loop gets on with its work.
-    #[must_use]
-    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
-        &self.heartbeat
-    }
-
-    /// Works until [`stop`](Self::stop) is called; then no call begins any more, and it returns when those under way have
-    /// ended.
-    ///
-    /// # Cancellation
-    ///
-    /// Dropping it abandons what is under way; the next process reads all routes and finishes.
-    pub async fn run(self: Arc<Self>) {
-        self.ctx.nodes.synced().await;
-        let mut last_begun = None;
-        while let Some((trigger, is_safety_pass)) = self.next_pass(last_begun).await {
-            last_begun = Some(Instant::now());
-            self.answer_all();
-            if let Some(outcome) = self.pass(is_safety_pass).await {
-                self.ctx.metrics.route_synced(outcome.name(), trigger.name());
-                if outcome == Outcome::Error {
-                    // As upstream: what could not be read is asked for again under the key that asked for it.
-                    self.call_again(trigger);
-                }
-            }
-            self.queue.done(&trigger);
-        }
-    }
-
-    /// Lets no call begin any more; see [`run`](Self::run).
-    pub fn stop(&self) {
-        self.stop.cancel();
-    }
-
     /// Waits until a pass is to begin, the last of which began then. Answers what called for it, and whether it is a safety
-    /// pass; none: the loop is stopping.
+    /// pass; none: the controller is stopping.
     async fn next_pass(&self, last_begun: Option<Instant>) -> Option<(Trigger, bool)> {
-        let timing = self.settings.timing;
+        let timing = self.timing;
         let mut safety_pass = Instant::now();
         if let Some(last_begun) = last_begun {
             let earliest = sleep_until(last_begun + timing.distance());
-            self.stop.run_until_cancelled(earliest).await?;
-            safety_pass = last_begun + timing.rest(&self.jitter).max(timing.distance());
+            self.ctx.stop.run_until_cancelled(earliest).await?;
+            safety_pass = last_begun + timing.rest(&self.ctx.jitter).max(timing.distance());
             self.call_again(Trigger::Periodic);
         } else {
             self.answer_all();
@@ -217,7 +233,7 @@ impl RouteController {
         }
         let trigger = tokio::select! {
             biased;
-            () = self.stop.cancelled() => return None,
+            () = self.ctx.stop.cancelled() => return None,
             trigger = self.queue.next() => trigger,
             () = sleep_until(safety_pass) => {
                 self.queue.add(Trigger::Periodic);
@@ -234,7 +250,7 @@ impl RouteController {
             Change::Updated { .. } => return,
         };
         self.attempts().node_changed(&node.name);
-        let batch = self.settings.timing.batch();
+        let batch = self.timing.batch();
         self.queue.add_after(Trigger::NodeChange, batch);
     }
 

@@ -1,4 +1,4 @@
-//! The service loop (`service-lb-controller`): one load balancer per Service of type `LoadBalancer`.
+//! The service controller (`service-lb-controller`): one load balancer per Service of type `LoadBalancer`.
 //!
 //! One owner per balancer: create, change, node change, deletion and the periodic check all go through the Service's one
 //! key, and a key is worked on once at a time. A sync that waits for the cloud is parked, not blocked: its key is free for
@@ -50,16 +50,15 @@ mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use bowline_cloud_provider::{ClusterFacts, DynBackgroundWork, DynLoadBalancer, Service, ServiceKey, facts};
+use bowline_cloud_provider::{DynBackgroundWork, DynLoadBalancer, Service, ServiceKey, facts};
 use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
 use bowline_plan::Note;
-use tokio_util::sync::CancellationToken;
+use futures::future::{BoxFuture, FutureExt as _};
 
-use crate::context::LoopContext;
-use crate::queue::{Heartbeat, WorkQueue, of_services};
+use crate::controller::{Context, Controller};
+use crate::queue::{WorkQueue, of_services};
 use crate::workers::{self, Work};
 use node_annotations::WrittenFrom;
 use node_changes::NodeChanges;
@@ -74,27 +73,6 @@ pub const COMPONENT: &str = "service-controller";
 /// The names of its queues in the series of work queues: of Services, and of passes over all of them after Nodes changed.
 const QUEUE: &str = "service";
 const NODE_QUEUE: &str = "node";
-
-/// What an operator can set.
-#[derive(Debug, Clone)]
-pub struct ServiceSettings {
-    /// Time between two checks of all balancers against the cloud; zero: never.
-    pub verify_period: Duration,
-    /// How long the set of Nodes must have been quiet before it is acted on.
-    pub node_quiet: Duration,
-    /// How long a set of Nodes that never gets quiet is waited for at most.
-    pub node_patience: Duration,
-}
-
-impl Default for ServiceSettings {
-    fn default() -> Self {
-        Self {
-            verify_period: Duration::from_secs(600),
-            node_quiet: Duration::from_millis(500),
-            node_patience: Duration::from_secs(2),
-        }
-    }
-}
 
 /// What a cloud has to offer for Services.
 pub struct ServiceProvider {
@@ -119,18 +97,14 @@ pub(crate) enum Key {
     LeftBehind,
 }
 
-/// The service loop.
+/// The service controller.
 pub struct ServiceController {
-    ctx: LoopContext,
+    ctx: Context,
     services: Arc<ServiceCache>,
     provider: ServiceProvider,
-    cluster: Arc<ClusterFacts>,
-    settings: ServiceSettings,
     queue: Arc<WorkQueue<Key>>,
     /// Never holds more than one key, for no longer than a moment: it is there for its series.
     node_queue: Arc<WorkQueue<NodeSync>>,
-    heartbeat: Arc<Heartbeat>,
-    stop: CancellationToken,
     lanes: Lanes,
     turns: Turns,
     node_changes: NodeChanges,
@@ -160,25 +134,44 @@ impl Work for ServiceController {
     }
 }
 
+impl Controller for ServiceController {
+    fn context(&self) -> &Context {
+        &self.ctx
+    }
+
+    /// What is under way at the stop reaches the end of its wave.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping it abandons what is under way; the next process observes what came of it.
+    fn run(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        async move {
+            let _while_it_runs = self.ctx.metrics.measurements.shown_for_now();
+            self.services.synced().await;
+            self.ctx.nodes.synced().await;
+            self.schedule_background();
+            self.queue.add(Key::LeftBehind);
+            let until_stopped = &self.ctx.stop;
+            futures::join!(
+                workers::run(&*self, usize::MAX, until_stopped.cancelled()),
+                until_stopped.run_until_cancelled(self.follow_nodes()),
+                until_stopped.run_until_cancelled(self.verify_periodically()),
+            );
+        }
+        .boxed()
+    }
+}
+
 impl ServiceController {
-    /// Builds the loop and subscribes it to both caches. Nothing is called before [`run`](Self::run).
+    /// Builds the controller and subscribes it to both caches. Nothing is called before [`run`](Controller::run).
     #[must_use]
-    pub fn new(
-        ctx: LoopContext,
-        services: Arc<ServiceCache>,
-        provider: ServiceProvider,
-        cluster: Arc<ClusterFacts>,
-        settings: ServiceSettings,
-    ) -> Arc<Self> {
-        let heartbeat = ctx.heartbeat(NAME);
+    pub fn new(ctx: Context, services: Arc<ServiceCache>, provider: ServiceProvider) -> Arc<Self> {
         let controller = Arc::new(Self {
-            queue: ctx.queue(QUEUE, of_services(), &heartbeat),
-            node_queue: ctx.queue(NODE_QUEUE, of_services(), &heartbeat),
-            heartbeat,
-            stop: CancellationToken::new(),
+            queue: ctx.queue(QUEUE, of_services()),
+            node_queue: ctx.queue(NODE_QUEUE, of_services()),
             lanes: Lanes::default(),
             turns: Turns::default(),
-            node_changes: NodeChanges::new(settings.node_quiet, settings.node_patience),
+            node_changes: NodeChanges::default(),
             balanced: Mutex::default(),
             annotated_from: Mutex::default(),
             tracked: Mutex::default(),
@@ -186,44 +179,11 @@ impl ServiceController {
             ctx,
             services,
             provider,
-            cluster,
-            settings,
         });
         let (services, nodes) = (&controller.services, &controller.ctx.nodes);
         services.subscribe_weakly(&controller, Self::on_service);
         nodes.subscribe_weakly(&controller, Self::on_node);
         controller
-    }
-
-    /// Whether the loop gets on with its work.
-    #[must_use]
-    pub fn heartbeat(&self) -> &Arc<Heartbeat> {
-        &self.heartbeat
-    }
-
-    /// Works until [`stop`](Self::stop) is called; then no sync begins any more, and it returns when those under way have
-    /// reached the end of their wave.
-    ///
-    /// # Cancellation
-    ///
-    /// Dropping it abandons what is under way; the next process observes what came of it.
-    pub async fn run(self: Arc<Self>) {
-        let _while_it_runs = self.ctx.metrics.measurements.shown_for_now();
-        self.services.synced().await;
-        self.ctx.nodes.synced().await;
-        self.schedule_background();
-        self.queue.add(Key::LeftBehind);
-        let until_stopped = &self.stop;
-        futures::join!(
-            workers::run(&*self, usize::MAX, until_stopped.cancelled()),
-            until_stopped.run_until_cancelled(self.follow_nodes()),
-            until_stopped.run_until_cancelled(self.verify_periodically()),
-        );
-    }
-
-    /// Lets no sync begin any more; see [`run`](Self::run).
-    pub fn stop(&self) {
-        self.stop.cancel();
     }
 
     /// One sync; one that is to make a balancer has its turn.
@@ -232,7 +192,7 @@ impl ServiceController {
             |it: Arc<Service>| facts::is_wanted(&it) && facts::published_addresses(&it).is_empty();
         let turn = if self.services.get(service).is_some_and(is_to_be_made) {
             self.queue.rest(key);
-            let Some(turn) = self.stop.run_until_cancelled(self.turns.next()).await else {
+            let Some(turn) = self.ctx.stop.run_until_cancelled(self.turns.next()).await else {
                 return; // nothing begins any more
             };
             self.queue.touch(key);
@@ -245,7 +205,7 @@ impl ServiceController {
         self.conclude(service, outcome);
     }
 
-    /// What is done for a key has got on; see [`Heartbeat`].
+    /// What is done for a key has got on; see [`Heartbeat`](crate::queue::Heartbeat).
     fn progressed(&self, key: &Key, is_working: bool) {
         if is_working {
             self.queue.touch(key);

@@ -1,10 +1,10 @@
-//! How every loop works: it takes what is due, works on it beside what is under way, and comes to its end when told to.
+//! How every controller works: it takes what is due, works on it beside what is under way, and comes to its end when told to.
 
 use std::pin::pin;
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
 
-/// What a loop does, piece by piece.
+/// What a controller does, piece by piece.
 pub(crate) trait Work: Sync {
     /// What is taken at a time: a key, or all keys that are due.
     type Piece: Send;

@@ -1,4 +1,4 @@
-//! What is asked about the cluster before the loops start.
+//! What is asked about the cluster before the controllers start.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bowline_cloud_provider::{CloudProvider, ClusterUid};
 use bowline_kube_io::{Kube, KubeError};
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How long an API server may take to become healthy, from when its loops could start.
+/// How long an API server may take to become healthy, from when the controllers could start.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Between two questions whether it is.
@@ -48,7 +48,7 @@ pub async fn uid(kube: &Kube, provider: &dyn CloudProvider) -> Result<Option<Str
     ))
 }
 
-/// Waits until the API server is healthy, as Kubernetes' cloud-provider library does before it starts its loops.
+/// Waits until the API server is healthy, as Kubernetes' cloud-provider library does before it starts its controllers.
 ///
 /// A server that hides its health from this process (403, 404) answers, and that is enough.
 ///

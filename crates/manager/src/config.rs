@@ -5,30 +5,30 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudProvider;
-use bowline_controllers::cluster_cidr;
 pub use bowline_controllers::cluster_cidr::CidrListError;
+pub use bowline_controllers::node::NodeSettings;
 pub use bowline_controllers::node_ipam::ranges::{RangeError, RangeFlags, Ranges};
-pub use bowline_controllers::route::RouteTiming;
-use ipnet::IpNet;
+pub use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
+pub use bowline_controllers::route::{RouteSettings, RouteTiming};
 
-use crate::loops::{Loop, LoopSelection};
+use crate::controllers::{ControllerName, ControllerSelection};
 use crate::migration::Migration;
 pub use crate::serving::{CipherSuites, Groups, UnservableError};
 
 /// Everything a [`Manager`](crate::Manager) has to know.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// The lease that decides who leads; none: the loops start at once and the write gate is always open.
+    /// The lease that decides who leads; `None`: the controllers start at once and the write gate is always open.
     pub election: Option<ElectionConfig>,
-    /// Which loops wait for a second lease; none: all run under the first. Nothing without an election.
+    /// Which controllers wait for a second lease; `None`: all run under the first. Nothing without an election.
     pub migration: Option<Migration>,
-    /// Which loops run.
-    pub loops: LoopSelection,
+    /// Which controllers run.
+    pub controllers: ControllerSelection,
     /// The cluster's name, for names and marks in the cloud.
     pub cluster_name: String,
-    /// How the loops run.
-    pub settings: LoopSettings,
-    /// Whether each loop works under a ServiceAccount of its own (`--use-service-account-credentials`).
+    /// How the controllers run.
+    pub settings: ControllerSettings,
+    /// Whether each controller works under a ServiceAccount of its own (`--use-service-account-credentials`).
     pub service_accounts: bool,
     /// How long running writes may take to end after the signal to stop. The budget of the whole shutdown is 10 s.
     pub drain: Duration,
@@ -39,9 +39,9 @@ impl Default for Config {
         Self {
             election: Some(ElectionConfig::default()),
             migration: None,
-            loops: LoopSelection::all(),
+            controllers: ControllerSelection::all(),
             cluster_name: "kubernetes".to_owned(),
-            settings: LoopSettings::default(),
+            settings: ControllerSettings::default(),
             service_accounts: false,
             drain: Duration::from_secs(5),
         }
@@ -75,78 +75,26 @@ impl Default for ElectionConfig {
     }
 }
 
-/// How the loops run. The defaults are those of the framework, and our own for the deletion of Nodes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LoopSettings {
-    /// Workers that decide about Nodes.
-    pub node_workers: usize,
-    /// Workers of the pass over node addresses.
-    pub address_workers: usize,
-    /// The period of the pass over node addresses.
-    pub address_period: Duration,
-    /// The period of the node lifecycle loop.
-    pub monitor_period: Duration,
-    /// When a Node may be deleted.
-    pub deletion: DeletionSettings,
-    /// Workers that decide about Services.
-    pub service_workers: usize,
-    /// What the route loop is told.
-    pub routes: RouteConfig,
-    /// From which networks Nodes get theirs; none: node IPAM is off.
+/// How the controllers run: what the flags give to each of them. The defaults are those of the framework, and our own for the
+/// deletion of Nodes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ControllerSettings {
+    /// The node controller's.
+    pub node: NodeSettings,
+    /// The node lifecycle controller's.
+    pub node_lifecycle: NodeLifecycleSettings,
+    /// The route controller's.
+    pub routes: RouteSettings,
+    /// From which networks Nodes get theirs; `None`: node IPAM is off.
     pub node_networks: Option<Ranges>,
-}
-
-impl Default for LoopSettings {
-    fn default() -> Self {
-        Self {
-            node_workers: 1,
-            address_workers: 1,
-            address_period: Duration::from_secs(300),
-            monitor_period: Duration::from_secs(5),
-            deletion: DeletionSettings::default(),
-            service_workers: 1,
-            routes: RouteConfig::default(),
-            node_networks: None,
-        }
-    }
-}
-
-/// What the route loop is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RouteConfig {
-    /// Whether routes are kept at all, where the provider has them.
-    pub is_wanted: bool,
-    /// The cluster's pod networks. What is wrong with them matters only where the loop runs: a manifest may well give
-    /// something else, or nothing, to a provider without routes.
-    pub cluster_cidrs: Result<Vec<IpNet>, CidrListError>,
-    /// When passes begin.
-    pub timing: RouteTiming,
-}
-
-impl RouteConfig {
-    /// Reads `--cluster-cidr`.
-    #[must_use]
-    pub fn new(is_wanted: bool, cluster_cidr: &str, timing: RouteTiming) -> Self {
-        Self {
-            is_wanted,
-            cluster_cidrs: cluster_cidr::parse(cluster_cidr),
-            timing,
-        }
-    }
-}
-
-impl Default for RouteConfig {
-    fn default() -> Self {
-        Self::new(true, "", RouteTiming::Periodic(Duration::from_secs(10)))
-    }
 }
 
 /// Why a configuration does not fit a provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// The route loop cannot run.
+    /// The route controller cannot run.
     #[error(
-        "--cluster-cidr: {fault}; the route loop of provider {provider} needs the pod networks of the cluster: give them, or switch the loop off by --configure-cloud-routes=false"
+        "--cluster-cidr: {fault}; the route controller of provider {provider} needs the pod networks of the cluster: give them, or switch the controller off by --configure-cloud-routes=false"
     )]
     ClusterCidr {
         /// The provider.
@@ -161,37 +109,18 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// A loop that is to run has not been told what it needs.
+    /// A controller that is to run has not been told what it needs.
     pub fn check(&self, provider: &dyn CloudProvider) -> Result<(), ConfigError> {
         let routes = &self.settings.routes;
-        let runs = self.loops.includes(Loop::Route) && routes.is_wanted && provider.routes().is_some();
+        let runs = self.controllers.includes(ControllerName::Route)
+            && routes.is_wanted
+            && provider.routes().is_some();
         match &routes.cluster_cidrs {
             Err(fault) if runs => Err(ConfigError::ClusterCidr {
                 provider: provider.name(),
                 fault: fault.clone(),
             }),
             _ => Ok(()),
-        }
-    }
-}
-
-/// When a Node may be deleted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DeletionSettings {
-    /// The least time between the two proofs that the instance is gone; zero: one proof is enough.
-    pub confirmation: Duration,
-    /// Fewer Nodes than this share of all are deleted in one window, but up to three in any case; zero is no limit.
-    pub share: f64,
-    /// The window that the share is counted over.
-    pub window: Duration,
-}
-
-impl Default for DeletionSettings {
-    fn default() -> Self {
-        Self {
-            confirmation: Duration::from_secs(5),
-            share: 0.2,
-            window: Duration::from_secs(600),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Who asks the API server for what: one name per part of the program, and with `--use-service-account-credentials` a
-//! ServiceAccount for each loop.
+//! ServiceAccount for each controller.
 
 use bowline_kube_io::rbac::{Account, NAMESPACE};
 use bowline_kube_io::{EventSink, Kube, Recorder};
@@ -32,12 +32,12 @@ impl Identities {
         self.kube.identified("leader-election")
     }
 
-    /// For what belongs to no loop, such as events about the lease. Always the process itself.
+    /// For what belongs to no controller, such as events about the lease. Always the process itself.
     pub(crate) fn process(&self) -> Kube {
         self.kube.identified("cloud-controller-manager")
     }
 
-    /// For a loop, or for what the provider's plans write.
+    /// For a controller, or for what the provider's plans write.
     pub(crate) fn of(&self, account: Account) -> Kube {
         match account {
             Account::Process => self.process(),
@@ -52,7 +52,7 @@ impl Identities {
         }
     }
 
-    /// The events of a loop, written by whom it writes as.
+    /// The events of a controller, written by whom it writes as.
     pub(crate) fn recorder(&self, events: &EventSink, component: &'static str, kube: &Kube) -> Recorder {
         let recorder = events.recorder(component);
         if self.has_accounts {

@@ -1,23 +1,23 @@
 //! Process life: leadership, fencing, health, metrics and shutdown.
 //!
-//! The manager puts the loops, the API server and a provider together and keeps them running while this process
+//! The manager puts the controllers, the API server and a provider together and keeps them running while this process
 //! leads. It knows no cloud and no command line; everything it needs is an argument, also the signal to stop, so that
 //! it runs in memory under a stopped clock as it does in a cluster.
 
+mod build;
 pub mod cluster;
 pub mod config;
+pub mod controllers;
 mod fencing;
 pub mod health;
 mod identities;
 mod leadership;
-pub mod loops;
 mod manager;
 pub mod metrics;
 pub mod migration;
 pub mod plan;
 mod reviews;
 pub mod serving;
-mod start;
 mod tasks;
 
 pub use fencing::FencingGate;

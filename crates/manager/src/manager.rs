@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudProvider, ClusterFacts};
+use bowline_controllers::Controller;
 use bowline_kube_io::{
     Cache, CacheKey, EventSink, Kube, NodeCache, ServiceCache, watch_nodes, watch_services,
 };
@@ -11,16 +12,16 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::build::{Lease, Parts};
 use crate::cluster;
 use crate::config::{Config, ElectionConfig};
+use crate::controllers::ControllerName;
 use crate::fencing::FencingGate;
 use crate::health::Health;
 use crate::identities::Identities;
 use crate::leadership::{Elector, Leadership};
-use crate::loops::Loop;
 use crate::metrics::Metrics;
 use crate::serving::Server;
-use crate::start::{self, Lease, Shared, Started};
 use crate::tasks::{Finished, Tasks};
 
 /// Where events about the lease come from.
@@ -87,7 +88,7 @@ pub enum End {
     Stopped,
     /// The lease was lost.
     LeadershipLost,
-    /// Something that the loops need could not be read.
+    /// Something that the controllers need could not be read.
     CannotStart {
         /// What, and why.
         reason: String,
@@ -153,7 +154,7 @@ struct Process {
     leases: Vec<Standing>,
     /// Ends the elections and gives the leases up.
     stop_election: CancellationToken,
-    loops: Vec<Running>,
+    controllers: Vec<Running>,
 }
 
 /// An election that this process stands for.
@@ -163,10 +164,10 @@ struct Standing {
     has_ended: bool,
 }
 
-/// A loop that runs.
+/// A controller that runs.
 struct Running {
-    which: Loop,
-    stop: Box<dyn Fn() + Send + Sync>,
+    name: ControllerName,
+    controller: Arc<dyn Controller>,
     has_ended: bool,
 }
 
@@ -203,7 +204,7 @@ impl Process {
             events,
             leases: Vec::new(),
             stop_election: CancellationToken::new(),
-            loops: Vec::new(),
+            controllers: Vec::new(),
         };
         if let Some(config) = process.manager.config.election.clone() {
             process.stand(&config, ELECTION, "leaderElection");
@@ -264,7 +265,7 @@ impl Process {
             Ok(cluster) => cluster,
             Err(reason) => return End::CannotStart { reason },
         };
-        self.start_loops(&cluster, Lease::Main);
+        self.start_controllers(&cluster, Lease::Main);
         let of_migration = self.migration_lease();
         if let Some(config) = &of_migration {
             self.stand(config, MIGRATION, "leaderMigration");
@@ -277,7 +278,7 @@ impl Process {
                 return end;
             }
             self.renew_caches();
-            self.start_loops(&cluster, Lease::Migration);
+            self.start_controllers(&cluster, Lease::Migration);
             if let Some(end) = self.until_synced().await {
                 return end;
             }
@@ -285,7 +286,7 @@ impl Process {
         self.until_end().await
     }
 
-    /// The second lease, if loops wait for one: like the first but for its name.
+    /// The second lease, if controllers wait for one: like the first but for its name.
     fn migration_lease(&self) -> Option<ElectionConfig> {
         let config = &self.manager.config;
         let (main, migration) = (config.election.as_ref()?, config.migration.as_ref()?);
@@ -295,7 +296,7 @@ impl Process {
         })
     }
 
-    /// Lets the loops of a lease that was just won wait for caches that are as new as it is.
+    /// Lets the controllers of a lease that was just won wait for caches that are as new as it is.
     ///
     /// Whoever led before may have changed anything up to that moment, and what a follower knows of it is what its watches
     /// showed: one of them may have died unnoticed. On what it showed last, a balancer of a Service that is gone would be
@@ -323,8 +324,8 @@ impl Process {
     }
 
     fn show_ready(&self) {
-        for one in &self.loops {
-            self.manager.metrics.series().set_ready(one.which, true);
+        for one in &self.controllers {
+            self.manager.metrics.series().set_ready(one.name, true);
         }
     }
 
@@ -359,7 +360,7 @@ impl Process {
         End::Failed { task: name, panicked }
     }
 
-    /// The facts about the cluster, once it is healthy; or why the loops cannot run.
+    /// The facts about the cluster, once it is healthy; or why the controllers cannot run.
     async fn cluster(&self) -> Result<Arc<ClusterFacts>, String> {
         let kube = self.identities.process();
         cluster::until_healthy(&kube).await?;
@@ -385,38 +386,34 @@ impl Process {
         }))
     }
 
-    /// Starts the loops of a lease that is held now.
-    fn start_loops(&mut self, cluster: &Arc<ClusterFacts>, lease: Lease) {
-        let shared = Shared {
-            config: &self.manager.config,
+    /// Starts the controllers of a lease that is held now.
+    fn start_controllers(&mut self, cluster: &Arc<ClusterFacts>, lease: Lease) {
+        let manager = &self.manager;
+        let parts = Parts {
+            config: &manager.config,
             identities: &self.identities,
-            provider: &*self.manager.provider,
+            provider: &*manager.provider,
             nodes: &self.nodes,
             services: &self.services,
             cluster,
             events: &self.events,
-            metrics: &self.manager.metrics,
-            seed: self.manager.seed,
+            metrics: &manager.metrics,
+            seed: manager.seed,
         };
-        for Started {
-            which,
-            heartbeat,
-            run,
-            stop,
-        } in start::loops(&shared, lease)
-        {
-            self.tasks.spawn(which.name(), run);
-            self.manager.health.add(which.name(), move || {
+        for (name, controller) in parts.controllers(lease) {
+            self.tasks.spawn(name.name(), Arc::clone(&controller).run());
+            let heartbeat = Arc::clone(controller.heartbeat());
+            manager.health.add(name.name(), move || {
                 heartbeat.check().map_err(|stalled| stalled.to_string())
             });
-            self.manager.metrics.series().set_running(which);
-            self.manager.metrics.series().set_ready(which, false);
-            self.loops.push(Running {
-                which,
-                stop,
+            manager.metrics.series().set_running(name);
+            manager.metrics.series().set_ready(name, false);
+            self.controllers.push(Running {
+                name,
+                controller,
                 has_ended: false,
             });
-            tracing::info!(controller = which.name(), "Loop started");
+            tracing::info!(controller = name.name(), "Controller started");
         }
     }
 
@@ -424,22 +421,22 @@ impl Process {
     /// all together stay below ten seconds.
     async fn drain(&mut self) {
         tracing::info!("Stopping");
-        for one in &self.loops {
-            (one.stop)();
+        for one in &self.controllers {
+            one.controller.stop();
         }
-        let drained = tokio::time::timeout(self.manager.config.drain, self.until_loops_stopped()).await;
+        let drained = tokio::time::timeout(self.manager.config.drain, self.until_controllers_stopped()).await;
         if drained.is_err() {
-            let left: Vec<&str> = self.unfinished().map(Loop::name).collect();
+            let left: Vec<&str> = self.unfinished().map(ControllerName::name).collect();
             tracing::warn!(
                 controllers = left.join(","),
                 "Work did not end in time, the next leader finishes it"
             );
         }
         // None of them may begin a write after the release.
-        for which in self.unfinished() {
-            self.tasks.cancel(which.name());
+        for name in self.unfinished() {
+            self.tasks.cancel(name.name());
         }
-        self.until_loops_stopped().await;
+        self.until_controllers_stopped().await;
         let left = self.events.drain(FLUSH).await;
         if left > 0 {
             tracing::warn!(events = left, "Events could not be written in time");
@@ -450,7 +447,7 @@ impl Process {
         }
     }
 
-    async fn until_loops_stopped(&mut self) {
+    async fn until_controllers_stopped(&mut self) {
         while self.unfinished().next().is_some() {
             self.note_next_end().await;
         }
@@ -460,22 +457,22 @@ impl Process {
         let Some(finished) = self.tasks.next().await else {
             // Nothing runs any more, so there is nothing to wait for.
             self.leases.clear();
-            self.loops.clear();
+            self.controllers.clear();
             return;
         };
         for lease in &mut self.leases {
             lease.has_ended |= lease.task == finished.name;
         }
-        for one in &mut self.loops {
-            one.has_ended |= one.which.name() == finished.name;
+        for one in &mut self.controllers {
+            one.has_ended |= one.name.name() == finished.name;
         }
     }
 
-    /// Loops that were asked to stop and have not yet.
-    fn unfinished(&self) -> impl Iterator<Item = Loop> {
-        self.loops
+    /// Controllers that were asked to stop and have not yet.
+    fn unfinished(&self) -> impl Iterator<Item = ControllerName> {
+        self.controllers
             .iter()
             .filter(|one| !one.has_ended)
-            .map(|one| one.which)
+            .map(|one| one.name)
     }
 }

@@ -8,13 +8,12 @@ mod serving;
 use std::sync::atomic::AtomicI64;
 
 use bowline_controllers::metrics::ControllerMetrics;
-use bowline_controllers::queue::QueueMetrics;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::loops::Loop;
+use crate::controllers::ControllerName;
 pub(crate) use serving::Review;
 pub use serving::ServingMetrics;
 
@@ -29,7 +28,6 @@ pub struct Metrics {
     registry: Registry,
     series: Series,
     controllers: ControllerMetrics,
-    queues: QueueMetrics,
     serving: ServingMetrics,
 }
 
@@ -50,7 +48,7 @@ pub struct BuildInfo {
 }
 
 impl Metrics {
-    /// Adds the series of the manager, the loops and their queues to a registry that holds those of the parts.
+    /// Adds the series of the manager, the controllers and their queues to a registry that holds those of the parts.
     #[must_use]
     pub fn new(mut registry: Registry, build: &BuildInfo) -> Self {
         let series = Series::default();
@@ -77,30 +75,22 @@ impl Metrics {
         let info = Gauges::default();
         info.get_or_create(&build.labels).set(1);
         registry.register("kubernetes_build_info", "[BETA] The build, as labels", info);
-        let (controllers, queues) = (ControllerMetrics::default(), QueueMetrics::default());
+        let controllers = ControllerMetrics::default();
         controllers.register(&mut registry);
-        queues.register(&mut registry);
         let serving = ServingMetrics::default();
         serving.register(&mut registry);
         Self {
             registry,
             series,
             controllers,
-            queues,
             serving,
         }
     }
 
-    /// The series of the loops.
+    /// The series of the controllers.
     #[must_use]
     pub fn controllers(&self) -> &ControllerMetrics {
         &self.controllers
-    }
-
-    /// The series of the work queues.
-    #[must_use]
-    pub fn queues(&self) -> &QueueMetrics {
-        &self.queues
     }
 
     /// The series of the secure port.
@@ -153,8 +143,8 @@ impl Series {
             .inc();
     }
 
-    /// Says that a loop was started.
-    pub fn set_running(&self, one: Loop) {
+    /// Says that a controller was started.
+    pub fn set_running(&self, one: ControllerName) {
         self.running
             .get_or_create(&vec![
                 ("name", one.alias().to_owned()),
@@ -163,8 +153,8 @@ impl Series {
             .set(1);
     }
 
-    /// Says whether a loop has read what it works from.
-    pub fn set_ready(&self, one: Loop, is_ready: bool) {
+    /// Says whether a controller has read what it works from.
+    pub fn set_ready(&self, one: ControllerName, is_ready: bool) {
         self.ready
             .get_or_create(&vec![("name", one.name().to_owned())])
             .set(i64::from(is_ready));
@@ -182,8 +172,8 @@ mod tests {
         };
         let metrics = Metrics::new(Registry::default(), &build);
         metrics.series().set_leading("cloud-controller-manager", true);
-        metrics.series().set_running(Loop::NodeLifecycle);
-        metrics.series().set_ready(Loop::Service, false);
+        metrics.series().set_running(ControllerName::NodeLifecycle);
+        metrics.series().set_ready(ControllerName::Service, false);
         metrics.series().count_slow_renewal("cloud-controller-manager");
         let text = metrics.render().unwrap();
         for line in [

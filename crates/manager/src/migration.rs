@@ -1,16 +1,16 @@
-//! Leader migration: which loops wait for a second lease, which both kube-controller-manager and this program stand for
-//! while loops move from the one to the other.
+//! Leader migration: which controllers wait for a second lease, which both kube-controller-manager and this program stand
+//! for while controllers move from the one to the other.
 
 use std::collections::BTreeMap;
 
 use bowline_edge::{glimpse, is_word};
 
-use crate::loops::Loop;
+use crate::controllers::ControllerName;
 
 /// The lease of the built-in assignment.
 pub const BUILT_IN_LEASE: &str = "cloud-provider-extraction-migration";
 
-/// The entries of the built-in assignment, loop and component, in the words in which `/configz` shows them.
+/// The entries of the built-in assignment, controller and component, in the words in which `/configz` shows them.
 pub const BUILT_IN_ENTRIES: [(&str, &str); 3] = [
     ("route-controller", ANY),
     ("service-controller", ANY),
@@ -20,24 +20,24 @@ pub const BUILT_IN_ENTRIES: [(&str, &str); 3] = [
 /// The name of this program among components.
 const COMPONENT: &str = "cloud-controller-manager";
 
-/// The other component that loops may be assigned to.
+/// The other component that controllers may be assigned to.
 const KUBE_CONTROLLER_MANAGER: &str = "kube-controller-manager";
 
 /// Stands for any component.
 const ANY: &str = "*";
 
 /// Names of Kubernetes' older releases, which its own built-in list still has.
-const OLD_NAMES: [(&str, Loop); 2] = [
-    ("service-controller", Loop::Service),
-    ("route-controller", Loop::Route),
+const OLD_NAMES: [(&str, ControllerName); 2] = [
+    ("service-controller", ControllerName::Service),
+    ("route-controller", ControllerName::Route),
 ];
 
-/// Which loops run under which lease.
+/// Which controllers run under which lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
     /// The name of the second lease. Namespace, identity and timings are those of the first.
     pub lease: String,
-    listed: BTreeMap<Loop, Assigned>,
+    listed: BTreeMap<ControllerName, Assigned>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ enum Assigned {
     Elsewhere(String),
 }
 
-/// Where a loop runs.
+/// Where a controller runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assignment<'a> {
     /// Here, under the main lease: it is not listed.
@@ -58,23 +58,27 @@ pub enum Assignment<'a> {
 }
 
 impl Migration {
-    /// The assignment that holds without a file: the loops that kube-controller-manager once had run wherever the
+    /// The assignment that holds without a file: the controllers that kube-controller-manager once had run wherever the
     /// second lease is held.
     #[must_use]
     pub fn built_in() -> Self {
-        let loops = [Loop::Route, Loop::Service, Loop::NodeLifecycle];
+        let controllers = [
+            ControllerName::Route,
+            ControllerName::Service,
+            ControllerName::NodeLifecycle,
+        ];
         Self {
             lease: BUILT_IN_LEASE.to_owned(),
-            listed: loops.map(|one| (one, Assigned::Here)).into(),
+            listed: controllers.map(|one| (one, Assigned::Here)).into(),
         }
     }
 
-    /// Reads entries of loop and component. Loops may be named as `--controllers` names them, or by their old names.
+    /// Reads entries of controller and component. Controllers may be named as `--controllers` names them, or by their old names.
     ///
     /// # Errors
     ///
-    /// A text for each name that no loop has, for each component that there is not, and for each loop that is listed more than once. Upstream compares names
-    /// literally, and so runs a loop that it does not recognise under the main lease while another component may run
+    /// A text for each name that no controller has, for each component that there is not, and for each controller that is listed more than once. Upstream compares names
+    /// literally, and so runs a controller that it does not recognise under the main lease while another component may run
     /// it under the second one.
     pub fn new<'a>(
         lease: impl Into<String>,
@@ -115,9 +119,9 @@ impl Migration {
         }
     }
 
-    /// Where a loop runs.
+    /// Where a controller runs.
     #[must_use]
-    pub fn of(&self, which: Loop) -> Assignment<'_> {
+    pub fn of(&self, which: ControllerName) -> Assignment<'_> {
         match self.listed.get(&which) {
             None => Assignment::Main,
             Some(Assigned::Here) => Assignment::Migrated,
@@ -135,9 +139,9 @@ fn shown(name: &str) -> String {
     }
 }
 
-fn named(name: &str) -> Option<Loop> {
+fn named(name: &str) -> Option<ControllerName> {
     let old = OLD_NAMES.into_iter().find(|(old, _)| *old == name);
-    Loop::named(name).or(old.map(|(_, one)| one))
+    ControllerName::named(name).or(old.map(|(_, one)| one))
 }
 
 #[cfg(test)]
@@ -148,8 +152,12 @@ mod tests {
     fn the_built_in_list_means_the_loops_and_not_their_old_names() {
         let migration = Migration::built_in();
         assert_eq!(migration.lease, "cloud-provider-extraction-migration");
-        assert_eq!(migration.of(Loop::Node), Assignment::Main);
-        for which in [Loop::Service, Loop::Route, Loop::NodeLifecycle] {
+        assert_eq!(migration.of(ControllerName::Node), Assignment::Main);
+        for which in [
+            ControllerName::Service,
+            ControllerName::Route,
+            ControllerName::NodeLifecycle,
+        ] {
             assert_eq!(migration.of(which), Assignment::Migrated);
         }
         let read = Migration::new(BUILT_IN_LEASE, BUILT_IN_ENTRIES).unwrap();
@@ -161,11 +169,11 @@ mod tests {
         for name in ["service-lb-controller", "service", "service-controller"] {
             let migration = Migration::new("m", [(name, "kube-controller-manager")]).unwrap();
             assert_eq!(
-                migration.of(Loop::Service),
+                migration.of(ControllerName::Service),
                 Assignment::Elsewhere("kube-controller-manager")
             );
             let migration = Migration::new("m", [(name, "cloud-controller-manager")]).unwrap();
-            assert_eq!(migration.of(Loop::Service), Assignment::Migrated);
+            assert_eq!(migration.of(ControllerName::Service), Assignment::Migrated);
         }
     }
 

@@ -11,7 +11,7 @@ use bowline_controllers::queue::{WorkQueue, of_services};
 use bowline_kube_io::{ConnectOptions, Kube, KubeMetrics, KubeOptions};
 use bowline_manager::KubeReviews;
 use bowline_manager::config::AccessConfig;
-use bowline_manager::loops::Loop;
+use bowline_manager::controllers::ControllerName;
 use bowline_manager::metrics::process::ProcessCollector;
 use bowline_manager::metrics::{BuildInfo, Metrics};
 use bowline_manager::serving::{Authorities, Pages, Site, SiteParts};
@@ -209,7 +209,7 @@ async fn live_for_a_moment(
             .send(Request::read(http::Method::GET, "servers.list", url))
             .await;
     }
-    let queue = WorkQueue::new("service", of_services(), metrics.queues());
+    let queue = WorkQueue::new("service", of_services(), &metrics.controllers().queues);
     queue.add(());
     queue.done(&queue.next().await);
     metrics.controllers().planned(&Answer::<(), ()>::Settled(()));
@@ -228,8 +228,8 @@ async fn live_for_a_moment(
     ipam.tries.get_or_create(&network).observe(0.0);
     metrics.series().set_leading("cloud-controller-manager", true);
     metrics.series().count_slow_renewal("cloud-controller-manager");
-    metrics.series().set_running(Loop::Service);
-    metrics.series().set_ready(Loop::Service, true);
+    metrics.series().set_running(ControllerName::Service);
+    metrics.series().set_ready(ControllerName::Service, true);
     ask_the_secure_port(metrics, &kube).await;
     queue
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bowline_manager::config::{
-    Config, DeletionSettings, ElectionConfig, LoopSettings, RangeFlags, Ranges, RouteConfig, RouteTiming,
-    ServingConfig,
+    Config, ControllerSettings, ElectionConfig, NodeLifecycleSettings, NodeSettings, RangeFlags, Ranges,
+    RouteSettings, RouteTiming, ServingConfig,
 };
-use bowline_manager::loops::{Loop, LoopSelection};
+use bowline_manager::controllers::{ControllerName, ControllerSelection};
 
 use super::configz;
 use super::features;
@@ -31,7 +31,7 @@ pub struct Options {
     pub kube: ApiServerOptions,
     /// The manager.
     pub manager: Config,
-    /// Whether loops move between components, and the file that says which.
+    /// Whether controllers move between components, and the file that says which.
     pub migration: Option<MigrationOptions>,
     /// The secure port; none: nothing is served.
     pub serving: Option<ServingConfig>,
@@ -143,7 +143,7 @@ pub(super) fn resolve(flags: &Flags, program: &str, version: Version, errors: &m
         kube: kube(flags, &mut checks),
         manager: Config {
             election: election(flags, &mut checks),
-            loops: loops(flags, &mut checks),
+            controllers: controllers(flags, &mut checks),
             cluster_name: flags.text("cluster-name"),
             settings: settings(flags, &mut checks),
             service_accounts: flags.switch("use-service-account-credentials"),
@@ -240,19 +240,21 @@ fn election(flags: &Flags, checks: &mut Checks<'_>) -> Option<ElectionConfig> {
     Some(config)
 }
 
-/// The provider whose manager does not know the route loop: to ask for it is a fault, to switch it off is none.
+/// The provider whose manager does not know the route controller: to ask for it is a fault, to switch it off is none.
 const WITHOUT_ROUTES: &str = "phoenixnap";
 
-fn loops(flags: &Flags, checks: &mut Checks<'_>) -> LoopSelection {
+fn controllers(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSelection {
     let list = flags.list("controllers");
-    let selection = LoopSelection::parse(list.iter().map(String::as_str)).unwrap_or_else(|faults| {
+    let selection = ControllerSelection::parse(list.iter().map(String::as_str)).unwrap_or_else(|faults| {
         for fault in faults {
             checks.fault(fault);
         }
-        LoopSelection::all()
+        ControllerSelection::all()
     });
-    if selection.names(Loop::Route) && flags.text("cloud-provider").eq_ignore_ascii_case(WITHOUT_ROUTES) {
-        let name = Loop::Route.alias();
+    if selection.names(ControllerName::Route)
+        && flags.text("cloud-provider").eq_ignore_ascii_case(WITHOUT_ROUTES)
+    {
+        let name = ControllerName::Route.alias();
         checks.fault(format!(
             "{name:?} is not in the list of known controllers: {WITHOUT_ROUTES} has no routes"
         ));
@@ -260,23 +262,21 @@ fn loops(flags: &Flags, checks: &mut Checks<'_>) -> LoopSelection {
     selection
 }
 
-fn settings(flags: &Flags, checks: &mut Checks<'_>) -> LoopSettings {
-    let node_workers = checks.workers("concurrent-node-syncs", 1);
-    let address_workers = match checks.workers("concurrent-node-status-updates", 0) {
-        0 => node_workers,
-        workers => workers,
-    };
-    LoopSettings {
-        node_workers,
-        address_workers,
-        address_period: checks.period("node-status-update-frequency"),
-        monitor_period: checks.period("node-monitor-period"),
-        deletion: DeletionSettings {
-            confirmation: checks.pause("node-deletion-confirmation"),
-            share: checks.share("node-deletion-share"),
-            window: checks.period("node-deletion-window"),
+fn settings(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSettings {
+    // Upstream refuses numbers that make no sense. These limit nothing here, so nobody is told them.
+    checks.at_least("concurrent-node-syncs", 1);
+    checks.at_least("concurrent-node-status-updates", 0);
+    checks.at_least("concurrent-service-syncs", 1);
+    ControllerSettings {
+        node: NodeSettings {
+            node_status_update_frequency: checks.period("node-status-update-frequency"),
         },
-        service_workers: checks.workers("concurrent-service-syncs", 1),
+        node_lifecycle: NodeLifecycleSettings {
+            node_monitor_period: checks.period("node-monitor-period"),
+            node_deletion_confirmation: checks.pause("node-deletion-confirmation"),
+            node_deletion_share: checks.share("node-deletion-share"),
+            node_deletion_window: checks.period("node-deletion-window"),
+        },
         routes: routes(flags, checks),
         node_networks: node_networks(flags, checks),
     }
@@ -304,7 +304,7 @@ fn node_networks(flags: &Flags, checks: &mut Checks<'_>) -> Option<Ranges> {
         .ok()
 }
 
-fn routes(flags: &Flags, checks: &mut Checks<'_>) -> RouteConfig {
+fn routes(flags: &Flags, checks: &mut Checks<'_>) -> RouteSettings {
     let period = checks.period("route-reconciliation-period");
     let gates = flags.gates("feature-gates");
     let timing = if features::is_on(&gates, "CloudControllerManagerWatchBasedRoutesReconciliation") {
@@ -312,7 +312,7 @@ fn routes(flags: &Flags, checks: &mut Checks<'_>) -> RouteConfig {
     } else {
         RouteTiming::Periodic(period)
     };
-    RouteConfig::new(
+    RouteSettings::new(
         flags.switch("configure-cloud-routes"),
         &flags.text("cluster-cidr"),
         timing,

@@ -3,7 +3,7 @@ mod manifests;
 use std::time::Duration;
 
 use bowline_manager::config::{CertificateSource, Config, RouteTiming, ServingConfig};
-use bowline_manager::loops::Loop;
+use bowline_manager::controllers::ControllerName;
 
 use super::*;
 
@@ -116,11 +116,11 @@ fn a_switch_takes_its_value_only_after_an_equals_sign() {
 #[test]
 fn lists_are_split_at_commas_and_add_up() {
     let options = resolved(&["--controllers=*,-route,-nodeipam", "--controllers", "-cloud-node"]);
-    let running: Vec<_> = Loop::ALL
+    let running: Vec<_> = ControllerName::ALL
         .into_iter()
-        .filter(|one| options.manager.loops.includes(*one))
+        .filter(|one| options.manager.controllers.includes(*one))
         .collect();
-    assert_eq!(running, [Loop::NodeLifecycle, Loop::Service]);
+    assert_eq!(running, [ControllerName::NodeLifecycle, ControllerName::Service]);
 }
 
 #[test]
@@ -198,8 +198,9 @@ fn a_pace_is_kept_only_when_it_is_asked_for() {
 #[test]
 fn durations_have_go_s_form() {
     let options = resolved(&["--node-monitor-period=1m30s", "--node-deletion-confirmation=0"]);
-    assert_eq!(options.manager.settings.monitor_period, Duration::from_secs(90));
-    assert_eq!(options.manager.settings.deletion.confirmation, Duration::ZERO);
+    let settings = options.manager.settings.node_lifecycle;
+    assert_eq!(settings.node_monitor_period, Duration::from_secs(90));
+    assert_eq!(settings.node_deletion_confirmation, Duration::ZERO);
     assert_eq!(
         wrong(&["--node-monitor-period=5"]),
         ["invalid argument \"5\" for \"--node-monitor-period\" flag: time: missing unit in duration \"5\""]

@@ -23,11 +23,6 @@ impl<'a> Checks<'a> {
         self.errors.push(text.into());
     }
 
-    /// A number of workers.
-    pub(super) fn workers(&mut self, name: &str, least: i64) -> usize {
-        usize::try_from(self.at_least(name, least)).unwrap_or(usize::MAX)
-    }
-
     /// A whole number with a lower bound.
     pub(super) fn at_least(&mut self, name: &str, least: i64) -> i64 {
         let value = self.flags.int(name);

@@ -32,7 +32,7 @@ impl Measurements {
         self.known().remove(work);
     }
 
-    /// Hides everything when the answer is dropped, however a loop ends.
+    /// Hides everything when the answer is dropped, however a controller ends.
     pub(crate) fn shown_for_now(&self) -> ShownForNow {
         ShownForNow(self.clone())
     }

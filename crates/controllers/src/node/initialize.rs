@@ -107,7 +107,7 @@ impl NodeController {
                 Err(Failure::Write(_, KubeError::NotFound(_))) => return Ok(Initialized::NotNeeded),
                 Err(Failure::Write(_, error)) if attempt < conflict::TRIES && is_worth_a_look(&error) => {
                     is_sent |= !matches!(error, KubeError::Conflict(_));
-                    conflict::pause(&self.jitter).await;
+                    conflict::pause(&self.ctx.jitter).await;
                     node = match self.ctx.kube.node(&asked.name).await {
                         Ok(node) => Arc::new(node),
                         Err(KubeError::NotFound(_)) => return Ok(Initialized::NotNeeded),

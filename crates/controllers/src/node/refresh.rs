@@ -38,7 +38,7 @@ impl NodeController {
         if queries.is_empty() {
             return;
         }
-        let working = self.heartbeat.begin();
+        let working = self.ctx.heartbeat.begin();
         let answers = self.instances.instances(&queries).await;
         working.beat();
         let mut failed = 0_usize;
@@ -47,7 +47,7 @@ impl NodeController {
         for (query, answer) in queries.iter().zip(answers) {
             match answer {
                 Ok(InstanceAnswer::Present(instance)) => present.push((&query.node, instance)),
-                // Whether a Node without a machine goes is not for this loop to say.
+                // Whether a Node without a machine goes is not for this controller to say.
                 Ok(InstanceAnswer::Foreign | InstanceAnswer::Absent(_)) => {}
                 Err(error) => {
                     tracing::debug!(controller = NAME, node = %query.node.name, err = %error, "node not refreshed");

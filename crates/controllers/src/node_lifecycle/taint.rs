@@ -34,7 +34,7 @@ impl NodeLifecycleController {
                     return;
                 }
                 Err(KubeError::Conflict(_)) if attempt < conflict::TRIES => {
-                    conflict::pause(&self.jitter).await;
+                    conflict::pause(&self.ctx.jitter).await;
                     match self.ctx.kube.node(&asked.name).await {
                         Ok(read) => {
                             node = Arc::new(read);

@@ -1,4 +1,4 @@
-//! Whether a loop still gets on with its work, for the health checks.
+//! Whether a controller still gets on with its work, for the health checks.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,9 +13,9 @@ pub trait Pulse: Send + Sync + 'static {
     fn busy_for(&self) -> Option<Duration>;
 }
 
-/// The health of one loop: fine, unless a piece of work has been waiting or under way for longer than a limit.
+/// The health of one controller: fine, unless a piece of work has been waiting or under way for longer than a limit.
 ///
-/// A loop without work is healthy, however long it has nothing to do. So is one that gets on: with each part of a piece of
+/// A controller without work is healthy, however long it has nothing to do. So is one that gets on: with each part of a piece of
 /// work that ends, be it one of a hundred writes to a slow cloud, the age of the piece begins anew.
 pub struct Heartbeat {
     name: &'static str,
@@ -24,11 +24,11 @@ pub struct Heartbeat {
     under_way: Arc<UnderWay>,
 }
 
-/// Why a loop is not healthy.
+/// Why a controller is not healthy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name} has been busy with one item for {} s, which is longer than {} s", busy_for.as_secs(), limit.as_secs())]
 pub struct Stalled {
-    /// The loop.
+    /// The controller.
     pub name: &'static str,
     /// The age of its oldest work.
     pub busy_for: Duration,
@@ -37,7 +37,7 @@ pub struct Stalled {
 }
 
 impl Heartbeat {
-    /// The heartbeat of a loop that needs no longer than `limit` for anything, if all is well.
+    /// The heartbeat of a controller that needs no longer than `limit` for anything, if all is well.
     #[must_use]
     pub fn new(name: &'static str, limit: Duration) -> Arc<Self> {
         let under_way = Arc::new(UnderWay::default());
@@ -70,7 +70,7 @@ impl Heartbeat {
         }
     }
 
-    /// The loop's name.
+    /// The controller's name.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name

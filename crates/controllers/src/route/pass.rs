@@ -85,7 +85,7 @@ impl RouteController {
         };
         // Read after the routes, so that a route is not taken for one of a Node that is not known yet.
         let nodes = self.ctx.nodes.all();
-        let plan = Plan::new(&nodes, &listed, &self.settings.cluster_cidrs);
+        let plan = Plan::new(&nodes, &listed, &self.cluster_cidrs);
         self.forget_unwished(&plan);
         self.apply(&pass, &plan).await;
         Some(if pass.has_changed.load(Ordering::Relaxed) {
@@ -96,8 +96,8 @@ impl RouteController {
     }
 
     async fn list(&self, pass: &Pass) -> Option<Vec<Route>> {
-        let _working = self.heartbeat.begin();
-        match self.routes.list_routes(&self.settings.cluster_name).await {
+        let _working = self.ctx.heartbeat.begin();
+        match self.routes.list_routes(&self.ctx.cluster.name).await {
             Ok(listed) => {
                 self.attempts().succeeded(&Wish::List);
                 Some(listed)
@@ -164,16 +164,16 @@ impl RouteController {
         let Ok(_turn) = pass.calls.acquire().await else {
             return;
         };
-        if self.stop.is_cancelled() {
+        if self.ctx.stop.is_cancelled() {
             return;
         }
-        let working = self.heartbeat.begin();
+        let working = self.ctx.heartbeat.begin();
         if !self.has_no_node(pass, route, &wish).await {
             return;
         }
         working.beat();
         let target = route.target_node.as_ref().map_or("", |node| node.as_str());
-        match self.routes.delete_route(&self.settings.cluster_name, route).await {
+        match self.routes.delete_route(&self.ctx.cluster.name, route).await {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 if self.failed(pass, wish, &error).is_some() {
                     tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "failed to delete a route; it will be tried again");
@@ -255,7 +255,7 @@ impl RouteController {
         let Ok(_turn) = pass.calls.acquire().await else {
             return false;
         };
-        if self.stop.is_cancelled() {
+        if self.ctx.stop.is_cancelled() {
             return false;
         }
         let route = Route {
@@ -290,13 +290,13 @@ impl RouteController {
     }
 
     async fn try_to_create(&self, node: &Node, route: &Route) -> Result<(), CloudError> {
-        let working = self.heartbeat.begin();
-        let cluster = &self.settings.cluster_name;
+        let working = self.ctx.heartbeat.begin();
+        let cluster = &self.ctx.cluster.name;
         for _ in 1..conflict::TRIES {
             match self.routes.create_route(cluster, &node.uid, route).await {
-                Err(error) if error.kind() == ErrorKind::Conflict && !self.stop.is_cancelled() => {
+                Err(error) if error.kind() == ErrorKind::Conflict && !self.ctx.stop.is_cancelled() => {
                     working.beat();
-                    conflict::pause(&self.jitter).await;
+                    conflict::pause(&self.ctx.jitter).await;
                 }
                 done => return done,
             }
@@ -320,10 +320,10 @@ impl RouteController {
             let Some(node) = still().filter(|node| !verdict.is_shown_by(node)) else {
                 break;
             };
-            if self.stop.is_cancelled() || !self.is_due(pass, &wish) {
+            if self.ctx.stop.is_cancelled() || !self.is_due(pass, &wish) {
                 return;
             }
-            let _working = self.heartbeat.begin();
+            let _working = self.ctx.heartbeat.begin();
             let written = self
                 .ctx
                 .kube
@@ -340,7 +340,7 @@ impl RouteController {
                     break;
                 }
                 Err(KubeError::Conflict(_)) if attempt < conflict::TRIES => {
-                    conflict::pause(&self.jitter).await
+                    conflict::pause(&self.ctx.jitter).await
                 }
                 // It is gone: the watch brings the news.
                 Err(KubeError::NotFound(_)) => break,

@@ -32,7 +32,7 @@ impl ServiceController {
         let again = |after| self.queue.add_after(Key::Background(index), after);
         let facts = BackgroundFacts {
             services: Arc::clone(&self.services) as Arc<dyn ServicesView>,
-            cluster: Arc::clone(&self.cluster),
+            cluster: Arc::clone(&self.ctx.cluster),
             now: self.ctx.kube.clock().now(),
         };
         let mut session = match work.begin(facts) {
@@ -106,7 +106,7 @@ impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
     }
 
     fn is_superseded(&self) -> bool {
-        self.controller.stop.is_cancelled()
+        self.controller.ctx.stop.is_cancelled()
     }
 
     fn write<'b>(

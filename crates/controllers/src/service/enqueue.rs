@@ -1,12 +1,16 @@
 //! Which Services are looked at, and why. What is done is decided when it is.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use bowline_cloud_provider::{Service, ServiceKey, facts};
 use bowline_kube_io::Change;
 
 use super::tracked::{Causes, Tracked};
 use super::{Key, ServiceController};
+
+/// Time between two checks of all balancers against the cloud.
+const VERIFY_PERIOD: Duration = Duration::from_secs(10 * 60);
 
 impl ServiceController {
     /// Asks for a sync of a Service, and notes why.
@@ -81,16 +85,12 @@ impl ServiceController {
         }
     }
 
-    /// Has every balancer checked against the cloud, period by period, for ever if at all.
+    /// Has every balancer checked against the cloud, period by period, for ever.
     ///
     /// All are checked together: then the project-wide lists are read once for all of them.
     pub(super) async fn verify_periodically(&self) {
-        let period = self.settings.verify_period;
-        if period.is_zero() {
-            return;
-        }
         loop {
-            tokio::time::sleep(period).await;
+            tokio::time::sleep(VERIFY_PERIOD).await;
             self.verify_all();
         }
     }

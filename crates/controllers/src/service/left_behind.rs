@@ -41,7 +41,7 @@ impl ServiceController {
             _ => true,
         });
         for made in &made {
-            if self.stop.is_cancelled() {
+            if self.ctx.stop.is_cancelled() {
                 return Ok(());
             }
             let found = self.ctx.kube.find_service(&made.key, &self.services).await;

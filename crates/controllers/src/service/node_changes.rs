@@ -6,10 +6,14 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+/// How long the Nodes must have been quiet before their changes are acted on.
+const QUIET: Duration = Duration::from_millis(500);
+/// How long Nodes that never get quiet are waited for at most.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Collects changes until they have been quiet for a moment: thirty Nodes that join together are one change.
+#[derive(Default)]
 pub(super) struct NodeChanges {
-    quiet: Duration,
-    patience: Duration,
     pending: Mutex<Option<Pending>>,
     changed: Notify,
 }
@@ -23,16 +27,6 @@ struct Pending {
 }
 
 impl NodeChanges {
-    /// Acts on changes when there has been none for `quiet`, or when the first of them is `patience` old.
-    pub(super) fn new(quiet: Duration, patience: Duration) -> Self {
-        Self {
-            quiet,
-            patience,
-            pending: Mutex::default(),
-            changed: Notify::new(),
-        }
-    }
-
     /// A Node changed.
     pub(super) fn note(&self, with_labels: bool) {
         let now = Instant::now();
@@ -54,7 +48,7 @@ impl NodeChanges {
 
     fn due(&self) -> Option<Instant> {
         let pending = (*self.pending.lock().unwrap_or_else(PoisonError::into_inner))?;
-        Some((pending.last + self.quiet).min(pending.first + self.patience))
+        Some((pending.last + QUIET).min(pending.first + PATIENCE))
     }
 
     /// Waits until there are changes and they have settled.
@@ -90,7 +84,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn changes_are_acted_on_when_quiet_or_when_patience_ends() {
-        let changes = NodeChanges::new(Duration::from_millis(500), Duration::from_secs(2));
+        let changes = NodeChanges::default();
         let begun = Instant::now();
         let steady = async {
             loop {
@@ -99,11 +93,11 @@ mod tests {
             }
         };
         tokio::select! { () = changes.settled() => {}, () = steady => {} }
-        assert_eq!(begun.elapsed(), Duration::from_secs(2));
+        assert_eq!(begun.elapsed(), PATIENCE);
         changes.take();
         changes.note(false);
         let begun = Instant::now();
         changes.settled().await;
-        assert_eq!(begun.elapsed(), Duration::from_millis(500));
+        assert_eq!(begun.elapsed(), QUIET);
     }
 }

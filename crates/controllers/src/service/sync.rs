@@ -62,7 +62,7 @@ impl ServiceController {
     /// What a provider is handed of a Service.
     pub(super) fn facts(&self, service: Arc<Service>, nodes: &Arc<[Arc<Node>]>) -> ServiceFacts {
         let services = Arc::clone(&self.services) as Arc<dyn ServicesView>;
-        let (nodes, cluster) = (Arc::clone(nodes), Arc::clone(&self.cluster));
+        let (nodes, cluster) = (Arc::clone(nodes), Arc::clone(&self.ctx.cluster));
         ServiceFacts::of(service, nodes, services, cluster, self.ctx.kube.clock().now())
     }
 }

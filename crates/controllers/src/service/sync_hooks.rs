@@ -117,7 +117,7 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
     }
 
     fn is_superseded(&self) -> bool {
-        self.controller.stop.is_cancelled()
+        self.controller.ctx.stop.is_cancelled()
             || self
                 .controller
                 .tracked(self.key, |tracked| tracked.causes.changed)

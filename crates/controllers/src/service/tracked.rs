@@ -1,4 +1,4 @@
-//! What the service loop remembers of a Service between two syncs: why to look again, and what was said already.
+//! What the service controller remembers of a Service between two syncs: why to look again, and what was said already.
 //!
 //! A new process starts with none of it, and observes the cloud instead. That a Service vanished after somebody took its
 //! finalizer off, and that its balancer was not removed yet ([`Tracked::vanished`]), it can only observe where the cloud's
@@ -267,7 +267,7 @@ impl Tracked {
             && !self.is_foreign
     }
 
-    /// Whether a balancer may exist for a Service that this loop has synced.
+    /// Whether a balancer may exist for a Service that this controller has synced.
     pub(super) fn may_have_balancer(&self) -> bool {
         self.synced.as_deref().is_some_and(facts::wants_load_balancer)
     }

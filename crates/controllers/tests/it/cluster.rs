@@ -5,14 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_controllers::context::LoopContext;
+use bowline_cloud_provider::ClusterFacts;
 use bowline_controllers::metrics::ControllerMetrics;
 use bowline_controllers::node::{self, NodeController, NodeSettings};
 use bowline_controllers::node_ipam::ranges::Ranges;
 use bowline_controllers::node_ipam::{self, NodeIpamController};
 use bowline_controllers::node_lifecycle::{self, NodeLifecycleController, NodeLifecycleSettings};
-use bowline_controllers::queue::{Heartbeat, QueueMetrics};
+use bowline_controllers::queue::Heartbeat;
 use bowline_controllers::route::{self, RouteController, RouteSettings};
+use bowline_controllers::{Context, Controller};
 use bowline_kube_api::{Effect, Exchange, Fault, KubeApi};
 use bowline_kube_io::{EventSink, Kube, KubeOptions, NodeCache, TokioClock, watch_nodes};
 use jiff::Timestamp;
@@ -74,55 +75,60 @@ impl Cluster {
         }
     }
 
-    fn context(&self, component: &'static str) -> LoopContext {
-        LoopContext {
-            kube: self.kube.clone(),
-            nodes: Arc::clone(&self.nodes),
-            recorder: self.events.recorder(component),
-            metrics: self.metrics.clone(),
-            queue_metrics: QueueMetrics::default(),
-            seed: 1,
-        }
+    fn context(&self, name: &'static str, component: &'static str) -> Context {
+        let cluster = ClusterFacts {
+            name: "nimbus".into(),
+            uid: None,
+            server_version: None,
+            holder: "test".into(),
+        };
+        Context::new(
+            name,
+            self.kube.clone(),
+            Arc::clone(&self.nodes),
+            Arc::new(cluster),
+            self.events.recorder(component),
+            self.metrics.clone(),
+            1,
+        )
     }
 
-    /// Starts the cloud-node loop.
-    pub(crate) fn with_node_loop(mut self, settings: NodeSettings) -> Self {
-        let machines = Arc::new(self.machines.clone());
-        let controller = NodeController::new(self.context(node::NAME), machines, settings);
-        self.heartbeats.push(Arc::clone(controller.heartbeat()));
-        self.tasks.spawn(controller.run());
-        self
-    }
-
-    /// Starts the cloud-node-lifecycle loop.
-    pub(crate) fn with_lifecycle_loop(mut self, settings: NodeLifecycleSettings) -> Self {
-        let machines = Arc::new(self.machines.clone());
-        let ctx = self.context(node_lifecycle::NAME);
-        let controller = NodeLifecycleController::new(ctx, machines, &settings);
-        self.heartbeats.push(Arc::clone(controller.heartbeat()));
-        self.tasks.spawn(controller.run());
-        self
-    }
-
-    /// Starts the route loop; gives what stops it.
-    pub(crate) fn start_route_loop(
-        &mut self,
-        routes: &RouteTable,
-        settings: RouteSettings,
-    ) -> Arc<RouteController> {
-        let routes = Arc::new(routes.clone());
-        let controller = RouteController::new(self.context(route::COMPONENT), routes, settings);
+    fn start<T: Controller>(&mut self, controller: Arc<T>) -> Arc<T> {
         self.heartbeats.push(Arc::clone(controller.heartbeat()));
         self.tasks.spawn(Arc::clone(&controller).run());
         controller
+    }
+
+    /// Starts the cloud-node controller.
+    pub(crate) fn with_node_loop(mut self, settings: NodeSettings) -> Self {
+        let ctx = self.context(node::NAME, node::NAME);
+        let machines = Arc::new(self.machines.clone());
+        self.start(NodeController::new(ctx, machines, settings));
+        self
+    }
+
+    /// Starts the cloud-node-lifecycle controller.
+    pub(crate) fn with_lifecycle_loop(mut self, settings: NodeLifecycleSettings) -> Self {
+        let ctx = self.context(node_lifecycle::NAME, node_lifecycle::NAME);
+        let machines = Arc::new(self.machines.clone());
+        self.start(NodeLifecycleController::new(ctx, machines, &settings));
+        self
+    }
+
+    /// Starts the route controller; gives what stops it.
+    pub(crate) fn start_route_loop(
+        &mut self,
+        routes: &RouteTable,
+        settings: &RouteSettings,
+    ) -> Arc<RouteController> {
+        let ctx = self.context(route::NAME, route::COMPONENT);
+        self.start(RouteController::new(ctx, Arc::new(routes.clone()), settings))
     }
 
     /// Starts node IPAM; gives what stops it.
     pub(crate) fn start_node_ipam(&mut self, ranges: &Ranges) -> Arc<NodeIpamController> {
-        let controller = NodeIpamController::new(self.context(node_ipam::COMPONENT), ranges);
-        self.heartbeats.push(Arc::clone(controller.heartbeat()));
-        self.tasks.spawn(Arc::clone(&controller).run());
-        controller
+        let ctx = self.context(node_ipam::NAME, node_ipam::COMPONENT);
+        self.start(NodeIpamController::new(ctx, ranges))
     }
 
     /// Waits for one of the loops to end.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use bowline_controllers::Controller as _;
 use bowline_controllers::node_ipam::ranges::{RangeFlags, Ranges};
 use bowline_kube_api::{Effect, Fault, Status};
 use ipnet::IpNet;

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_controllers::Controller as _;
 use bowline_controllers::route::{RouteSettings, RouteTiming};
 use bowline_kube_api::Status;
 use serde_json::{Value, json};
@@ -15,18 +16,12 @@ const WITHIN: Duration = Duration::from_secs(11);
 pub(crate) const PERIODIC: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
 
 fn settings(timing: RouteTiming) -> RouteSettings {
-    RouteSettings {
-        cluster_name: "nimbus".into(),
-        cluster_cidrs: ["10.200.0.0/16", "fd00::/48"]
-            .map(|text| text.parse().unwrap())
-            .to_vec(),
-        timing,
-    }
+    RouteSettings::new(true, "10.200.0.0/16,fd00::/48", timing)
 }
 
 pub(crate) fn start(timing: RouteTiming) -> (Cluster, RouteTable) {
     let (mut cluster, table) = (Cluster::new(), RouteTable::default());
-    cluster.start_route_loop(&table, settings(timing));
+    cluster.start_route_loop(&table, &settings(timing));
     (cluster, table)
 }
 
@@ -360,7 +355,7 @@ async fn calls_are_bounded_and_each_node_is_told_when_its_own_route_is_there() {
         }
         table.latency(SECOND);
         table.allow_at_once(bound);
-        cluster.start_route_loop(&table, settings(PERIODIC));
+        cluster.start_route_loop(&table, &settings(PERIODIC));
         cluster
             .within(SECOND * 4, "the first", |c| is_routed(c, "n00"))
             .await;
@@ -449,7 +444,7 @@ async fn a_condition_that_says_so_already_is_not_written() {
         "lastTransitionTime": "2026-01-01T00:00:00Z", "lastHeartbeatTime": "2026-01-01T00:00:00Z",
     }]);
     cluster.put(known);
-    cluster.start_route_loop(&table, settings(PERIODIC));
+    cluster.start_route_loop(&table, &settings(PERIODIC));
     cluster.pass(SECOND * 30).await;
     assert!(cluster.node_writes().is_empty() && table.writes().is_empty());
 }
@@ -474,7 +469,7 @@ async fn with_the_gate_a_quiet_cluster_costs_no_list() {
         table.put(&name, &network, false);
         cluster.put(node(&name, &[&network]));
     }
-    cluster.start_route_loop(&table, settings(RouteTiming::WatchBased));
+    cluster.start_route_loop(&table, &settings(RouteTiming::WatchBased));
     cluster.pass(SECOND * 15).await;
     let lists = table.lists();
     assert!((1..=2).contains(&lists), "{lists}");
@@ -523,7 +518,7 @@ async fn after_a_stop_no_call_begins_and_those_under_way_end() {
         cluster.put(node(&format!("n{n:02}"), &[&format!("10.200.{n}.0/24")]));
     }
     table.latency(SECOND);
-    let controller = cluster.start_route_loop(&table, settings(PERIODIC));
+    let controller = cluster.start_route_loop(&table, &settings(PERIODIC));
     cluster
         .within(SECOND * 4, "under way", |_| table.calls("create").len() == 10)
         .await;
@@ -552,7 +547,7 @@ async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
             &[&format!("10.200.{}.{}/28", n / 16, n % 16 * 16)],
         ));
     }
-    cluster.start_route_loop(&table, settings(PERIODIC));
+    cluster.start_route_loop(&table, &settings(PERIODIC));
     let took = cluster
         .without_a_stall(|c| (0..700).all(|n| is_routed(c, &format!("n{n:03}"))))
         .await;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bowline_kube_api::{Effect, Fault, Permit, Status, User};
 use bowline_manager::End;
 use bowline_manager::config::Config;
+use bowline_manager::controllers::ControllerSelection;
 use bowline_manager::health::Endpoint;
-use bowline_manager::loops::LoopSelection;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use http::Request;
@@ -66,7 +66,7 @@ async fn a_leader_runs_its_loops_and_a_standby_calls_no_cloud() {
 async fn only_selected_loops_are_shown() {
     let api = api_server();
     let config = Config {
-        loops: LoopSelection::parse(["cloud-node"]).unwrap(),
+        controllers: ControllerSelection::parse(["cloud-node"]).unwrap(),
         ..Config::default()
     };
     let process = Process::with(&api, "a", config, machines());

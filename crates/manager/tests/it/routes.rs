@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bowline_manager::End;
-use bowline_manager::config::{Config, LoopSettings, RangeFlags, Ranges, RouteConfig, RouteTiming};
-use bowline_manager::loops::LoopSelection;
+use bowline_manager::config::{Config, ControllerSettings, RangeFlags, Ranges, RouteSettings, RouteTiming};
+use bowline_manager::controllers::ControllerSelection;
 use serde_json::json;
 
 use crate::clouds::Machines;
@@ -14,9 +14,9 @@ const TIMING: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
 
 fn config(is_wanted: bool, cluster_cidr: &str) -> Config {
     Config {
-        settings: LoopSettings {
-            routes: RouteConfig::new(is_wanted, cluster_cidr, TIMING),
-            ..LoopSettings::default()
+        settings: ControllerSettings {
+            routes: RouteSettings::new(is_wanted, cluster_cidr, TIMING),
+            ..ControllerSettings::default()
         },
         ..Config::default()
     }
@@ -113,14 +113,14 @@ fn routes_without_a_usable_pod_network_are_refused_with_the_remedy() {
     let text = |cidr: &str| config(true, cidr).check(&cloud(true)).unwrap_err().to_string();
     assert_eq!(
         text(""),
-        "--cluster-cidr: no network is given; the route loop of provider nimbus needs the pod networks of the cluster: \
-         give them, or switch the loop off by --configure-cloud-routes=false"
+        "--cluster-cidr: no network is given; the route controller of provider nimbus needs the pod networks of the cluster: \
+         give them, or switch the controller off by --configure-cloud-routes=false"
     );
     assert!(text("10.200.0.0").contains("is not a network"));
     assert!(text("10.1.0.0/16,10.2.0.0/16").contains("of one family"));
     assert!(text("10.1.0.0/16,fd00::/48,10.2.0.0/16").contains("3 networks"));
     let without_loop = Config {
-        loops: LoopSelection::parse(["*", "-route"]).unwrap(),
+        controllers: ControllerSelection::parse(["*", "-route"]).unwrap(),
         ..config(true, "")
     };
     assert_eq!(without_loop.check(&cloud(true)), Ok(()));

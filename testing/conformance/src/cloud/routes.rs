@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bowline_cloud_kit::Fault;
 use bowline_controllers::route::RouteTiming;
-use bowline_manager::config::RouteConfig;
+use bowline_manager::config::RouteSettings;
 use serde_json::json;
 
 use super::outages::ILLNESSES;
@@ -23,7 +23,7 @@ const NOT_ROUTED: &str = "True NoRouteCreated RouteController failed to create a
 /// A manager that keeps routes for these pod networks.
 fn keeping(timing: RouteTiming) -> Start {
     let mut start = Start::default();
-    start.config.settings.routes = RouteConfig::new(true, "10.200.0.0/16,fd00:200::/48", timing);
+    start.config.settings.routes = RouteSettings::new(true, "10.200.0.0/16,fd00:200::/48", timing);
     start
 }
 

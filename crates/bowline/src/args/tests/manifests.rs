@@ -1,6 +1,6 @@
 //! The command lines of the manifests that Go managers are deployed with, word for word.
 
-use bowline_manager::loops::Loop;
+use bowline_manager::controllers::ControllerName;
 
 use super::{line, read};
 use crate::args::{Invocation, LoggingFormat, Options};
@@ -26,7 +26,8 @@ fn cloudscale_s_daemon_set() {
     assert!(options.provider.allows_untagged);
     assert_eq!(options.deprecated_flags, ["allow-untagged-cloud"]);
     assert_eq!(options.logging.verbosity, 3);
-    assert_eq!(options.manager.settings.service_workers, 2);
+    let workers = ("concurrent-service-syncs", "2".to_owned());
+    assert!(options.flags.contains(&workers));
 }
 
 /// `deploy/template/deployment.yaml` of phoenixnap/k8s-cloud-provider-bmc.
@@ -101,9 +102,9 @@ fn openstack_s_chart() {
         "--bind-address=127.0.0.1",
     ]);
     assert!(
-        Loop::ALL
+        ControllerName::ALL
             .into_iter()
-            .all(|one| options.manager.loops.includes(one) == (one != Loop::NodeIpam))
+            .all(|one| options.manager.controllers.includes(one) == (one != ControllerName::NodeIpam))
     );
 }
 
@@ -136,7 +137,7 @@ fn a_static_pod_with_every_way_to_write_a_flag() {
         "-v",
         "2",
     ]);
-    assert!(!options.manager.loops.includes(Loop::Route));
+    assert!(!options.manager.controllers.includes(ControllerName::Route));
     assert_eq!(options.idle_gates, ["APIServerIdentity"]);
     assert!(options.idle_flags.contains(&"min-resync-period"));
     assert_eq!(options.logging.format, LoggingFormat::Json);

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{ClusterFacts, erase, erased_background};
-use bowline_controllers::context::LoopContext;
 use bowline_controllers::metrics::ControllerMetrics;
-use bowline_controllers::queue::{Heartbeat, QueueMetrics};
-use bowline_controllers::service::{COMPONENT, ServiceController, ServiceProvider, ServiceSettings};
+use bowline_controllers::queue::Heartbeat;
+use bowline_controllers::service::{COMPONENT, NAME, ServiceController, ServiceProvider};
+use bowline_controllers::{Context, Controller};
 use bowline_kube_api::KubeApi;
 use bowline_kube_io::{
     Body, EventSink, Kube, KubeOptions, NodeCache, ServiceCache, TokioClock, watch_nodes, watch_services,
@@ -96,27 +96,28 @@ impl World {
         );
         let (services, nodes) = (Arc::new(ServiceCache::new()), Arc::new(NodeCache::new()));
         let (events, writer) = EventSink::channel(kube.clone(), "test");
-        let ctx = LoopContext {
-            kube: kube.clone(),
-            nodes: Arc::clone(&nodes),
-            recorder: events.recorder(COMPONENT),
-            metrics: self.metrics.clone(),
-            queue_metrics: QueueMetrics::default(),
-            seed: 1,
-        };
-        let provider = ServiceProvider {
-            load_balancer: erase(Arc::clone(&self.cloud)),
-            background: vec![erased_background(Arc::new(Sweep(Arc::clone(&self.cloud))))],
-            kube: kube.clone(),
-        };
         let cluster = Arc::new(ClusterFacts {
             name: "kubernetes".into(),
             uid: None,
             server_version: None,
             holder: "test".into(),
         });
-        let settings = ServiceSettings::default();
-        let controller = ServiceController::new(ctx, Arc::clone(&services), provider, cluster, settings);
+        let recorder = events.recorder(COMPONENT);
+        let ctx = Context::new(
+            NAME,
+            kube.clone(),
+            Arc::clone(&nodes),
+            cluster,
+            recorder,
+            self.metrics.clone(),
+            1,
+        );
+        let provider = ServiceProvider {
+            load_balancer: erase(Arc::clone(&self.cloud)),
+            background: vec![erased_background(Arc::new(Sweep(Arc::clone(&self.cloud))))],
+            kube: kube.clone(),
+        };
+        let controller = ServiceController::new(ctx, Arc::clone(&services), provider);
         self.tasks.spawn(watch_services(kube.clone(), services));
         self.tasks.spawn(watch_nodes(kube, nodes));
         self.tasks.spawn(writer.run());

@@ -74,7 +74,8 @@ fn the_command_line_in_the_manifest_is_understood() {
     let options = understood(&container);
     assert_eq!(options.provider.name, "cloudscale");
     assert!(options.provider.allows_untagged);
-    assert_eq!(options.manager.settings.service_workers, 2);
+    let workers = ("concurrent-service-syncs", "2".to_owned());
+    assert!(options.flags.contains(&workers));
     assert_eq!(options.logging.verbosity, 3);
     // The probes ask the port that the program serves.
     let port = options.serving.unwrap().port;

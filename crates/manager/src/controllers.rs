@@ -1,10 +1,13 @@
-//! The loops by name, and which of them are to run.
+//! The controllers by name, and which of them are to run.
 
 use std::fmt;
 
-/// A loop of the framework.
+use bowline_controllers::{node, node_ipam, node_lifecycle, route, service};
+use bowline_kube_io::rbac::Account;
+
+/// A controller of the framework.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Loop {
+pub enum ControllerName {
     /// Initialises Nodes and keeps their addresses in step.
     Node,
     /// Taints and deletes Nodes whose instances are shut down or gone.
@@ -17,7 +20,11 @@ pub enum Loop {
     NodeIpam,
 }
 
-impl Loop {
+/// What is fixed about a controller: its name in health checks, events and logs; its short name; the component that its
+/// events name; and who it is to the API server.
+type Names = (&'static str, &'static str, &'static str, Account);
+
+impl ControllerName {
     /// All of them, in the order in which they are started.
     pub const ALL: [Self; 5] = [
         Self::Node,
@@ -27,28 +34,39 @@ impl Loop {
         Self::NodeIpam,
     ];
 
-    /// The name in health checks, events and logs.
+    fn names(self) -> Names {
+        match self {
+            Self::Node => (node::NAME, "cloud-node", node::NAME, Account::Node),
+            Self::NodeLifecycle => {
+                let name = node_lifecycle::NAME;
+                (name, "cloud-node-lifecycle", name, Account::Node)
+            }
+            Self::Service => (service::NAME, "service", service::COMPONENT, Account::Service),
+            Self::Route => (route::NAME, "route", route::COMPONENT, Account::Route),
+            Self::NodeIpam => (node_ipam::NAME, "nodeipam", node_ipam::COMPONENT, Account::Node),
+        }
+    }
+
+    /// The name in health checks and logs.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Node => "cloud-node-controller",
-            Self::NodeLifecycle => "cloud-node-lifecycle-controller",
-            Self::Service => "service-lb-controller",
-            Self::Route => "node-route-controller",
-            Self::NodeIpam => "node-ipam-controller",
-        }
+        self.names().0
     }
 
     /// The short name, which `--controllers` also takes and `running_managed_controllers` carries.
     #[must_use]
     pub fn alias(self) -> &'static str {
-        match self {
-            Self::Node => "cloud-node",
-            Self::NodeLifecycle => "cloud-node-lifecycle",
-            Self::Service => "service",
-            Self::Route => "route",
-            Self::NodeIpam => "nodeipam",
-        }
+        self.names().1
+    }
+
+    /// The component that its events name, as the Go managers have it.
+    pub(crate) fn component(self) -> &'static str {
+        self.names().2
+    }
+
+    /// Who it is to the API server.
+    pub(crate) fn account(self) -> Account {
+        self.names().3
     }
 
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -58,23 +76,23 @@ impl Loop {
     }
 }
 
-impl fmt::Display for Loop {
+impl fmt::Display for ControllerName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// Which loops run, as `--controllers` says it.
+/// Which controllers run, as `--controllers` says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoopSelection {
+pub struct ControllerSelection {
     /// In the order given: the first entry that matches decides.
-    entries: Vec<(Loop, bool)>,
+    entries: Vec<(ControllerName, bool)>,
     /// Whether the others run.
     others: bool,
 }
 
-impl LoopSelection {
-    /// All loops.
+impl ControllerSelection {
+    /// All controllers.
     #[must_use]
     pub fn all() -> Self {
         Self {
@@ -87,7 +105,7 @@ impl LoopSelection {
     ///
     /// # Errors
     ///
-    /// A text for each name that no loop has.
+    /// A text for each name that no controller has.
     pub fn parse<'a>(list: impl IntoIterator<Item = &'a str>) -> Result<Self, Vec<String>> {
         let mut selection = Self {
             entries: Vec::new(),
@@ -102,7 +120,7 @@ impl LoopSelection {
             let (name, runs) = entry
                 .strip_prefix('-')
                 .map_or((entry, true), |name| (name, false));
-            match Loop::named(name) {
+            match ControllerName::named(name) {
                 Some(one) => selection.entries.push((one, runs)),
                 None => errors.push(format!("{name:?} is not in the list of known controllers")),
             }
@@ -114,15 +132,15 @@ impl LoopSelection {
         }
     }
 
-    /// Whether a loop is asked for by its name, in any entry.
+    /// Whether a controller is asked for by its name, in any entry.
     #[must_use]
-    pub fn names(&self, wanted: Loop) -> bool {
+    pub fn names(&self, wanted: ControllerName) -> bool {
         self.entries.contains(&(wanted, true))
     }
 
-    /// Whether a loop is to run.
+    /// Whether a controller is to run.
     #[must_use]
-    pub fn includes(&self, wanted: Loop) -> bool {
+    pub fn includes(&self, wanted: ControllerName) -> bool {
         self.entries
             .iter()
             .find(|(one, _)| *one == wanted)
@@ -135,11 +153,11 @@ mod tests {
     use super::*;
 
     fn running(list: &[&str]) -> Vec<&'static str> {
-        let selection = LoopSelection::parse(list.iter().copied()).unwrap();
-        Loop::ALL
+        let selection = ControllerSelection::parse(list.iter().copied()).unwrap();
+        ControllerName::ALL
             .into_iter()
             .filter(|one| selection.includes(*one))
-            .map(Loop::alias)
+            .map(ControllerName::alias)
             .collect()
     }
 
@@ -171,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_named_by_an_entry_of_its_own_only() {
+    fn a_controller_is_named_by_an_entry_of_its_own_only() {
         for (list, is_named) in [
             (&["route"][..], true),
             (&["*", "node-route-controller"], true),
@@ -179,15 +197,15 @@ mod tests {
             (&["*", "-route"], false),
             (&["*"], false),
         ] {
-            let selection = LoopSelection::parse(list.iter().copied()).unwrap();
-            assert_eq!(selection.names(Loop::Route), is_named, "{list:?}");
+            let selection = ControllerSelection::parse(list.iter().copied()).unwrap();
+            assert_eq!(selection.names(ControllerName::Route), is_named, "{list:?}");
         }
     }
 
     #[test]
     fn unknown_names_are_all_named() {
         assert_eq!(
-            LoopSelection::parse(["nonsense", "*", "-nothing"]).unwrap_err(),
+            ControllerSelection::parse(["nonsense", "*", "-nothing"]).unwrap_err(),
             [
                 r#""nonsense" is not in the list of known controllers"#,
                 r#""nothing" is not in the list of known controllers"#
