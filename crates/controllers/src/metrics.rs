@@ -124,6 +124,7 @@ impl Default for ControllerMetrics {
             node_deletions_throttled: Gauge::default(),
             settle_duration_seconds: Histogram::new(SETTLE_BUCKETS),
             measurements: Measurements::default(),
+            queues: QueueMetrics::default(),
             instance_calls: Family::default(),
             route_syncs: Family::default(),
             plans: Family::default(),

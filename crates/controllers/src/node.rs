@@ -28,6 +28,7 @@ use bowline_cloud_provider::{
     Instance, InstanceAnswer, InstanceQuery, InstancesV2, Node, NodeName, Purpose, keys,
 };
 use bowline_kube_io::{Change, KubeError};
+use bowline_plan::Said;
 use futures::future::{self, BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _};
 
@@ -73,12 +74,8 @@ pub struct NodeController {
 /// What is remembered of a Node while it is not as usual.
 #[derive(Default, PartialEq, Eq)]
 struct Told {
-    /// The last failure that was recorded, so that only news are.
-    failure: Option<String>,
-    /// The other provider ID that was recorded last.
-    other_id: Option<String>,
-    /// Why its addresses were left as they are, as logged last.
-    problem: Option<String>,
+    /// The failure and the other provider ID of its events, and in the log why its addresses were left as they are.
+    said: Said,
     /// The version that this controller wrote last, until the watch has brought it: what the cache shows is older.
     written: Option<u64>,
 }
@@ -271,10 +268,7 @@ impl NodeController {
             return;
         }
         let text = failure.for_node(node);
-        let is_news = self.remember(node, |told| {
-            told.failure.replace(text.clone()).as_ref() != Some(&text)
-        });
-        if is_news {
+        if self.is_news(node, events::NODE_INIT_FAILED.reason, Some(&text)) {
             tracing::warn!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node; it will be tried again");
             self.ctx.event(node, events::NODE_INIT_FAILED.note(text));
         } else {
@@ -285,17 +279,7 @@ impl NodeController {
     /// Records that the cloud knows the machine under another ID, if that is news.
     fn tell_other_id(&self, node: &Node, metadata: &bowline_cloud_provider::InstanceMetadata) {
         let other = intent::other_provider_id(node, metadata);
-        let is_news = match other {
-            Some(id) => self.remember(node, |told| {
-                told.other_id.replace(id.to_owned()).as_deref() != Some(id)
-            }),
-            None => {
-                if let Some(told) = self.told().get_mut(&node.name) {
-                    told.other_id = None;
-                }
-                false
-            }
-        };
+        let is_news = self.is_news(node, events::PROVIDER_ID_MISMATCH.reason, other);
         if let (true, Some(id), Some(shown)) = (is_news, other, &node.provider_id) {
             let text =
                 format!("The cloud gives this instance the provider ID {id}, but the Node has {shown}");
@@ -342,16 +326,23 @@ impl NodeController {
         }
     }
 
-    /// Remembers something of a Node, and gives whether that is news. Of one that went meanwhile nothing is remembered: nobody
-    /// would ever forget it.
-    fn remember(&self, node: &Node, remember: impl FnOnce(&mut Told) -> bool) -> bool {
+    /// Whether what is said of a Node is news; `None`: nothing holds on this subject. Of one that went meanwhile nothing is
+    /// remembered: nobody would ever forget it.
+    fn is_news(&self, node: &Node, subject: &'static str, text: Option<&str>) -> bool {
         let mut told = self.told(); // before the look: a Node that goes after it is forgotten after this
-        let is_there = self
-            .ctx
-            .nodes
-            .get(&node.name)
-            .is_some_and(|there| there.uid == node.uid);
-        is_there && remember(told.entry(node.name.clone()).or_default())
+        let Some(text) = text else {
+            if let Some(told) = told.get_mut(&node.name) {
+                told.said.over(subject);
+            }
+            return false;
+        };
+        let there = self.ctx.nodes.get(&node.name);
+        there.is_some_and(|there| there.uid == node.uid)
+            && told
+                .entry(node.name.clone())
+                .or_default()
+                .said
+                .is_news(subject, text)
     }
 
     fn told(&self) -> MutexGuard<'_, BTreeMap<NodeName, Told>> {

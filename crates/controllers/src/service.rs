@@ -48,13 +48,13 @@ mod sync_hooks;
 mod tracked;
 mod turns;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{DynBackgroundWork, DynLoadBalancer, Service, ServiceKey, facts};
 use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
-use bowline_plan::Note;
+use bowline_plan::Said;
 use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::controller::{Context, Controller};
@@ -113,7 +113,7 @@ pub struct ServiceController {
     annotated_from: Mutex<WrittenFrom>,
     tracked: Mutex<BTreeMap<ServiceKey, Tracked>>,
     /// What the last run of each background work had to say.
-    background_notes: Mutex<BTreeMap<usize, BTreeSet<Note>>>,
+    background_said: Mutex<BTreeMap<usize, Said>>,
 }
 
 impl Work for ServiceController {
@@ -175,7 +175,7 @@ impl ServiceController {
             balanced: Mutex::default(),
             annotated_from: Mutex::default(),
             tracked: Mutex::default(),
-            background_notes: Mutex::default(),
+            background_said: Mutex::default(),
             ctx,
             services,
             provider,

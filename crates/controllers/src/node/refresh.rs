@@ -94,15 +94,9 @@ impl NodeController {
 
     /// Logs why the addresses of a Node stay as they are, once.
     fn log_problem(&self, node: &Node, problem: Option<String>) {
-        let Some(problem) = problem else {
-            if let Some(told) = self.told().get_mut(&node.name) {
-                told.problem = None;
-            }
-            return;
-        };
-        if self.remember(node, |told| {
-            told.problem.replace(problem.clone()).as_ref() != Some(&problem)
-        }) {
+        if self.is_news(node, "addresses", problem.as_deref())
+            && let Some(problem) = problem
+        {
             tracing::warn!(controller = NAME, node = %node.name, err = %problem, "addresses of a node left as they are");
         }
     }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{Node, NodeName, Readiness, keys};
+use bowline_plan::Said;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::NodeLifecycleSettings;
 use super::sighting::Sighting;
 use super::throttle::Throttle;
+use crate::events;
 
 /// The longest distance between two questions about one Node.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -108,8 +110,7 @@ struct Suspect {
     /// When the first proof of absence came that nothing has contradicted since.
     absent_since: Option<Instant>,
     hold: Option<Hold>,
-    is_announced: bool,
-    failure: Option<String>,
+    said: Said,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,8 +167,7 @@ impl Ledger {
                     since: now,
                     absent_since: None,
                     hold: None,
-                    is_announced: false,
-                    failure: None,
+                    said: Said::default(),
                 };
                 self.suspects.insert(node.name.clone(), suspect);
                 true
@@ -334,7 +334,7 @@ impl Ledger {
                     self.throttle.take(node, now);
                     suspect.hold = None;
                     Ruling::Delete {
-                        is_news: !std::mem::replace(&mut suspect.is_announced, true),
+                        is_news: suspect.said.is_news(events::DELETING_NODE.reason, ""),
                     }
                 }
             };
@@ -363,7 +363,7 @@ impl Ledger {
             return false;
         };
         suspect.stage = Stage::Due(align(self.started, self.period, now + suspect.interval));
-        suspect.failure.replace(text.to_owned()).as_deref() != Some(text)
+        suspect.said.is_news(events::DELETING_NODE_FAILED.reason, text)
     }
 
     /// A ready Node was freed from its taint, or could not be: it is looked at again if the watch does not show it free.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bowline_cloud_provider::{NodeName, Route};
+use bowline_plan::Said;
 use ipnet::IpNet;
 use tokio::time::Instant;
 
@@ -48,10 +49,10 @@ struct Attempt {
     due: Instant,
     /// Whether the cloud stated this time, so that nothing may come earlier.
     is_stated: bool,
-    /// The error as said last, in words that do not change from try to try.
-    error: String,
+    /// The error, in words that do not change from try to try.
+    said: Said,
     /// The text that was said with it.
-    said: String,
+    text: String,
     said_at: Instant,
 }
 
@@ -101,23 +102,21 @@ impl Attempts {
             failures: 0,
             due: now,
             is_stated: false,
-            error: String::new(),
-            said: String::new(),
+            said: Said::default(),
+            text: String::new(),
             said_at: now,
         });
         attempt.due = now + stated.unwrap_or_else(|| self.backoff.delay_below_limit(attempt.failures, share));
         attempt.is_stated = stated.is_some();
         // A stated delay does not raise the back-off.
         attempt.failures += u32::from(stated.is_none());
-        let is_news = attempt.said.is_empty() || attempt.error != error;
-        if is_news {
-            error.clone_into(&mut attempt.error);
-            attempt.said = text();
+        if attempt.said.is_news("error", error) {
+            attempt.text = text();
         } else if now - attempt.said_at < SAY_AGAIN {
             return None;
         }
         attempt.said_at = now;
-        Some(attempt.said.clone())
+        Some(attempt.text.clone())
     }
 
     /// One draw for a whole pass: what failed together comes back together and shares a list again.

@@ -1,12 +1,11 @@
 //! A provider's work that belongs to no single Service, from the same queue.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServicesView};
 use bowline_drive::{Driven, Hooks, Mode, drive};
 use bowline_kube_io::KubeError;
-use bowline_plan::{Note, NoteKind};
+use bowline_plan::{NoteKind, Said};
 use futures::future::BoxFuture;
 
 use super::{Key, ServiceController, lock};
@@ -47,12 +46,12 @@ impl ServiceController {
             controller: self,
             index,
             name: work.name(),
-            said_before: lock(&self.background_notes).remove(&index).unwrap_or_default(),
+            said_before: lock(&self.background_said).remove(&index).unwrap_or_default(),
             said: Mutex::default(),
         };
         let driven = drive(&mut *session, Mode::Apply(&self.lanes), &hooks, &mut false).await;
         // What holds for many runs is said once.
-        lock(&self.background_notes).insert(index, std::mem::take(&mut *lock(&hooks.said)));
+        lock(&self.background_said).insert(index, std::mem::take(&mut *lock(&hooks.said)));
         match &driven {
             Ok(Driven::Settled(..) | Driven::Wait { .. }) => {
                 self.ctx
@@ -85,19 +84,16 @@ struct BackgroundHooks<'a> {
     index: usize,
     name: &'static str,
     /// What the last run had to say.
-    said_before: BTreeSet<Note>,
-    said: Mutex<BTreeSet<Note>>,
+    said_before: Said,
+    said: Mutex<Said>,
 }
 
 impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
     fn planned(&self, _facts: &BackgroundFacts, plan: &DynPlan) {
         self.controller.ctx.metrics.planned(&plan.answer);
         // There is no object to raise an event on.
-        let mut said = lock(&self.said);
-        for note in &plan.notes {
-            if !said.insert(note.clone()) || self.said_before.contains(note) {
-                continue;
-            }
+        let news = lock(&self.said).news(&plan.notes, |_| true);
+        for note in news.into_iter().filter(|note| !self.said_before.has(note)) {
             match note.kind {
                 NoteKind::Warning => tracing::warn!(work = self.name, reason = note.reason, "{}", note.text),
                 NoteKind::Normal => tracing::info!(work = self.name, reason = note.reason, "{}", note.text),

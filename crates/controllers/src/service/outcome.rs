@@ -223,7 +223,7 @@ impl ServiceController {
                 causes: retry,
                 ..progress
             });
-            tracked.is_news(note.reason, &note.text) || !failure.is_quiet
+            tracked.said.is_news(note.reason, &note.text) || !failure.is_quiet
         });
         tracing::warn!(service = %key, err = %failure.text, "load balancer sync failed, will be tried again");
         if is_said && let Some(service) = vanished.or(service) {

@@ -8,7 +8,7 @@ use bowline_kube_io::KubeError;
 use bowline_plan::Note;
 use futures::future::BoxFuture;
 
-use super::tracked::{Progress, Tracked};
+use super::tracked::{Progress, Tracked, is_lasting};
 use super::{Key, ServiceController, lock};
 use crate::events;
 
@@ -66,7 +66,7 @@ impl SyncHooks<'_> {
         let note = events::ANNOTATIONS_FORBIDDEN.note(format!(
             "Annotations may not be written on the service, so it is served without them: {refusal}"
         ));
-        let is_news = |tracked: &mut Tracked| tracked.is_news(note.reason, &note.text);
+        let is_news = |tracked: &mut Tracked| tracked.said.is_news(note.reason, &note.text);
         if self.controller.tracked(self.key, is_news) {
             tracing::warn!(service = %self.key, err = refusal, "annotations of the service may not be written");
             self.controller.ctx.event(service, note);
@@ -89,10 +89,9 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
         let news: Vec<&Note> = self.controller.tracked(self.key, |tracked| {
             // What holds at the first look after a start held before it: the process before this one has said it.
             let is_old = !std::mem::replace(&mut tracked.is_planned, true) && causes.is_verify_only();
-            tracked.keep_said(notes);
-            let is_news =
-                |note: &&Note| tracked.is_news(note.reason, &note.text) && (!is_old || note.is_said_at_start);
-            notes.iter().filter(is_news).collect()
+            let mut news = tracked.said.news(notes, is_lasting);
+            news.retain(|note| !is_old || note.is_said_at_start);
+            news
         });
         for note in news {
             self.controller.ctx.event(&*facts.service, note.clone());

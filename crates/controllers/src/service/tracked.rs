@@ -5,11 +5,10 @@
 //! objects tell whom they were made for (`left_behind.rs`). So a finalizer that was taken off is put back while the Service
 //! lives; what is left is told in `docs/decisions/0016-gone-by-name.md`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{KubeWrite, Reconcile, Service, ServiceFacts, facts};
+use bowline_plan::Said;
 use tokio::time::Instant;
 
 use super::needs_update::needs_update;
@@ -17,14 +16,14 @@ use super::node_sync::{NodeIdentities, NodeSyncTimer};
 use crate::events;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
-pub(super) const FAILURES: &[&str] = &[
+const FAILURES: &[&str] = &[
     events::SYNC_LOAD_BALANCER_FAILED.reason,
     events::UPDATE_LOAD_BALANCER_FAILED.reason,
     events::DELETE_LOAD_BALANCER_FAILED.reason,
 ];
 
 /// Whether what was said under a reason holds beyond the plan that it was said at.
-fn is_lasting(reason: &str) -> bool {
+pub(super) fn is_lasting(reason: &str) -> bool {
     FAILURES.contains(&reason) || reason == events::ANNOTATIONS_FORBIDDEN.reason
 }
 
@@ -137,8 +136,8 @@ pub(super) struct Tracked {
     pub(super) parked: Option<Parked>,
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
-    /// What was said, by event reason: the same text is not said again.
-    pub(super) said: BTreeMap<&'static str, String>,
+    /// What was said in events.
+    pub(super) said: Said,
     /// What the last sync had come to when it ended early: the next one goes on with its causes, and does not announce it again.
     pub(super) unfinished: Option<Progress>,
     /// Services that vanished before their balancers were removed.
@@ -176,21 +175,6 @@ impl Tracked {
             return None;
         }
         self.changed_at.take()
-    }
-
-    /// Whether a note or failure text is new for this Service, and remembers it.
-    pub(super) fn is_news(&mut self, reason: &'static str, text: &str) -> bool {
-        if self.said.get(reason).is_some_and(|said| said == text) {
-            return false;
-        }
-        self.said.insert(reason, text.to_owned());
-        true
-    }
-
-    /// Forgets what was said under reasons that this plan no longer has: if it comes back, it is news.
-    pub(super) fn keep_said(&mut self, notes: &[Note]) {
-        self.said
-            .retain(|reason, _| is_lasting(reason) || notes.iter().any(|note| note.reason == *reason));
     }
 
     /// Takes what an earlier sync had come to, if that was to the same end: what was wanted before is over.
@@ -244,7 +228,7 @@ impl Tracked {
     pub(super) fn settled(&mut self) {
         self.unfinished = None;
         self.conflicts = 0;
-        self.said.retain(|reason, _| !FAILURES.contains(reason));
+        FAILURES.iter().for_each(|reason| self.said.over(reason));
     }
 
     /// The Service needs us no longer.
@@ -254,7 +238,7 @@ impl Tracked {
         self.synced = None;
         self.parked = None;
         self.unfinished = None;
-        self.said.clear();
+        self.said = Said::default();
     }
 
     /// Whether nothing is remembered that the next sync would need.
@@ -276,15 +260,6 @@ impl Tracked {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_same_text_is_said_once_until_it_goes_away() {
-        let mut tracked = Tracked::default();
-        assert!(tracked.is_news("NoValidNodes", "no node"));
-        assert!(!tracked.is_news("NoValidNodes", "no node"));
-        tracked.keep_said(&[]);
-        assert!(tracked.is_news("NoValidNodes", "no node"));
-    }
 
     #[test]
     fn a_balancer_that_is_asked_for_again_is_a_change_whatever_was_synced_last() {
