@@ -2,6 +2,7 @@
 
 mod ipam;
 mod measurements;
+mod series;
 
 use bowline_plan::Answer;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -9,7 +10,6 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use prometheus_client::registry::Registry;
 
 use crate::queue::QueueMetrics;
 pub use ipam::{IpamLabels, IpamMetrics};
@@ -73,64 +73,68 @@ impl Guard {
     }
 }
 
-/// The series of the controllers. Clones share them.
-#[derive(Debug, Clone)]
-pub struct ControllerMetrics {
-    /// Seconds from the creation of a Node to the removal of the taint it waits with.
-    pub taint_removal_delay_seconds: Histogram,
-    /// Seconds from the creation of a Node to the end of its initialisation.
-    pub initial_node_sync_delay_seconds: Histogram,
-    /// Balancers brought up to date because Nodes changed.
-    pub loadbalancer_sync_total: Counter,
-    /// Balancers for which that failed.
-    pub nodesync_error_total: Counter,
-    /// Seconds of one pass over all Services after Nodes changed.
-    pub nodesync_latency_seconds: Histogram,
-    /// Seconds of bringing one balancer up to date because Nodes changed.
-    pub update_loadbalancer_host_latency_seconds: Histogram,
-    /// Seconds of one pass over the Nodes that may be lost.
-    pub monitor_nodes_duration_seconds: Histogram,
-    /// Node IPAM's.
-    pub ipam: IpamMetrics,
-    /// Nodes whose deletion is proved but frozen, because the credentials see no machine of a ready Node.
-    pub node_deletions_frozen: Gauge,
-    /// Nodes whose deletion is proved and waits for its turn.
-    pub node_deletions_throttled: Gauge,
-    /// Seconds from a change to a settled balancer.
-    pub settle_duration_seconds: Histogram,
-    /// What the provider counts.
-    pub measurements: Measurements,
-    /// The series of the work queues.
-    pub queues: QueueMetrics,
-    instance_calls: Family<SyncLabels, Counter>,
-    route_syncs: Family<RouteLabels, Counter>,
-    plans: Family<ResultLabels, Counter>,
-    syncs: Family<SyncLabels, Counter>,
-    guard_trips: Family<GuardLabels, Counter>,
+/// A trip must be seen as a step from 0, not as a series that begins with 1.
+fn never_tripped() -> Family<GuardLabels, Counter> {
+    let trips = Family::<GuardLabels, Counter>::default();
+    for guard in Guard::ALL {
+        trips
+            .get_or_create(&GuardLabels { guard: guard.name() })
+            .inc_by(0);
+    }
+    trips
 }
 
-impl Default for ControllerMetrics {
-    fn default() -> Self {
-        Self {
-            taint_removal_delay_seconds: Histogram::new(NODE_BUCKETS),
-            initial_node_sync_delay_seconds: Histogram::new(NODE_BUCKETS),
-            loadbalancer_sync_total: Counter::default(),
-            nodesync_error_total: Counter::default(),
-            nodesync_latency_seconds: Histogram::new(BALANCER_BUCKETS),
-            update_loadbalancer_host_latency_seconds: Histogram::new(BALANCER_BUCKETS),
-            monitor_nodes_duration_seconds: Histogram::new(exponential_buckets(0.001, 2.0, 15)),
-            ipam: IpamMetrics::default(),
-            node_deletions_frozen: Gauge::default(),
-            node_deletions_throttled: Gauge::default(),
-            settle_duration_seconds: Histogram::new(SETTLE_BUCKETS),
-            measurements: Measurements::default(),
-            queues: QueueMetrics::default(),
-            instance_calls: Family::default(),
-            route_syncs: Family::default(),
-            plans: Family::default(),
-            syncs: Family::default(),
-            guard_trips: Family::default(),
-        }
+crate::series! {
+    /// The series of the controllers. Clones share them.
+    pub struct ControllerMetrics {
+        /// Seconds from the creation of a Node to the removal of the taint it waits with.
+        pub taint_removal_delay_seconds: Histogram = Histogram::new(NODE_BUCKETS),
+            "node_controller_cloud_provider_taint_removal_delay_seconds", "[ALPHA] Time from the creation of a Node to the removal of its uninitialized taint";
+        /// Seconds from the creation of a Node to the end of its initialisation.
+        pub initial_node_sync_delay_seconds: Histogram = Histogram::new(NODE_BUCKETS),
+            "node_controller_initial_node_sync_delay_seconds", "[ALPHA] Time from the creation of a Node to the end of its initialisation";
+        /// Balancers brought up to date because Nodes changed.
+        pub loadbalancer_sync_total: Counter = Counter::default(),
+            "service_controller_loadbalancer_sync", "[ALPHA] Load balancers brought up to date because Nodes changed";
+        /// Balancers for which that failed.
+        pub nodesync_error_total: Counter = Counter::default(),
+            "service_controller_nodesync_error", "[ALPHA] Load balancers that could not be brought up to date after Nodes changed";
+        /// Seconds of one pass over all Services after Nodes changed.
+        pub nodesync_latency_seconds: Histogram = Histogram::new(BALANCER_BUCKETS),
+            "service_controller_nodesync_latency_seconds", "[ALPHA] Time of one pass over all Services after Nodes changed";
+        /// Seconds of bringing one balancer up to date because Nodes changed.
+        pub update_loadbalancer_host_latency_seconds: Histogram = Histogram::new(BALANCER_BUCKETS),
+            "service_controller_update_loadbalancer_host_latency_seconds", "[ALPHA] Time of bringing one load balancer up to date after Nodes changed";
+        /// Seconds of one pass over the Nodes that may be lost.
+        pub monitor_nodes_duration_seconds: Histogram = Histogram::new(exponential_buckets(0.001, 2.0, 15)),
+            "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds", "[ALPHA] Time of one pass over the Nodes that are not ready or were not a moment ago; one without any counts too";
+        /// Nodes whose deletion is proved but frozen, because the credentials see no machine of a ready Node.
+        pub node_deletions_frozen: Gauge = Gauge::default(),
+            "node_deletions_frozen", "Nodes that are not deleted because the cloud reports that the instances of all ready Nodes do not exist: wrong credentials or project?";
+        /// Nodes whose deletion is proved and waits for its turn.
+        pub node_deletions_throttled: Gauge = Gauge::default(),
+            "node_deletions_throttled", "Nodes that are not deleted yet because many were deleted a short time ago";
+        /// Seconds from a change to a settled balancer.
+        pub settle_duration_seconds: Histogram = Histogram::new(SETTLE_BUCKETS),
+            "load_balancer_settle_duration_seconds", "Time from a change of a Service or of the Nodes behind it to a load balancer that is as it should be";
+        instance_calls: Family<SyncLabels, Counter> = Family::default(),
+            "cloud_node_lifecycle_controller_cloud_provider_calls", "[ALPHA] Answers about the instances of Nodes that are not ready, by operation and result. One request to the cloud can answer many";
+        route_syncs: Family<RouteLabels, Counter> = Family::default(),
+            "route_controller_route_sync", "[ALPHA] Route reconciliations ended, by outcome (error if the routes could not be read, changed if one was created or deleted, else noop) and trigger (node_change or periodic)";
+        plans: Family<ResultLabels, Counter> = Family::default(),
+            "load_balancer_plans", "Plans made for load balancers and for background work, by what they answered: apply, settled, wait, refused";
+        syncs: Family<SyncLabels, Counter> = Family::default(),
+            "load_balancer_syncs", "Syncs of single load balancers, by operation (ensure, update, delete) and result (settled, waiting, interrupted, conflict, failed)";
+        guard_trips: Family<GuardLabels, Counter> = never_tripped(),
+            "guard_trips", "Times that a guard began to hold something back, by guard";
+    }
+    with {
+        /// Node IPAM's.
+        pub ipam: IpamMetrics;
+        /// What the provider counts.
+        pub measurements: Measurements;
+        /// The series of the work queues.
+        pub queues: QueueMetrics;
     }
 }
 
@@ -177,100 +181,12 @@ impl ControllerMetrics {
         let labels = GuardLabels { guard: guard.name() };
         self.guard_trips.get_or_create(&labels).inc();
     }
-
-    /// Makes the series visible under their names. Call it once per registry.
-    pub fn register(&self, registry: &mut Registry) {
-        // The registry appends `_total` to counters and a full stop to texts.
-        registry.register(
-            "node_controller_cloud_provider_taint_removal_delay_seconds",
-            "[ALPHA] Time from the creation of a Node to the removal of its uninitialized taint",
-            self.taint_removal_delay_seconds.clone(),
-        );
-        registry.register(
-            "node_controller_initial_node_sync_delay_seconds",
-            "[ALPHA] Time from the creation of a Node to the end of its initialisation",
-            self.initial_node_sync_delay_seconds.clone(),
-        );
-        registry.register(
-            "service_controller_loadbalancer_sync",
-            "[ALPHA] Load balancers brought up to date because Nodes changed",
-            self.loadbalancer_sync_total.clone(),
-        );
-        registry.register(
-            "service_controller_nodesync_error",
-            "[ALPHA] Load balancers that could not be brought up to date after Nodes changed",
-            self.nodesync_error_total.clone(),
-        );
-        registry.register(
-            "service_controller_nodesync_latency_seconds",
-            "[ALPHA] Time of one pass over all Services after Nodes changed",
-            self.nodesync_latency_seconds.clone(),
-        );
-        registry.register(
-            "service_controller_update_loadbalancer_host_latency_seconds",
-            "[ALPHA] Time of bringing one load balancer up to date after Nodes changed",
-            self.update_loadbalancer_host_latency_seconds.clone(),
-        );
-        registry.register(
-            "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds",
-            "[ALPHA] Time of one pass over the Nodes that are not ready or were not a moment ago; one without any counts too",
-            self.monitor_nodes_duration_seconds.clone(),
-        );
-        registry.register(
-            "cloud_node_lifecycle_controller_cloud_provider_calls",
-            "[ALPHA] Answers about the instances of Nodes that are not ready, by operation and result. One request to the cloud can answer many",
-            self.instance_calls.clone(),
-        );
-        registry.register(
-            "route_controller_route_sync",
-            "[ALPHA] Route reconciliations ended, by outcome (error if the routes could not be read, changed if one was created or deleted, else noop) and trigger (node_change or periodic)",
-            self.route_syncs.clone(),
-        );
-        self.ipam.register(registry);
-        registry.register(
-            "node_deletions_frozen",
-            "Nodes that are not deleted because the cloud reports that the instances of all ready Nodes do not exist: wrong credentials or project?",
-            self.node_deletions_frozen.clone(),
-        );
-        registry.register(
-            "node_deletions_throttled",
-            "Nodes that are not deleted yet because many were deleted a short time ago",
-            self.node_deletions_throttled.clone(),
-        );
-        registry.register(
-            "load_balancer_settle_duration_seconds",
-            "Time from a change of a Service or of the Nodes behind it to a load balancer that is as it should be",
-            self.settle_duration_seconds.clone(),
-        );
-        registry.register(
-            "load_balancer_plans",
-            "Plans made for load balancers and for background work, by what they answered: apply, settled, wait, refused",
-            self.plans.clone(),
-        );
-        registry.register(
-            "load_balancer_syncs",
-            "Syncs of single load balancers, by operation (ensure, update, delete) and result (settled, waiting, interrupted, conflict, failed)",
-            self.syncs.clone(),
-        );
-        registry.register(
-            "guard_trips",
-            "Times that a guard began to hold something back, by guard",
-            self.guard_trips.clone(),
-        );
-        registry.register_collector(Box::new(self.measurements.clone()));
-        self.queues.register(registry);
-        // A trip must be seen as a step from 0, not as a series that begins with 1.
-        for guard in Guard::ALL {
-            self.guard_trips
-                .get_or_create(&GuardLabels { guard: guard.name() })
-                .inc_by(0);
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use prometheus_client::encoding::text::encode;
+    use prometheus_client::registry::Registry;
 
     use super::*;
 

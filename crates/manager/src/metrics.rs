@@ -31,13 +31,18 @@ pub struct Metrics {
     serving: ServingMetrics,
 }
 
-/// The series that the manager itself keeps. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct Series {
-    leading: Gauges,
-    slow_renewals: Family<Labels, Counter>,
-    running: Gauges,
-    ready: Gauges,
+bowline_controllers::series! {
+    /// The series that the manager itself keeps. Clones share them.
+    pub struct Series {
+        leading: Gauges = Family::default(),
+            "leader_election_master_status", "[ALPHA] Whether this process leads, by the name of the lease";
+        slow_renewals: Family<Labels, Counter> = Family::default(),
+            "leader_election_slowpath", "[ALPHA] Renewals of a lease that needed a read first, by the name of the lease";
+        running: Gauges = Family::default(),
+            "running_managed_controllers", "[BETA] Whether a controller runs in this process";
+        ready: Gauges = Family::default(),
+            "controller_ready", "Whether a controller runs and its caches are filled";
+    }
 }
 
 /// What `kubernetes_build_info` shows.
@@ -52,26 +57,7 @@ impl Metrics {
     #[must_use]
     pub fn new(mut registry: Registry, build: &BuildInfo) -> Self {
         let series = Series::default();
-        registry.register(
-            "leader_election_master_status",
-            "[ALPHA] Whether this process leads, by the name of the lease",
-            series.leading.clone(),
-        );
-        registry.register(
-            "leader_election_slowpath",
-            "[ALPHA] Renewals of a lease that needed a read first, by the name of the lease",
-            series.slow_renewals.clone(),
-        );
-        registry.register(
-            "running_managed_controllers",
-            "[BETA] Whether a controller runs in this process",
-            series.running.clone(),
-        );
-        registry.register(
-            "controller_ready",
-            "Whether a controller runs and its caches are filled",
-            series.ready.clone(),
-        );
+        series.register(&mut registry);
         let info = Gauges::default();
         info.get_or_create(&build.labels).set(1);
         registry.register("kubernetes_build_info", "[BETA] The build, as labels", info);

@@ -8,7 +8,6 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 
 /// Blocks that were passed over to find a free one.
 const TRIES_BUCKETS: [f64; 5] = [1.0, 5.0, 25.0, 125.0, 625.0];
@@ -30,60 +29,23 @@ impl IpamLabels {
     }
 }
 
-/// The series of node IPAM, by pod network of the cluster. Clones share them.
-#[derive(Debug, Clone)]
-pub struct IpamMetrics {
-    /// Blocks taken.
-    pub allocations: Family<IpamLabels, Counter>,
-    /// Blocks freed.
-    pub releases: Family<IpamLabels, Counter>,
-    /// Blocks that there are.
-    pub blocks: Family<IpamLabels, Gauge>,
-    /// The share of them that is taken.
-    pub usage: Family<IpamLabels, Gauge<f64, AtomicU64>>,
-    /// Taken blocks that were passed over to find a free one.
-    pub tries: Family<IpamLabels, Histogram, fn() -> Histogram>,
-}
-
-impl Default for IpamMetrics {
-    fn default() -> Self {
-        Self {
-            allocations: Family::default(),
-            releases: Family::default(),
-            blocks: Family::default(),
-            usage: Family::default(),
-            tries: Family::new_with_constructor(|| Histogram::new(TRIES_BUCKETS)),
-        }
-    }
-}
-
-impl IpamMetrics {
-    pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "node_ipam_controller_cidrset_cidrs_allocations",
-            "[ALPHA] Node networks taken, by pod network of the cluster",
-            self.allocations.clone(),
-        );
-        registry.register(
-            "node_ipam_controller_cidrset_cidrs_releases",
-            "[ALPHA] Node networks freed, by pod network of the cluster",
-            self.releases.clone(),
-        );
-        registry.register(
-            // The misspelling is part of the name.
-            "node_ipam_controller_cirdset_max_cidrs",
-            "[ALPHA] Node networks that fit into a pod network of the cluster",
-            self.blocks.clone(),
-        );
-        registry.register(
-            "node_ipam_controller_cidrset_usage_cidrs",
-            "[ALPHA] Share of the node networks that is taken, by pod network of the cluster",
-            self.usage.clone(),
-        );
-        registry.register(
-            "node_ipam_controller_cidrset_allocation_tries_per_request",
-            "[ALPHA] Taken node networks that were passed over to find a free one",
-            self.tries.clone(),
-        );
+crate::series! {
+    /// The series of node IPAM, by pod network of the cluster. Clones share them.
+    pub struct IpamMetrics {
+        /// Blocks taken.
+        pub allocations: Family<IpamLabels, Counter> = Family::default(),
+            "node_ipam_controller_cidrset_cidrs_allocations", "[ALPHA] Node networks taken, by pod network of the cluster";
+        /// Blocks freed.
+        pub releases: Family<IpamLabels, Counter> = Family::default(),
+            "node_ipam_controller_cidrset_cidrs_releases", "[ALPHA] Node networks freed, by pod network of the cluster";
+        /// Blocks that there are.
+        pub blocks: Family<IpamLabels, Gauge> = Family::default(),
+            "node_ipam_controller_cirdset_max_cidrs", "[ALPHA] Node networks that fit into a pod network of the cluster";
+        /// The share of them that is taken.
+        pub usage: Family<IpamLabels, Gauge<f64, AtomicU64>> = Family::default(),
+            "node_ipam_controller_cidrset_usage_cidrs", "[ALPHA] Share of the node networks that is taken, by pod network of the cluster";
+        /// Taken blocks that were passed over to find a free one.
+        pub tries: Family<IpamLabels, Histogram, fn() -> Histogram> = Family::new_with_constructor(|| Histogram::new(TRIES_BUCKETS)),
+            "node_ipam_controller_cidrset_allocation_tries_per_request", "[ALPHA] Taken node networks that were passed over to find a free one";
     }
 }

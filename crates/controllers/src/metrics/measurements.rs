@@ -9,6 +9,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
 
 /// The numbers of a provider's background work: there while they are known, and gone with who knows them. A process that
 /// follows shows none, so that no sum over all replicas counts anything twice. Clones share them.
@@ -35,6 +36,11 @@ impl Measurements {
     /// Hides everything when the answer is dropped, however a controller ends.
     pub(crate) fn shown_for_now(&self) -> ShownForNow {
         ShownForNow(self.clone())
+    }
+
+    /// Makes them visible. Call it once per registry.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(self.clone()));
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<&'static str, Vec<Measurement>>> {
@@ -83,7 +89,6 @@ fn value(count: usize) -> ConstGauge {
 mod tests {
     use bowline_cloud_provider::GaugeSpec;
     use prometheus_client::encoding::text::encode;
-    use prometheus_client::registry::Registry;
 
     use super::*;
 
@@ -100,7 +105,7 @@ mod tests {
 
     fn page(measurements: &Measurements) -> String {
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(measurements.clone()));
+        measurements.register(&mut registry);
         let mut text = String::new();
         encode(&mut text, &registry).unwrap();
         text

@@ -22,54 +22,24 @@ struct QueueLabels {
 
 type Histograms = Family<QueueLabels, Histogram, fn() -> Histogram>;
 
-/// The series of all work queues. Clones share them.
-#[derive(Debug, Clone)]
-pub struct QueueMetrics {
-    adds: Family<QueueLabels, Counter>,
-    retries: Family<QueueLabels, Counter>,
-    queue_duration: Histograms,
-    work_duration: Histograms,
-    probes: Probes,
-}
-
-impl Default for QueueMetrics {
-    fn default() -> Self {
-        Self {
-            adds: Family::default(),
-            retries: Family::default(),
-            queue_duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            work_duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            probes: Probes::default(),
-        }
+crate::series! {
+    /// The series of all work queues. Clones share them.
+    pub struct QueueMetrics {
+        adds: Family<QueueLabels, Counter> = Family::default(),
+            "workqueue_adds", "[BETA] Keys that were put into the queue";
+        retries: Family<QueueLabels, Counter> = Family::default(),
+            "workqueue_retries", "[BETA] Keys that were put back with a delay";
+        queue_duration: Histograms = Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            "workqueue_queue_duration_seconds", "[BETA] Time from when a key is due to when it is taken";
+        work_duration: Histograms = Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            "workqueue_work_duration_seconds", "[BETA] Time from taking a key to the end of the work on it";
+    }
+    with {
+        probes: Probes;
     }
 }
 
 impl QueueMetrics {
-    /// Makes the series visible under their names. Call it once per registry.
-    pub fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "workqueue_adds",
-            "[BETA] Keys that were put into the queue",
-            self.adds.clone(),
-        );
-        registry.register(
-            "workqueue_retries",
-            "[BETA] Keys that were put back with a delay",
-            self.retries.clone(),
-        );
-        registry.register(
-            "workqueue_queue_duration_seconds",
-            "[BETA] Time from when a key is due to when it is taken",
-            self.queue_duration.clone(),
-        );
-        registry.register(
-            "workqueue_work_duration_seconds",
-            "[BETA] Time from taking a key to the end of the work on it",
-            self.work_duration.clone(),
-        );
-        registry.register_collector(Box::new(self.probes.clone()));
-    }
-
     pub(super) fn series(&self, name: &'static str) -> QueueSeries {
         let labels = QueueLabels { name };
         QueueSeries {
@@ -118,6 +88,12 @@ struct Probes(Arc<Mutex<BTreeMap<&'static str, Probe>>>);
 impl fmt::Debug for Probes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Probes")
+    }
+}
+
+impl Probes {
+    fn register(&self, registry: &mut Registry) {
+        registry.register_collector(Box::new(self.clone()));
     }
 }
 

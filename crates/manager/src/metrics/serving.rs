@@ -3,10 +3,10 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 use tokio::time::{Duration, Instant};
 
 type Labels = [(&'static str, String); 1];
+type Totals = Family<Labels, Counter>;
 type Histograms = Family<Labels, Histogram, fn() -> Histogram>;
 
 /// Time until a request was decided about: 1 ms, doubled 14 times.
@@ -38,22 +38,30 @@ const EXPIRATION: [f64; 14] = [
     31_104_000.0,
 ];
 
-/// The series of the secure port. Clones share them.
-#[derive(Debug, Clone)]
-pub struct ServingMetrics {
-    users: Family<Labels, Counter>,
-    authentications: Family<Labels, Counter>,
-    authentication_seconds: Histograms,
-    authorizations: Family<Labels, Counter>,
-    authorization_seconds: Histograms,
-    reviews: [ReviewMetrics; 2],
-    expiration: Histogram,
-}
-
-#[derive(Debug, Clone)]
-struct ReviewMetrics {
-    requests: Family<Labels, Counter>,
-    seconds: Histograms,
+bowline_controllers::series! {
+    /// The series of the secure port. Clones share them.
+    pub struct ServingMetrics {
+        users: Totals = Family::default(),
+            "authenticated_user_requests", "[ALPHA] Requests to the secure port by user, the less usual ones as other";
+        authentications: Totals = Family::default(),
+            "authentication_attempts", "[ALPHA] Requests to the secure port by whether it could be told who asks";
+        authentication_seconds: Histograms = Family::new_with_constructor(decision_seconds),
+            "authentication_duration_seconds", "[ALPHA] Time of telling who asks, by result";
+        authorizations: Totals = Family::default(),
+            "authorization_attempts", "[ALPHA] Requests to the secure port by whether they were allowed";
+        authorization_seconds: Histograms = Family::new_with_constructor(decision_seconds),
+            "authorization_duration_seconds", "[ALPHA] Time of telling whether a request is allowed, by result";
+        token_reviews: Totals = Family::default(),
+            "apiserver_delegated_authn_request", "[ALPHA] Token reviews asked of the API server, by status code";
+        token_review_seconds: Histograms = Family::new_with_constructor(review_seconds),
+            "apiserver_delegated_authn_request_duration_seconds", "[ALPHA] Time of a token review, by status code";
+        access_reviews: Totals = Family::default(),
+            "apiserver_delegated_authz_request", "[ALPHA] Access reviews asked of the API server, by status code";
+        access_review_seconds: Histograms = Family::new_with_constructor(review_seconds),
+            "apiserver_delegated_authz_request_duration_seconds", "[ALPHA] Time of an access review, by status code";
+        expiration: Histogram = Histogram::new(EXPIRATION),
+            "apiserver_client_certificate_expiration_seconds", "[ALPHA] Time that the client certificates of requests are still valid";
+    }
 }
 
 /// What the API server is asked about.
@@ -65,81 +73,7 @@ pub(crate) enum Review {
     Access,
 }
 
-impl Default for ServingMetrics {
-    fn default() -> Self {
-        let decisions: fn() -> Histogram = decision_seconds;
-        let review = || ReviewMetrics {
-            requests: Family::default(),
-            seconds: Family::new_with_constructor(review_seconds),
-        };
-        Self {
-            users: Family::default(),
-            authentications: Family::default(),
-            authentication_seconds: Family::new_with_constructor(decisions),
-            authorizations: Family::default(),
-            authorization_seconds: Family::new_with_constructor(decisions),
-            reviews: [review(), review()],
-            expiration: Histogram::new(EXPIRATION),
-        }
-    }
-}
-
 impl ServingMetrics {
-    /// Makes the series visible in this registry. Call it once per registry.
-    pub fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "authenticated_user_requests",
-            "[ALPHA] Requests to the secure port by user, the less usual ones as other",
-            self.users.clone(),
-        );
-        registry.register(
-            "authentication_attempts",
-            "[ALPHA] Requests to the secure port by whether it could be told who asks",
-            self.authentications.clone(),
-        );
-        registry.register(
-            "authentication_duration_seconds",
-            "[ALPHA] Time of telling who asks, by result",
-            self.authentication_seconds.clone(),
-        );
-        registry.register(
-            "authorization_attempts",
-            "[ALPHA] Requests to the secure port by whether they were allowed",
-            self.authorizations.clone(),
-        );
-        registry.register(
-            "authorization_duration_seconds",
-            "[ALPHA] Time of telling whether a request is allowed, by result",
-            self.authorization_seconds.clone(),
-        );
-        let [tokens, access] = &self.reviews;
-        registry.register(
-            "apiserver_delegated_authn_request",
-            "[ALPHA] Token reviews asked of the API server, by status code",
-            tokens.requests.clone(),
-        );
-        registry.register(
-            "apiserver_delegated_authn_request_duration_seconds",
-            "[ALPHA] Time of a token review, by status code",
-            tokens.seconds.clone(),
-        );
-        registry.register(
-            "apiserver_delegated_authz_request",
-            "[ALPHA] Access reviews asked of the API server, by status code",
-            access.requests.clone(),
-        );
-        registry.register(
-            "apiserver_delegated_authz_request_duration_seconds",
-            "[ALPHA] Time of an access review, by status code",
-            access.seconds.clone(),
-        );
-        registry.register(
-            "apiserver_client_certificate_expiration_seconds",
-            "[ALPHA] Time that the client certificates of requests are still valid",
-            self.expiration.clone(),
-        );
-    }
-
     /// Counts that it was told who asks.
     pub(crate) fn authenticated(&self, user: &str, begun: Instant) {
         self.users
@@ -155,37 +89,43 @@ impl ServingMetrics {
 
     fn authentication(&self, result: &str, begun: Instant) {
         let labels = [("result", result.to_owned())];
-        self.authentications.get_or_create(&labels).inc();
-        self.authentication_seconds
-            .get_or_create(&labels)
-            .observe(begun.elapsed().as_secs_f64());
+        count(
+            &self.authentications,
+            &self.authentication_seconds,
+            &labels,
+            begun.elapsed(),
+        );
     }
 
     /// Counts whether a request was `allowed`, or `no-opinion`, or an `error`.
     pub(crate) fn authorized(&self, result: &str, begun: Instant) {
         let labels = [("result", result.to_owned())];
-        self.authorizations.get_or_create(&labels).inc();
-        self.authorization_seconds
-            .get_or_create(&labels)
-            .observe(begun.elapsed().as_secs_f64());
+        count(
+            &self.authorizations,
+            &self.authorization_seconds,
+            &labels,
+            begun.elapsed(),
+        );
     }
 
     /// Counts one request to the API server.
     pub(crate) fn reviewed(&self, review: Review, code: &str, took: Duration) {
-        let [tokens, access] = &self.reviews;
-        let series = match review {
-            Review::Token => tokens,
-            Review::Access => access,
+        let (reviews, seconds) = match review {
+            Review::Token => (&self.token_reviews, &self.token_review_seconds),
+            Review::Access => (&self.access_reviews, &self.access_review_seconds),
         };
-        let labels = [("code", code.to_owned())];
-        series.requests.get_or_create(&labels).inc();
-        series.seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        count(reviews, seconds, &[("code", code.to_owned())], took);
     }
 
     /// Notes how long a client certificate is still valid.
     pub(crate) fn saw_certificate(&self, seconds_left: f64) {
         self.expiration.observe(seconds_left);
     }
+}
+
+fn count(total: &Totals, seconds: &Histograms, labels: &Labels, took: Duration) {
+    total.get_or_create(labels).inc();
+    seconds.get_or_create(labels).observe(took.as_secs_f64());
 }
 
 /// The users that are counted by name: a bound on the label, as in Kubernetes' server library.
