@@ -34,7 +34,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::controller::{Context, Controller};
 use crate::events;
 use crate::metrics::Guard;
-use crate::queue::Working;
+use crate::queue::{Working, until};
 use crate::workers::{self, Work};
 use ledger::{Ledger, Moment, Ruling, Seen, Verdict};
 use sighting::Sighting;
@@ -443,11 +443,4 @@ fn questions(nodes: &[Arc<Node>], purpose: Purpose) -> impl Iterator<Item = Inst
         node: Arc::clone(node),
         purpose,
     })
-}
-
-async fn until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
-        None => future::pending().await,
-    }
 }

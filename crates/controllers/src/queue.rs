@@ -24,6 +24,14 @@ pub use heartbeat::{Heartbeat, Pulse, Stalled, Working};
 pub use metrics::QueueMetrics;
 use metrics::{Gauges, QueueSeries};
 
+/// Waits until then; `None`: for ever.
+pub(crate) async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// A queue of keys.
 pub struct WorkQueue<K> {
     name: &'static str,
@@ -306,13 +314,10 @@ impl<K: Ord + Clone + Send + 'static> WorkQueue<K> {
     async fn first_due(&self) {
         let changed = self.changed.notified();
         let first = self.lock().order.keys().next().map(|(due, _)| *due);
-        match first {
-            Some(due) => tokio::select! {
-                biased;
-                () = changed => {}
-                () = sleep_until(due) => {}
-            },
-            None => changed.await,
+        tokio::select! {
+            biased;
+            () = changed => {}
+            () = until(first) => {}
         }
     }
 

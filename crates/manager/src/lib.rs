@@ -4,7 +4,6 @@
 //! leads. It knows no cloud and no command line; everything it needs is an argument, also the signal to stop, so that
 //! it runs in memory under a stopped clock as it does in a cluster.
 
-mod build;
 pub mod cluster;
 pub mod config;
 pub mod controllers;
@@ -15,6 +14,7 @@ mod leadership;
 mod manager;
 pub mod metrics;
 pub mod migration;
+mod parts;
 pub mod plan;
 mod reviews;
 pub mod serving;

@@ -12,7 +12,6 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::build::{Lease, Parts};
 use crate::cluster;
 use crate::config::{Config, ElectionConfig};
 use crate::controllers::ControllerName;
@@ -21,6 +20,7 @@ use crate::health::Health;
 use crate::identities::Identities;
 use crate::leadership::{Elector, Leadership};
 use crate::metrics::Metrics;
+use crate::parts::{Lease, Parts};
 use crate::serving::Server;
 use crate::tasks::{Finished, Tasks};
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::queue::until;
+
 /// How long the Nodes must have been quiet before their changes are acted on.
 const QUIET: Duration = Duration::from_millis(500);
 /// How long Nodes that never get quiet are waited for at most.
@@ -54,14 +56,14 @@ impl NodeChanges {
     /// Waits until there are changes and they have settled.
     pub(super) async fn settled(&self) {
         loop {
-            match self.due() {
-                Some(due) if due <= Instant::now() => return,
-                Some(due) => tokio::select! {
-                    biased;
-                    () = self.changed.notified() => {}
-                    () = tokio::time::sleep_until(due) => {}
-                },
-                None => self.changed.notified().await,
+            let due = self.due();
+            if due.is_some_and(|due| due <= Instant::now()) {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = self.changed.notified() => {}
+                () = until(due) => {}
             }
         }
     }
