@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
 
 mod cluster;
-mod log;
 mod machines;
 mod node;
 mod node_ipam;

@@ -4,10 +4,11 @@
 use bowline_cloud_provider::{CloudError, InstanceAnswer, InstanceMetadata};
 use bowline_controllers::node::NodeSettings;
 use bowline_kube_api::Status;
+use bowline_test_log::Log;
 use serde_json::json;
+use tracing::Level;
 
 use crate::cluster::{Cluster, SECOND, new_node, node_of};
-use crate::log::Log;
 use crate::machines::metadata;
 use crate::node::{cluster, cluster_with_pass_every, initialized, provided, with};
 
@@ -89,7 +90,7 @@ async fn both_label_families_agree_again_and_the_present_one_is_the_master() {
 
 #[tokio::test(start_paused = true)]
 async fn both_label_families_agree_though_the_write_conflicts_at_first() {
-    let (log, _while_it_lasts) = Log::listen();
+    let (log, _while_it_lasts) = Log::listen(Level::WARN);
     let cluster = cluster();
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
@@ -105,7 +106,7 @@ async fn both_label_families_agree_though_the_write_conflicts_at_first() {
         cluster
             .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some(&*label))
             .await;
-        assert_eq!(log.warnings_with("failed to bring the labels"), words);
+        assert_eq!(log.count("failed to bring the labels"), words);
     }
 }
 

@@ -3,7 +3,6 @@
 mod clouds;
 mod election;
 mod life;
-mod log;
 mod migration;
 mod outage;
 mod plan;

@@ -9,11 +9,12 @@ use bowline_manager::End;
 use bowline_manager::config::Config;
 use bowline_manager::health::Endpoint;
 use bowline_manager::migration::Migration;
+use bowline_test_log::Log;
 use serde_json::json;
 use tokio::time::Instant;
+use tracing::Level;
 
 use crate::clouds::Machines;
-use crate::log::Log;
 use crate::process::{Process, SECOND, api_server, lease, until};
 
 /// The shortest wait after a failed attempt is the retry period of 2 s, so these are the most attempts in a minute.
@@ -85,7 +86,7 @@ async fn a_failed_attempt_for_a_lease_that_has_run_out_waits_a_retry_period() {
             if verb == "get" && matches!(effect, Effect::DropAfter) {
                 continue; // what a read does is its answer
             }
-            let (log, _guards) = Log::listen();
+            let (log, _guards) = Log::listen(Level::INFO);
             let api = api_server();
             held(&api, "gone", 15);
             let process = Process::start(&api, "a");
@@ -121,7 +122,7 @@ async fn a_failed_attempt_for_a_lease_that_has_run_out_waits_a_retry_period() {
 async fn a_leader_whose_renewals_are_answered_with_something_else_ends_at_the_renew_deadline() {
     for answer in ["{}", STATUS, WITHOUT_SPEC, OF_GONE, OF_A] {
         for main in [true, false] {
-            let (log, _guards) = Log::listen();
+            let (log, _guards) = Log::listen(Level::INFO);
             let api = api_server();
             let config = Config {
                 migration: Some(Migration::built_in()),
@@ -187,7 +188,7 @@ async fn what_a_watch_of_the_lease_shows_of_another_object_frees_no_lease() {
         "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"other\",\"namespace\":\"kube-system\",\"resourceVersion\":\"9\"},\"spec\":{}}}\n",
         "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"other\",\"namespace\":\"kube-system\",\"resourceVersion\":\"9\"},\"spec\":{}}}\n",
     ] {
-        let (log, _guards) = Log::listen();
+        let (log, _guards) = Log::listen(Level::INFO);
         let api = api_server();
         held(&api, "other", 3_600);
         let process = Process::start(&api, "a");
@@ -210,7 +211,7 @@ async fn what_a_watch_of_the_lease_shows_of_another_object_frees_no_lease() {
 #[tokio::test(start_paused = true)]
 async fn without_any_api_server_little_is_tried_and_said() {
     for effect in [Effect::DropBefore, Effect::Silence] {
-        let (log, _guards) = Log::listen();
+        let (log, _guards) = Log::listen(Level::INFO);
         let api = api_server();
         held(&api, "gone", 15);
         let _process = Process::start(&api, "a");
@@ -232,7 +233,7 @@ async fn without_any_api_server_little_is_tried_and_said() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_somebody_gives_up_and_takes_again_all_the_time_is_not_asked_for_all_the_time() {
-    let (log, _guards) = Log::listen();
+    let (log, _guards) = Log::listen(Level::INFO);
     let api = api_server();
     held(&api, "gone", 15);
     let _process = Process::start(&api, "a");
@@ -276,7 +277,7 @@ async fn a_watch_of_the_lease_that_cannot_be_had_costs_one_request_in_a_retry_pe
         Effect::Text(200, "<html>\n<html>\n"),
         Effect::Text(200, ""),
     ] {
-        let (log, _guards) = Log::listen();
+        let (log, _guards) = Log::listen(Level::INFO);
         let api = api_server();
         let _leader = Process::start(&api, "a");
         tokio::time::sleep(SECOND).await;
@@ -374,7 +375,7 @@ async fn caches_whose_watches_cannot_be_had_are_listed_which_readiness_knows_and
         Effect::Text(200, "{\"type\":\"ERROR\",\"object\":{\"code\":410}}\n"),
     ]);
     for effect in effects {
-        let (log, _guards) = Log::listen();
+        let (log, _guards) = Log::listen(Level::INFO);
         let what = format!("{effect:?}");
         let api = api_server();
         held(&api, "other", 3_600);
@@ -460,7 +461,7 @@ async fn caches_whose_watches_cannot_be_had_are_told_by_readiness_and_then_no_mo
 async fn nothing_is_done_before_every_node_can_be_read() {
     let lossy = r#"{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"900"},
         "items":[{"metadata":{"name":"node-1","uid":"u","resourceVersion":"7"},"spec":null}]}"#;
-    let (log, _guards) = Log::listen();
+    let (log, _guards) = Log::listen(Level::INFO);
     let api = api_server();
     api.apply_json(new_node("node-1")).unwrap();
     api.faults().inject(

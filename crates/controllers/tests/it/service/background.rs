@@ -1,10 +1,11 @@
 //! Work of a provider that belongs to no single Service.
 
 use bowline_cloud_provider::plan::Note;
+use bowline_test_log::Log;
+use tracing::Level;
 
 use super::seconds;
 use super::world::World;
-use crate::log::Log;
 
 fn runs(world: &World) -> usize {
     world.cloud.state.lock().unwrap().sweeps
@@ -62,7 +63,7 @@ async fn a_removal_that_had_nothing_to_write_wakes_nobody() {
 
 #[tokio::test(start_paused = true)]
 async fn what_holds_for_many_runs_is_said_once_and_again_after_it_had_ended() {
-    let (log, _while_it_lasts) = Log::listen();
+    let (log, _while_it_lasts) = Log::listen(Level::WARN);
     let world = World::running(&["a"]).await;
     let says = |text: Option<&str>| {
         let note = text.map(|text| Note::warning("Orphan", text));
@@ -71,10 +72,10 @@ async fn what_holds_for_many_runs_is_said_once_and_again_after_it_had_ended() {
     says(Some("block 7 is nobody's"));
     world.pass(seconds(150)).await;
     assert!(runs(&world) >= 4);
-    assert_eq!(log.warnings_with("block 7 is nobody's"), 1);
+    assert_eq!(log.count("block 7 is nobody's"), 1);
     says(None);
     world.pass(seconds(35)).await;
     says(Some("block 7 is nobody's"));
     world.pass(seconds(70)).await;
-    assert_eq!(log.warnings_with("block 7 is nobody's"), 2);
+    assert_eq!(log.count("block 7 is nobody's"), 2);
 }
