@@ -56,9 +56,10 @@ fn service_of_upstream(world: &World, name: &str, ports: Ports) {
     for (_, port, node_port) in ports {
         let rule = RuleSpec {
             cidrs: Some("0.0.0.0/0".into()),
+            members: members.clone(),
             ..RuleSpec::new(format!("{mark}-tcp-{port}"), &address, port, node_port)
         };
-        world.sim.add_rule(rule.members(members.clone()));
+        world.sim.add_rule(rule);
         world
             .sim
             .add_firewall_rule(FirewallSpec::new(&address, "tcp", port));
