@@ -59,17 +59,18 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
     /// The shortest time between the starts of two reads of a list.
     pub const INTERVAL: Duration = Duration::from_millis(500);
 
-    /// Questions are answered by `read`, which is called once for each read and starts it.
-    pub fn new<F, R>(interval: Duration, read: F) -> Self
+    /// Questions are answered by `read`, which is called once for each read with a clone of its source, such as a client,
+    /// and starts it.
+    pub fn new<S, F, R>(interval: Duration, source: &S, read: F) -> Self
     where
-        F: Fn() -> R + Send + Sync + 'static,
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S) -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
-        Self::build(Duration::ZERO, interval, false, read)
+        Self::build(Duration::ZERO, interval, false, source, read)
     }
 
-    /// The read of a list out of a source, such as a client, of which every read gets a clone. Reads start
-    /// [`INTERVAL`](Self::INTERVAL) apart.
+    /// The read of a list: reads start [`INTERVAL`](Self::INTERVAL) apart.
     ///
     /// A read begins no sooner than `gather` after the question that causes it. Where questions come in bursts of some
     /// milliseconds, all of a burst get the first read, and not all but one have to wait for the second.
@@ -79,28 +80,30 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
         F: Fn(S) -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
-        let source = source.clone();
-        Self::build(gather, Self::INTERVAL, false, move || read(source.clone()))
+        Self::build(gather, Self::INTERVAL, false, source, read)
     }
 
     /// One read at a time: whoever asks while a read is under way gets its answer, good or bad. For what does not age
     /// while it is read, such as a token.
-    pub fn single<F, R>(interval: Duration, read: F) -> Self
+    pub fn single<S, F, R>(interval: Duration, source: &S, read: F) -> Self
     where
-        F: Fn() -> R + Send + Sync + 'static,
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S) -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
-        Self::build(Duration::ZERO, interval, true, read)
+        Self::build(Duration::ZERO, interval, true, source, read)
     }
 
-    fn build<F, R>(gather: Duration, interval: Duration, is_single: bool, read: F) -> Self
+    fn build<S, F, R>(gather: Duration, interval: Duration, is_single: bool, source: &S, read: F) -> Self
     where
-        F: Fn() -> R + Send + Sync + 'static,
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S) -> R + Send + Sync + 'static,
         R: Future<Output = T> + Send + 'static,
     {
+        let source = source.clone();
         Self {
             shared: Arc::new(SharedState {
-                read: Box::new(move || read().boxed()),
+                read: Box::new(move || read(source.clone()).boxed()),
                 interval,
                 gather,
                 is_single,

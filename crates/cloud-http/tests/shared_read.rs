@@ -16,11 +16,9 @@ type Answer = Result<u32, Arc<str>>;
 type Reading = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// A read that takes a while; its answer is its number, from 1, and the second one fails. Failures are answers like others.
-fn numbered(takes: Duration) -> (impl Fn() -> Reading + Send + Sync + 'static, Arc<AtomicU32>) {
-    let started = Arc::new(AtomicU32::new(0));
-    let count = started.clone();
-    let read = move || -> Reading {
-        let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+fn numbered(takes: Duration) -> impl Fn(Arc<AtomicU32>) -> Reading + Send + Sync + 'static {
+    move |started| {
+        let number = started.fetch_add(1, Ordering::Relaxed) + 1;
         Box::pin(async move {
             sleep(takes).await;
             if number == 2 {
@@ -29,13 +27,12 @@ fn numbered(takes: Duration) -> (impl Fn() -> Reading + Send + Sync + 'static, A
                 Ok(number)
             }
         })
-    };
-    (read, started)
+    }
 }
 
 fn counted(takes: Duration) -> (SharedRead<Answer>, Arc<AtomicU32>) {
-    let (read, started) = numbered(takes);
-    (SharedRead::new(MILLIS(500), read), started)
+    let started = Arc::default();
+    (SharedRead::new(MILLIS(500), &started, numbered(takes)), started)
 }
 
 #[tokio::test(start_paused = true)]
@@ -57,9 +54,9 @@ async fn questions_that_arrive_together_share_one_read() {
 #[tokio::test(start_paused = true)]
 async fn a_read_that_gathers_answers_a_burst_at_once() {
     let began = Arc::new(Mutex::new(Vec::new()));
-    let (starts, origin) = (began.clone(), Instant::now());
-    let shared = SharedRead::listing(MILLIS(25), &starts, move |starts| {
-        starts.lock().unwrap().push(origin.elapsed().as_millis());
+    let origin = Instant::now();
+    let shared = SharedRead::listing(MILLIS(25), &began, move |began: Arc<Mutex<Vec<_>>>| {
+        began.lock().unwrap().push(origin.elapsed().as_millis());
         async {}
     });
     join_all([0, 10, 20, 40].map(|delay| {
@@ -98,8 +95,11 @@ async fn a_question_asked_after_a_read_began_waits_for_the_next_one() {
 
 /// The same, of which there is one at a time.
 fn counted_single(takes: Duration) -> (SharedRead<Answer>, Arc<AtomicU32>) {
-    let (read, started) = numbered(takes);
-    (SharedRead::single(MILLIS(500), read), started)
+    let started = Arc::default();
+    (
+        SharedRead::single(MILLIS(500), &started, numbered(takes)),
+        started,
+    )
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,19 +160,16 @@ async fn whoever_goes_away_does_not_take_the_read_from_the_others() {
 #[tokio::test(start_paused = true)]
 async fn a_read_that_nobody_waits_for_is_dropped_and_the_interval_still_holds() {
     let dropped = Arc::new(AtomicU32::new(0));
-    let count = dropped.clone();
     struct Flag(Arc<AtomicU32>);
     impl Drop for Flag {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
-    let shared = SharedRead::new(MILLIS(500), move || {
-        let flag = Flag(count.clone());
-        async move {
-            sleep(MILLIS(1000)).await;
-            drop(flag);
-        }
+    let shared = SharedRead::new(MILLIS(500), &dropped, |dropped| async move {
+        let flag = Flag(dropped);
+        sleep(MILLIS(1000)).await;
+        drop(flag);
     });
     let begun = Instant::now();
     assert!(timeout(MILLIS(200), shared.ask()).await.is_err());
@@ -213,13 +210,12 @@ proptest! {
         runtime.block_on(async {
             let begun = Instant::now();
             let starts: Arc<Mutex<Vec<Duration>>> = Arc::default();
-            let (journal, durations) = (starts.clone(), takes);
             // The answer is the time at which its read began.
-            let shared = SharedRead::new(MILLIS(500), move || {
+            let shared = SharedRead::new(MILLIS(500), &starts, move |starts| {
                 let start = begun.elapsed();
-                let mut journal = journal.lock().unwrap();
-                let takes = durations[journal.len() % durations.len()];
-                journal.push(start);
+                let mut starts = starts.lock().unwrap();
+                let takes = takes[starts.len() % takes.len()];
+                starts.push(start);
                 async move {
                     sleep(MILLIS(takes)).await;
                     start

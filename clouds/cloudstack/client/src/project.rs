@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bowline_cloud_http::{Class, SharedRead};
-use futures::FutureExt;
 
 use crate::client::Caller;
 use crate::error::ApiError;
@@ -40,8 +39,8 @@ impl Scope {
             }
             Some(Project::Name(name)) => name,
         };
-        let caller = caller.clone();
-        let resolve = SharedRead::single(INTERVAL, move || resolve(caller.clone(), name.clone()).boxed());
+        let source = (caller.clone(), name);
+        let resolve = SharedRead::single(INTERVAL, &source, |(caller, name)| resolve(caller, name));
         Self {
             known,
             resolve: Some(resolve),

@@ -124,10 +124,9 @@ impl Machines {
     fn reading(&self, id: &NetworkId) -> NetworkRead {
         let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
         let read = unknown.entry(id.clone()).or_insert_with(|| {
-            let (client, id) = (self.client.clone(), id.clone());
-            SharedRead::single(Duration::ZERO, move || {
-                let (client, id) = (client.clone(), id.clone());
-                async move { Ok(client.network(&id).await?.map(Arc::new)) }
+            let source = (self.client.clone(), id.clone());
+            SharedRead::single(Duration::ZERO, &source, |(client, id)| async move {
+                Ok(client.network(&id).await?.map(Arc::new))
             })
         });
         read.clone()

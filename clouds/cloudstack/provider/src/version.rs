@@ -162,14 +162,10 @@ impl Known {
 impl ServerVersion {
     /// `told` by the operator, in which case the server is never asked, or `heard` from the server at start.
     pub(crate) fn new(client: &Client, told: Option<Version>, heard: Option<Version>) -> Self {
-        let client = client.clone();
         let told = told.map(|version| Known { version, until: None });
         Self {
             known: Arc::new(watch::Sender::new(told.or_else(|| heard.map(Known::now)))),
-            ask: SharedRead::new(INTERVAL, move || {
-                let client = client.clone();
-                async move { ask(&client).await }
-            }),
+            ask: SharedRead::new(INTERVAL, client, |client| async move { ask(&client).await }),
         }
     }
 

@@ -92,15 +92,11 @@ impl Tokens {
                 form: None,
             }),
         });
-        let shared = Arc::clone(&store);
         // One at a time: who needs a token while one is being fetched waits for that one.
-        let fetch = SharedRead::single(INTERVAL, move || {
-            let store = Arc::clone(&shared);
-            async move {
-                match store.valid() {
-                    Some(token) => Ok(token),
-                    None => store.fetch().await,
-                }
+        let fetch = SharedRead::single(INTERVAL, &store, |store: Arc<Store>| async move {
+            match store.valid() {
+                Some(token) => Ok(token),
+                None => store.fetch().await,
             }
         });
         Self { store, fetch }

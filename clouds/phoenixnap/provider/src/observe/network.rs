@@ -46,11 +46,11 @@ impl Network {
             known: Mutex::default(),
             is_failure_told: AtomicBool::new(false),
         });
-        let shared = Arc::clone(&facts);
-        let read = SharedRead::single(SharedRead::<()>::INTERVAL, move || {
-            let facts = Arc::clone(&shared);
-            async move { facts.read().await }
-        });
+        let read = SharedRead::single(
+            SharedRead::<()>::INTERVAL,
+            &facts,
+            |facts: Arc<Facts>| async move { facts.read().await },
+        );
         Self { facts, read }
     }
 
