@@ -1,6 +1,5 @@
 //! What carries one request to a cloud and its answer back: sockets or memory.
 
-mod gated;
 mod sockets;
 
 use std::sync::Arc;

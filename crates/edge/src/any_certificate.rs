@@ -13,7 +13,7 @@ use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 /// has the key of a certificate of their own; and it would fail for certificates that old tools make and other TLS
 /// libraries take, such as those of version 1, or with short keys.
 #[derive(Debug)]
-pub struct AnyCertificate(pub Arc<CryptoProvider>);
+pub(crate) struct AnyCertificate(pub(crate) Arc<CryptoProvider>);
 
 impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(

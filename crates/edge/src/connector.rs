@@ -14,16 +14,13 @@ use hyper_rustls::{DefaultServerNameResolver, FixedServerNameResolver, HttpsConn
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tower::ServiceExt;
 
+use crate::gate::Gate;
 use crate::proxy::{Protocol, Proxy, ProxyRules};
 use crate::{BoxError, socks, tunnel};
-
-/// A connection could not be made.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct ConnectFailed(pub BoxError);
 
 /// The way to a proxy, or from there on, is not free.
 #[derive(Debug, thiserror::Error)]
@@ -34,11 +31,32 @@ struct ByProxy {
     source: BoxError,
 }
 
-/// Makes connections on top of one that makes sockets. Clones share their settings.
+/// What makes sockets.
+pub trait Sockets:
+    tower::Service<Uri, Response: Io + Unpin + 'static, Error: Into<BoxError>, Future: Send>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> Sockets for S where
+    S: tower::Service<Uri, Response: Io + Unpin + 'static, Error: Into<BoxError>, Future: Send>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// Makes connections over sockets. Clones share their settings.
 #[derive(Clone)]
-pub struct Connector<C> {
-    sockets: C,
+pub struct Connector<S> {
+    sockets: S,
     way: Arc<Way>,
+    gate: Option<Arc<dyn Gate>>,
+    bound: Option<Arc<Semaphore>>,
 }
 
 /// How a target is reached over a socket.
@@ -56,19 +74,53 @@ pub struct Way {
     pub limit: Duration,
 }
 
-impl<C> Connector<C> {
+impl<S: Sockets> Connector<S> {
     /// Reaches targets over these sockets.
-    pub fn new(sockets: C, way: Way) -> Self {
-        let way = Arc::new(way);
-        Self { sockets, way }
+    pub fn new(sockets: S, way: Way) -> Self {
+        Self {
+            sockets,
+            way: Arc::new(way),
+            gate: None,
+            bound: None,
+        }
     }
-}
 
-impl<C> Connector<C>
-where
-    C: tower::Service<Uri, Response: Io + Unpin + 'static, Error: Into<BoxError>>,
-{
-    async fn connect(sockets: C, way: &Way, target: Uri) -> Result<Stream, BoxError> {
+    /// The same, whose connections send only while the gate is open. What comes in is read in any case: an answer is worth
+    /// having.
+    ///
+    /// The gate stands above TLS, so that it is asked before anything is encrypted and sent, whatever waited before: for the
+    /// connection, for its turn among other requests (HTTP/2), or because the process was stopped.
+    #[must_use]
+    pub fn gated(mut self, gate: Arc<dyn Gate>) -> Self {
+        self.gate = Some(gate);
+        self
+    }
+
+    /// The same, with no more connections at once than there are permits; each holds its permit until it is closed.
+    #[must_use]
+    pub fn bounded(mut self, bound: Arc<Semaphore>) -> Self {
+        self.bound = Some(bound);
+        self
+    }
+
+    async fn connect(self, target: Uri) -> Result<Stream, BoxError> {
+        let permit = match self.bound {
+            Some(bound) => Some(bound.acquire_owned().await?),
+            None => None,
+        };
+        let stream = Self::reach(self.sockets, &self.way, target).await?;
+        if let Some(gate) = &self.gate {
+            // Here it is certain that nothing was sent; a stream that refuses later has a request under way.
+            gate.check()?;
+        }
+        Ok(Stream {
+            gate: self.gate,
+            _permit: permit,
+            ..stream
+        })
+    }
+
+    async fn reach(sockets: S, way: &Way, target: Uri) -> Result<Stream, BoxError> {
         let proxy = way.proxies.proxy_for(&target);
         let first = proxy.map_or(&target, Proxy::uri).clone();
         let stream = sockets.oneshot(first).await.map(Stream::over).map_err(Into::into);
@@ -153,33 +205,23 @@ impl tower::Service<Uri> for Made {
     }
 }
 
-impl<C> tower::Service<Uri> for Connector<C>
-where
-    C: tower::Service<Uri, Response: Io + Unpin + 'static, Error: Into<BoxError>, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
+impl<S: Sockets> tower::Service<Uri> for Connector<S> {
     type Response = Stream;
-    type Error = ConnectFailed;
-    type Future = Pin<Box<dyn Future<Output = Result<Stream, ConnectFailed>> + Send>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectFailed>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, target: Uri) -> Self::Future {
-        let (sockets, way) = (self.sockets.clone(), Arc::clone(&self.way));
+        let limit = self.way.limit;
+        let connecting = timeout(limit, self.clone().connect(target));
         Box::pin(async move {
-            match timeout(way.limit, Self::connect(sockets, &way, target)).await {
-                Ok(outcome) => outcome.map_err(ConnectFailed),
-                Err(_) => {
-                    let text = format!("no connection within {} s", way.limit.as_secs_f64());
-                    Err(ConnectFailed(
-                        io::Error::new(io::ErrorKind::TimedOut, text).into(),
-                    ))
-                }
-            }
+            connecting.await.unwrap_or_else(|_| {
+                let text = format!("no connection within {} s", limit.as_secs_f64());
+                Err(io::Error::new(io::ErrorKind::TimedOut, text).into())
+            })
         })
     }
 }
@@ -200,6 +242,8 @@ pub struct Stream {
     io: Pin<Box<dyn Io>>,
     /// Whether a proxy at the other end forwards plain requests, which then name the whole URL.
     forwarded: bool,
+    gate: Option<Arc<dyn Gate>>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Stream {
@@ -207,7 +251,15 @@ impl Stream {
         Self {
             io: Box::pin(io),
             forwarded: false,
+            gate: None,
+            _permit: None,
         }
+    }
+
+    fn check(&self) -> io::Result<()> {
+        let Some(gate) = &self.gate else { return Ok(()) };
+        gate.check()
+            .map_err(|closed| io::Error::new(io::ErrorKind::PermissionDenied, closed))
     }
 }
 
@@ -229,6 +281,7 @@ impl Read for Stream {
 
 impl Write for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.check()?;
         self.io.as_mut().poll_write(cx, bytes)
     }
 
@@ -249,6 +302,7 @@ impl Write for Stream {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.check()?;
         self.io.as_mut().poll_write_vectored(cx, slices)
     }
 }

@@ -6,9 +6,9 @@
 //!   and when something that failed is tried again: [`Backoff`];
 //! - how files are read that may hold secrets: [`yaml`] and [`pem`] say what is wrong and where, as [`Malformed`], which
 //!   cannot hold any part of a file; [`CredentialsFile`] follows files that are replaced while the program runs;
-//! - how a connection is made: [`Connector`], directly or through the proxies that [`ProxyRules`] name, with TLS where the
-//!   target wants it;
-//! - whom to trust: [`Trusted`] checks certificates as Go's programs do, [`roots`] finds the system's authorities;
+//! - how a connection is made: [`Connector`], over sockets ([`tcp`]), directly or through the proxies that [`ProxyRules`] name,
+//!   with TLS where the target wants it; and kept: [`pool`];
+//! - whom to trust: [`client_tls`] checks certificates as Go's programs do, [`roots`] finds the system's authorities;
 //! - how a delay is read that the other side states: [`stated_delay`].
 //!
 //! It knows no cloud and no Kubernetes, and it reads neither the environment nor the wall clock: both are handed in.
@@ -25,22 +25,23 @@ mod pace;
 pub mod pem;
 mod proxy;
 pub mod roots;
+mod sockets;
 mod socks;
 mod trusted;
 mod tunnel;
 pub mod yaml;
 
-pub use any_certificate::AnyCertificate;
 pub use backoff::{Backoff, Jitter};
 pub use causes::{cause, with_causes};
-pub use connector::{ConnectFailed, Connector, Io, Stream, Way};
+pub use connector::{Connector, Io, Sockets, Stream, Way};
 pub use credentials::{CredentialsError, CredentialsFile};
 pub use delay::stated_delay;
 pub use gate::{Gate, GateClosed, OpenGate};
 pub use malformed::{Malformed, glimpse, is_word};
 pub use pace::{Bucket, Place, Places, Rate};
 pub use proxy::{Proxy, ProxyError, ProxyRules, basic_auth};
-pub use trusted::{Authorities, NoAuthority, Trusted};
+pub use sockets::{pool, tcp};
+pub use trusted::{Authorities, client_tls};
 
 /// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -5,12 +5,17 @@ use std::sync::Arc;
 
 use ring::digest::{SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::client::{WantsClientCert, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore,
+    SignatureScheme,
+};
 use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use crate::any_certificate::AnyCertificate;
 
 /// Certificates that are trusted.
 #[derive(Debug, Clone, Default)]
@@ -60,10 +65,24 @@ fn sum(certificate: &CertificateDer<'_>) -> Option<[u8; 32]> {
     digest(&SHA256, certificate).as_ref().try_into().ok()
 }
 
-/// There is no authority to trust.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("there is no certificate authority to trust")]
-pub struct NoAuthority;
+/// How TLS is spoken by a client that trusts these authorities; `None`: whoever answers is believed.
+///
+/// # Errors
+///
+/// There is no authority among them.
+pub fn client_tls(
+    authorities: Option<Authorities>,
+) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match authorities {
+        Some(authorities) => Arc::new(Trusted::new(authorities, Arc::clone(&provider))?),
+        None => Arc::new(AnyCertificate(Arc::clone(&provider))),
+    };
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier))
+}
 
 /// Checks certificates as the TLS library does, with one thing more that Go's library takes, too: a server may show a
 /// certificate that is trusted itself, whether it says that it is an authority or not, and whoever signed it. Self-signed
@@ -72,24 +91,19 @@ pub struct NoAuthority;
 /// That very certificate, byte by byte: one with the same name and key is not meant. Its names, its time and what it may be
 /// used for are checked, and that the server has its key.
 #[derive(Debug)]
-pub struct Trusted {
+struct Trusted {
     chains: Arc<WebPkiServerVerifier>,
     sums: BTreeSet<[u8; 32]>,
 }
 
 impl Trusted {
-    /// Trusts these authorities.
-    ///
-    /// # Errors
-    ///
-    /// There is none of them.
-    pub fn new(authorities: Authorities, provider: Arc<CryptoProvider>) -> Result<Self, NoAuthority> {
+    fn new(authorities: Authorities, provider: Arc<CryptoProvider>) -> Result<Self, Error> {
         let roots = Arc::new(RootCertStore {
             roots: authorities.anchors,
         });
         let chains = WebPkiServerVerifier::builder_with_provider(roots, provider)
             .build()
-            .map_err(|_| NoAuthority)?;
+            .map_err(|_| Error::General("there is no certificate authority to trust".to_owned()))?;
         Ok(Self {
             chains,
             sums: authorities.sums,

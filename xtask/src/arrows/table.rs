@@ -12,7 +12,7 @@ pub(super) const ANYTHING: &str = "**";
 /// Arrows between our own crates. A crate without a row is a fault.
 pub(super) const ARROWS: &[Row] = &[
     ("crates/plan", &[]),
-    // What both stacks take from outside: files with secrets, proxies, trust.
+    // The base of outgoing calls, for both stacks.
     ("crates/edge", &[]),
     // What to do next about a failed call: clients say it, the contract understands it, and neither knows the other.
     ("crates/failure", &[]),

@@ -1,24 +1,21 @@
 //! The transport over TCP and TLS.
 
-use std::error::Error as StdError;
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_edge::{AnyCertificate, ConnectFailed, Connector, ProxyError, ProxyRules, Trusted, Way, roots};
+use bowline_edge::{
+    Connector, Gate, GateClosed, ProxyError, ProxyRules, Way, cause, client_tls, pool, roots, tcp,
+};
 use bytes::Bytes;
 use http::header::PROXY_AUTHORIZATION;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::{Connect, HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy::connect::HttpConnector;
 
 use super::TransportError;
-use super::gated::Gated;
-use bowline_edge::{Gate, GateClosed};
 
 /// How connections are made.
 #[derive(Debug, Clone)]
@@ -31,8 +28,6 @@ pub struct SocketOptions {
     pub cert_dirs: Option<Vec<PathBuf>>,
     /// The longest time until a connection stands, TLS and proxy included. Default 10 s.
     pub connect_timeout: Duration,
-    /// How long an unused connection is kept. Default 90 s, as in Go.
-    pub idle_timeout: Duration,
     /// Whether the other side has to prove who it is. Default true; without it anybody in between can read and change
     /// everything.
     pub verifies_certificates: bool,
@@ -45,7 +40,6 @@ impl Default for SocketOptions {
             cert_file: None,
             cert_dirs: None,
             connect_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(90),
             verifies_certificates: true,
         }
     }
@@ -83,26 +77,16 @@ pub enum TransportSetupError {
 pub(super) struct Sockets {
     connector: Connector<HttpConnector>,
     proxies: Arc<ProxyRules>,
-    idle_timeout: Duration,
 }
 
 impl Sockets {
     pub(super) fn new(options: &SocketOptions) -> Result<Self, TransportSetupError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(TransportSetupError::Tls)?;
-        let tls = if options.verifies_certificates {
-            let roots = roots::load(options.cert_file.as_deref(), options.cert_dirs.as_deref());
-            let trusted = Trusted::new(roots, provider)
-                .map_err(|error| TransportSetupError::Tls(rustls::Error::General(error.to_string())))?;
-            tls.dangerous()
-                .with_custom_certificate_verifier(Arc::new(trusted))
-        } else {
-            tls.dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-        };
-        let tls = tls.with_no_client_auth();
+        let authorities = options
+            .verifies_certificates
+            .then(|| roots::load(options.cert_file.as_deref(), options.cert_dirs.as_deref()));
+        let tls = client_tls(authorities)
+            .map_err(TransportSetupError::Tls)?
+            .with_no_client_auth();
         let proxies = Arc::new(options.proxies.clone());
         // To a proxy, which is spoken to in HTTP/1.1; the cloud itself may choose HTTP/2.
         let proxy = Arc::new(tls.clone());
@@ -118,7 +102,6 @@ impl Sockets {
         Ok(Self {
             connector: Connector::new(tcp(options.connect_timeout), way),
             proxies,
-            idle_timeout: options.idle_timeout,
         })
     }
 
@@ -135,7 +118,7 @@ impl Sockets {
     + Send
     + Sync
     + use<> {
-        let client = client(Gated::new(self.connector, Arc::clone(gate)), self.idle_timeout);
+        let client = pool(self.connector.gated(Arc::clone(gate)));
         let proxies = self.proxies;
         tower::service_fn(move |mut request: http::Request<Full<Bytes>>| {
             if let Some(auth) = proxies.forward_auth(request.uri()) {
@@ -153,68 +136,18 @@ impl fmt::Debug for Sockets {
     }
 }
 
-/// What one connection buffers of an answer at most, in bytes; also the longest head of an answer. Left to itself a buffer
-/// that once saw a long list grows to 400 KiB and stays so for as long as the connection.
-const READ_BUFFER: usize = 32 * 1024;
-
-/// The pool over any connector.
-pub(super) fn client<C>(connector: C, idle_timeout: Duration) -> legacy::Client<C, Full<Bytes>>
-where
-    C: Connect + Clone,
-{
-    legacy::Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(idle_timeout)
-        .http1_max_buf_size(READ_BUFFER)
-        // A connection that a firewall forgot is found before the next call runs into its timeout.
-        .http2_keep_alive_interval(Duration::from_secs(30))
-        .http2_keep_alive_timeout(Duration::from_secs(10))
-        .build(connector)
-}
-
-fn tcp(limit: Duration) -> HttpConnector {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    // Several addresses share the time, so that a dead one does not use it up.
-    tcp.set_connect_timeout(Some(limit));
-    tcp.set_keepalive(Some(Duration::from_secs(30)));
-    tcp
-}
-
-pub(super) fn classify(error: legacy::Error) -> TransportError {
+fn classify(error: legacy::Error) -> TransportError {
     if !error.is_connect() {
-        return TransportError::Broken(error.into());
-    }
-    if let Some(closed) = error
-        .source()
-        .and_then(|source| source.downcast_ref::<GateClosed>())
-    {
-        return TransportError::Gate(closed.clone());
-    }
-    if is_tls(&error) {
+        TransportError::Broken(error.into())
+    } else if let Some(closed) = cause::<GateClosed>(&error) {
+        TransportError::Gate(closed.clone())
+    } else if cause::<rustls::Error>(&error).is_some() {
+        // A connection that merely ended during the handshake is no such error.
         TransportError::Tls(error.into())
     } else {
         TransportError::Connect(error.into())
     }
 }
 
-/// Whether the error came from TLS itself. A connection that merely ended during the handshake did not.
-fn is_tls(error: &(dyn StdError + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.is::<rustls::Error>() {
-            return true;
-        }
-        // `source` of an I/O error skips the error that it wraps.
-        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-            Some(inner) => Some(inner as &(dyn StdError + 'static)),
-            None => match error.downcast_ref::<ConnectFailed>() {
-                Some(failed) => Some(&*failed.0),
-                None => error.source(),
-            },
-        };
-    }
-    false
-}
+#[cfg(test)]
+mod tests;

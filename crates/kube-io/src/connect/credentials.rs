@@ -7,9 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline_edge::{AnyCertificate, Authorities, CredentialsFile, Malformed, Trusted, basic_auth, pem};
+use bowline_edge::{Authorities, CredentialsFile, Malformed, basic_auth, client_tls, pem};
 use http::HeaderValue;
-use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, Error};
@@ -169,10 +168,7 @@ impl Keys {
     /// How TLS is spoken to the API server. It begins anew with no sessions to resume: those were opened with the
     /// certificates of before.
     pub(super) fn to_server(&self) -> Result<ClientConfig, Error> {
-        let tls = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(self.verifier(None)?);
+        let tls = client_tls(self.authorities.as_deref().cloned())?;
         Ok(match &self.identity {
             None => tls.with_no_client_auth(),
             Some(key) => tls.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(key)))),
@@ -181,24 +177,11 @@ impl Keys {
 
     /// How TLS is spoken to a proxy: the cluster's authorities vouch for it, as with the Go managers, and the system's.
     pub(super) fn to_proxy(&self, system: Option<&Authorities>) -> Result<ClientConfig, Error> {
-        Ok(ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(self.verifier(system)?)
-            .with_no_client_auth())
-    }
-
-    pub(super) fn verifier(&self, also: Option<&Authorities>) -> Result<Arc<dyn ServerCertVerifier>, Error> {
-        let Some(authorities) = &self.authorities else {
-            return Ok(Arc::new(AnyCertificate(provider())));
-        };
-        let mut authorities = Authorities::clone(authorities);
-        if let Some(also) = also {
-            authorities.extend(also);
+        let mut authorities = self.authorities.as_deref().cloned();
+        if let (Some(authorities), Some(system)) = (&mut authorities, system) {
+            authorities.extend(system);
         }
-        let trusted =
-            Trusted::new(authorities, provider()).map_err(|error| Error::General(error.to_string()))?;
-        Ok(Arc::new(trusted))
+        Ok(client_tls(authorities)?.with_no_client_auth())
     }
 }
 

@@ -1,24 +1,19 @@
 //! Connections over sockets: a bounded number of them, through a proxy where one is named.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bowline_edge::{Authorities, Connector, Io, Way, roots, with_causes};
+use bowline_edge::{Authorities, BoxError, Connector, Sockets, Way, pool, roots, tcp, with_causes};
+use http::Request;
 use http::header::{AUTHORIZATION, PROXY_AUTHORIZATION};
-use http::{Request, Uri};
-use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::{Body, ConfigExt as _};
 use kube::config::AuthInfo;
 use rustls::pki_types::ServerName;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tower::{BoxError, Service, ServiceBuilder};
+use tokio::sync::Semaphore;
+use tower::{Service, ServiceBuilder};
 
 use super::credentials::Keys;
 use super::{ConnectError, Reach};
@@ -43,20 +38,6 @@ const LEASES: usize = 2;
 /// The longest time until a connection stands, TLS and proxy included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A peer that has died without a word is found out within 45 s: by probes on a connection on which nothing happens, at
-/// the latest after 15 + 3 x 5 s, and otherwise when nothing that was sent is acknowledged for 30 s.
-const KEEPALIVE: Duration = Duration::from_secs(15);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
-const KEEPALIVE_PROBES: u32 = 3;
-#[cfg(target_os = "linux")]
-const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
-
-/// Longer than the pauses between the loops' passes, shorter than what middleboxes remember.
-const IDLE: Duration = Duration::from_secs(90);
-/// What one connection buffers of an answer at most, in bytes; also the longest head of an answer. Left to itself a buffer
-/// that once saw a long list grows to 400 KiB and stays so for as long as a watch lasts.
-const READ_BUFFER: usize = 32 * 1024;
-
 /// Prepares the connections. Nothing is sent yet.
 pub(super) fn connect(
     reach: Reach,
@@ -74,11 +55,11 @@ pub(super) fn connect(
         .map_or("", |authority| authority.as_str())
         .to_owned();
     let reach = Arc::new(reach);
-    let own = layered(&reach, Whose::Own, tcp)?;
+    let own = layered(&reach, Whose::Own, tcp(CONNECT_TIMEOUT))?;
     // Pools of its own, because idle sockets of one would keep the other waiting; requests in flight are bounded
     // together.
     let anonymous = if speaks_for_others {
-        layered(&reach, Whose::Others, tcp)?
+        layered(&reach, Whose::Others, tcp(CONNECT_TIMEOUT))?
     } else {
         own.clone()
     };
@@ -95,55 +76,13 @@ enum Whose {
     Others,
 }
 
-/// Makes sockets, as all connections to the API server take them.
-fn tcp() -> HttpConnector {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    tcp.set_keepalive(Some(KEEPALIVE));
-    tcp.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
-    tcp.set_keepalive_retries(Some(KEEPALIVE_PROBES));
-    #[cfg(target_os = "linux")]
-    tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
-    tcp
-}
-
-/// What makes sockets.
-trait Sockets:
-    Service<Uri, Response: Io + Unpin + 'static, Error: Into<BoxError>, Future: Send>
-    + Clone
-    + Send
-    + Sync
-    + 'static
-{
-}
-
-impl<S> Sockets for S where
-    S: Service<Uri, Response: Io + Unpin + 'static, Error: Into<BoxError>, Future: Send>
-        + Clone
-        + Send
-        + Sync
-        + 'static
-{
-}
-
-/// Puts the layers together, over bounded numbers of the sockets that are made so.
-fn layered<C: Sockets>(
-    reach: &Arc<Reach>,
-    whose: Whose,
-    sockets: impl Fn() -> C,
-) -> Result<kube::Client, ConnectError> {
+/// Puts the layers together, over bounded numbers of these sockets.
+fn layered<S: Sockets>(reach: &Arc<Reach>, whose: Whose, sockets: S) -> Result<kube::Client, ConnectError> {
     let setup = |error: kube::Error| ConnectError::Setup(with_causes(&error));
     let mut config = reach.config.clone();
     if whose == Whose::Others {
         config.auth_info = AuthInfo::default();
     }
-    let sockets = Pools {
-        ordinary: Bounded::new(sockets(), ORDINARY),
-        watches: Bounded::new(sockets(), WATCHES),
-        leases: Bounded::new(sockets(), LEASES),
-    };
     let http = Renewed::new(Arc::clone(reach), &config, whose, sockets)?;
     let of_token = Arc::clone(reach);
     let of_proxy = reach.proxies.forward_auth(&config.cluster_url);
@@ -192,33 +131,29 @@ impl<T> Pools<T> {
     }
 }
 
-type Http<C> = Client<Connector<Bounded<C>>, Fenced<Body>>;
+type Http<S> = Client<Connector<S>, Fenced<Body>>;
 
 /// The connections that were opened with the credentials of now. When these change, later requests take new ones; those
 /// under way end on the old ones, whose sockets count until they are closed.
 #[derive(Clone)]
-struct Renewed<C> {
-    maker: Arc<Maker<C>>,
-    now: Arc<Mutex<(Keys, Pools<Http<C>>)>>,
+struct Renewed<S> {
+    maker: Arc<Maker<S>>,
+    now: Arc<Mutex<(Keys, Pools<Http<S>>)>>,
 }
 
 /// Makes them.
-struct Maker<C> {
+struct Maker<S> {
     reach: Arc<Reach>,
     whose: Whose,
-    sockets: Pools<Bounded<C>>,
+    sockets: S,
+    bounds: Pools<Arc<Semaphore>>,
     server_name: Option<ServerName<'static>>,
     /// The system's authorities, if they have a part in it.
     system: Option<Authorities>,
 }
 
-impl<C: Sockets> Renewed<C> {
-    fn new(
-        reach: Arc<Reach>,
-        config: &Config,
-        whose: Whose,
-        sockets: Pools<Bounded<C>>,
-    ) -> Result<Self, ConnectError> {
+impl<S: Sockets> Renewed<S> {
+    fn new(reach: Arc<Reach>, config: &Config, whose: Whose, sockets: S) -> Result<Self, ConnectError> {
         let setup = |error: String| ConnectError::Setup(error);
         let server_name = config
             .tls_server_name
@@ -236,6 +171,11 @@ impl<C: Sockets> Renewed<C> {
             reach,
             whose,
             sockets,
+            bounds: Pools {
+                ordinary: Arc::new(Semaphore::new(ORDINARY)),
+                watches: Arc::new(Semaphore::new(WATCHES)),
+                leases: Arc::new(Semaphore::new(LEASES)),
+            },
             server_name,
             system,
         };
@@ -247,7 +187,7 @@ impl<C: Sockets> Renewed<C> {
         })
     }
 
-    fn current(&self, pool: Pool) -> Http<C> {
+    fn current(&self, pool: Pool) -> Http<S> {
         let keys = self.maker.keys();
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         if !keys.is_same(&now.0) {
@@ -263,7 +203,7 @@ impl<C: Sockets> Renewed<C> {
     }
 }
 
-impl<C: Sockets> Maker<C> {
+impl<S: Sockets> Maker<S> {
     fn keys(&self) -> Keys {
         let keys = self.reach.credentials.keys();
         match self.whose {
@@ -272,7 +212,7 @@ impl<C: Sockets> Maker<C> {
         }
     }
 
-    fn http(&self, keys: &Keys) -> Result<Pools<Http<C>>, rustls::Error> {
+    fn http(&self, keys: &Keys) -> Result<Pools<Http<S>>, rustls::Error> {
         let way = Way {
             target: Arc::new(keys.to_server()?),
             server_name: self.server_name.clone(),
@@ -280,21 +220,16 @@ impl<C: Sockets> Maker<C> {
             proxies: Arc::new(self.reach.proxies.clone()),
             limit: CONNECT_TIMEOUT,
         };
-        Ok(self.sockets.map(|sockets| {
-            let connector = Connector::new(sockets.clone(), way.clone());
-            Client::builder(TokioExecutor::new())
-                .pool_idle_timeout(IDLE)
-                .pool_timer(TokioTimer::new())
-                .http1_max_buf_size(READ_BUFFER)
-                .build(connector)
-        }))
+        Ok(self
+            .bounds
+            .map(|bound| pool(Connector::new(self.sockets.clone(), way.clone()).bounded(Arc::clone(bound)))))
     }
 }
 
-impl<C: Sockets> Service<Request<Fenced<Body>>> for Renewed<C> {
-    type Response = <Http<C> as Service<Request<Fenced<Body>>>>::Response;
-    type Error = <Http<C> as Service<Request<Fenced<Body>>>>::Error;
-    type Future = <Http<C> as Service<Request<Fenced<Body>>>>::Future;
+impl<S: Sockets> Service<Request<Fenced<Body>>> for Renewed<S> {
+    type Response = <Http<S> as Service<Request<Fenced<Body>>>>::Response;
+    type Error = <Http<S> as Service<Request<Fenced<Body>>>>::Error;
+    type Future = <Http<S> as Service<Request<Fenced<Body>>>>::Future;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
@@ -303,96 +238,6 @@ impl<C: Sockets> Service<Request<Fenced<Body>>> for Renewed<C> {
     fn call(&mut self, request: Request<Fenced<Body>>) -> Self::Future {
         let pool = request.extensions().get().copied().unwrap_or(Pool::Ordinary);
         self.current(pool).call(request)
-    }
-}
-
-/// Opens no more sockets than there are permits; each holds its permit until it is closed.
-#[derive(Clone)]
-struct Bounded<C> {
-    inner: C,
-    sockets: Arc<Semaphore>,
-}
-
-impl<C> Bounded<C> {
-    fn new(inner: C, sockets: usize) -> Self {
-        Self {
-            inner,
-            sockets: Arc::new(Semaphore::new(sockets)),
-        }
-    }
-}
-
-impl<C: Sockets> Service<Uri> for Bounded<C> {
-    type Response = BoundedSocket<C::Response>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx).map_err(Into::into)
-    }
-
-    fn call(&mut self, target: Uri) -> Self::Future {
-        let mut inner = self.inner.clone();
-        let sockets = Arc::clone(&self.sockets);
-        Box::pin(async move {
-            let permit = sockets.acquire_owned().await?;
-            let socket = inner.call(target).await.map_err(Into::into)?;
-            Ok(BoundedSocket {
-                socket,
-                _permit: permit,
-            })
-        })
-    }
-}
-
-struct BoundedSocket<S> {
-    socket: S,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl<S: Connection> Connection for BoundedSocket<S> {
-    fn connected(&self) -> Connected {
-        self.socket.connected()
-    }
-}
-
-impl<S: Read + Unpin> Read for BoundedSocket<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: ReadBufCursor<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.socket).poll_read(cx, buffer)
-    }
-}
-
-impl<S: Write + Unpin> Write for BoundedSocket<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[std::io::IoSlice<'_>],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
     }
 }
 

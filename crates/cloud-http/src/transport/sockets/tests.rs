@@ -1,18 +1,13 @@
 use std::sync::Mutex;
-use std::time::Duration;
 
 use bowline_cloud_kit::ClientEnd;
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper_util::client::legacy;
+use bowline_edge::BoxError;
+use http::Uri;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::time::{Instant, sleep};
 
-use super::super::TransportError;
-use super::super::sockets::{classify, client};
 use super::*;
-use bowline_edge::GateClosed;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -47,7 +42,15 @@ fn cloud(
             Err(GateClosed::new("closed"))
         }
     });
-    let client = client(Gated::new(connector, gate), 90 * SECOND);
+    let tls = Arc::new(client_tls(None).unwrap().with_no_client_auth());
+    let way = Way {
+        target: Arc::clone(&tls),
+        server_name: None,
+        proxy: tls,
+        proxies: Arc::default(),
+        limit: 60 * SECOND,
+    };
+    let client = pool(Connector::new(connector, way).gated(gate));
     let send = async move |method: &'static str| {
         let request = http::Request::builder()
             .method(method)
