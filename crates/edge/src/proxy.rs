@@ -146,13 +146,9 @@ impl ProxyRules {
             "http" => (self.http.as_ref()?, 80),
             _ => return None,
         };
-        let host = target
-            .host()?
-            .trim_start_matches('[')
-            .trim_end_matches(']')
-            .trim_end_matches('.');
+        let host = target.host()?.trim_start_matches('[').trim_end_matches(']');
         let host = host.to_lowercase();
-        let address: Option<IpAddr> = host.parse().ok();
+        let address = address(&host);
         // What is on this machine is never reached through a proxy, whatever the rules say.
         if host == "localhost" || address.is_some_and(|address| address.is_loopback()) {
             return None;
@@ -258,6 +254,11 @@ fn login(url: &Url) -> Option<Login> {
     })
 }
 
+/// An address; one of IPv4 in the form of IPv6 is the same.
+fn address(text: &str) -> Option<IpAddr> {
+    text.parse().ok().map(|address: IpAddr| address.to_canonical())
+}
+
 fn exceptions(text: &str) -> Vec<Exception> {
     text.split(',')
         .map(str::trim)
@@ -275,7 +276,7 @@ impl Exception {
         if let Ok(network) = entry.parse() {
             return Some(Self::Network(network));
         }
-        if let Ok(address) = entry.parse() {
+        if let Some(address) = address(&entry) {
             return Some(Self::Address(address, None));
         }
         let (host, port) = match entry.rsplit_once(':') {
@@ -286,7 +287,7 @@ impl Exception {
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
-        if let Ok(address) = bare.parse() {
+        if let Some(address) = address(bare) {
             return Some(Self::Address(address, port));
         }
         let host = host
@@ -312,7 +313,8 @@ impl Exception {
                 itself,
                 port: on,
             } => {
-                (host.ends_with(suffix) || *itself && host == &suffix[1..]) && on.is_none_or(|on| on == port)
+                let is_below = host.ends_with(suffix) || *itself && host == &suffix[1..];
+                address.is_none() && is_below && on.is_none_or(|on| on == port)
             }
         }
     }
@@ -401,6 +403,10 @@ mod tests {
             ("2001:db8::1", "https://[2001:db8::1]:8443/", true),
             ("[2001:db8::1]:8443", "https://[2001:db8::1]:8443/", true),
             ("[2001:db8::1]:8443", "https://[2001:db8::1]/", false),
+            ("203.0.113.7", "https://[::ffff:203.0.113.7]/", true),
+            // A name is no part of an address, and an absolute name is another one.
+            (".7", "https://203.0.113.7/", false),
+            ("example.com", "https://example.com./", false),
             ("", "https://localhost:6443/", true),
             ("", "https://127.0.0.9/", true),
             ("", "https://[::1]/", true),
