@@ -227,6 +227,10 @@ pub(super) async fn an_external_name_has_no_address(scope: Scope) {
         .new_service("c", json!({"clusterIP": "None", "selector": {"a": "b"}}))
         .await;
     assert_eq!(headless["spec"]["clusterIPs"], json!(["None"]));
+    assert_eq!(headless["spec"]["ipFamilies"], json!(["IPv4"]));
+    let open = scope.new_service("d", json!({"clusterIP": "None"})).await;
+    assert_eq!(open["spec"]["ipFamilies"], json!(["IPv4", "IPv6"]));
+    assert_eq!(open["spec"]["ipFamilyPolicy"], "RequireDualStack");
 }
 
 pub(super) async fn what_may_not_change_is_refused(scope: Scope) {
@@ -303,7 +307,9 @@ pub(super) async fn wrong_services_are_refused(scope: Scope) {
 pub(super) async fn a_manifest_sent_again_keeps_what_was_given_out(scope: Scope) {
     let manifest = json!({"metadata": {"name": "a"}, "spec": balanced()});
     let path = scope.service("a");
-    let made = scope.post(&scope.services(), &manifest).await.granted();
+    let answer = scope.put(&path, &manifest).await;
+    assert_eq!(answer.code, 201, "a Service can be created by PUT");
+    let made = answer.granted();
     let again = scope.put(&path, &manifest).await.granted();
     assert_eq!(again["spec"], made["spec"]);
     assert_eq!(version_of(&again), version_of(&made));
