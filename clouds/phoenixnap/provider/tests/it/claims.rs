@@ -13,7 +13,6 @@ fn purchases(world: &World) -> usize {
     world.sim.journal().count_operation("ip-blocks.create")
 }
 
-// A21
 #[tokio::test(start_paused = true)]
 async fn a_purchase_whose_answer_was_lost_is_found_and_not_made_again() {
     let world = World::with_service();

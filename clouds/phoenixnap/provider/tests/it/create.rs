@@ -26,7 +26,6 @@ fn third_address(world: &World, index: usize) -> String {
     std::net::Ipv4Addr::from_bits(network.to_bits() + 2).to_string()
 }
 
-// A1
 #[tokio::test(start_paused = true)]
 async fn the_first_service_costs_nine_calls_and_the_sync_after_it_one() {
     let world = World::with_service();
@@ -64,10 +63,10 @@ async fn the_first_service_costs_nine_calls_and_the_sync_after_it_one() {
     let (run, calls) = world.calls_of(world.run(KEY)).await;
     assert_eq!(run.published(), [address]);
     assert_eq!(calls, ["ip-blocks.list"]);
-    world.check("A1");
+    world.check("the first service");
 }
 
-// A1: the order of the conditions.
+// The order of the conditions.
 #[tokio::test(start_paused = true)]
 async fn the_blocks_of_a_service_are_asked_for_by_four_tags_in_the_vendor_s_order() {
     let world = World::with_service();
@@ -86,7 +85,6 @@ async fn the_blocks_of_a_service_are_asked_for_by_four_tags_in_the_vendor_s_orde
     assert_eq!(list[0].query, expected);
 }
 
-// A2
 #[tokio::test(start_paused = true)]
 async fn the_second_service_costs_three_calls() {
     let world = World::with_service();
@@ -98,10 +96,9 @@ async fn the_second_service_costs_three_calls() {
         ["ip-blocks.list", "ip-blocks.create", "public-networks.attach"]
     );
     assert_eq!(run.published(), [third_address(&world, 1)]);
-    world.check("A2");
+    world.check("the second service");
 }
 
-// A3
 #[tokio::test(start_paused = true)]
 async fn without_a_location_the_annotation_says_where() {
     let world = World::with(&[BALANCING]);
@@ -111,7 +108,6 @@ async fn without_a_location_the_annotation_says_where() {
     assert_eq!(world.sim.blocks()[0].location, "NLD");
 }
 
-// A4
 #[tokio::test(start_paused = true)]
 async fn a_location_beats_the_annotation() {
     let world = World::with_service();
@@ -120,7 +116,6 @@ async fn a_location_beats_the_annotation() {
     assert_eq!(world.sim.blocks()[0].location, "NLD");
 }
 
-// A5
 #[tokio::test(start_paused = true)]
 async fn without_any_location_nothing_is_bought_until_the_annotation_is_there() {
     let world = World::with(&[BALANCING]);
@@ -133,7 +128,6 @@ async fn without_any_location_nothing_is_bought_until_the_annotation_is_there() 
     world.run(KEY).await.settled();
 }
 
-// A6
 #[tokio::test(start_paused = true)]
 async fn the_annotation_may_have_another_name() {
     let world = World::with(&[BALANCING, ("PNAP_ANNOTATION_IP_LOCATION", "acme.io/site")]);
@@ -201,7 +195,6 @@ async fn a_block_that_is_being_made_need_not_say_its_addresses() {
     assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
 }
 
-// A22
 #[tokio::test(start_paused = true)]
 async fn while_the_network_is_busy_the_second_service_waits_and_gets_its_own_block() {
     let world = World::with_service();
@@ -226,10 +219,9 @@ async fn while_the_network_is_busy_the_second_service_waits_and_gets_its_own_blo
         .journal()
         .filter(|entry| entry.operation == "public-networks.attach" && entry.status() == Some(202));
     assert_eq!(accepted.len(), 2);
-    world.check("A22");
+    world.check("on a busy network");
 }
 
-// A23
 #[tokio::test(start_paused = true)]
 async fn a_slow_attachment_keeps_no_address_back_and_is_not_asked_for_twice() {
     let world = World::with_service();
@@ -250,7 +242,6 @@ async fn a_slow_attachment_keeps_no_address_back_and_is_not_asked_for_twice() {
     assert_eq!(world.sim.blocks()[0].status, BlockStatus::Assigned);
 }
 
-// A24
 #[tokio::test(start_paused = true)]
 async fn an_attachment_that_failed_is_made_again_by_a_sync_or_by_the_sweeper() {
     for stays in [false, true] {
@@ -276,7 +267,6 @@ async fn an_attachment_that_failed_is_made_again_by_a_sync_or_by_the_sweeper() {
     }
 }
 
-// A28
 #[tokio::test(start_paused = true)]
 async fn a_block_whose_address_was_never_written_is_found_after_a_restart() {
     let world = World::new();
@@ -290,7 +280,6 @@ async fn a_block_whose_address_was_never_written_is_found_after_a_restart() {
     assert_eq!(calls, ["ip-blocks.list"]);
 }
 
-// A29
 #[tokio::test(start_paused = true)]
 async fn an_address_set_beforehand_buys_nothing_and_is_explained() {
     let world = World::new();
@@ -308,7 +297,7 @@ async fn an_address_set_beforehand_buys_nothing_and_is_explained() {
     assert_eq!(world.sim.blocks().len(), 1);
 }
 
-// A29: deletion.
+// Deletion.
 #[tokio::test(start_paused = true)]
 async fn a_service_with_a_strange_address_and_no_block_is_deleted_with_one_call() {
     for address in ["203.0.113.200", "no address"] {
@@ -322,7 +311,6 @@ async fn a_service_with_a_strange_address_and_no_block_is_deleted_with_one_call(
     }
 }
 
-// A30
 #[tokio::test(start_paused = true)]
 async fn another_address_of_the_own_block_is_kept() {
     let world = World::with_service();
@@ -343,7 +331,6 @@ async fn another_address_of_the_own_block_is_kept() {
     assert_eq!(calls, ["ip-blocks.list"]);
 }
 
-// A32
 #[tokio::test(start_paused = true)]
 async fn blocks_of_another_cluster_are_never_used_whatever_the_filter_does() {
     for filter in [TagFilter::Ignored, TagFilter::Any] {
@@ -364,7 +351,6 @@ async fn blocks_of_another_cluster_are_never_used_whatever_the_filter_does() {
     }
 }
 
-// A34
 #[tokio::test(start_paused = true)]
 async fn a_block_on_a_former_network_is_told_of_and_released_from_there() {
     let mut world = World::with_service();
@@ -387,7 +373,7 @@ async fn a_block_on_a_former_network_is_told_of_and_released_from_there() {
     assert!(world.sim.blocks().is_empty());
 }
 
-// A38: what the vendor's manager leaves.
+// What the vendor's manager leaves.
 #[tokio::test(start_paused = true)]
 async fn what_the_vendor_s_manager_left_is_taken_over() {
     let world = World::new();
@@ -428,7 +414,6 @@ fn status(ingress: Vec<LoadBalancerIngress>) -> ServiceStatus {
     }
 }
 
-// A39
 #[tokio::test(start_paused = true)]
 async fn an_empty_pool_is_told_in_the_api_s_words_and_frees_the_claim() {
     let world = World::with_service();
@@ -450,7 +435,6 @@ async fn an_empty_pool_is_told_in_the_api_s_words_and_frees_the_claim() {
     );
 }
 
-// A40
 #[tokio::test(start_paused = true)]
 async fn somebody_faster_with_a_tag_name_is_no_error() {
     let world = World::with_service();
@@ -479,7 +463,6 @@ async fn tag_names_that_an_operator_removed_are_made_again_for_the_next_purchase
     );
 }
 
-// A42
 #[tokio::test(start_paused = true)]
 async fn an_ipv6_service_gets_nothing_and_a_dual_one_an_ipv4_address() {
     let world = World::with_service();
@@ -496,7 +479,6 @@ async fn an_ipv6_service_gets_nothing_and_a_dual_one_an_ipv4_address() {
     assert!(run.notes.iter().any(|note| note.reason == "IPv4Only"));
 }
 
-// A44
 #[tokio::test(start_paused = true)]
 async fn the_ports_that_kube_vip_wrote_into_the_status_stay() {
     let world = World::with_service();

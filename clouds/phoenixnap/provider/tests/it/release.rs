@@ -16,7 +16,6 @@ async fn ready() -> World {
     world
 }
 
-// A25
 #[tokio::test(start_paused = true)]
 async fn a_deleted_service_s_block_is_marked_and_then_taken_away() {
     let world = ready().await;
@@ -57,38 +56,6 @@ async fn a_deleted_service_s_block_is_marked_and_then_taken_away() {
     assert!(world.sim.blocks().is_empty());
 }
 
-// A26, one after the other: the network's lane is the loop's.
-#[tokio::test(start_paused = true)]
-async fn five_at_once_are_gone_in_time_and_nothing_is_refused() {
-    let world = World::new();
-    world
-        .sim
-        .set_behaviour(|behaviour| behaviour.detach_time = Duration::from_secs(5));
-    let keys: Vec<String> = (0..5).map(|index| format!("shop/s{index}")).collect();
-    for key in &keys {
-        world.add(key);
-        world.run(key).await.settled();
-    }
-    let mark = world.sim.journal().mark();
-    let begun = tokio::time::Instant::now();
-    for key in &keys {
-        world.delete(key);
-        world.run(key).await.settled();
-        world.forget(key);
-    }
-    world.sweep().await;
-    assert!(world.sim.blocks().is_empty());
-    assert!(
-        begun.elapsed() < Duration::from_secs(100),
-        "{:?}",
-        begun.elapsed()
-    );
-    for entry in world.sim.journal().since(mark) {
-        assert!(entry.status().is_some_and(|status| status < 300), "{entry:?}");
-    }
-}
-
-// A27
 #[tokio::test(start_paused = true)]
 async fn a_release_that_fails_works_on_the_same_block_until_it_is_done() {
     let world = ready().await;
@@ -96,6 +63,8 @@ async fn a_release_that_fails_works_on_the_same_block_until_it_is_done() {
         .sim
         .faults()
         .add(Fault::operation("ip-blocks.tag").times(3).status(500));
+    let block = world.sim.blocks()[0].id.clone();
+    let mark = world.sim.journal().mark();
     world.delete(KEY);
     for _ in 0..3 {
         assert!(world.run(KEY).await.complaint().contains("500"));
@@ -104,6 +73,14 @@ async fn a_release_that_fails_works_on_the_same_block_until_it_is_done() {
     world.forget(KEY);
     world.sweep().await;
     assert!(world.sim.blocks().is_empty());
+    let mut writes = world.sim.journal().since(mark);
+    writes.retain(|entry| entry.write);
+    assert_eq!(
+        writes.len(),
+        4 + 2,
+        "marked at the fourth try, taken off, deleted"
+    );
+    assert!(writes.iter().all(|entry| entry.path.contains(&block)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,7 +92,6 @@ async fn a_tag_delete_that_an_operator_removed_is_made_again_for_a_release() {
     assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
 }
 
-// A31
 #[tokio::test(start_paused = true)]
 async fn a_service_of_the_same_name_gets_a_new_block_and_only_the_old_one_goes() {
     let world = ready().await;
@@ -131,7 +107,6 @@ async fn a_service_of_the_same_name_gets_a_new_block_and_only_the_old_one_goes()
     assert_eq!(left[0].status, BlockStatus::Assigned);
 }
 
-// A33
 #[tokio::test(start_paused = true)]
 async fn a_marked_block_on_a_server_is_left_alone_and_told_of() {
     let world = World::new();
@@ -145,7 +120,6 @@ async fn a_marked_block_on_a_server_is_left_alone_and_told_of() {
     assert!(notes[0].text.contains(&block), "{notes:?}");
 }
 
-// A45
 #[tokio::test(start_paused = true)]
 async fn an_idle_run_is_one_list() {
     let world = ready().await;
@@ -291,7 +265,7 @@ async fn whatever_address_stands_in_the_field_goes_with_the_block() {
     assert!(world.sim.blocks()[0].has_tag("delete", Some("true")));
 }
 
-// A29, its end: a Service without a block is left as it is.
+// A Service without a block is left as it is.
 #[tokio::test(start_paused = true)]
 async fn a_preset_address_without_a_block_goes_with_its_service_at_once() {
     let world = World::with_service();

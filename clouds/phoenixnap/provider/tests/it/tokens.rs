@@ -10,7 +10,6 @@ use futures::future::join_all;
 
 use crate::world::World;
 
-// A11
 #[tokio::test(start_paused = true)]
 async fn many_calls_at_once_share_one_token_until_it_is_nearly_over() {
     let world = World::new();
@@ -35,7 +34,6 @@ async fn many_calls_at_once_share_one_token_until_it_is_nearly_over() {
     assert_eq!(world.sim.token_requests().len(), 2);
 }
 
-// A12
 #[tokio::test(start_paused = true)]
 async fn a_revoked_token_costs_one_refusal_and_one_new_token() {
     let world = World::with_service();
@@ -57,7 +55,7 @@ async fn a_revoked_token_costs_one_refusal_and_one_new_token() {
     );
 }
 
-// A13, at the provider: nothing is said to be gone.
+// Nothing is said to be gone.
 #[tokio::test(start_paused = true)]
 async fn refused_credentials_are_an_error_and_never_an_absence() {
     let world = World::new();
