@@ -1,5 +1,4 @@
-//! Node IPAM against an API server in memory. The names in front are the acceptance scenarios of the framework
-//! specification.
+//! Node IPAM against an API server in memory.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! The cloud-node-lifecycle loop against an API server and a cloud in memory. The names in front are the acceptance
-//! scenarios of the framework specification.
+//! The cloud-node-lifecycle loop against an API server and a cloud in memory.
 
 use std::time::Duration;
 
@@ -379,13 +378,17 @@ async fn a_node_whose_machine_appears_late_is_not_deleted() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_never_got_a_machine_goes_when_it_is_five_minutes_old() {
-    let cluster = cluster();
-    cluster.machines.remove("n1");
-    cluster.put(new_node("n1"));
-    set_ready(&cluster, "n1", "Unknown");
-    cluster.pass(SECOND * 298).await;
-    assert!(cluster.exists("n1"));
-    cluster.within(SECOND * 5, "gone", |c| !c.exists("n1")).await;
+    for id in [Value::Null, json!("fake://n1")] {
+        let cluster = cluster();
+        cluster.machines.remove("n1");
+        let mut node = new_node("n1");
+        node["spec"]["providerID"] = id;
+        cluster.put(node);
+        set_ready(&cluster, "n1", "Unknown");
+        cluster.pass(SECOND * 298).await;
+        assert!(cluster.exists("n1"));
+        cluster.within(SECOND * 5, "gone", |c| !c.exists("n1")).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,4 @@
-//! The periodic pass of the cloud-node loop, and what it does about labels. The names in front are the acceptance
-//! scenarios of the framework specification.
+//! The periodic pass of the cloud-node loop, and what it does about labels.
 
 use bowline_cloud_provider::{CloudError, InstanceAnswer, InstanceMetadata};
 use bowline_controllers::node::NodeSettings;
@@ -85,7 +84,21 @@ async fn both_label_families_agree_again_and_the_present_one_is_the_master() {
     cluster
         .soon("agreed", |c| c.label("n1", TYPE_BETA).as_deref() == Some("mine"))
         .await;
+    cluster.edit("n1", |node| {
+        node["metadata"]["labels"].as_object_mut().unwrap().remove(TYPE);
+    });
+    cluster
+        .soon("agreed", |c| c.label("n1", TYPE).as_deref() == Some("mine"))
+        .await;
     assert_eq!(cluster.machines.calls().len(), 1, "no question is needed for it");
+    cluster.pass(SECOND * 310).await;
+    for key in [TYPE, TYPE_BETA] {
+        assert_eq!(
+            cluster.label("n1", key).as_deref(),
+            Some("flex-4"),
+            "what is true"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,4 @@
-//! The route loop against an API server and a route table in memory. The names in front are the acceptance scenarios of
-//! the framework specification.
+//! The route loop against an API server and a route table in memory.
 
 use std::time::Duration;
 

@@ -20,7 +20,9 @@ async fn the_first_process_leads_at_once_and_says_so() {
     assert_eq!(spec["leaseDurationSeconds"], 15);
     assert_eq!(spec["leaseTransitions"], 0);
     until("the event is written", || !api.objects("Event").is_empty()).await;
+    tokio::time::sleep(5 * SECOND).await;
     let events = api.objects("Event");
+    assert_eq!(events.len(), 1);
     assert_eq!(events[0]["reason"], "LeaderElection");
     assert_eq!(events[0]["message"], "a_1 became leader");
     assert_eq!(events[0]["source"]["component"], "cloud-controller-manager");

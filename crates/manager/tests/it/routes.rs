@@ -1,4 +1,4 @@
-//! When the route loop runs. The names in front are the acceptance scenarios of the framework specification.
+//! When the route loop runs.
 
 use std::time::Duration;
 
@@ -78,7 +78,6 @@ async fn routes_that_are_not_wanted_need_no_pod_network() {
     assert_eq!(process.cloud_calls(), 0);
 }
 
-// I-01, and its place among health checks and series.
 #[tokio::test(start_paused = true)]
 async fn node_ipam_runs_when_it_is_asked_for() {
     let api = api_server();

@@ -16,7 +16,7 @@ async fn a_deleted_service_takes_its_balancer_along() {
     world
         .until("the service is gone", |w| w.service("web").is_none())
         .await;
-    assert_eq!(world.cloud.balancer(&uid), None, "S-11");
+    assert_eq!(world.cloud.balancer(&uid), None);
     world.pass(seconds(1)).await;
     assert_eq!(
         world.reasons("web")[2..],
@@ -36,7 +36,7 @@ async fn a_balancer_that_is_gone_already_does_not_block_deletion_but_is_asked_fo
         .until("the service is gone", |w| w.service("web").is_none())
         .await;
     world.pass(seconds(1)).await;
-    assert_eq!(world.reasons("web")[2..], ["DeletedLoadBalancer"], "S-12");
+    assert_eq!(world.reasons("web")[2..], ["DeletedLoadBalancer"]);
     assert_eq!(world.cloud.calls("read").len(), reads + 1);
 }
 
@@ -54,7 +54,7 @@ async fn a_failing_deletion_keeps_the_service_and_follows_the_schedule() {
     world
         .until("the service is gone", |w| w.service("web").is_none())
         .await;
-    assert_eq!(world.cloud.calls("delete").len(), 3, "S-13, S-35");
+    assert_eq!(world.cloud.calls("delete").len(), 3);
     let failed = world
         .events("web")
         .into_iter()
@@ -78,10 +78,7 @@ async fn a_cloud_that_cannot_be_read_is_no_proof_that_the_balancer_is_gone() {
     });
     world.api.delete("Service", "default", "web");
     world.pass(seconds(2)).await;
-    assert!(
-        world.has_finalizer("web") && world.cloud.balancer(&uid).is_some(),
-        "S-14"
-    );
+    assert!(world.has_finalizer("web") && world.cloud.balancer(&uid).is_some());
     let probe = "Error syncing load balancer: failed to check if load balancer exists before cleanup: 503 Service Unavailable";
     assert_eq!(world.events("web").last().unwrap().1, probe);
     world
@@ -101,11 +98,11 @@ async fn a_type_change_removes_the_balancer_and_back_makes_it_again() {
             w.cloud.balancer(&uid).is_none() && !w.has_finalizer("web")
         })
         .await;
-    assert_eq!(world.address("web"), None, "S-15");
+    assert_eq!(world.address("web"), None);
     world.pass(seconds(1)).await;
     world.edit("web", |s| s["spec"]["type"] = json!("LoadBalancer"));
     world.settled("web").await;
-    assert!(world.cloud.balancer(&uid).is_some(), "S-16");
+    assert!(world.cloud.balancer(&uid).is_some());
 }
 
 /// Changes a Service away from a balancer and lets `happen` what may, then changes it back. Its ports stay, so that it is as
@@ -210,7 +207,7 @@ async fn a_deletion_that_was_asked_for_while_nobody_ran_is_done_at_start() {
     world
         .until("the service is gone", |w| w.service("web").is_none())
         .await;
-    assert_eq!(world.cloud.balancer(&uid), None, "S-17");
+    assert_eq!(world.cloud.balancer(&uid), None);
 }
 
 /// A served Service whose removal begins with a write to it.
@@ -326,7 +323,7 @@ async fn a_service_whose_finalizer_was_stripped_does_not_leak_its_balancer() {
     let updates = world.cloud.calls("set-nodes").len();
     world.add_node("b");
     world.pass(seconds(10)).await;
-    assert_eq!(world.cloud.calls("set-nodes").len(), updates, "S-32");
+    assert_eq!(world.cloud.calls("set-nodes").len(), updates);
 }
 
 #[tokio::test(start_paused = true)]

@@ -27,8 +27,7 @@ async fn node_changes_update_the_balancer_and_say_so() {
         &(
             "UpdatedLoadBalancer".to_owned(),
             "Updated load balancer with new hosts".to_owned()
-        ),
-        "S-18"
+        )
     );
     world.api.delete("Node", "", "c");
     world
@@ -41,11 +40,7 @@ async fn node_changes_update_the_balancer_and_say_so() {
         .until("nobody is left", |w| w.cloud.balancer(&uid).unwrap().is_empty())
         .await;
     world.pass(seconds(1)).await;
-    assert_eq!(
-        world.reasons("web").last().unwrap(),
-        "UnAvailableLoadBalancer",
-        "S-23"
-    );
+    assert_eq!(world.reasons("web").last().unwrap(), "UnAvailableLoadBalancer");
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,7 +57,7 @@ async fn a_node_that_gets_its_provider_id_is_told_to_the_cloud_though_its_name_i
             w.cloud.calls("read").len() > reads
         })
         .await;
-    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"], "S-22");
+    assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a", "b"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,8 +108,8 @@ async fn the_exclusion_label_counts_by_its_value_and_a_cordon_does_not_count() {
         change("metadata", "labels", exclude(value));
         world.pass(seconds(3)).await;
         let nodes = world.cloud.balancer(&uid).unwrap();
-        assert_eq!(nodes.contains(&"c".to_owned()), is_in, "S-20: {value:?}");
-        assert_eq!(updates() - before, usize::from(is_news), "S-20: {value:?}");
+        assert_eq!(nodes.contains(&"c".to_owned()), is_in, "{value:?}");
+        assert_eq!(updates() - before, usize::from(is_news), "{value:?}");
     }
     let before = updates();
     let not_ready = json!([{ "type": "Ready", "status": "False" }]);
@@ -127,11 +122,11 @@ async fn the_exclusion_label_counts_by_its_value_and_a_cordon_does_not_count() {
         change(part, field, value);
         world.pass(seconds(3)).await;
     }
-    assert_eq!(updates(), before, "S-21");
+    assert_eq!(updates(), before);
     world.annotate("web", "x", "y");
     world.pass(seconds(3)).await;
     let nodes = world.cloud.balancer(&uid).unwrap();
-    assert_eq!(nodes, ["a", "b"], "S-21: the autoscaler's taint counts");
+    assert_eq!(nodes, ["a", "b"], "the autoscaler's taint counts");
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,7 +150,7 @@ async fn thirty_nodes_that_join_together_are_few_updates() {
         })
         .await;
     let updates = world.cloud.calls("set-nodes").len() - before;
-    assert!(updates <= 40, "S-34: {updates}");
+    assert!(updates <= 40, "{updates}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,10 +176,9 @@ async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once()
     assert_eq!(
         failed.1,
         "Error updating load balancer with new hosts [a b] [node names limited, total number of nodes: 2], \
-         error: error during set-nodes(web: a b): busy",
-        "S-24"
+         error: error during set-nodes(web: a b): busy"
     );
-    assert_eq!(world.metrics.nodesync_error_total.get(), 1, "S-24");
+    assert_eq!(world.metrics.nodesync_error_total.get(), 1);
     let times: Vec<Duration> = world
         .cloud
         .calls("set-nodes")
@@ -193,7 +187,7 @@ async fn a_failed_node_update_says_which_nodes_and_a_full_sync_follows_at_once()
         .take(2)
         .map(|(at, _)| *at)
         .collect();
-    assert!(times[0] - times[1] < seconds(1), "S-24: {times:?}");
+    assert!(times[0] - times[1] < seconds(1), "{times:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -212,9 +206,9 @@ async fn a_balancer_that_somebody_deleted_is_made_anew_without_a_warning_when_no
     let failures = world.reasons("web");
     assert!(
         !failures.iter().any(|reason| reason.ends_with("Failed")),
-        "S-25: {failures:?}"
+        "{failures:?}"
     );
-    assert_eq!(world.metrics.nodesync_error_total.get(), 0, "S-25");
+    assert_eq!(world.metrics.nodesync_error_total.get(), 0);
     assert_eq!(world.cloud.calls("create").len(), 2);
 }
 
@@ -265,14 +259,14 @@ async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change(
     world.pass(seconds(60)).await;
     let updated = ("UpdatedLoadBalancer", "Updated load balancer with new hosts");
     let updated = (updated.0.to_owned(), updated.1.to_owned());
-    assert_eq!(world.events("web")[said..], [updated], "S-18");
+    assert_eq!(world.events("web")[said..], [updated]);
     assert_eq!(world.metrics.loadbalancer_sync_total.get(), 1);
     world.api.delete("Node", "", "a");
     world.pass(seconds(60)).await;
     assert_eq!(
         world.metrics.loadbalancer_sync_total.get(),
         2,
-        "S-19: the same event once more"
+        "the same event once more"
     );
     let mut node = world.api.object("Node", "", "b").unwrap();
     node["status"]["addresses"] = json!([{ "type": "InternalIP", "address": "10.0.0.9" }]);
@@ -286,11 +280,10 @@ async fn a_cloud_whose_balancers_follow_no_nodes_is_not_asked_when_nodes_change(
     world.api.delete("Node", "", "b");
     world.pass(seconds(60)).await;
     let events = world.events("web");
-    assert_eq!(events.last().unwrap().0, "UnAvailableLoadBalancer", "S-23");
+    assert_eq!(events.last().unwrap().0, "UnAvailableLoadBalancer");
     assert_eq!(
         events.last().unwrap().1,
-        "There are no available nodes for LoadBalancer",
-        "S-23"
+        "There are no available nodes for LoadBalancer"
     );
     world.add_node("c");
     world.pass(seconds(60)).await;

@@ -12,8 +12,7 @@ async fn a_service_of_a_class_is_not_touched() {
     world.add("web", json!({ "loadBalancerClass": "example.com/other" }));
     world.pass(seconds(60)).await;
     assert!(
-        world.cloud.calls("").is_empty() && world.events("web").is_empty() && !world.has_finalizer("web"),
-        "S-10"
+        world.cloud.calls("").is_empty() && world.events("web").is_empty() && !world.has_finalizer("web")
     );
     // Nor when it carries the shared finalizer and is deleted.
     world.edit("web", |s| {
@@ -36,7 +35,7 @@ async fn a_service_recreated_under_its_name_gets_a_balancer_of_its_own() {
     world
         .until("the old balancer is gone", |w| w.cloud.balancer(&old).is_none())
         .await;
-    assert!(world.cloud.balancer(&new).is_some(), "S-30");
+    assert!(world.cloud.balancer(&new).is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,7 +68,7 @@ async fn a_service_recreated_while_nobody_ran_is_another_one() {
     assert_eq!(world.address("web"), None);
     world.start();
     world.settled("web").await;
-    assert_eq!(world.cloud.balancer(&new).unwrap(), ["a"], "S-30");
+    assert_eq!(world.cloud.balancer(&new).unwrap(), ["a"]);
     assert!(world.has_finalizer("web"));
     assert!(
         world.cloud.balancer(&old).is_some(),
