@@ -13,7 +13,8 @@
 //! # What is not here
 //!
 //! What is particular to a cloud: its annotations, the names of its objects, its states and quotas. That is tested
-//! beside its provider and, as a whole system, in `testing/e2e`.
+//! beside its provider and, as a whole system, in `testing/e2e`. What a controller decides whatever the cloud answers: that
+//! is tested in `crates/controllers`.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -74,30 +75,19 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
     bodies! { C:
         nodes () {
             a_node_gets_what_its_machine_tells,
-            only_that_taint_goes_whatever_its_value_and_effect,
-            a_provided_address_comes_first_and_is_the_only_one_of_its_type,
-            a_provided_address_of_nobody_keeps_the_taint,
             a_node_that_registers_before_its_machine_is_listed_is_waited_for,
             nothing_is_written_before_the_cloud_has_answered,
-            a_host_name_that_the_cloud_does_not_know_is_kept,
-            the_two_families_of_labels_agree_and_come_back_to_what_is_true,
             a_node_at_rest_is_not_written_to,
             the_calls_for_many_nodes_are_those_for_a_few,
-            the_taint_stays_until_the_addresses_are_there,
-            a_node_that_goes_while_it_is_asked_about_is_not_written_to,
         }
         nodes (NewAddresses) {
             new_addresses_of_a_machine_come_to_its_node,
         }
         lifecycle () {
-            a_ready_node_is_not_asked_about,
             a_node_goes_when_its_machine_is_proved_gone_twice,
             no_error_is_a_proof,
             a_machine_that_runs_changes_nothing,
             a_pass_costs_the_same_for_many_nodes,
-            a_node_that_may_not_be_deleted_is_told_of,
-            a_young_node_is_given_five_minutes,
-            when_most_machines_vanish_nodes_go_slowly,
             a_node_of_another_cloud_is_left_alone_and_costs_no_call,
             unknown_credentials_delete_no_node,
         }
@@ -109,22 +99,17 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         services (LoadBalancers) {
             a_service_gets_its_balancer,
-            the_finalizer_is_on_before_the_first_write_to_the_cloud,
             without_nodes_people_are_told,
-            what_no_balancer_depends_on_costs_no_call,
             any_other_change_leads_to_a_read_and_no_needless_write,
             a_failure_is_told_and_tried_again_by_the_schedule,
-            a_service_of_another_class_is_nobody_s_business,
             a_service_goes_and_its_balancer_with_it,
             a_balancer_that_was_deleted_by_hand_is_no_obstacle,
             a_deletion_that_fails_for_a_while_goes_on_by_the_schedule,
             without_an_answer_nothing_is_deleted,
             a_service_may_change_its_mind,
-            what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_start,
             a_service_without_node_ports_is_served_or_refused_but_never_half,
             a_service_that_was_made_anew_in_an_outage_gets_a_balancer_of_its_own,
             a_write_that_hangs_holds_up_nobody_else,
-            a_new_service_need_not_wait_for_old_ones,
         }
         services (LoadBalancers, ServiceParts) {
             a_balancer_follows_its_service,
@@ -134,10 +119,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         balanced (LoadBalancers, BalancedNodes) {
             a_node_comes_and_goes_and_nothing_else_changes,
-            the_label_keeps_a_node_out_unless_it_says_false,
-            a_node_that_gets_its_provider_id_late_is_found,
             the_last_node_goes_and_people_are_told,
-            a_node_that_could_not_be_added_is_added_later,
             nodes_that_come_together_are_few_updates,
             a_node_whose_machine_is_gone_leaves_the_balancers,
         }
@@ -152,14 +134,8 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
         }
         routes (Routes) {
             a_pod_network_gets_its_route_and_its_node_the_condition,
-            a_route_that_cannot_be_made_is_told_of_and_made_later,
             the_route_goes_with_its_node,
             what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays,
-            a_node_without_pod_networks_is_left_alone,
-            a_node_that_lacks_one_of_two_routes_says_so,
-            with_the_watch_alone_a_quiet_cluster_costs_no_call,
-            with_the_watch_alone_nodes_that_come_together_are_few_lists,
-            with_the_watch_alone_a_failure_is_tried_again_by_itself,
             a_period_costs_the_same_for_many_nodes,
             a_creation_whose_answer_is_lost_makes_one_route,
             no_illness_of_the_cloud_takes_a_route_away,

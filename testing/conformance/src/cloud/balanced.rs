@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::under_test::CloudUnderTest;
-use super::world::{AUTOSCALER, EXCLUDED, SECOND, World, tainted_node};
+use super::world::{AUTOSCALER, SECOND, World};
 
 async fn followed<C: CloudUnderTest>(world: &World<C>) {
     world
@@ -29,32 +29,6 @@ pub(super) async fn a_node_comes_and_goes_and_nothing_else_changes<C: CloudUnder
     assert!(world.api.delete("Node", "", "n4"));
     followed(&world).await;
     assert_eq!(world.sim.state(), before);
-}
-
-pub(super) async fn the_label_keeps_a_node_out_unless_it_says_false<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(3).await;
-    for (value, is_behind) in [
-        (Some(""), false),
-        (Some("false"), true),
-        (Some("true"), false),
-        (None, true),
-    ] {
-        world.label_node("n3", EXCLUDED, value);
-        followed(&world).await;
-        let ports = &world.sim.balancers()[0].ports["TCP/8080"];
-        assert_eq!(
-            ports.iter().any(|it| it.starts_with("n3:")),
-            is_behind,
-            "{value:?}"
-        );
-    }
-    // From one value that keeps it out to another one.
-    world.label_node("n3", EXCLUDED, Some("true"));
-    followed(&world).await;
-    let begun = world.since();
-    world.label_node("n3", EXCLUDED, Some("banana"));
-    world.pass(SECOND * 10).await;
-    assert_eq!(world.writes(begun), Vec::<String>::new());
 }
 
 pub(super) async fn what_comes_and_goes_with_a_node_s_health_changes_no_balancer<C: CloudUnderTest>() {
@@ -88,17 +62,6 @@ pub(super) async fn a_node_that_is_not_ready_is_left_out_until_it_is<C: CloudUnd
     followed(&world).await;
 }
 
-pub(super) async fn a_node_that_gets_its_provider_id_late_is_found<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(1).await;
-    world.join("n2");
-    followed(&world).await;
-    // Its Node is there before its machine.
-    world.apply(tainted_node("n3"));
-    world.pass(SECOND * 20).await;
-    world.sim.add_machine(&super::under_test::Machine::plain("n3"));
-    followed(&world).await;
-}
-
 pub(super) async fn the_last_node_goes_and_people_are_told<C: CloudUnderTest>() {
     let world = World::<C>::with_web(1).await;
     assert!(world.api.delete("Node", "", "n1"));
@@ -110,24 +73,6 @@ pub(super) async fn the_last_node_goes_and_people_are_told<C: CloudUnderTest>() 
     world.rest().await;
     world.assert_served();
     world.add_node("n2");
-    followed(&world).await;
-}
-
-pub(super) async fn a_node_that_could_not_be_added_is_added_later<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(2).await;
-    world
-        .cloud()
-        .faults()
-        .add(bowline_cloud_kit::Fault::write().always().status(400));
-    world.add_node("n3");
-    world.pass(SECOND * 60).await;
-    let reasons = world.reasons("web");
-    assert!(
-        reasons.contains(&"UpdateLoadBalancerFailed".to_owned())
-            || reasons.contains(&"SyncLoadBalancerFailed".to_owned()),
-        "{reasons:?}"
-    );
-    world.cloud().faults().clear();
     followed(&world).await;
 }
 

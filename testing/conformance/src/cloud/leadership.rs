@@ -74,6 +74,11 @@ pub(super) async fn after_a_power_cut_the_follower_finishes_the_work<C: CloudUnd
     // The lease lasts 15 s from its last renewal; then the follower is there at once, or one retry later.
     assert!(took <= SECOND * 20, "{took:?}");
     done(&world).await;
+    let lease = world
+        .api
+        .object("Lease", "kube-system", "cloud-controller-manager")
+        .unwrap();
+    assert_eq!(lease["spec"]["leaseTransitions"], 1);
 }
 
 pub(super) async fn a_leader_that_is_asked_to_stop_hands_over_in_the_middle<C: CloudUnderTest>() {
@@ -83,7 +88,7 @@ pub(super) async fn a_leader_that_is_asked_to_stop_hands_over_in_the_middle<C: C
     assert!(took < SECOND * 10, "{took:?}");
     let next = world.holders()[0].to_owned();
     let took = world.until("the other one leads", |w| holder(w) == next).await;
-    assert!(took < SECOND * 5, "{took:?}");
+    assert!(took < SECOND / 5, "the lease was given up: {took:?}");
     done(&world).await;
 }
 

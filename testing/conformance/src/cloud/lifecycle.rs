@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bowline_cloud_kit::Fault;
-use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use serde_json::json;
 
 use super::outages::ILLNESSES;
@@ -11,15 +10,6 @@ use super::under_test::{CloudUnderTest, Denial};
 use super::world::{SECOND, SHUTDOWN, World, tainted_node};
 
 const GONE: &str = "DeletingNode: Deleting node n1 because it does not exist in the cloud provider";
-
-pub(super) async fn a_ready_node_is_not_asked_about<C: CloudUnderTest>() {
-    let world = World::<C>::with_nodes(2).await;
-    world.sim.remove_machine("n1");
-    let begun = world.since();
-    world.pass(SECOND * 12).await;
-    assert!(world.node("n1").is_some());
-    assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
-}
 
 pub(super) async fn a_node_goes_when_its_machine_is_proved_gone_twice<C: CloudUnderTest>() {
     for conditions in [
@@ -117,61 +107,6 @@ pub(super) async fn a_pass_costs_the_same_for_many_nodes<C: CloudUnderTest>() {
     let (few, many) = (cost(4).await, cost(60).await);
     // The periods begin at the end of a pass, so that a minute may hold one more or less.
     assert!(many.abs_diff(few) <= 2, "{few} calls for 3, {many} for 59");
-}
-
-pub(super) async fn a_node_that_may_not_be_deleted_is_told_of<C: CloudUnderTest>() {
-    let world = World::<C>::with_nodes(3).await;
-    let denied = KubeFault::new(Effect::Answer(Status::new(403, "Forbidden", "the role lacks it")))
-        .verb("delete")
-        .resource("nodes");
-    world.api.faults().inject(denied);
-    world.break_machine("n1");
-    world.pass(SECOND * 30).await;
-    let events = world.events("n1");
-    assert!(
-        events
-            .iter()
-            .any(|line| line.starts_with("DeletingNodeFailed: Failed deleting node n1: ")),
-        "{events:?}"
-    );
-    assert!(world.node("n1").is_some());
-}
-
-pub(super) async fn a_young_node_is_given_five_minutes<C: CloudUnderTest>() {
-    let world = World::<C>::with_nodes(3).await;
-    // What its machine is known by is right, and the machine is not there (yet).
-    let id = world.provider_id("n1");
-    world.sim.remove_machine("n1");
-    let mut node = tainted_node("young");
-    node["spec"]["providerID"] = json!(id);
-    node["status"]["conditions"] = json!([{ "type": "Ready", "status": "False" }]);
-    world.apply(node);
-    world.pass(SECOND * 280).await;
-    assert!(world.node("young").is_some());
-    let took = world.until("it goes", |w| w.node("young").is_none()).await;
-    assert!(took < SECOND * 40, "{took:?}");
-}
-
-pub(super) async fn when_most_machines_vanish_nodes_go_slowly<C: CloudUnderTest>() {
-    let world = World::<C>::with_nodes(40).await;
-    for index in 1..=30 {
-        world.break_machine(&format!("n{index}"));
-    }
-    world.pass(SECOND * 60).await;
-    let left = world.api.objects("Node").len();
-    assert_eq!(left, 40 - 3, "three in the first window of a new leader");
-    let told = world.all_events();
-    assert!(
-        told.iter().any(|line| line.contains("NodeDeletionThrottled")),
-        "{told:?}"
-    );
-    world.pass(SECOND * 600).await;
-    let left = world.api.objects("Node").len();
-    assert_eq!(left, 40 - 3 - 7, "and then less than a fifth within ten minutes");
-    // Not for ever: all are gone after some windows, and none that has a machine.
-    world.pass(SECOND * 5_400).await;
-    assert_eq!(world.api.objects("Node").len(), 10);
-    assert_eq!(world.unlike(), Vec::<String>::new());
 }
 
 pub(super) async fn a_node_of_another_cloud_is_left_alone_and_costs_no_call<C: CloudUnderTest>() {

@@ -6,7 +6,7 @@ use bowline_cloud_kit::Fault;
 use bowline_cloud_kit::faults::FaultBuilder;
 use bowline_kube_api::{Effect, Fault as KubeFault};
 
-use super::under_test::{CloudUnderTest, Denial, Wish};
+use super::under_test::{Ability, CloudUnderTest, Denial, Wish};
 use super::world::{SECOND, Start, World, tainted_node, web};
 
 /// Makes the requests that are chosen ill.
@@ -147,6 +147,14 @@ pub(super) async fn a_stated_delay_is_kept<C: CloudUnderTest>() {
 
 pub(super) async fn an_api_server_that_is_away_for_a_while_loses_nothing<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
+    let has_balancers = world.can(Ability::LoadBalancers);
+    if has_balancers {
+        let begun = world.since();
+        world.ask(web(), Wish::Plain);
+        world
+            .until("the first write", |w| !w.writes(begun).is_empty())
+            .await;
+    }
     // Shorter than the lease's deadline, so that the same process goes on; and history is forgotten meanwhile.
     world.api.close_watches();
     world.api.faults().inject(KubeFault::new(Effect::DropBefore));
@@ -154,10 +162,18 @@ pub(super) async fn an_api_server_that_is_away_for_a_while_loses_nothing<C: Clou
     world.apply(tainted_node("bare"));
     assert!(world.api.delete("Node", "", "n1"));
     world.sim.remove_machine("n1");
+    if has_balancers {
+        world.ask_for("other", 30080);
+    }
     world.pass(SECOND * 6).await;
     world.api.compact();
     world.api.faults().clear();
-    world.until("the node", |w| w.is_initialized("late")).await;
+    world
+        .until("all is made good", |w| {
+            w.is_initialized("late") && w.unserved().is_empty()
+        })
+        .await;
     world.rest().await;
     assert_eq!(world.unlike(), Vec::<String>::new());
+    world.assert_served();
 }

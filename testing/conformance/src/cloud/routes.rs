@@ -18,7 +18,6 @@ const PERIODIC: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
 const SOON: Duration = Duration::from_secs(11);
 
 const ROUTED: &str = "False RouteCreated RouteController created a route";
-const NOT_ROUTED: &str = "True NoRouteCreated RouteController failed to create a route";
 
 /// A manager that keeps routes for these pod networks.
 fn keeping(timing: RouteTiming) -> Start {
@@ -89,10 +88,6 @@ fn is_routed<C: CloudUnderTest>(world: &World<C>, name: &str) -> bool {
     condition(world, name).as_deref() == Some(ROUTED)
 }
 
-fn is_not_routed<C: CloudUnderTest>(world: &World<C>, name: &str) -> bool {
-    condition(world, name).as_deref() == Some(NOT_ROUTED)
-}
-
 /// How often all routes were listed.
 fn lists<C: CloudUnderTest>(world: &World<C>, since: super::world::Since) -> usize {
     let calls = world.calls(since);
@@ -118,27 +113,6 @@ pub(super) async fn a_pod_network_gets_its_route_and_its_node_the_condition<C: C
         assert_eq!(world.kube_writes(begun), Vec::<String>::new());
         world.assert_sound();
     }
-}
-
-pub(super) async fn a_route_that_cannot_be_made_is_told_of_and_made_later<C: CloudUnderTest>() {
-    let world = started::<C>(PERIODIC).await;
-    world.cloud().faults().add(Fault::write().always().status(500));
-    add(&world, "n1", &["10.200.1.0/24"]);
-    world.until("told", |w| is_not_routed(w, "n1")).await;
-    world.pass(SECOND * 300).await;
-    let uid = world.node("n1").unwrap()["metadata"]["uid"].clone();
-    let begin = format!(
-        "FailedToCreateRoute: Could not create route {} 10.200.1.0/24 for node n1 after ",
-        uid.as_str().unwrap()
-    );
-    let told = events(&world, "n1");
-    assert!(told.len() == 1 && told[0].starts_with(&begin), "{told:#?}");
-    assert_eq!(world.sim.routes(), BTreeSet::new());
-    world.cloud().faults().clear();
-    let took = world.until("routed", |w| is_routed(w, "n1")).await;
-    assert!(took <= SOON, "{took:?}");
-    assert_eq!(world.sim.routes(), of_many(1));
-    world.assert_hidden();
 }
 
 pub(super) async fn the_route_goes_with_its_node<C: CloudUnderTest>() {
@@ -191,43 +165,6 @@ pub(super) async fn what_leads_nowhere_goes_and_what_is_not_the_cluster_s_stays<
     }
 }
 
-pub(super) async fn a_node_without_pod_networks_is_left_alone<C: CloudUnderTest>() {
-    let world = started::<C>(PERIODIC).await;
-    let begun = world.since();
-    add(&world, "n1", &[]);
-    world.pass(SECOND * 60).await;
-    assert!(lists(&world, begun) > 0, "it never looked");
-    assert_eq!(world.writes(begun), Vec::<String>::new());
-    assert_eq!(condition(&world, "n1"), None);
-    // Its networks are given to it later.
-    world.edit_node("n1", |node| {
-        node["spec"]["podCIDR"] = json!("10.200.1.0/24");
-        node["spec"]["podCIDRs"] = json!(["10.200.1.0/24"]);
-    });
-    let took = world.until("routed", |w| is_routed(w, "n1")).await;
-    assert!(took <= SOON, "{took:?}");
-    assert_eq!(world.sim.routes(), of_many(1));
-}
-
-pub(super) async fn a_node_that_lacks_one_of_two_routes_says_so<C: CloudUnderTest>() {
-    let world = started::<C>(PERIODIC).await;
-    // The second creation, and whatever comes after it.
-    let fault = world
-        .cloud()
-        .faults()
-        .add(Fault::write().nth(2).times(10_000).status(500));
-    add(&world, "n1", &["10.200.1.0/24", "fd00:200:0:1::/64"]);
-    world.until("told", |w| is_not_routed(w, "n1")).await;
-    world.pass(SECOND * 60).await;
-    assert!(world.cloud().faults().struck(fault) > 1);
-    assert!(is_not_routed(&world, "n1"));
-    assert_eq!(world.sim.routes().len(), 1, "{:?}", world.sim.routes());
-    world.cloud().faults().clear();
-    world.until("routed", |w| is_routed(w, "n1")).await;
-    let both = routes(&["10.200.1.0/24 -> n1", "fd00:200:0:1::/64 -> n1"]);
-    assert_eq!(world.sim.routes(), both);
-}
-
 pub(super) async fn new_addresses_of_a_node_make_its_route_anew<C: CloudUnderTest>() {
     let mut world = World::<C>::new();
     world.sim.route_by_address();
@@ -254,54 +191,6 @@ pub(super) async fn new_addresses_of_a_node_make_its_route_anew<C: CloudUnderTes
     assert_eq!(world.sim.routes(), routes);
     assert_ne!(world.sim.state(), before, "the route has the old addresses");
     assert!(is_routed(&world, "n1"));
-}
-
-pub(super) async fn with_the_watch_alone_a_quiet_cluster_costs_no_call<C: CloudUnderTest>() {
-    let mut world = World::<C>::new();
-    add_many(&world, 5);
-    world.start_with(keeping(RouteTiming::WatchBased));
-    world
-        .until("routed", |w| (1..=5).all(|it| is_routed(w, &format!("n{it}"))))
-        .await;
-    world.rest().await;
-    // Routes, addresses and conditions are complete: what follows is a start with nothing to do.
-    world.kill().await;
-    let begun = world.since();
-    world.start_with(keeping(RouteTiming::WatchBased));
-    let leads = |w: &World<C>| lists(w, begun) > 0;
-    world.until("it leads and looks", leads).await;
-    world.pass(SECOND * 15).await;
-    assert!(lists(&world, begun) <= 2, "{:?}", world.tally(begun));
-    let begun = world.since();
-    world.pass(SECOND * 60).await;
-    assert_eq!(lists(&world, begun), 0, "{:?}", world.tally(begun));
-    assert_eq!(world.sim.routes(), of_many(5));
-}
-
-pub(super) async fn with_the_watch_alone_nodes_that_come_together_are_few_lists<C: CloudUnderTest>() {
-    let world = started::<C>(RouteTiming::WatchBased).await;
-    let begun = world.since();
-    for index in 1..=20 {
-        add(&world, &format!("n{index}"), &[&format!("10.200.{index}.0/24")]);
-        world.pass(SECOND / 10).await;
-    }
-    world.pass(SECOND * 25).await;
-    assert_eq!(world.sim.routes(), of_many(20));
-    assert!(lists(&world, begun) <= 3, "{:?}", world.tally(begun));
-}
-
-pub(super) async fn with_the_watch_alone_a_failure_is_tried_again_by_itself<C: CloudUnderTest>() {
-    let world = started::<C>(RouteTiming::WatchBased).await;
-    world.cloud().faults().add(Fault::write().always().status(500));
-    add(&world, "n1", &["10.200.1.0/24"]);
-    world.until("told", |w| is_not_routed(w, "n1")).await;
-    world.pass(SECOND * 120).await;
-    world.cloud().faults().clear();
-    let begun = world.since();
-    let took = world.until("routed", |w| is_routed(w, "n1")).await;
-    assert!(took <= SECOND * 60, "{took:?}");
-    // Nothing but the news itself was written to the Node, so nothing but time called for it.
-    assert_eq!(world.object_writes(begun), ["patch nodes/status n1"]);
 }
 
 pub(super) async fn a_period_costs_the_same_for_many_nodes<C: CloudUnderTest>() {

@@ -1,13 +1,12 @@
 //! The life of a Service.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bowline_cloud_kit::Fault;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::under_test::{CloudUnderTest, Wish};
-use super::world::{FINALIZER, SECOND, Since, World, service, web};
+use super::world::{SECOND, Since, World, service, web};
 
 const ENSURING: &str = "EnsuringLoadBalancer";
 const ENSURED: &str = "EnsuredLoadBalancer";
@@ -30,17 +29,6 @@ pub(super) async fn a_service_gets_its_balancer<C: CloudUnderTest>() {
     assert!(writes.len() <= 4, "{writes:?}");
 }
 
-pub(super) async fn the_finalizer_is_on_before_the_first_write_to_the_cloud<C: CloudUnderTest>() {
-    let world = World::<C>::with_nodes(1).await;
-    world.cloud().faults().add(Fault::write().always().hang_before());
-    let begun = world.since();
-    world.ask(web(), Wish::Plain);
-    world
-        .until("the first write", |w| !w.writes(begun).is_empty())
-        .await;
-    assert!(world.has_finalizer("web"));
-}
-
 pub(super) async fn without_nodes_people_are_told<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(0).await;
     world.ask(web(), Wish::Plain);
@@ -54,23 +42,6 @@ pub(super) async fn without_nodes_people_are_told<C: CloudUnderTest>() {
     world.add_node("n1");
     world.settled("web").await;
     world.assert_served();
-}
-
-pub(super) async fn what_no_balancer_depends_on_costs_no_call<C: CloudUnderTest>() {
-    let world = World::<C>::with_web(2).await;
-    let begun = world.since();
-    let changes: [fn(&mut Value); 4] = [
-        |it| it["metadata"]["labels"] = json!({ "tier": "front" }),
-        |it| it["spec"]["selector"] = json!({ "app": "web" }),
-        |it| it["spec"]["internalTrafficPolicy"] = json!("Local"),
-        |it| it["spec"]["publishNotReadyAddresses"] = json!(true),
-    ];
-    for change in changes {
-        world.edit_service("web", change);
-        world.pass(SECOND * 10).await;
-    }
-    assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
-    assert_eq!(world.kube_writes(begun), Vec::<String>::new());
 }
 
 pub(super) async fn any_other_change_leads_to_a_read_and_no_needless_write<C: CloudUnderTest>() {
@@ -140,23 +111,6 @@ pub(super) async fn a_failure_is_told_and_tried_again_by_the_schedule<C: CloudUn
     world.cloud().faults().clear();
     world.settled("web").await;
     world.assert_served();
-}
-
-pub(super) async fn a_service_of_another_class_is_nobody_s_business<C: CloudUnderTest>() {
-    let world = World::<C>::with_nodes(1).await;
-    let begun = world.since();
-    let mut other = web();
-    other["spec"]["loadBalancerClass"] = json!("example.com/other");
-    world.ask(other, Wish::Plain);
-    world.pass(SECOND * 30).await;
-    assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
-    assert_eq!(world.kube_writes(begun), Vec::<String>::new());
-    // Nor is its end, although others use the same finalizer.
-    world.edit_service("web", |it| it["metadata"]["finalizers"] = json!([FINALIZER]));
-    world.delete_service("web");
-    world.pass(SECOND * 60).await;
-    assert!(world.has_finalizer("web"));
-    assert!(world.calls(begun).is_empty(), "{:?}", world.tally(begun));
 }
 
 pub(super) async fn a_service_goes_and_its_balancer_with_it<C: CloudUnderTest>() {
@@ -246,16 +200,6 @@ pub(super) async fn a_service_may_change_its_mind<C: CloudUnderTest>() {
     world.assert_served();
 }
 
-pub(super) async fn what_was_deleted_while_nobody_ran_is_cleaned_up_at_the_start<C: CloudUnderTest>() {
-    let mut world = World::<C>::with_web(2).await;
-    world.kill().await;
-    world.delete_service("web");
-    assert!(world.service("web").is_some(), "the finalizer holds it");
-    world.start();
-    world.gone("web").await;
-    world.assert_served();
-}
-
 pub(super) async fn a_service_without_node_ports_is_served_or_refused_but_never_half<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     let mut bare = service("bare", &[]);
@@ -313,33 +257,6 @@ pub(super) async fn a_write_that_hangs_holds_up_nobody_else<C: CloudUnderTest>()
     assert!(took < SECOND * 5, "{took:?}");
     assert!(world.addresses("web").is_empty());
     world.settled("web").await;
-    world.assert_served();
-}
-
-pub(super) async fn a_new_service_need_not_wait_for_old_ones<C: CloudUnderTest>() {
-    const SERVICES: u16 = 30;
-    let mut world = World::<C>::with_nodes(2).await;
-    for index in 0..SERVICES {
-        world.ask_for(&format!("s{index}"), 30000 + index);
-    }
-    world
-        .until("all", |w| {
-            (0..SERVICES).all(|i| !w.addresses(&format!("s{i}")).is_empty())
-        })
-        .await;
-    world.rest().await;
-    let each: BTreeSet<String> = world.sim.balancers().into_iter().map(|it| it.service).collect();
-    assert_eq!(each.len(), usize::from(SERVICES));
-    world.stop().await;
-    world.cloud().set_latency(SECOND / 10);
-    world.start();
-    world.pass(SECOND / 10).await;
-    world.ask_for("new", 31000);
-    let took = world
-        .until("the new one", |w| !w.addresses("new").is_empty())
-        .await;
-    assert!(took < SECOND * 5, "{took:?}");
-    world.rest().await;
     world.assert_served();
 }
 

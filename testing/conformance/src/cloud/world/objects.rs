@@ -80,13 +80,6 @@ impl<C: CloudUnderTest> World<C> {
         }
     }
 
-    /// Nodes with these names.
-    pub fn add_nodes_named(&self, names: &[&str]) {
-        for name in names {
-            self.add_node(name);
-        }
-    }
-
     /// The provider ID of a machine.
     ///
     /// # Panics
