@@ -13,5 +13,4 @@ mod phoenixnap;
 mod plan;
 pub(crate) mod program;
 mod routes;
-mod two;
 pub(crate) mod wire;

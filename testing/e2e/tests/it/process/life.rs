@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::cluster::{Cluster, SCRAPER, TOKEN};
 use super::program::Running;
-use super::wire::Wire;
 
 /// Work and health as an operator sees them.
 async fn works(cluster: &Cluster, manager: &Running) {
@@ -275,71 +274,4 @@ async fn it_waits_for_an_api_server_that_is_not_there_yet() {
     let listener = tokio::net::TcpListener::bind(address).await.unwrap();
     let _server = cluster.api.serve(listener).unwrap();
     works(&cluster, &manager).await;
-}
-
-#[tokio::test]
-async fn a_leader_that_sleeps_past_its_lease_wakes_up_without_a_write_and_without_a_call_to_the_cloud() {
-    let mut cluster = Cluster::start().await;
-    cluster
-        .sim
-        .set_behaviour(|it| it.lb_write_time = Duration::from_millis(300));
-    // The journal does not tell whose a read is; a wire of its own does.
-    let cloud_url = cluster.cloud_url.clone();
-    let wire = Wire::to(cloud_url.trim_start_matches("http://").parse().unwrap()).await;
-    cluster.cloud_url = format!("http://{}", wire.address());
-    let mut first = cluster.manager(&["--secure-port=0"]);
-    cluster.cloud_url = cloud_url;
-    first
-        .until("it leads", async || {
-            cluster.holder().is_some_and(|holder| !holder.is_empty())
-        })
-        .await;
-    let holder = cluster.holder();
-    // Another name is another user agent, which tells their requests apart.
-    let name = "cloudscale-cloud-controller-manager";
-    let second = Running::start(
-        name,
-        &cluster.arguments(&["--secure-port=0"]),
-        &cluster.variables(),
-    );
-    second.until_logged("Another process leads").await;
-    cluster.join("n1");
-    cluster.add_service("web");
-    first
-        .until("it is in the middle", async || !cluster.sim.pools().is_empty())
-        .await;
-    first.signal(Signal::STOP);
-    second
-        .until("the other one leads", async || cluster.holder() != holder)
-        .await;
-    second
-        .until("it finishes the work", async || cluster.has_address("web"))
-        .await;
-    let (cloud, kube) = (cluster.sim.journal().len(), cluster.api.journal().all().len());
-    let sent = wire.sent();
-    assert!(sent > 0, "its way to the cloud is not the wire");
-    first.signal(Signal::CONT);
-    let (status, _) = first.ended().await;
-    assert_eq!(status.code(), Some(1), "{}", first.log().join("\n"));
-    assert_eq!(wire.sent(), sent, "it asked the cloud after it woke");
-    let late: Vec<_> = cluster.api.journal().all().split_off(kube);
-    let of_first: Vec<_> = late
-        .iter()
-        .filter(|it| {
-            it.is_write() && it.resource != "leases" && it.user_agent.starts_with("cloud-controller-manager/")
-        })
-        .collect();
-    assert!(of_first.is_empty(), "{of_first:#?}");
-    let writes: Vec<_> = cluster
-        .sim
-        .journal()
-        .entries()
-        .split_off(cloud)
-        .into_iter()
-        .filter(|it| it.write)
-        .collect();
-    assert!(writes.is_empty(), "{writes:#?}");
-    assert_ne!(cluster.holder(), holder);
-    assert_eq!(cluster.sim.check_invariants(), Vec::<String>::new());
-    assert_eq!(cluster.sim.load_balancers().len(), 1);
 }

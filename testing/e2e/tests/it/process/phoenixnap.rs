@@ -28,7 +28,6 @@ fn file(more: &str) -> String {
     format!("{{\"clientID\": \"id\", \"clientSecret\": \"{SECRET}\"{more}}}")
 }
 
-// A9, A36 and the table of failures at start.
 #[test]
 fn what_cannot_be_used_ends_the_start_and_is_named_without_the_secret() {
     for (file, variables, words) in [
@@ -127,7 +126,7 @@ fn the_route_loop_is_a_usage_error_and_its_absence_is_none() {
     }
 }
 
-// A9, A36, A37: what can be used comes as far as the secure port, whose clients nobody vouches for.
+// What can be used comes as far as the secure port, whose clients nobody vouches for.
 #[test]
 fn what_can_be_used_comes_as_far_as_the_secure_port() {
     for more in [

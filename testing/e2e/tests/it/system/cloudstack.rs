@@ -1,14 +1,13 @@
-//! The acceptance scenarios of Apache CloudStack with a whole manager, by their numbers. What every cloud must do is in
-//! the conformance suite; rules, addresses and openings are tested beside the provider.
+//! Apache CloudStack with a whole manager. What every cloud must do is in the conformance suite; rules, addresses and
+//! openings are tested beside the provider.
 
 use std::time::Duration;
 
-use bowline_cloudstack_sim::kit::Fault;
 use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, Operation, RuleSpec, VmSpec};
 use bowline_conformance::cloud::{CloudUnderTest as _, Machine, SECOND, UNINITIALIZED, service, web};
 use bowline_conformance::clouds::cloudstack::{Isolated, Place};
 use bowline_conformance::clouds::{CloudStack, Tier};
-use bowline_kube_api::{Effect, Fault as KubeFault, Status};
+use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 
 type World = bowline_conformance::cloud::World<CloudStack>;
@@ -67,43 +66,11 @@ fn service_of_upstream(world: &World, name: &str, ports: Ports) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_goes_within_fifteen_seconds_when_its_machine_is_expunged_and_on_no_error() {
-    for status in [401, 432, 530, 503] {
-        let world = World::with_nodes(3).await;
-        let fault = world.cloud().faults().add(Fault::any().always().status(status));
-        world.sim.remove_machine("n2");
-        world.set_ready("n2", "Unknown");
-        world.pass(SECOND * 120).await;
-        assert!(
-            world.cloud().faults().struck(fault) > 2,
-            "{status}: it never asked"
-        );
-        assert_eq!(world.api.objects("Node").len(), 3, "{status}");
-    }
-    let world = World::with_nodes(3).await;
-    world.sim.remove_machine("n2");
-    world.set_ready("n2", "Unknown");
-    let took = world.until("the node goes", |w| w.node("n2").is_none()).await;
-    assert!(took <= SECOND * 15, "{took:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn of_a_cluster_whose_machines_are_all_unknown_and_not_listed_no_node_goes() {
-    let world = World::with_nodes(3).await;
-    for node in ["n1", "n2", "n3"] {
-        world.sim.remove_machine(node);
-        world.set_ready(node, "Unknown");
-    }
-    world.pass(SECOND * 900).await;
-    assert_eq!(world.api.objects("Node").len(), 3);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_service_on_which_nothing_may_be_written_is_served_and_goes() {
     let world = World::with_nodes(2).await;
     let refusal = Status::new(403, "Forbidden", "cannot patch resource \"services\"");
     world.api.faults().inject(
-        KubeFault::new(Effect::Answer(refusal))
+        Fault::new(Effect::Answer(refusal))
             .verb("patch")
             .resource("services")
             .subresource(""),
@@ -117,84 +84,6 @@ async fn a_service_on_which_nothing_may_be_written_is_served_and_goes() {
     let told = world.events("web");
     let told = told.iter().filter(|line| line.contains("AnnotationsForbidden"));
     assert_eq!(told.count(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_address_that_cannot_be_given_back_holds_its_service_until_it_is() {
-    let world = World::with_web(2).await;
-    let release = Operation::DisassociateIpAddress.name();
-    let fault = world
-        .cloud()
-        .faults()
-        .add(Fault::operation(release).times(2).status(530));
-    world.delete_service("web");
-    world
-        .until("it has failed", |w| w.cloud().faults().struck(fault) == 2)
-        .await;
-    assert!(world.has_finalizer("web"));
-    assert_eq!(world.sim.addresses().len(), 1);
-    world.gone("web").await;
-    assert_eq!(world.sim.addresses().len(), 0);
-    world.assert_sound();
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_job_that_fails_holds_its_service_as_well() {
-    let world = World::with_web(2).await;
-    let release = Operation::DisassociateIpAddress.name();
-    world
-        .sim
-        .fail_jobs(bowline_cloudstack_sim::JobFault::of(release).saying(534, "router down"));
-    world.delete_service("web");
-    world
-        .until("people are told", |w| {
-            w.events("web").iter().any(|line| line.contains("router down"))
-        })
-        .await;
-    assert!(world.has_finalizer("web"));
-    world.gone("web").await;
-    assert_eq!(world.sim.addresses().len(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_rule_whose_successor_is_refused_comes_back_until_it_is_not() {
-    let world = World::with_web(2).await;
-    let before = world.sim.rules();
-    let refusal = r#"{"createloadbalancerruleresponse":{"errorcode":431,"errortext":"no such port"}}"#;
-    let canned = bowline_cloudstack_sim::kit::faults::Canned::json(431, refusal);
-    let create = Operation::CreateLoadBalancerRule.name();
-    let fault = world
-        .cloud()
-        .faults()
-        .add(Fault::operation(create).nth(1).times(1).answer(canned));
-    world.edit_service("web", |service| {
-        service["spec"]["ports"][0]["nodePort"] = json!(32000);
-    });
-    world
-        .until("people are told", |w| {
-            w.events("web").iter().any(|line| {
-                line.contains("Error syncing load balancer: failed to ensure load balancer: error creating load balancer rule")
-                    && line.contains("CloudStack API error 431 (CSExceptionErrorCode: 0): no such port")
-            })
-        })
-        .await;
-    assert_eq!(world.cloud().faults().struck(fault), 1);
-    let parts = |rules: &[bowline_cloudstack_sim::model::LoadBalancerRule]| {
-        let mut parts: Vec<(String, u16, usize)> = rules
-            .iter()
-            .map(|rule| (rule.name.clone(), rule.private_port, rule.members.len()))
-            .collect();
-        parts.sort();
-        parts
-    };
-    assert_eq!(parts(&world.sim.rules()), parts(&before));
-    world
-        .until("the successor is there", |w| {
-            w.sim.rules().iter().any(|rule| rule.private_port == 32000)
-        })
-        .await;
-    world.rest().await;
-    world.assert_sound();
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,22 +1,16 @@
-//! The acceptance scenarios of phoenixNAP with a whole manager, by their numbers. What every cloud must do is in the
-//! conformance suite, the arithmetic of blocks, tags and claims beside the provider.
+//! phoenixNAP with a whole manager. What every cloud must do is in the conformance suite; what one Service or Node leads
+//! to is tested beside the provider.
 
 mod metrics;
-mod nodes;
-mod release;
 mod services;
 mod takeover;
 
 use std::time::Duration;
 
-use bowline_conformance::cloud::{
-    CloudUnderTest as _, FINALIZER, SECOND, SHUTDOWN, Since, service, tainted_node, web,
-};
+use bowline_conformance::cloud::{CloudUnderTest as _, FINALIZER, SECOND, Since, service, tainted_node, web};
 use bowline_conformance::clouds::Phoenixnap;
 use bowline_phoenixnap_sim::kit::Fault;
-use bowline_phoenixnap_sim::{
-    BlockSpec, BlockStatus, NetworkSpec, Scope, ServerSpec, ServerStatus, TagFilter,
-};
+use bowline_phoenixnap_sim::{BlockSpec, ServerSpec};
 use serde_json::{Value, json};
 
 type World = bowline_conformance::cloud::World<Phoenixnap>;
@@ -60,10 +54,6 @@ fn calls(world: &World, since: Since) -> Vec<String> {
         .into_iter()
         .map(|call| call.operation)
         .collect()
-}
-
-fn field(world: &World, name: &str) -> Value {
-    world.service(name).unwrap()["spec"]["loadBalancerIP"].clone()
 }
 
 fn last_event(world: &World, object: &str) -> String {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::go_manager::GoManager;
-use super::objects::{OnCloudscale, service, settled_web, web};
+use super::objects::{OnCloudscale, service, web};
 use super::world::World;
 
 const PORTS: &[(&str, u16, u16)] = &[("web", 8080, 31200), ("admin", 9000, 31201)];
@@ -134,7 +134,7 @@ async fn what_is_made_here_is_what_the_go_manager_makes_but_for_the_marks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_service_restored_from_a_backup_keeps_its_balancer_although_its_uid_is_new() {
-    let mut world = settled_web(3).await;
+    let mut world = World::with_web(3).await;
     let before = world.sim.load_balancers()[0].clone();
     let members: Vec<_> = world.sim.members().iter().map(|it| it.uuid).collect();
     let mut backup = world.service("web").unwrap();

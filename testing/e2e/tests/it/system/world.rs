@@ -2,7 +2,7 @@
 
 use bowline_conformance::cloud::CloudUnderTest;
 
-pub(crate) use bowline_conformance::cloud::{SECOND, Since};
+pub(crate) use bowline_conformance::cloud::SECOND;
 pub(crate) use bowline_conformance::clouds::Cloudscale;
 
 /// A cluster and cloudscale.ch on one clock.

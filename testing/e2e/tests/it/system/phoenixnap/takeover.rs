@@ -63,42 +63,6 @@ async fn what_the_former_manager_left_is_made_good_and_nothing_is_bought() {
     world.assert_served();
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_as_it_should_be_costs_one_call() {
-    let mut world = World::new();
-    let done = block(&world, "done", true);
-    world.apply(left("done", 30080, Some(&done), json!([{ "ip": done }])));
-    let begun = world.since();
-    world.start();
-    world.pass(SECOND * 300).await;
-    assert_eq!(calls(&world, begun), ["ip-blocks.list"]);
-    assert_eq!(world.object_writes(begun), Vec::<String>::new());
-    assert_eq!(world.all_events(), Vec::<String>::new());
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_address_that_was_not_written_any_more_is_written_by_the_next_process() {
-    for is_deleted in [false, true] {
-        let mut world = World::new();
-        let address = block(&world, "cart", true);
-        world.apply(left("cart", 30080, None, json!([])));
-        if is_deleted {
-            world.delete_service("cart");
-        }
-        world.start();
-        if is_deleted {
-            world.gone("cart").await;
-            assert!(world.sim.blocks().is_empty());
-        } else {
-            world.settled("cart").await;
-            assert_eq!(field(&world, "cart"), json!(address));
-            assert_eq!(world.sim.blocks().len(), 1);
-        }
-        let bought = world.cloud().journal().count_operation("ip-blocks.create");
-        assert_eq!(bought, 0);
-    }
-}
-
 /// Services that were made together are read together.
 #[tokio::test(start_paused = true)]
 async fn a_start_with_many_services_reads_their_blocks_in_one_list() {
