@@ -37,8 +37,26 @@ impl Watched {
         Self { cache, seen, watch }
     }
 
+    /// An API server with the Node `a`, and a cache that is filled from it.
+    async fn filled() -> (KubeApi, Self) {
+        let api = server();
+        api.apply_json(node("a")).unwrap();
+        let watched = Self::start(&api);
+        watched.cache.synced().await;
+        (api, watched)
+    }
+
     fn seen(&self) -> String {
         self.seen.lock().unwrap().join(" ")
+    }
+
+    /// Waits until a Node is seen that was made at `since`, which is not for ever.
+    async fn sees(&self, name: &str, since: Instant, what: &str) {
+        until("the change is seen", || {
+            self.cache.get(&NodeName::new(name)).is_some()
+        })
+        .await;
+        assert!(since.elapsed() <= AT_MOST, "{:?}: {what}", since.elapsed());
     }
 }
 
@@ -46,6 +64,15 @@ impl Drop for Watched {
     fn drop(&mut self) {
         self.watch.abort();
     }
+}
+
+/// A change is seen after this time at the latest, whatever watches do.
+const AT_MOST: Duration = Duration::from_secs(45);
+
+/// From now on this happens to each watch of Nodes.
+fn spoil_watches(api: &KubeApi, effect: Effect) {
+    api.faults()
+        .inject(Fault::new(effect).verb("watch").resource("nodes"));
 }
 
 /// Lists of all Nodes; neither a question by name nor a count is one.
@@ -82,10 +109,7 @@ async fn lists_come_in_pages_of_100_from_no_cache() {
 
 #[tokio::test(start_paused = true)]
 async fn changes_arrive_in_order() {
-    let api = server();
-    api.apply_json(node("a")).unwrap();
-    let watched = Watched::start(&api);
-    watched.cache.synced().await;
+    let (api, watched) = Watched::filled().await;
     api.apply_json(node("b")).unwrap();
     let mut labelled = node("a");
     labelled["metadata"]["labels"] = json!({"zone": "z1"});
@@ -98,10 +122,7 @@ async fn changes_arrive_in_order() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_made_again_is_deleted_and_added() {
-    let api = server();
-    api.apply_json(node("a")).unwrap();
-    let watched = Watched::start(&api);
-    watched.cache.synced().await;
+    let (api, watched) = Watched::filled().await;
     api.delete("Node", "", "a");
     api.apply_json(node("a")).unwrap();
     until("all changes seen", || watched.seen() == "+a -a +a").await;
@@ -177,10 +198,7 @@ async fn a_stated_delay_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn a_quiet_hour_costs_two_watches_a_minute_and_no_list() {
-    let api = server();
-    api.apply_json(node("a")).unwrap();
-    let watched = Watched::start(&api);
-    watched.cache.synced().await;
+    let (api, watched) = Watched::filled().await;
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(watched.seen(), "+a");
     assert_eq!(lists(&api), 1);
@@ -224,41 +242,19 @@ async fn a_watch_that_falls_silent_is_found_out_within_45_s() {
         api.silence_watches();
         let name = format!("after-{age}");
         api.apply_json(node(&name)).unwrap();
-        let begun = Instant::now();
-        until("the change is seen", || {
-            watched.cache.get(&NodeName::new(&*name)).is_some()
-        })
-        .await;
-        assert!(
-            begun.elapsed() <= Duration::from_secs(45),
-            "{age} s: {:?}",
-            begun.elapsed()
-        );
+        watched.sees(&name, Instant::now(), &name).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn watches_that_open_and_never_show_a_byte_are_not_believed() {
-    let api = server();
-    api.apply_json(node("a")).unwrap();
-    let watched = Watched::start(&api);
-    watched.cache.synced().await;
-    api.faults()
-        .inject(Fault::new(Effect::Silence).verb("watch").resource("nodes"));
+    let (api, watched) = Watched::filled().await;
+    spoil_watches(&api, Effect::Silence);
     api.silence_watches();
     for round in 0..10 {
         let name = format!("n{round}");
         api.apply_json(node(&name)).unwrap();
-        let begun = Instant::now();
-        until("the change is seen", || {
-            watched.cache.get(&NodeName::new(&*name)).is_some()
-        })
-        .await;
-        assert!(
-            begun.elapsed() <= Duration::from_secs(45),
-            "{:?}",
-            begun.elapsed()
-        );
+        watched.sees(&name, Instant::now(), &name).await;
     }
     let heard = watched.cache.heard().unwrap();
     assert!(heard.elapsed() < Duration::from_secs(1));
@@ -268,8 +264,6 @@ async fn watches_that_open_and_never_show_a_byte_are_not_believed() {
     let lists = lists(&api) - before;
     assert!(lists <= 15, "{lists} lists in ten minutes");
 }
-
-const AT_MOST: Duration = Duration::from_secs(45);
 
 /// Changes something time and again, and looks whether the cache follows and what that costs.
 async fn follows(api: &KubeApi, watched: &Watched, what: &str) {
@@ -324,8 +318,7 @@ async fn a_cache_whose_watches_cannot_be_had_is_listed_time_and_again() {
         let watched = Watched::start(&api);
         watched.cache.synced().await;
         tokio::time::sleep(Duration::from_secs(100)).await;
-        api.faults()
-            .inject(Fault::new(effect).verb("watch").resource("nodes"));
+        spoil_watches(&api, effect);
         api.close_watches();
         follows(&api, &watched, &what).await;
         // The first watch that can be had again ends it.
@@ -342,11 +335,7 @@ async fn a_stated_delay_is_kept_between_lists_too() {
     let api = server();
     let watched = Watched::start(&api);
     watched.cache.synced().await;
-    api.faults().inject(
-        Fault::new(Effect::Answer(Status::too_many_requests(60)))
-            .verb("watch")
-            .resource("nodes"),
-    );
+    spoil_watches(&api, Effect::Answer(Status::too_many_requests(60)));
     api.close_watches();
     tokio::time::sleep(Duration::from_secs(600)).await;
     let lists = lists(&api);
@@ -357,37 +346,24 @@ async fn a_stated_delay_is_kept_between_lists_too() {
 async fn whatever_watches_do_after_a_freeze_it_is_found_out_within_45_s_of_it() {
     for age in [0, 10, 27, 29] {
         for cut_after in [1, 5, 12, 19, 21] {
-            let api = server();
-            api.apply_json(node("a")).unwrap();
-            let watched = Watched::start(&api);
-            watched.cache.synced().await;
+            let (api, watched) = Watched::filled().await;
             tokio::time::sleep(Duration::from_millis(age * 1000 + 10)).await;
             api.silence_watches();
             api.apply_json(node("b")).unwrap();
             let frozen = Instant::now();
-            api.faults()
-                .inject(Fault::new(Effect::Silence).verb("watch").resource("nodes"));
+            spoil_watches(&api, Effect::Silence);
             tokio::time::sleep(Duration::from_secs(cut_after)).await;
             api.close_watches();
-            until("the change is seen", || {
-                watched.cache.get(&NodeName::new("b")).is_some()
-            })
-            .await;
-            assert!(
-                frozen.elapsed() <= AT_MOST,
-                "{age} s, {cut_after} s: {:?}",
-                frozen.elapsed()
-            );
+            watched
+                .sees("b", frozen, &format!("{age} s, {cut_after} s"))
+                .await;
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn where_lists_fail_a_watch_goes_on_where_it_was() {
-    let api = server();
-    api.apply_json(node("a")).unwrap();
-    let watched = Watched::start(&api);
-    watched.cache.synced().await;
+    let (api, watched) = Watched::filled().await;
     tokio::time::sleep(Duration::from_secs(10)).await;
     api.faults().inject(
         Fault::new(Effect::Answer(Status::internal("etcd")))
@@ -398,12 +374,7 @@ async fn where_lists_fail_a_watch_goes_on_where_it_was() {
         api.silence_watches();
         let name = format!("n{round}");
         api.apply_json(node(&name)).unwrap();
-        let frozen = Instant::now();
-        until("the change is seen", || {
-            watched.cache.get(&NodeName::new(&*name)).is_some()
-        })
-        .await;
-        assert!(frozen.elapsed() <= AT_MOST, "{:?}", frozen.elapsed());
+        watched.sees(&name, Instant::now(), &name).await;
     }
 }
 
@@ -486,8 +457,7 @@ async fn watches_that_end_or_break_at_once_are_not_opened_without_a_pause() {
     ] {
         let api = server();
         let what = format!("{effect:?}");
-        api.faults()
-            .inject(Fault::new(effect).verb("watch").resource("nodes"));
+        spoil_watches(&api, effect);
         let watched = Watched::start(&api);
         watched.cache.synced().await;
         tokio::time::sleep(Duration::from_secs(120)).await;
