@@ -45,7 +45,9 @@ impl ServiceController {
                     // asks for a balancer without a class asks us.
                     let asks_us = facts::wants_load_balancer(new);
                     tracked.is_foreign = facts::class(new).is_some() || (tracked.is_foreign && !asks_us);
-                    tracked.is_changed(old, new)
+                    let is_changed = tracked.is_changed(old, new);
+                    tracked.keep_newest(new);
+                    is_changed
                 });
                 if facts::wants_load_balancer(old) != facts::wants_load_balancer(new) {
                     // How often the opposite has failed says nothing about this.

@@ -1,5 +1,6 @@
 //! How a sync ended: what is said about it, and when the key comes back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, ServiceKey};
@@ -148,8 +149,11 @@ impl ServiceController {
                 self.tracked(key, Tracked::leave_node_syncs);
                 self.observe_settled(key);
                 let current = self.balanced_nodes().identities;
+                let is_current = identities == current;
                 // They changed while it was under way.
-                let is_behind = identities != current && !self.node_changes.is_pending();
+                let is_behind = !is_current && !self.node_changes.is_pending();
+                // One list in memory for all Services that were synced with the same Nodes.
+                let identities = if is_current { Arc::clone(&current) } else { identities };
                 let follows_nodes = self.provider.load_balancer.follows_nodes();
                 self.tracked(key, |tracked| {
                     if follows_nodes || !is_behind {

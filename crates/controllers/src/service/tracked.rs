@@ -224,6 +224,17 @@ impl Tracked {
             && !self.expected.as_ref().is_some_and(is_echo)
     }
 
+    /// Goes on with a newer version of the Service that asks for the same as the one that was synced, so that no old version
+    /// is held in memory beside the one in the cache.
+    pub(super) fn keep_newest(&mut self, new: &Arc<Service>) {
+        if let Some(synced) = &mut self.synced
+            && facts::wants_load_balancer(new)
+            && !needs_update(synced, new)
+        {
+            *synced = Arc::clone(new);
+        }
+    }
+
     /// A sync has settled: failures from before it are news when they come again.
     pub(super) fn settled(&mut self) {
         self.unfinished = None;
@@ -276,6 +287,28 @@ mod tests {
         assert!(tracked.is_changed(&without, &with));
         assert!(!tracked.is_changed(&with, &with));
         assert!(!tracked.is_changed(&without, &without));
+    }
+
+    #[test]
+    fn no_old_version_of_a_service_is_held_that_asks_for_the_same() {
+        let version = |version: &str, kind: &str, ip: &str| -> Arc<Service> {
+            let object = serde_json::json!({
+                "metadata": { "uid": "u", "resourceVersion": version },
+                "spec": { "type": kind, "loadBalancerIP": ip },
+            });
+            Arc::new(serde_json::from_value(object).unwrap())
+        };
+        let (first, second) = (version("1", "LoadBalancer", ""), version("2", "LoadBalancer", ""));
+        let mut tracked = Tracked::default();
+        tracked.keep_newest(&second);
+        assert!(tracked.synced.is_none(), "it was never synced");
+        tracked.synced = Some(Arc::clone(&first));
+        tracked.keep_newest(&second);
+        assert!(Arc::ptr_eq(tracked.synced.as_ref().unwrap(), &second));
+        for other in [version("3", "LoadBalancer", "192.0.2.1"), version("4", "ClusterIP", "")] {
+            tracked.keep_newest(&other);
+            assert!(Arc::ptr_eq(tracked.synced.as_ref().unwrap(), &second), "not synced yet");
+        }
     }
 
     #[test]
