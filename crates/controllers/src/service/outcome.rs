@@ -153,7 +153,11 @@ impl ServiceController {
                 // They changed while it was under way.
                 let is_behind = !is_current && !self.node_changes.is_pending();
                 // One list in memory for all Services that were synced with the same Nodes.
-                let identities = if is_current { Arc::clone(&current) } else { identities };
+                let identities = if is_current {
+                    Arc::clone(&current)
+                } else {
+                    identities
+                };
                 let follows_nodes = self.provider.load_balancer.follows_nodes();
                 self.tracked(key, |tracked| {
                     if follows_nodes || !is_behind {

@@ -305,9 +305,15 @@ mod tests {
         tracked.synced = Some(Arc::clone(&first));
         tracked.keep_newest(&second);
         assert!(Arc::ptr_eq(tracked.synced.as_ref().unwrap(), &second));
-        for other in [version("3", "LoadBalancer", "192.0.2.1"), version("4", "ClusterIP", "")] {
+        for other in [
+            version("3", "LoadBalancer", "192.0.2.1"),
+            version("4", "ClusterIP", ""),
+        ] {
             tracked.keep_newest(&other);
-            assert!(Arc::ptr_eq(tracked.synced.as_ref().unwrap(), &second), "not synced yet");
+            assert!(
+                Arc::ptr_eq(tracked.synced.as_ref().unwrap(), &second),
+                "not synced yet"
+            );
         }
     }
 
