@@ -11,8 +11,8 @@
 //!
 //! What this crate is not: it knows no cloud, no Kubernetes, no credentials beyond carrying a [`Secret`], and it reads
 //! neither the environment nor the wall clock. How connections are made and trusted, the gate, the token bucket and the
-//! back-off are not its own either: `bowline-edge` has them for this stack and the one to the API server. It starts no task of its own (the connections of a socket transport are
-//! driven by hyper's).
+//! back-off are not its own either: `bowline-edge` has them for this stack and the one to the API server. It starts no task
+//! of its own (the connections of a socket transport are driven by hyper's).
 //!
 //! [`SharedRead`] lives here too, because every cloud needs it: calls that ask for the same list together share one read;
 //! and so does [`words!`], the form of all words that clouds put on the wire.

@@ -30,7 +30,7 @@ pub struct Transport {
 #[derive(Clone, Debug)]
 enum Way {
     Sockets(Sockets),
-    Memory(Service),
+    Service(Service),
 }
 
 /// Carries requests. Clones share connections.
@@ -66,37 +66,23 @@ impl Transport {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let way = Way::Memory(boxed(service));
+        let service = service
+            .map_response(|answer: http::Response<B>| {
+                answer.map(|body| body.map_err(Into::into).boxed_unsync())
+            })
+            .map_err(Into::into);
+        let way = Way::Service(BoxCloneSyncService::new(service));
         Self { way }
     }
 
     /// Connections that send only while the gate is open; in memory there is nothing between the request and the other
     /// side.
     pub(crate) fn open(self, gate: &Arc<dyn Gate>) -> Connections {
-        let service = match self.way {
-            Way::Sockets(sockets) => boxed(sockets.open(gate)),
-            Way::Memory(service) => service,
-        };
-        Connections { service }
+        match self.way {
+            Way::Sockets(sockets) => Self::memory(sockets.open(gate)).open(gate),
+            Way::Service(service) => Connections { service },
+        }
     }
-}
-
-fn boxed<S, B>(service: S) -> Service
-where
-    S: tower::Service<http::Request<Full<Bytes>>, Response = http::Response<B>>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
-    S::Future: Send + 'static,
-    S::Error: Into<BoxError>,
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    let service = service
-        .map_response(|answer: http::Response<B>| answer.map(|body| body.map_err(Into::into).boxed_unsync()))
-        .map_err(Into::into);
-    BoxCloneSyncService::new(service)
 }
 
 impl Connections {

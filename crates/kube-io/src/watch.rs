@@ -288,7 +288,7 @@ async fn follow<T: Listed>(
                 return Ok(ended);
             }
         };
-        let event: WireEvent<'_> = read(line)?;
+        let event = WireEvent::read(line)?;
         let mut is_news = false;
         if let Some(version) = apply(kube, cache, &event, told)? {
             is_news = version_number(&version) > version_number(position);
@@ -307,7 +307,22 @@ pub(crate) struct WireEvent<'a> {
     #[serde(rename = "type")]
     pub(crate) kind: &'a str,
     #[serde(borrow)]
-    pub(crate) object: &'a RawValue,
+    object: &'a RawValue,
+}
+
+impl<'a> WireEvent<'a> {
+    /// Reads the line. One that says why the watch ends is that error.
+    pub(crate) fn read(line: &'a [u8]) -> Result<Self, KubeError> {
+        let event: Self = read(line)?;
+        match event.kind {
+            "ERROR" => Err(KubeError::from_status(read::<Status>(event.object())?, None)),
+            _ => Ok(event),
+        }
+    }
+
+    pub(crate) fn object(&self) -> &'a [u8] {
+        self.object.get().as_bytes()
+    }
 }
 
 #[derive(Deserialize)]
@@ -328,7 +343,7 @@ fn apply<T: Listed>(
     event: &WireEvent<'_>,
     told: &mut Option<Instant>,
 ) -> Result<Option<String>, KubeError> {
-    let object = event.object.get().as_bytes();
+    let object = event.object();
     match event.kind {
         "ADDED" | "MODIFIED" => {
             let understood = T::decode(object, kube).and_then(|object| {
@@ -363,10 +378,6 @@ fn apply<T: Listed>(
             return Ok(Some(version));
         }
         "BOOKMARK" => {}
-        "ERROR" => {
-            let status: Status = read(object)?;
-            return Err(KubeError::from_status(status, None));
-        }
         kind => tracing::debug!(kind, "Watch event of an unknown type"),
     }
     Ok(read::<Versioned>(object)

@@ -105,31 +105,8 @@ fn layered<S: Sockets>(reach: &Arc<Reach>, whose: Whose, sockets: S) -> Result<k
     Ok(kube::Client::new(service, config.default_namespace.clone()))
 }
 
-/// Something for each [`Pool`]: a slow request can keep only its own kind waiting.
-#[derive(Clone)]
-struct Pools<T> {
-    ordinary: T,
-    watches: T,
-    leases: T,
-}
-
-impl<T> Pools<T> {
-    fn map<U>(&self, make: impl Fn(&T) -> U) -> Pools<U> {
-        Pools {
-            ordinary: make(&self.ordinary),
-            watches: make(&self.watches),
-            leases: make(&self.leases),
-        }
-    }
-
-    fn of(&self, pool: Pool) -> &T {
-        match pool {
-            Pool::Ordinary => &self.ordinary,
-            Pool::Watches => &self.watches,
-            Pool::Leases => &self.leases,
-        }
-    }
-}
+/// Something for each [`Pool`], in their order: a slow request can keep only its own kind waiting.
+type Pools<T> = [T; 3];
 
 type Http<S> = Client<Connector<S>, Fenced<Body>>;
 
@@ -171,11 +148,7 @@ impl<S: Sockets> Renewed<S> {
             reach,
             whose,
             sockets,
-            bounds: Pools {
-                ordinary: Arc::new(Semaphore::new(ORDINARY)),
-                watches: Arc::new(Semaphore::new(WATCHES)),
-                leases: Arc::new(Semaphore::new(LEASES)),
-            },
+            bounds: [ORDINARY, WATCHES, LEASES].map(|sockets| Arc::new(Semaphore::new(sockets))),
             server_name,
             system,
         };
@@ -199,7 +172,7 @@ impl<S: Sockets> Renewed<S> {
                 }
             }
         }
-        now.1.of(pool).clone()
+        now.1[pool as usize].clone()
     }
 }
 
@@ -222,6 +195,7 @@ impl<S: Sockets> Maker<S> {
         };
         Ok(self
             .bounds
+            .each_ref()
             .map(|bound| pool(Connector::new(self.sockets.clone(), way.clone()).bounded(Arc::clone(bound)))))
     }
 }

@@ -6,10 +6,9 @@ use http::Method;
 use serde_json::json;
 
 use super::{LeaseLock, LeaseRecord};
-use crate::error::{KubeError, Status};
+use crate::error::KubeError;
 use crate::exchange::{Call, Rank, segment};
 use crate::rbac::Asked;
-use crate::reads::read;
 use crate::watch::{Lines, WireEvent};
 
 /// How long the API server is asked to keep the watch open.
@@ -85,12 +84,11 @@ impl LeaseWatch {
             let Some(line) = self.lines.next().await? else {
                 return Err(KubeError::Expired("the watch has ended".into()));
             };
-            let event: WireEvent<'_> = read(line)?;
-            let object = event.object.get().as_bytes();
+            let event = WireEvent::read(line)?;
+            let object = event.object();
             match event.kind {
                 "ADDED" | "MODIFIED" => return self.lock.believe(object).map(Some),
                 "DELETED" => return self.lock.believe(object).map(|_| None),
-                "ERROR" => return Err(KubeError::from_status(read::<Status>(object)?, None)),
                 _ => {}
             }
         }

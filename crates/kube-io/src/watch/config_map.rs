@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::open::{Ended, Next, OpenWatch};
 use super::{Versioned, Waits, WireEvent, goes_on, silence};
 use crate::client::Kube;
-use crate::error::{KubeError, Status};
+use crate::error::KubeError;
 use crate::exchange::{Call, segment};
 use crate::reads::read;
 
@@ -111,11 +111,8 @@ async fn follow(
             Next::Line(line) => line,
             Next::Ended(ended) => return Ok(ended),
         };
-        let event: WireEvent<'_> = read(line)?;
-        let object = event.object.get().as_bytes();
-        if event.kind == "ERROR" {
-            return Err(KubeError::from_status(read::<Status>(object)?, None));
-        }
+        let event = WireEvent::read(line)?;
+        let object = event.object();
         // What has no version is no ConfigMap, so it is not told.
         let version = read::<Versioned>(object)?.metadata.resource_version;
         if let "ADDED" | "MODIFIED" = event.kind {
