@@ -263,20 +263,22 @@ fn controllers(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSelection {
 }
 
 fn settings(flags: &Flags, checks: &mut Checks<'_>) -> ControllerSettings {
-    // Upstream refuses numbers that make no sense. These limit nothing here, so nobody is told them.
+    // Upstream refuses numbers of workers that make no sense. They limit nothing here, so no controller is told them.
     checks.at_least("concurrent-node-syncs", 1);
     checks.at_least("concurrent-node-status-updates", 0);
+    let node = NodeSettings {
+        node_status_update_frequency: checks.period("node-status-update-frequency"),
+    };
+    let node_lifecycle = NodeLifecycleSettings {
+        node_monitor_period: checks.period("node-monitor-period"),
+        node_deletion_confirmation: checks.pause("node-deletion-confirmation"),
+        node_deletion_share: checks.share("node-deletion-share"),
+        node_deletion_window: checks.period("node-deletion-window"),
+    };
     checks.at_least("concurrent-service-syncs", 1);
     ControllerSettings {
-        node: NodeSettings {
-            node_status_update_frequency: checks.period("node-status-update-frequency"),
-        },
-        node_lifecycle: NodeLifecycleSettings {
-            node_monitor_period: checks.period("node-monitor-period"),
-            node_deletion_confirmation: checks.pause("node-deletion-confirmation"),
-            node_deletion_share: checks.share("node-deletion-share"),
-            node_deletion_window: checks.period("node-deletion-window"),
-        },
+        node,
+        node_lifecycle,
         routes: routes(flags, checks),
         node_networks: node_networks(flags, checks),
     }
