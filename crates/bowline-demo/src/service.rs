@@ -32,7 +32,7 @@ pub(crate) fn ports(service: &Value) -> Vec<Port> {
         .collect()
 }
 
-/// A port number; none where there is none, or zero in its place.
+/// A port number; `None` where there is none, or zero in its place.
 pub(crate) fn number(value: &Value) -> Option<u16> {
     let number = value.as_u64().and_then(|number| u16::try_from(number).ok())?;
     (number != 0).then_some(number)

@@ -39,7 +39,7 @@ pub(crate) async fn page(place: SocketAddr) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&body).trim_end().to_owned())
 }
 
-/// The machine that a page is from.
+/// The instance that a page is from.
 pub(crate) fn machine(page: &str) -> Option<&str> {
     page.strip_prefix("hello from ")?.split(',').next()
 }

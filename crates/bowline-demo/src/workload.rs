@@ -92,7 +92,7 @@ async fn echo(socket: UdpSocket, node: String) {
     }
 }
 
-/// Owns its connections, so that they end with it, as they do when a machine is powered off.
+/// Owns its connections, so that they end with it, as they do when an instance is powered off.
 async fn serve(listener: TcpListener, node: String, answer: Answer) {
     let mut connections = JoinSet::new();
     loop {

@@ -22,7 +22,7 @@ pub mod exit {
     pub const PANIC: u8 = 2;
     /// A plan has changes.
     pub const CHANGES: u8 = 2;
-    /// The provider cannot be built, or a loop ended.
+    /// The provider cannot be built, or a controller ended.
     pub const FATAL: u8 = 255;
 }
 

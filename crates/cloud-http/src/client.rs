@@ -268,7 +268,7 @@ const MOST_ANNOUNCED: usize = 4 << 20;
 
 /// Reads a body up to a limit, and says how it ended.
 async fn read(mut body: AnswerBody, limit: usize) -> (Bytes, End) {
-    // A list of a thousand machines has megabytes: growing to them by doubling would take twice the room. What the peer
+    // A list of a thousand instances has megabytes: growing to them by doubling would take twice the room. What the peer
     // announces is believed up to a point.
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
     let mut bytes = BytesMut::with_capacity(announced.min(limit).min(MOST_ANNOUNCED));

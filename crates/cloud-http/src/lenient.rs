@@ -18,7 +18,7 @@ where
 /// Takes `null` for an empty list, and keeps no room that reading left.
 ///
 /// A list grows to room for four at its first entry, and most lists inside of an object have one. In an answer with a
-/// thousand machines that is more than all the rest.
+/// thousand instances that is more than all the rest.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@
 ///
 /// ```
 /// bowline_cloud_http::words!(
-///     /// The state of a machine.
+///     /// The state of an instance.
 ///     MachineState {
 ///         /// It runs.
 ///         Running = "running",

@@ -1,4 +1,4 @@
-//! Providers behind one type, so that the loops are compiled once whatever clouds are built in.
+//! Providers behind one type, so that the controllers are compiled once whatever clouds are built in.
 //!
 //! A provider's own types of intent, observation and step stay inside a [`Reconcile`] session; a step comes out as a
 //! [`DynStep`] that shows its view and goes back in to be applied.

@@ -1,9 +1,9 @@
-//! The contract between the control loops and a cloud.
+//! The contract between the controllers and a cloud.
 //!
 //! A cloud is a [`CloudProvider`]: it knows instances ([`InstancesV2`]), perhaps load balancers ([`LoadBalancer`]),
-//! routes ([`Routes`]) and work of its own ([`BackgroundWork`]). The loops know no cloud; a cloud knows no loop.
+//! routes ([`Routes`]) and work of its own ([`BackgroundWork`]). The controllers know no cloud; a cloud knows no controller.
 //!
-//! Data goes one way, for every loop and every command:
+//! Data goes one way, for every controller and every command:
 //!
 //! ```text
 //! intent (pure)  ->  observe (reads)  ->  plan (pure)  ->  apply (writes)  ->  publish (status, events)

@@ -212,7 +212,7 @@ pub trait BackgroundWork: Reconciler<Facts = BackgroundFacts> {
     /// removed.
     fn period(&self) -> Duration;
 
-    /// Time from the start of the loop to the first run.
+    /// Time from the start of the controller to the first run.
     fn first(&self) -> Duration {
         self.period()
     }
@@ -271,7 +271,7 @@ impl<C: Step> LoadBalancerStep<C> {
     }
 }
 
-/// A write to Kubernetes that a provider wants, run by the service loop. Each is tested by UID and resource version, so
+/// A write to Kubernetes that a provider wants, run by the service controller. Each is tested by UID and resource version, so
 /// a decision made from an old object never lands on a newer one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KubeWrite {

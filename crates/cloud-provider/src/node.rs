@@ -1,4 +1,4 @@
-//! A Kubernetes Node, cut down to what the loops and the clouds look at.
+//! A Kubernetes Node, cut down to what the controllers and the clouds look at.
 //!
 //! A real Node object is 10 to 50 KiB, most of it image lists and managed fields. This one is a few hundred bytes, with
 //! label strings shared between Nodes.
@@ -70,7 +70,7 @@ impl fmt::Debug for NodeName {
     }
 }
 
-/// A Node as the loops and the clouds see it. Read-only: it is shared.
+/// A Node as the controllers and the clouds see it. Read-only: it is shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// `metadata.name`.
@@ -87,7 +87,7 @@ pub struct Node {
     pub labels: Labels,
     /// `metadata.annotations`, without the copy of the object that `kubectl apply` keeps there.
     pub annotations: Labels,
-    /// `spec.providerID`, none if empty.
+    /// `spec.providerID`, `None` if empty.
     pub provider_id: Option<Arc<str>>,
     /// `spec.taints` in order.
     pub taints: Vec<Taint>,

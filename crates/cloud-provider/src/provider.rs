@@ -16,13 +16,13 @@ pub trait CloudProvider: Send + Sync + 'static {
     /// Whether the cloud marks what belongs to a cluster. If not, `--allow-untagged-cloud` must be given.
     fn has_cluster_id(&self) -> bool;
 
-    /// Machines. None: the two node loops are not started.
+    /// Instances. `None`: the two node controllers are not started.
     fn instances(&self) -> Option<Arc<dyn InstancesV2>>;
 
-    /// Load balancers. None: the service loop is not started.
+    /// Load balancers. `None`: the service controller is not started.
     fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>>;
 
-    /// Routes. None: the route loop is not started.
+    /// Routes. `None`: the route controller is not started.
     fn routes(&self) -> Option<Arc<dyn Routes>> {
         None
     }
@@ -33,7 +33,7 @@ pub trait CloudProvider: Send + Sync + 'static {
     }
 
     /// The ServiceAccount in `kube-system` with which the [writes to Kubernetes](crate::KubeWrite) of the provider's own
-    /// plans are made under `--use-service-account-credentials`. None: with that of the loop that runs the plan.
+    /// plans are made under `--use-service-account-credentials`. `None`: with that of the controller that runs the plan.
     fn service_account(&self) -> Option<&'static str> {
         None
     }
@@ -49,7 +49,7 @@ pub trait CloudProvider: Send + Sync + 'static {
 pub enum ClusterUid {
     /// Nothing: it is not read.
     Unused,
-    /// What it makes is marked with it. It is read before the loops start, which needs `get` on the namespace; without it
+    /// What it makes is marked with it. It is read before the controllers start, which needs `get` on the namespace; without it
     /// they do not start, because nothing could be told from what other clusters made.
     Required,
 }

@@ -20,7 +20,7 @@ pub trait Routes: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The call is tried again by the loop. Creating a route that is already there is a success.
+    /// The call is tried again by the controller. Creating a route that is already there is a success.
     fn create_route<'a>(
         &'a self,
         cluster: &'a str,
@@ -32,7 +32,7 @@ pub trait Routes: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The call is tried again by the loop. Deleting a route that is not there is a success.
+    /// The call is tried again by the controller. Deleting a route that is not there is a success.
     fn delete_route<'a>(
         &'a self,
         cluster: &'a str,
@@ -51,7 +51,7 @@ pub trait Routes: Send + Sync + 'static {
 pub struct Route {
     /// The cloud's name for it; empty in a route that is to be created.
     pub name: String,
-    /// The Node it leads to; none if the cloud does not know one. In what a cloud lists it may be the name of the instance,
+    /// The Node it leads to; `None` if the cloud does not know one. In what a cloud lists it may be the name of the instance,
     /// which counts as the Node's where [`target_provider_id`](Self::target_provider_id) is no Node's.
     pub target_node: Option<NodeName>,
     /// The provider ID of the Node it leads to, if the Node has one: how a cloud finds the instance whose name is not the

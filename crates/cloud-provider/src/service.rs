@@ -190,7 +190,7 @@ pub mod facts {
                 == Some("Local")
     }
 
-    /// The node port on which kube-proxy says whether the node has endpoints; none unless local traffic only.
+    /// The node port on which kube-proxy says whether the node has endpoints; `None` unless local traffic only.
     #[must_use]
     pub fn health_check_node_port(service: &Service) -> Option<u16> {
         let port = service.spec.as_ref()?.health_check_node_port?;
@@ -259,7 +259,7 @@ pub mod facts {
             .collect()
     }
 
-    /// `spec.loadBalancerIP` as an address; none if it is empty.
+    /// `spec.loadBalancerIP` as an address; `None` if it is empty.
     ///
     /// # Errors
     ///

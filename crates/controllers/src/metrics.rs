@@ -53,7 +53,7 @@ struct GuardLabels {
 /// Something that keeps the manager from doing what it would do else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
-    /// A Node is not deleted: the credentials see no machine of any ready Node.
+    /// A Node is not deleted: the credentials see no instance of any ready Node.
     NodeDeletionFrozen,
     /// A Node is not deleted yet: many were a short time ago.
     NodeDeletionThrottled,
@@ -108,7 +108,7 @@ crate::series! {
         /// Seconds of one pass over the Nodes that may be lost.
         pub monitor_nodes_duration_seconds: Histogram = Histogram::new(exponential_buckets(0.001, 2.0, 15)),
             "cloud_node_lifecycle_controller_monitor_nodes_duration_seconds", "[ALPHA] Time of one pass over the Nodes that are not ready or were not a moment ago; one without any counts too";
-        /// Nodes whose deletion is proved but frozen, because the credentials see no machine of a ready Node.
+        /// Nodes whose deletion is proved but frozen, because the credentials see no instance of a ready Node.
         pub node_deletions_frozen: Gauge = Gauge::default(),
             "node_deletions_frozen", "Nodes that are not deleted because the cloud reports that the instances of all ready Nodes do not exist: wrong credentials or project?";
         /// Nodes whose deletion is proved and waits for its turn.

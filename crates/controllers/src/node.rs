@@ -1,4 +1,4 @@
-//! The cloud-node controller (`cloud-node-controller`): gives a new Node what its cloud knows of the machine, takes the taint
+//! The cloud-node controller (`cloud-node-controller`): gives a new Node what its cloud knows of the instance, takes the taint
 //! away that it waits with, and keeps addresses, type, zone and region true afterwards.
 //!
 //! Nodes are asked for in batches: whatever is due when the controller looks goes into one question, and several batches may
@@ -168,7 +168,7 @@ impl NodeController {
         }
     }
 
-    /// Asks for the machines of new Nodes, then initialises each whose machine is there.
+    /// Asks for the instances of new Nodes, then initialises each whose instance is there.
     async fn initialize_all(&self, queries: Vec<InstanceQuery>) {
         if queries.is_empty() {
             return;
@@ -276,7 +276,7 @@ impl NodeController {
         }
     }
 
-    /// Records that the cloud knows the machine under another ID, if that is news.
+    /// Records that the cloud knows the instance under another ID, if that is news.
     fn tell_other_id(&self, node: &Node, metadata: &bowline_cloud_provider::InstanceMetadata) {
         let other = intent::other_provider_id(node, metadata);
         let is_news = self.is_news(node, events::PROVIDER_ID_MISMATCH.reason, other);
@@ -350,7 +350,7 @@ impl NodeController {
     }
 }
 
-/// The resource version as a number, which may be compared within one kind of objects. None if it is not one: then
+/// The resource version as a number, which may be compared within one kind of objects. `None` if it is not one: then
 /// nothing counts as older.
 fn version(node: &Node) -> Option<u64> {
     node.resource_version.parse().ok()

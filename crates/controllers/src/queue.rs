@@ -59,7 +59,7 @@ struct Entry {
     due: Option<Due>,
     /// Since when the key is being worked on.
     held: Option<Instant>,
-    /// Since when the piece of work takes that is under way on it; none while it waits for its turn.
+    /// Since when the piece of work takes that is under way on it; `None` while it waits for its turn.
     busy: Option<Instant>,
     failures: u32,
 }

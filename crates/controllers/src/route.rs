@@ -218,7 +218,7 @@ impl RouteController {
     }
 
     /// Waits until a pass is to begin, the last of which began then. Answers what called for it, and whether it is a safety
-    /// pass; none: the controller is stopping.
+    /// pass; `None`: the controller is stopping.
     async fn next_pass(&self, last_begun: Option<Instant>) -> Option<(Trigger, bool)> {
         let timing = self.timing;
         let mut safety_pass = Instant::now();

@@ -64,7 +64,7 @@ pub struct Connector<S> {
 pub struct Way {
     /// Speaks to the target, where it wants TLS.
     pub target: Arc<ClientConfig>,
-    /// The name that the target's certificate has to bear; none: its host's.
+    /// The name that the target's certificate has to bear; `None`: its host's.
     pub server_name: Option<ServerName<'static>>,
     /// Speaks to a proxy that wants TLS.
     pub proxy: Arc<ClientConfig>,

@@ -291,7 +291,7 @@ impl<T: CacheKey> Cache<T> {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// When the API server was heard of last; none: never. A watch that is well is heard of every half minute, also if
+    /// When the API server was heard of last; `None`: never. A watch that is well is heard of every half minute, also if
     /// nothing changes; where watches fail, a list is.
     #[must_use]
     pub fn heard(&self) -> Option<Instant> {
@@ -299,7 +299,7 @@ impl<T: CacheKey> Cache<T> {
     }
 
     /// Why this cache cannot be read: the role lacks a rule, the identity is not known, or an object cannot be understood of
-    /// which nothing is known. None while it is read, and while the API server cannot be reached.
+    /// which nothing is known. `None` while it is read, and while the API server cannot be reached.
     #[must_use]
     pub fn refusal(&self) -> Option<KubeError> {
         self.refusal
@@ -321,7 +321,7 @@ impl<T: CacheKey> Cache<T> {
         listeners.push(listener);
     }
 
-    /// [`subscribe`](Self::subscribe) for something that may go away before the cache does, such as a loop: it is told as
+    /// [`subscribe`](Self::subscribe) for something that may go away before the cache does, such as a controller: it is told as
     /// long as it is there.
     pub fn subscribe_weakly<S: Send + Sync + 'static>(&self, subscriber: &Arc<S>, tell: fn(&S, &Change<T>)) {
         let subscriber = Arc::downgrade(subscriber);

@@ -50,7 +50,7 @@ pub struct KubeOptions {
 }
 
 impl KubeOptions {
-    /// An open gate, the machine's clock, no bound on the rate.
+    /// An open gate, the instance's clock, no bound on the rate.
     #[must_use]
     pub fn new(user_agent: impl Into<String>) -> Self {
         Self {
@@ -107,7 +107,7 @@ pub(crate) struct Speaker {
     /// Where its writes are counted, if somebody wants to bring them to their end.
     pub(crate) writes: Option<Writes>,
     pub(crate) pacer: Option<Arc<Bucket>>,
-    /// The ServiceAccount in whose name requests are sent; none: the process's own credentials.
+    /// The ServiceAccount in whose name requests are sent; `None`: the process's own credentials.
     pub(crate) account: Option<Arc<AccountToken>>,
 }
 

@@ -9,7 +9,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// The clock of the machine.
+/// The clock of the instance.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -169,7 +169,7 @@ fn reach(target: &ConnectOptions) -> Result<Reach, ConnectError> {
         None => ProxyRules::from_env(lookup),
     };
     let proxies = proxies.map_err(|error| ConnectError::Setup(error.to_string()))?;
-    config.default_retry = false; // the loops have their own schedule
+    config.default_retry = false; // the controllers have their own schedule
     Ok(Reach {
         config,
         credentials: Arc::new(credentials),

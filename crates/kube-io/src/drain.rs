@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use crate::client::Kube;
 use crate::error::KubeError;
 
-/// The writes of one user of the client, such as a loop that has to stop: none begins any more, and those that are
+/// The writes of one user of the client, such as a controller that has to stop: none begins any more, and those that are
 /// under way come to their end. Clones are the same.
 #[derive(Debug, Clone, Default)]
 pub struct Writes {

@@ -28,7 +28,7 @@ pub(crate) enum Rank {
     Ordinary,
     /// Gives way to everything else.
     Event,
-    /// Waits for nobody: leadership must not be lost because the loops are busy. One at a time by construction.
+    /// Waits for nobody: leadership must not be lost because the controllers are busy. One at a time by construction.
     Lease,
     /// Waits for nobody and holds no slot: watches, of which there are a few, and the lists that they begin with.
     Watch,
@@ -290,7 +290,7 @@ impl Kube {
 struct SecondTry<'a> {
     /// None: there are none to read again.
     credentials: Option<&'a Credentials>,
-    /// What the first try is made with; none: it was made.
+    /// What the first try is made with; `None`: it was made.
     presented: Option<Presented>,
     clock: &'a Arc<dyn Clock>,
 }

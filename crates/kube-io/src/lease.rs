@@ -33,7 +33,7 @@ pub struct LeaseRecord {
     pub renew_time: Option<Timestamp>,
     /// `spec.leaseTransitions`: how often the holder has changed.
     pub transitions: u32,
-    /// `metadata.resourceVersion`: what an update is based on; none before the lease exists.
+    /// `metadata.resourceVersion`: what an update is based on; `None` before the lease exists.
     pub resource_version: Option<String>,
     /// `metadata.uid`, for events about the lease.
     pub uid: String,
@@ -44,7 +44,7 @@ pub struct LeaseRecord {
 /// One lease, and the three requests that the Go managers' roles allow: get, create, update; and a watch, which they do
 /// not.
 ///
-/// Requests go past the bounds that hold for all others, so that leadership is not lost because the loops are busy. Hand
+/// Requests go past the bounds that hold for all others, so that leadership is not lost because the controllers are busy. Hand
 /// in a [`Kube`] with an open gate and a time limit of half the renew deadline.
 #[derive(Debug, Clone)]
 pub struct LeaseLock {

@@ -18,19 +18,19 @@ pub const NAMESPACE: &str = "kube-system";
 /// A part of the program that asks for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// The caches of Nodes and Services that all loops work from.
+    /// The caches of Nodes and Services that all controllers work from.
     Informers,
-    /// The cloud-node loop.
+    /// The cloud-node controller.
     CloudNode,
-    /// The cloud-node-lifecycle loop.
+    /// The cloud-node-lifecycle controller.
     NodeLifecycle,
-    /// The service loop.
+    /// The service controller.
     Service,
-    /// The route loop.
+    /// The route controller.
     Route,
     /// The allocation of pod networks to Nodes.
     NodeIpam,
-    /// Events, of the loops and about the lease.
+    /// Events, of the controllers and about the lease.
     Events,
     /// Leader election.
     LeaderElection,
@@ -38,7 +38,7 @@ pub enum Part {
     Reviews,
     /// The certificate authorities of clients of the secure port.
     ClientAuthorities,
-    /// A ServiceAccount of its own for each loop (`--use-service-account-credentials`).
+    /// A ServiceAccount of its own for each controller (`--use-service-account-credentials`).
     ServiceAccounts,
     /// Annotations that a provider puts on Services.
     ServiceAnnotations,
@@ -73,7 +73,7 @@ impl Part {
         }
     }
 
-    /// Who asks when each loop has a ServiceAccount of its own.
+    /// Who asks when each controller has a ServiceAccount of its own.
     #[must_use]
     pub fn account(self) -> Account {
         match self {
@@ -98,17 +98,17 @@ impl fmt::Display for Part {
     }
 }
 
-/// Who asks when each loop has a ServiceAccount of its own, as Kubernetes' cloud-provider library has them. The first
+/// Who asks when each controller has a ServiceAccount of its own, as Kubernetes' cloud-provider library has them. The first
 /// three are bound to a built-in role in every cluster, `system:controller:NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Account {
     /// The process's own identity.
     Process,
-    /// `node-controller`: the two node loops.
+    /// `node-controller`: the two node controllers.
     Node,
-    /// `service-controller`: the service loop.
+    /// `service-controller`: the service controller.
     Service,
-    /// `route-controller`: the route loop.
+    /// `route-controller`: the route controller.
     Route,
     /// The one that the provider names, else the service loop's: what a provider's plans write to Kubernetes.
     Provider,

@@ -31,7 +31,7 @@ pub(crate) trait Listed: CacheKey + Sized {
     /// Reads one object. It has whatever an object of its kind always has, such as a UID and a version.
     fn decode(bytes: &[u8], kube: &Kube) -> Result<Self, KubeError>;
 
-    /// The key of these two; none if it lacks one of them.
+    /// The key of these two; `None` if it lacks one of them.
     fn key_of(namespace: &str, name: &str) -> Option<Self::Key>;
 
     /// Namespace and name of a key; an empty namespace is none.
@@ -86,7 +86,7 @@ pub(crate) struct Listing<T: CacheKey> {
 /// What a question about one object by its name found.
 #[derive(Debug)]
 pub(crate) struct Found<T> {
-    /// The object that bears the name now; none if the API server says that there is none.
+    /// The object that bears the name now; `None` if the API server says that there is none.
     pub(crate) object: Option<Arc<T>>,
     /// The version in which that is so.
     pub(crate) version: u64,

@@ -59,7 +59,7 @@ impl Kube {
             .speaking(|speaker| speaker.pacer = None)
     }
 
-    /// Whose bearer token this is; none if it is nobody's. A review is no write to the cluster, but it is sent as one:
+    /// Whose bearer token this is; `None` if it is nobody's. A review is no write to the cluster, but it is sent as one:
     /// a follower needs an open gate for it.
     ///
     /// # Errors

@@ -142,7 +142,7 @@ pub struct ServingConfig {
     pub tls: TlsConfig,
     /// Whether HTTP/2 is offered.
     pub http2: bool,
-    /// Requests under way on one HTTP/2 connection; none for the default.
+    /// Requests under way on one HTTP/2 connection; `None` for the default.
     pub http2_streams: Option<u32>,
     /// Whether `/debug/` is served.
     pub profiling: bool,
@@ -172,9 +172,9 @@ impl Default for ServingConfig {
 pub struct TlsConfig {
     /// Whether only TLS 1.3 is spoken.
     pub requires_tls13: bool,
-    /// The cipher suites; none for the default.
+    /// The cipher suites; `None` for the default.
     pub cipher_suites: Option<CipherSuites>,
-    /// The key exchange groups; none for the default.
+    /// The key exchange groups; `None` for the default.
     pub groups: Option<Groups>,
 }
 
@@ -217,9 +217,9 @@ pub struct AccessConfig {
     pub granted_ttl: Duration,
     /// How long a refused access is cached.
     pub refused_ttl: Duration,
-    /// Certificates that client certificates must be signed by, as PEM; none: as the cluster says.
+    /// Certificates that client certificates must be signed by, as PEM; `None`: as the cluster says.
     pub client_ca: Option<PathBuf>,
-    /// The front proxies whose word about users is believed; none: as the cluster says.
+    /// The front proxies whose word about users is believed; `None`: as the cluster says.
     pub front_proxy: Option<FrontProxyConfig>,
     /// Whether what is not given here is looked up in the cluster.
     pub lookup: Lookup,

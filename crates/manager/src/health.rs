@@ -151,7 +151,7 @@ impl Health {
         Verdict { passed, body }
     }
 
-    /// Runs one check of an endpoint; none if there is no such check.
+    /// Runs one check of an endpoint; `None` if there is no such check.
     pub fn probe_one(&self, endpoint: Endpoint, name: &str) -> Option<Verdict> {
         let checks = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
         let ping = ping();

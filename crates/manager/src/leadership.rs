@@ -94,7 +94,7 @@ pub(crate) struct Elector {
     jitter: Jitter,
     /// Whether a write may have made us the holder unseen: its answer did not come.
     is_in_doubt: bool,
-    /// When a failed attempt was told last; none: none has failed since the last that did not.
+    /// When a failed attempt was told last; `None`: none has failed since the last that did not.
     told_failure: Option<Instant>,
 }
 
@@ -404,7 +404,7 @@ impl Elector {
         self.write().await
     }
 
-    /// The lease as it is; none if there is none.
+    /// The lease as it is; `None` if there is none.
     async fn newest(&self) -> Result<Option<LeaseRecord>, KubeError> {
         match self.lock.get().await {
             Ok(record) => Ok(Some(record)),

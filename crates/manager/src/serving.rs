@@ -88,7 +88,7 @@ pub struct Site {
     access: Access,
     pages: Pages,
     clock: Arc<dyn Clock>,
-    /// What `/debug/` sets the verbosity of the log with; none: there is no `/debug/`.
+    /// What `/debug/` sets the verbosity of the log with; `None`: there is no `/debug/`.
     debug: Option<SetVerbosity>,
 }
 
@@ -103,14 +103,14 @@ pub struct SiteParts {
     pub metrics: Arc<Metrics>,
     /// Who vouches for clients.
     pub authorities: Authorities,
-    /// The API server's word about tokens and access; none: tokens say nothing, and nobody but masters has access to
+    /// The API server's word about tokens and access; `None`: tokens say nothing, and nobody but masters has access to
     /// more than what everybody may read.
     pub reviews: Option<Arc<dyn Reviews>>,
     /// What there is to tell about the process.
     pub pages: Pages,
     /// The wall time, for certificates.
     pub clock: Arc<dyn Clock>,
-    /// What `/debug/` sets the verbosity of the log with; none: there is no `/debug/`.
+    /// What `/debug/` sets the verbosity of the log with; `None`: there is no `/debug/`.
     pub debug: Option<SetVerbosity>,
 }
 

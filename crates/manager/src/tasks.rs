@@ -25,7 +25,7 @@ impl Tasks {
         self.names.insert(handle.id(), (name, handle));
     }
 
-    /// The next task that ends; none if there is no task.
+    /// The next task that ends; `None` if there is no task.
     ///
     /// # Cancellation
     ///

@@ -93,7 +93,7 @@ impl<S, T> Answer<S, T> {
 pub struct Wave<S>(Vec<S>);
 
 impl<S> Wave<S> {
-    /// The wave of these steps; none if there is no step.
+    /// The wave of these steps; `None` if there is no step.
     #[must_use]
     pub fn new(steps: Vec<S>) -> Option<Self> {
         (!steps.is_empty()).then_some(Self(steps))

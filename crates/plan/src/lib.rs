@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! plan, predict the wave, plan again, until settled    prints every wave   (the `plan` command)
-//! plan, apply the wave, plan again from true answers   changes the world   (the service loop)
+//! plan, apply the wave, plan again from true answers   changes the world   (the service controller)
 //! ```
 //!
 //! This crate is pure: no runtime, no IO, no clock, no randomness. It does not know Kubernetes and it knows no cloud.

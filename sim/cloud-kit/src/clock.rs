@@ -71,7 +71,7 @@ impl Default for Clock {
     }
 }
 
-/// The moment `after` from now; none if that is now.
+/// The moment `after` from now; `None` if that is now.
 pub fn later(after: Duration) -> Option<Instant> {
     (!after.is_zero()).then(|| Instant::now() + after)
 }

@@ -78,7 +78,7 @@ pub struct Permit {
     pub resources: Vec<String>,
     /// Names of objects; empty means all.
     pub names: Vec<String>,
-    /// The one namespace the permit holds in; none means everywhere.
+    /// The one namespace the permit holds in; `None` means everywhere.
     pub namespace: Option<String>,
 }
 

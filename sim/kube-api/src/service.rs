@@ -94,7 +94,7 @@ impl ApiService {
     }
 }
 
-/// A watch that shows nothing; none if the request is no watch.
+/// A watch that shows nothing; `None` if the request is no watch.
 fn handle_watch(core: &Arc<Core>, request: &Request) -> Option<Result<Answer, Status>> {
     (request.target.verb == "watch").then(|| {
         handle(core, request).map(|answer| match answer {

@@ -19,7 +19,7 @@ pub(crate) struct Change {
     pub(crate) revision: u64,
     pub(crate) kind: &'static Kind,
     pub(crate) key: Key,
-    /// The object before the write; none if the write created it.
+    /// The object before the write; `None` if the write created it.
     pub(crate) before: Option<Arc<Value>>,
     /// The object after the write, or, for a deletion, the last state under the revision of the deletion.
     pub(crate) object: Arc<Value>,

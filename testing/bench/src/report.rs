@@ -200,7 +200,7 @@ impl Report {
         self.missed.push(format!("{row}, {manager}: {reason}"));
     }
 
-    /// The budget as a number; none if it depends on what was not measured.
+    /// The budget as a number; `None` if it depends on what was not measured.
     fn limit(&self, figure: Figure) -> Option<f64> {
         match figure.about().2 {
             Budget::AtMost(limit) => Some(limit),

@@ -1,7 +1,7 @@
-//! What our loops rely on in an API server, checked on the embedded one and on the real one.
+//! What our controllers rely on in an API server, checked on the embedded one and on the real one.
 //!
 //! Bodies speak JSON over HTTP, so that nothing between them and the server can smooth a difference away; those of
-//! [`clients`] go through our own client instead, as the loops do. Each has a namespace and a prefix for the names of
+//! [`clients`] go through our own client instead, as the controllers do. Each has a namespace and a prefix for the names of
 //! Nodes of its own, so they run side by side on one server.
 //!
 //! # What only the embedded server is asked

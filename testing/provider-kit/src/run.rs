@@ -19,7 +19,7 @@ pub enum Outcome {
     Stopped,
 }
 
-/// One run of the loop.
+/// One run of the controller.
 #[derive(Debug, Default)]
 pub struct Run {
     /// How it ended.

@@ -1,4 +1,4 @@
-//! The events of the loops and of the clouds, from the tables they are raised from.
+//! The events of the controllers and of the clouds, from the tables they are raised from.
 
 use std::fmt::Write as _;
 

@@ -14,7 +14,7 @@ struct Manifest {
     with_accounts: &'static str,
     /// Where the rules are for a Helm chart, as named templates, and the chart's name.
     chart: Option<(&'static str, &'static str)>,
-    /// What the provider needs beyond the loops.
+    /// What the provider needs beyond the controllers.
     extras: &'static [Part],
     /// The ServiceAccount that the provider's own writes are made with.
     account: &'static str,
@@ -58,7 +58,7 @@ const CLOUDSCALE: Manifest = Manifest {
     former: &[],
 };
 
-/// Its annotation on Nodes comes with what the cloud-node loop writes, and needs no right of its own.
+/// Its annotation on Nodes comes with what the cloud-node controller writes, and needs no right of its own.
 const PHOENIXNAP: Manifest = Manifest {
     path: "deploy/phoenixnap/deployment.yaml",
     with_accounts: "deploy/phoenixnap/service-account-credentials.yaml",
@@ -163,7 +163,7 @@ fn without_bound(parts: &[Part]) -> Vec<Part> {
         .collect()
 }
 
-/// An identity of its own for each loop.
+/// An identity of its own for each controller.
 fn accounts(manifest: &Manifest) -> String {
     let (of_process, of_provider): (Vec<Part>, Vec<Part>) = manifest
         .extras
@@ -377,7 +377,7 @@ mod tests {
             for text in [own, accounts(manifest)] {
                 assert!(!text.contains('*') && !text.contains("secrets"), "{text}");
             }
-            // The process itself writes nothing to Nodes and Services when the loops have accounts of their own.
+            // The process itself writes nothing to Nodes and Services when the controllers have accounts of their own.
             let own = accounts(manifest);
             let process = own.split("kind: ClusterRoleBinding").next().unwrap_or_default();
             assert!(

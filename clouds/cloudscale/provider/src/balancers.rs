@@ -1,4 +1,4 @@
-//! Load balancers as the service loop wants them.
+//! Load balancers as the service controller wants them.
 
 use std::sync::Arc;
 

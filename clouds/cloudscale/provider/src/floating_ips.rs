@@ -80,7 +80,7 @@ fn asked_by(other: &Service) -> Vec<FloatingAddress> {
         .unwrap_or_default()
 }
 
-/// Upstream's text for floating IPs that two Services ask for; none if there are none.
+/// Upstream's text for floating IPs that two Services ask for; `None` if there are none.
 pub(crate) fn conflict<'a>(
     service: &Service,
     own: &[FloatingAddress],

@@ -138,7 +138,7 @@ pub(crate) enum HttpWish {
 }
 
 impl HttpWish {
-    /// What monitors have in the end; none if they do not speak HTTP.
+    /// What monitors have in the end; `None` if they do not speak HTTP.
     pub(crate) fn resolved(&self) -> Option<MonitorHttp> {
         match self {
             Self::None => None,

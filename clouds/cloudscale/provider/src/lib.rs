@@ -1,4 +1,4 @@
-//! The cloudscale.ch provider: servers as the machines of Nodes, load balancers for Services.
+//! The cloudscale.ch provider: servers as the instances of Nodes, load balancers for Services.
 //!
 //! It takes the place of the vendor's cloud controller manager: same names, annotations, provider IDs and status, so that
 //! a cluster can be switched over and back without any part of a load balancer being made anew.

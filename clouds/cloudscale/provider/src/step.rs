@@ -204,7 +204,7 @@ impl CloudStep {
         }
     }
 
-    /// The balancer that the step writes to; none if it does not exist yet.
+    /// The balancer that the step writes to; `None` if it does not exist yet.
     pub(crate) fn balancer(&self) -> Option<LoadBalancerId> {
         match self {
             Self::CreateBalancer { .. } => None,

@@ -21,7 +21,7 @@ pub struct ApiError {
     /// What to do about it. [`Class::NotFound`] is a 431 of the form that says that an id of ours names nothing: see
     /// [`Missing`]. [`Class::Unauthenticated`] may also mean that the command is unknown.
     pub class: Class,
-    /// What the API itself said. None: no answer, or one of something in between.
+    /// What the API itself said. `None`: no answer, or one of something in between.
     pub said: Option<Box<Said>>,
     /// The failure below.
     pub http: HttpError,

@@ -47,7 +47,7 @@ impl Scope {
         }
     }
 
-    /// The id; none if there is no project.
+    /// The id; `None` if there is no project.
     pub(crate) async fn id(&self) -> Result<Option<&ProjectId>, ApiError> {
         if let Some(known) = self.known.get() {
             return Ok(known.as_ref());

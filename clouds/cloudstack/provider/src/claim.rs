@@ -23,7 +23,7 @@ use crate::objects::Place;
 /// What is written on a Service about its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Claim {
-    /// The addresses; none if nothing is written.
+    /// The addresses; `None` if nothing is written.
     pub(crate) held: Option<Vec<Claimed>>,
     /// Whether the requested address was associated for the Service: the mark that earlier managers know too.
     pub(crate) is_marked: bool,

@@ -48,7 +48,7 @@ bowline_plan::events! {
         "Nothing to do.";
 }
 
-/// All reasons of events that the provider raises, besides those of the service loop.
+/// All reasons of events that the provider raises, besides those of the service controller.
 #[must_use]
 pub fn event_table() -> &'static [EventSpec] {
     TABLE

@@ -14,7 +14,7 @@ pub(crate) struct Entry {
     pub(crate) section: String,
     /// The subsection, as in `[section "subsection"]`.
     pub(crate) subsection: Option<String>,
-    /// The variable and its value; none for the section's own line.
+    /// The variable and its value; `None` for the section's own line.
     pub(crate) variable: Option<Variable>,
     /// The line, from 1.
     pub(crate) line: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Entry {
 pub(crate) struct Variable {
     /// The name, as written. Letter case does not count.
     pub(crate) name: String,
-    /// The value; none if there is no equals sign.
+    /// The value; `None` if there is no equals sign.
     pub(crate) value: Option<String>,
 }
 

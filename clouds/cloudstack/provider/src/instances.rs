@@ -1,8 +1,8 @@
 //! Virtual machines as the instances of Nodes.
 //!
-//! What proves that a machine is gone: the API says that it is destroyed; or it refuses the ID as one that nothing has; or it
-//! answers with a list without it, which a wrong project looks like as well, so it counts only while the machine of another Node
-//! is listed. And each time a list of all machines, to the server's own count and not empty, has none of the Node's name.
+//! What proves that a virtual machine is gone: the API says that it is destroyed; or it refuses the ID as one that nothing has; or it
+//! answers with a list without it, which a wrong project looks like as well, so it counts only while the virtual machine of another Node
+//! is listed. And each time a list of all virtual machines, to the server's own count and not empty, has none of the Node's name.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ pub(crate) struct VirtualMachines {
     of_nodes: Mutex<BTreeSet<String>>,
 }
 
-/// Why a machine seems to be gone.
+/// Why a virtual machine seems to be gone.
 enum Gone {
     /// The API says that it is destroyed.
     Destroyed,
@@ -50,7 +50,7 @@ impl VirtualMachines {
         }
     }
 
-    /// Asks for one machine; the outer error says why it seems to be gone.
+    /// Asks for one virtual machine; the outer error says why it seems to be gone.
     async fn by_id(&self, query: &InstanceQuery, id: &VirtualMachineId) -> Result<InstanceResult, Gone> {
         match self.machines.by_id(id).await {
             Ok(Lookup::Found(machine)) if is_going(&machine) => Err(Gone::Destroyed),
@@ -61,7 +61,7 @@ impl VirtualMachines {
         }
     }
 
-    /// Whether a machine that seems to be gone is, by a list that has none of the Node's name.
+    /// Whether a virtual machine that seems to be gone is, by a list that has none of the Node's name.
     fn judge(
         &self,
         query: &InstanceQuery,
@@ -102,7 +102,7 @@ impl VirtualMachines {
         )))
     }
 
-    /// Whether a list has the machine of another Node.
+    /// Whether a list has the virtual machine of another Node.
     fn has_other(&self, listing: &MachineIndex, id: &VirtualMachineId) -> bool {
         let of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut others = of_nodes
@@ -111,14 +111,14 @@ impl VirtualMachines {
         others.any(|other| listing.with_id(other).is_some())
     }
 
-    /// The answer that the Node's name gives; `None` if no machine has it.
+    /// The answer that the Node's name gives; `None` if no virtual machine has it.
     async fn named(&self, query: &InstanceQuery, listing: &MachineIndex) -> Option<InstanceResult> {
         let name = query.node.name.as_str();
         let several = match self.with_name(listing, name) {
             Ok(found) => return found.map(|machine| self.present(query, machine)),
             Err(several) => several,
         };
-        // Keys of an administrator see the machines of all accounts. Those of their own go first.
+        // Keys of an administrator see the virtual machines of all accounts. Those of their own go first.
         let host = name.split('.').next().unwrap_or_default();
         let own = match self.machines.own_named(host).await {
             Ok(own) => own,
@@ -178,7 +178,7 @@ impl InstanceDirectory for VirtualMachines {
         Ok(listing)
     }
 
-    /// If the machine is gone, there must be none of the Node's name either.
+    /// If the virtual machine is gone, there must be none of the Node's name either.
     async fn ask(&self, query: &InstanceQuery, id: &VirtualMachineId) -> InstanceResult {
         let gone = match self.by_id(query, id).await {
             Ok(answer) => return answer,
@@ -241,7 +241,7 @@ impl InstanceDirectory for VirtualMachines {
         };
         let gone = match listing.with_id(id.as_str()) {
             Some(_) => Gone::Destroyed,
-            // A miss in a list proves nothing: the machine itself is asked for.
+            // A miss in a list proves nothing: the virtual machine itself is asked for.
             None => match self.by_id(query, id).await {
                 Ok(answer) => return answer,
                 Err(gone) => gone,
@@ -292,7 +292,7 @@ impl InstanceDirectory for VirtualMachines {
     }
 }
 
-/// The answer about a Node whose name no machine of a whole list has.
+/// The answer about a Node whose name no virtual machine of a whole list has.
 fn nobody(node: &Node, listing: &MachineIndex) -> InstanceResult {
     match &node.provider_id {
         Some(id) => Err(CloudError::invalid(format!(
@@ -317,7 +317,7 @@ fn absent(evidence: String) -> InstanceAnswer {
     InstanceAnswer::Absent(AbsenceProof::new(evidence))
 }
 
-/// A machine that seems to be gone, of which that is not certain.
+/// A virtual machine that seems to be gone, of which that is not certain.
 fn unproven(query: &InstanceQuery, reason: &str) -> CloudError {
     CloudError::not_found(format!(
         "instance not found: {reason}. If the machine of node {} is gone, delete the node by hand",
@@ -326,7 +326,7 @@ fn unproven(query: &InstanceQuery, reason: &str) -> CloudError {
 }
 
 /// The one internal address, which is that of the default interface, its IPv6 address if that is wanted, and the address that
-/// leads to the machine from outside.
+/// leads to the virtual machine from outside.
 ///
 /// The server's `hostname` is the hypervisor's; the kubelet knows the Node's.
 fn addresses(machine: &VirtualMachine, with_ipv6: bool) -> Result<Vec<NodeAddress>, CloudError> {

@@ -1,4 +1,4 @@
-//! The Apache CloudStack provider: virtual machines as the machines of Nodes, load balancer rules for Services.
+//! The Apache CloudStack provider: virtual machines as the instances of Nodes, load balancer rules for Services.
 //!
 //! It takes the place of the Go manager 1.2.0: same file, provider IDs, labels and objects, so that a cluster can be
 //! switched over and back without any of them changing. The keys of an ordinary user are enough.

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::objects::LB;
 
 /// How long a list that many want at a time waits for them: a new Node concerns all Services, which look at members of their own
-/// before they need to know all machines.
+/// before they need to know all virtual machines.
 const GATHER: Duration = Duration::from_millis(50);
 
 /// How long a tier of a VPC is remembered: another ACL list can be put on it.
@@ -33,9 +33,9 @@ type NetworkRead = SharedRead<Result<Option<Arc<Network>>, CloudError>>;
 /// Reads virtual machines and networks. What several ask for at the same time is read once.
 pub(crate) struct Machines {
     client: Client,
-    /// Everything about every machine.
+    /// Everything about every virtual machine.
     all: Listing,
-    /// Of every machine its name, state and network interfaces.
+    /// Of every virtual machine its name, state and network interfaces.
     networks: Listing,
     known: Mutex<BTreeMap<NetworkId, Known>>,
     /// How the networks are read that are not known, or not any more.
@@ -59,23 +59,23 @@ impl Machines {
         }
     }
 
-    /// Every machine that the keys see, in the project, with everything about it: for the metadata of Nodes.
+    /// Every virtual machine that the keys see, in the project, with everything about it: for the metadata of Nodes.
     pub(crate) async fn all(&self) -> Result<Arc<MachineIndex>, CloudError> {
         self.all.ask().await
     }
 
-    /// Every machine that the keys see, in the project, with its name, state and network interfaces: for the members of
+    /// Every virtual machine that the keys see, in the project, with its name, state and network interfaces: for the members of
     /// load balancer rules.
     pub(crate) async fn with_networks(&self) -> Result<Arc<MachineIndex>, CloudError> {
         self.networks.ask().await
     }
 
-    /// What the API says about one machine.
+    /// What the API says about one virtual machine.
     pub(crate) async fn by_id(&self, id: &VirtualMachineId) -> Result<Lookup<VirtualMachine>, CloudError> {
         Ok(self.client.virtual_machine(id).await?)
     }
 
-    /// The machines of the account itself whose names hold this one. An administrator's keys see those of all accounts
+    /// The virtual machines of the account itself whose names hold this one. An administrator's keys see those of all accounts
     /// otherwise.
     pub(crate) async fn own_named(&self, name: &str) -> Result<MachineIndex, CloudError> {
         let query = VirtualMachineQuery {
@@ -100,7 +100,7 @@ impl Machines {
         (known.read.elapsed() < life).then(|| Arc::clone(&known.network))
     }
 
-    /// One network, half a minute old at most if it is a tier; none if the API itself says that there is none with this ID.
+    /// One network, half a minute old at most if it is a tier; `None` if the API itself says that there is none with this ID.
     pub(crate) async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
         if let Some(known) = self.known(id) {
             return Ok(Some(known));
@@ -181,12 +181,12 @@ impl MachineIndex {
         self.machines.iter()
     }
 
-    /// The machine with this ID in any letter case, whatever its state.
+    /// The virtual machine with this ID in any letter case, whatever its state.
     pub(crate) fn with_id(&self, id: &str) -> Option<&VirtualMachine> {
         self.machines.with_id(&id.to_ascii_lowercase())
     }
 
-    /// The machines of a Node by the Node's name, in any letter case: those of the whole name, else those of what is before
+    /// The virtual machines of a Node by the Node's name, in any letter case: those of the whole name, else those of what is before
     /// its first dot. Several may be of several accounts or projects.
     pub(crate) fn with_name(&self, node: &str) -> Vec<&VirtualMachine> {
         let whole = node.to_lowercase();
@@ -200,7 +200,7 @@ impl MachineIndex {
     }
 }
 
-/// Whether a machine is deleted. It can be recovered for a while, but no Node of it is to stay for that.
+/// Whether a virtual machine is deleted. It can be recovered for a while, but no Node of it is to stay for that.
 pub(crate) fn is_going(machine: &VirtualMachine) -> bool {
     matches!(machine.state, VmState::Destroyed | VmState::Expunging)
 }

@@ -107,7 +107,7 @@ pub(crate) struct RuleName {
     pub(crate) protocol: Option<Protocol>,
 }
 
-/// Reads the name of a rule; none if it is not a rule of this balancer. The API's search finds names and descriptions that
+/// Reads the name of a rule; `None` if it is not a rule of this balancer. The API's search finds names and descriptions that
 /// merely hold the balancer's name.
 pub(crate) fn parse_rule(balancer: &str, name: &str) -> Option<RuleName> {
     let rest = name.strip_prefix(balancer)?.strip_prefix('-')?;

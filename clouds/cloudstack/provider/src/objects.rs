@@ -61,7 +61,7 @@ impl Rule {
         Protocol::parse(&self.protocol)
     }
 
-    /// What the rule is to a firewall; none if its port or protocol cannot be read.
+    /// What the rule is to a firewall; `None` if its port or protocol cannot be read.
     pub(crate) fn opening(&self, balancer: &str) -> Option<Opening> {
         Some(Opening {
             protocol: self.protocol(balancer)?.ip(),
@@ -108,7 +108,7 @@ pub(crate) struct NewRule {
 pub(crate) struct PublicPort {
     /// The address.
     pub(crate) address: AddressRef,
-    /// The port; none if the API gives none that can be read.
+    /// The port; `None` if the API gives none that can be read.
     pub(crate) port: Option<u16>,
 }
 
@@ -319,7 +319,7 @@ pub(crate) struct Machine {
 /// What the server can do with the list of networks that a rule takes connections from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Abilities {
-    /// Whether it takes one when a rule is made: from 4.18 on. None if its version is not known.
+    /// Whether it takes one when a rule is made: from 4.18 on. `None` if its version is not known.
     pub(crate) takes_cidrs: Option<bool>,
     /// Whether it changes that of a rule: from 4.22 on.
     pub(crate) changes_cidrs: bool,

@@ -37,7 +37,7 @@ pub struct Options {
 /// What Nodes get.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeOptions {
-    /// The region of all Nodes; none: the zone of each is its region.
+    /// The region of all Nodes; `None`: the zone of each is its region.
     pub region: Option<String>,
     /// Whether the instance type keeps all characters that a label may have.
     pub full_instance_types: bool,

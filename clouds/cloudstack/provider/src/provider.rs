@@ -15,7 +15,7 @@ use crate::provider_id::PROVIDER_NAME;
 use crate::start::Introduction;
 use crate::version::ServerVersion;
 
-/// The ServiceAccount that annotations of Services are written with, where each loop has one of its own: the Go manager's,
+/// The ServiceAccount that annotations of Services are written with, where each controller has one of its own: the Go manager's,
 /// which is the process's, too.
 pub const SERVICE_ACCOUNT: &str = "cloud-controller-manager";
 

@@ -27,7 +27,7 @@ pub(crate) struct OpenPort {
 }
 
 impl OpenPort {
-    /// The port of a rule; none if it cannot be read, and so was not opened by us.
+    /// The port of a rule; `None` if it cannot be read, and so was not opened by us.
     pub(crate) fn of(rule: &Rule, balancer: &str) -> Option<Self> {
         Some(Self {
             address: rule.address.id.clone(),
@@ -46,7 +46,7 @@ pub(crate) struct Replaced {
 }
 
 impl Replaced {
-    /// A rule as it is; none if it cannot be made again, because something of it cannot be read.
+    /// A rule as it is; `None` if it cannot be made again, because something of it cannot be read.
     pub(crate) fn of(rule: &Rule, balancer: &str) -> Option<Self> {
         let list = rule.cidrs.texts();
         Some(Self {

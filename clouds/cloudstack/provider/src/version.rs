@@ -140,7 +140,7 @@ pub(crate) struct ServerVersion {
 #[derive(Clone)]
 struct Known {
     version: Version,
-    /// When to ask again; none: never.
+    /// When to ask again; `None`: never.
     until: Option<Instant>,
 }
 

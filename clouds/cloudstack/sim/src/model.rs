@@ -317,7 +317,7 @@ pub struct FirewallRule {
     pub network: String,
     /// `tcp`, `udp` or `icmp`.
     pub protocol: String,
-    /// First and last port; none for ICMP.
+    /// First and last port; `None` for ICMP.
     pub ports: Option<(u16, u16)>,
     /// Sources in order.
     pub cidrs: Vec<String>,
@@ -353,7 +353,7 @@ pub struct AclList {
     pub id: String,
     /// Name.
     pub name: String,
-    /// The VPC's id; none for the two that every zone has.
+    /// The VPC's id; `None` for the two that every zone has.
     pub vpc: Option<String>,
 }
 

@@ -96,7 +96,7 @@ impl Params {
         }
     }
 
-    /// The parts of a list, none of an empty one.
+    /// The parts of a list, `None` of an empty one.
     pub(crate) fn list(&self, name: &str) -> Option<Vec<&str>> {
         let value = self.raw(name)?;
         Some(

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::model::{AclItem, AddressState, LoadBalancerRule, PublicAddress, RuleState, Tag};
 use crate::state::State;
 
-/// What a cloud holds beside its machines and networks, in an order that does not depend on how it came about.
+/// What a cloud holds beside its virtual machines and networks, in an order that does not depend on how it came about.
 ///
 /// Ids, times and public addresses are left out: two runs that end with the same rules have equal snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]

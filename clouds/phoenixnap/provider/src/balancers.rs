@@ -1,4 +1,4 @@
-//! IP blocks as the service loop wants them.
+//! IP blocks as the service controller wants them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -54,7 +54,7 @@ impl Claim {
         })
     }
 
-    /// How long it still keeps others from buying; none if it does not any more.
+    /// How long it still keeps others from buying; `None` if it does not any more.
     ///
     /// A time in the future comes from another clock. It counts by its distance, or it would bar the Service for good.
     pub(crate) fn bars_for(&self, now: Timestamp) -> Option<Duration> {

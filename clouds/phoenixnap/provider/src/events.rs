@@ -35,7 +35,7 @@ bowline_plan::events! {
         "Give the server another address.";
 }
 
-/// All reasons of events that the provider raises, besides those of the service loop.
+/// All reasons of events that the provider raises, besides those of the service controller.
 #[must_use]
 pub fn event_table() -> &'static [EventSpec] {
     TABLE

@@ -86,7 +86,7 @@ impl Intent {
 }
 
 impl Identity {
-    /// The address in the field: none if it is not set, an error with its text if it is no address.
+    /// The address in the field: `None` if it is not set, an error with its text if it is no address.
     pub(crate) fn address(&self) -> Result<Option<IpAddr>, &str> {
         if self.field.is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The phoenixNAP Bare Metal Cloud provider: servers as the machines of Nodes, IP blocks for Services.
+//! The phoenixNAP Bare Metal Cloud provider: servers as the instances of Nodes, IP blocks for Services.
 //!
 //! The cloud has no load balancers. A Service of type `LoadBalancer` gets a `/29` block of public addresses, attached to
 //! one public network; its third address goes into `spec.loadBalancerIP`, and kube-vip announces it from a node.

@@ -25,13 +25,13 @@ pub struct Options {
     pub settings: Settings,
     /// Whether Services get blocks, and on which network.
     pub load_balancing: LoadBalancing,
-    /// Where blocks are bought; none: each Service says it.
+    /// Where blocks are bought; `None`: each Service says it.
     pub location: Option<String>,
     /// The annotation by which a Service says it.
     pub location_annotation: String,
     /// Which Nodes take traffic.
     pub nodes: Selector,
-    /// What bought blocks are described with; none: they get no description, as upstream's.
+    /// What bought blocks are described with; `None`: they get no description, as upstream's.
     pub block_description: Option<BlockDescription>,
     /// Whether kube-vip's own annotation is kept equal to the address.
     pub keeps_kube_vip_annotation: bool,
@@ -208,7 +208,7 @@ struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// The value of a setting without the white space around it, and where it came from; none if it is set nowhere. An
+    /// The value of a setting without the white space around it, and where it came from; `None` if it is set nowhere. An
     /// empty variable counts as not set, so the environment cannot blank out the file.
     fn find(&self, setting: Setting) -> Option<(String, Origin)> {
         let flag = match setting {
@@ -374,7 +374,7 @@ impl Options {
         config.shows_exchanges = self.shows_exchanges;
     }
 
-    /// The file of credentials, to be followed while the program runs; none if both of them are in the environment.
+    /// The file of credentials, to be followed while the program runs; `None` if both of them are in the environment.
     ///
     /// What the environment says has precedence at every look. Only the credentials are read again: a change of another
     /// option needs a new start.

@@ -17,7 +17,7 @@ use crate::provider_id::PROVIDER_NAME;
 use crate::sweeper::Sweeper;
 use crate::watch::NetworkWatch;
 
-/// The ServiceAccount that writes to Services are made with, where each loop has one of its own. The vendor's manager has a
+/// The ServiceAccount that writes to Services are made with, where each controller has one of its own. The vendor's manager has a
 /// client of this name, and rights may have been given to it.
 pub const SERVICE_ACCOUNT: &str = "cloud-provider-phoenixnap-shared-informers";
 

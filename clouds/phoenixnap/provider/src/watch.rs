@@ -1,4 +1,4 @@
-//! Looks at the public network of Services when the loops start, and now and then after that. Nobody waits for it: the API
+//! Looks at the public network of Services when the controllers start, and now and then after that. Nobody waits for it: the API
 //! may take its time, and nothing depends on the answer.
 
 use std::sync::Arc;

@@ -55,7 +55,7 @@ impl Operation {
         }
     }
 
-    /// The scope that a token needs for it; none for the token endpoint itself.
+    /// The scope that a token needs for it; `None` for the token endpoint itself.
     pub(crate) fn scope(self) -> Option<Scope> {
         match self {
             Self::Token => None,

@@ -2,7 +2,7 @@
 
 use super::Hint;
 
-/// What can be done to a machine.
+/// What can be done to an instance.
 pub(super) struct Commands {
     pub(super) stop: String,
     pub(super) start: String,
@@ -10,7 +10,7 @@ pub(super) struct Commands {
 }
 
 impl Commands {
-    /// By the simulator's admin path of the machine, and the field and its values that say whether it runs.
+    /// By the simulator's admin path of the instance, and the field and its values that say whether it runs.
     pub(super) fn by_hand(path: &str, field: &str, stopped: &str, running: &str) -> Self {
         let put = |state: &str| format!("curl -X PUT -d '{{\"{field}\": \"{state}\"}}' {path}");
         Self {
@@ -21,7 +21,7 @@ impl Commands {
     }
 }
 
-/// Stopping a machine, starting it and deleting it. `besides` is what else a stop leads to.
+/// Stopping an instance, starting it and deleting it. `besides` is what else a stop leads to.
 pub(super) fn of_machine(machine: &str, besides: &str, commands: Commands) -> [Hint; 3] {
     let hint = |what: String, command| Hint { what, command };
     [

@@ -1,4 +1,4 @@
-//! What is particular where no balancer spreads traffic: one machine announces the address and takes all of it.
+//! What is particular where no balancer spreads traffic: one instance announces the address and takes all of it.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::cloud::Machine;
 use crate::stage::Stage;
 use crate::visitor;
 
-/// Visits until a machine has answered, and it is the one that announces the address.
+/// Visits until an instance has answered, and it is the one that announces the address.
 pub(super) async fn announcing_machine_answers(
     stage: &Stage,
     address: IpAddr,
@@ -26,7 +26,7 @@ pub(super) async fn announcing_machine_answers(
     .await
 }
 
-/// Visits until another machine than the lost one answers.
+/// Visits until another instance than the lost one answers.
 pub(super) async fn another_machine_answers(
     stage: &Stage,
     address: IpAddr,

@@ -33,7 +33,7 @@ pub struct Options {
     pub manager: Config,
     /// Whether controllers move between components, and the file that says which.
     pub migration: Option<MigrationOptions>,
-    /// The secure port; none: nothing is served.
+    /// The secure port; `None`: nothing is served.
     pub serving: Option<ServingConfig>,
     /// The log.
     pub logging: LoggingOptions,
@@ -65,7 +65,7 @@ pub struct ProviderOptions {
 /// Leader migration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MigrationOptions {
-    /// The file of `--leader-migration-config`; none: the built-in assignment.
+    /// The file of `--leader-migration-config`; `None`: the built-in assignment.
     pub config: Option<PathBuf>,
 }
 

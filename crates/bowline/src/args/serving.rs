@@ -11,7 +11,7 @@ use super::features;
 use super::parse::Flags;
 use super::validate::Checks;
 
-/// Resolves the flags of the secure port; none: nothing is served.
+/// Resolves the flags of the secure port; `None`: nothing is served.
 pub(super) fn resolve(flags: &Flags, checks: &mut Checks<'_>) -> Option<ServingConfig> {
     let port = checks.port("secure-port");
     webhooks(flags, checks, port);

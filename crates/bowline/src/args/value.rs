@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word for the value in help; none if the flag can stand alone.
+    /// The word for the value in help; `None` if the flag can stand alone.
     #[must_use]
     pub fn placeholder(self) -> Option<&'static str> {
         match self {

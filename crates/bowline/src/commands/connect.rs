@@ -8,7 +8,7 @@ use bowline_kube_io::{ConnectError, ConnectOptions, Gate, Kube, KubeMetrics, Kub
 use super::Surroundings;
 use crate::args::Options;
 
-/// The API server that the loops work with.
+/// The API server that the controllers work with.
 pub(super) async fn api_server(
     options: &Options,
     surroundings: &Surroundings,
@@ -37,11 +37,11 @@ pub(super) async fn api_server(
 pub(super) struct Delegate {
     /// The API server.
     pub(super) kube: Kube,
-    /// Whether the operator or the pod names it; else it is only the one that the loops use.
+    /// Whether the operator or the pod names it; else it is only the one that the controllers use.
     pub(super) is_named: bool,
 }
 
-/// The API server of the kubeconfig that a flag names; else, in a pod, the one of the pod's cluster; else the one of the loops.
+/// The API server of the kubeconfig that a flag names; else, in a pod, the one of the pod's cluster; else the one of the controllers.
 ///
 /// The Go managers ask nobody in the last case. Here, who may read the cluster's metrics may read the manager's there,
 /// too; but nothing is looked up, and nothing can fail at start.

@@ -182,7 +182,7 @@ async fn start(
         .map_err(|error| error.to_string())
         .map_err(fatal(exit::FAILURE))?;
 
-    // Reads and waits for the cloud go on while the loops drain, and end with the process.
+    // Reads and waits for the cloud go on while the controllers drain, and end with the process.
     let site = providers::Site {
         environment: surroundings.environment.clone(),
         calls: providers::Calls::WhileLeading(Arc::clone(&gate)),

@@ -15,7 +15,7 @@ pub type Sink = Arc<Mutex<dyn Write + Send>>;
 pub struct Streams {
     info: Sink,
     others: Sink,
-    /// How often info lines are flushed; none: they are not held back.
+    /// How often info lines are flushed; `None`: they are not held back.
     flush_period: Option<Duration>,
 }
 

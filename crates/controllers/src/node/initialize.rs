@@ -26,7 +26,7 @@ pub(super) enum Failure {
     /// The cloud did not answer.
     #[error("{0}")]
     Cloud(CloudError),
-    /// The cloud does not know the machine. That may be because it is too new.
+    /// The cloud does not know the instance. That may be because it is too new.
     #[error("instance not found: {0}")]
     Absent(AbsenceProof),
     /// The provider left the question out.
@@ -74,7 +74,7 @@ impl Failure {
 }
 
 impl NodeController {
-    /// Writes what the machine's metadata says to a Node, and takes its taint away last.
+    /// Writes what the instance's metadata says to a Node, and takes its taint away last.
     ///
     /// # Repeatability
     ///

@@ -47,7 +47,7 @@ impl NodeController {
         for (query, answer) in queries.iter().zip(answers) {
             match answer {
                 Ok(InstanceAnswer::Present(instance)) => present.push((&query.node, instance)),
-                // Whether a Node without a machine goes is not for this controller to say.
+                // Whether a Node without an instance goes is not for this controller to say.
                 Ok(InstanceAnswer::Foreign | InstanceAnswer::Absent(_)) => {}
                 Err(error) => {
                     tracing::debug!(controller = NAME, node = %query.node.name, err = %error, "node not refreshed");

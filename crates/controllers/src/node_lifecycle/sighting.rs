@@ -1,8 +1,8 @@
-//! Whether the credentials see the machines of this cluster at all. Pure.
+//! Whether the credentials see the instances of this cluster at all. Pure.
 
 use bowline_cloud_provider::{ErrorKind, InstanceAnswer, InstanceResult};
 
-/// What the machines of Nodes that are ready, and so certainly run, say about an answer that denies others.
+/// What the instances of Nodes that are ready, and so certainly run, say about an answer that denies others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sighting {
     /// One of them at least was seen: the credentials are those of this cluster.

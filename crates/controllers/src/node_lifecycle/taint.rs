@@ -1,4 +1,4 @@
-//! The taint of a Node whose machine is powered off.
+//! The taint of a Node whose instance is powered off.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl NodeLifecycleController {
     }
 }
 
-/// The taints with or without the one for machines that are powered off; none if they are so already. It is known by
+/// The taints with or without the one for instances that are powered off; `None` if they are so already. It is known by
 /// its key and effect.
 fn changed(taints: &[Taint], present: bool) -> Option<Vec<Taint>> {
     let shutdown = Taint::shutdown();

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// Something that may be stuck.
 pub trait Pulse: Send + Sync + 'static {
-    /// For how long the oldest piece of work has been waiting or under way, without any part of it coming to an end. None:
+    /// For how long the oldest piece of work has been waiting or under way, without any part of it coming to an end. `None`:
     /// there is no work.
     fn busy_for(&self) -> Option<Duration>;
 }

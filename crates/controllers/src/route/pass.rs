@@ -63,7 +63,7 @@ type Deletion<'a> = Shared<BoxFuture<'a, ()>>;
 
 impl RouteController {
     /// Makes one pass. A failure of a part of it is no failure of the pass: it is remembered, and tried again. Answers what
-    /// came of it; none: the routes are not to be read yet.
+    /// came of it; `None`: the routes are not to be read yet.
     ///
     /// # Cancellation
     ///

@@ -59,7 +59,7 @@ impl Plan {
             .iter()
             .filter_map(|node| Some((node.provider_id.as_deref()?, &node.name)));
         let by_id: BTreeMap<&str, &NodeName> = with_ids.collect();
-        // A machine may have another name than its Node.
+        // An instance may have another name than its Node.
         let target = |route: &'a Route| {
             let id = route.target_provider_id.as_deref();
             id.and_then(|id| by_id.get(id).copied())

@@ -27,7 +27,7 @@ pub(super) type NodeIdentities = Arc<[NodeIdentity]>;
 pub(super) struct NodeIdentity {
     name: NodeName,
     provider_id: Option<Arc<str>>,
-    /// A hash, because it is remembered for each Service; none where balancers do not follow the Nodes.
+    /// A hash, because it is remembered for each Service; `None` where balancers do not follow the Nodes.
     addresses: Option<u64>,
 }
 

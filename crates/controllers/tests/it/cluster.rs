@@ -1,4 +1,4 @@
-//! An API server in memory with the node loops running against it.
+//! An API server in memory with the node controllers running against it.
 
 #![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
 
@@ -41,13 +41,13 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster without loops.
+    /// A cluster without controllers.
     pub(crate) fn new() -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         Self::of(KubeApi::builder().start_time(start).build(), Machines::default())
     }
 
-    /// The same cluster and cloud after the manager was killed: without loops, caches and memory.
+    /// The same cluster and cloud after the manager was killed: without controllers, caches and memory.
     pub(crate) fn after_a_crash(self) -> Self {
         Self::of(self.api.clone(), self.machines.clone())
     }
@@ -131,7 +131,7 @@ impl Cluster {
         self.start(NodeIpamController::new(ctx, ranges))
     }
 
-    /// Waits for one of the loops to end.
+    /// Waits for one of the controllers to end.
     pub(crate) async fn end_of_a_loop(&mut self) {
         self.tasks.join_next().await.unwrap().unwrap();
     }
@@ -217,7 +217,7 @@ impl Cluster {
         of_reason.map(|event| event["count"].as_u64().unwrap_or(1)).sum()
     }
 
-    /// The loops that do not get on with their work.
+    /// The controllers that do not get on with their work.
     pub(crate) fn stalled(&self) -> Vec<&'static str> {
         let checks = self.heartbeats.iter().map(|heartbeat| heartbeat.check());
         checks
@@ -232,7 +232,7 @@ impl Cluster {
         self.api.faults().inject(slow.verb("patch"));
     }
 
-    /// Waits for something while none of the loops may ever look stuck. Gives the time it took.
+    /// Waits for something while none of the controllers may ever look stuck. Gives the time it took.
     pub(crate) async fn without_a_stall(&self, is_so: impl Fn(&Self) -> bool) -> Duration {
         let begin = Instant::now();
         while !is_so(self) {
@@ -302,7 +302,7 @@ pub(crate) fn new_node(name: &str) -> Value {
     })
 }
 
-/// A Node that is initialised and has this `Ready` status; none: it has no such condition.
+/// A Node that is initialised and has this `Ready` status; `None`: it has no such condition.
 pub(crate) fn node_of(name: &str, ready: Option<&str>) -> Value {
     let conditions: Vec<Value> = ready
         .map(|status| json!({"type": "Ready", "status": status}))

@@ -1,4 +1,4 @@
-//! A cloud of machines that answers from a table and keeps record of what it was asked.
+//! A cloud of instances that answers from a table and keeps record of what it was asked.
 
 #![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
 
@@ -13,7 +13,7 @@ use bowline_cloud_provider::{
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::time::Instant;
 
-/// The machines. Clones share them.
+/// The instances. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Machines(Arc<Mutex<State>>);
 
@@ -33,17 +33,17 @@ pub(crate) struct Call {
 }
 
 impl Machines {
-    /// What the cloud says about the machine of a Node from now on.
+    /// What the cloud says about the instance of a Node from now on.
     pub(crate) fn set(&self, node: &str, answer: InstanceResult) {
         self.lock().table.insert(node.to_owned(), answer);
     }
 
-    /// A machine that runs.
+    /// An instance that runs.
     pub(crate) fn run(&self, node: &str, metadata: InstanceMetadata) {
         self.set(node, present(metadata, PowerState::On));
     }
 
-    /// The machine is proved gone.
+    /// The instance is proved gone.
     pub(crate) fn remove(&self, node: &str) {
         self.set(
             node,

@@ -1,4 +1,4 @@
-//! The loops in memory, under a stopped clock.
+//! The controllers in memory, under a stopped clock.
 
 #![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
 

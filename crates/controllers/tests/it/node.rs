@@ -1,4 +1,4 @@
-//! The cloud-node loop against an API server and a cloud in memory.
+//! The cloud-node controller against an API server and a cloud in memory.
 
 use std::time::Duration;
 

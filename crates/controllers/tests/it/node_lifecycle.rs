@@ -1,4 +1,4 @@
-//! The cloud-node-lifecycle loop against an API server and a cloud in memory.
+//! The cloud-node-lifecycle controller against an API server and a cloud in memory.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn powered_off(cluster: &Cluster, name: &str) {
         .set(name, present(InstanceMetadata::default(), PowerState::Off));
 }
 
-/// A lost Node whose machine is powered off, and the taint on its way to it.
+/// A lost Node whose instance is powered off, and the taint on its way to it.
 async fn about_to_taint(name: &str) -> Cluster {
     let cluster = cluster();
     powered_off(&cluster, name);
@@ -478,7 +478,7 @@ async fn nothing_goes_while_the_credentials_see_no_machine_of_a_ready_node() {
         "Warning NodeDeletionFrozen: Not deleting node n4: the cloud reports that the instances of all 3 ready nodes do \
          not exist either. Check that the credentials belong to the project of this cluster"
     );
-    running(&cluster, "n0"); // the right token again, though two more machines are gone
+    running(&cluster, "n0"); // the right token again, though two more instances are gone
     cluster
         .within(SECOND * 61, "the lost ones are gone", |c| {
             c.api.objects("Node").len() == 3

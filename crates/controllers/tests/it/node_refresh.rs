@@ -1,4 +1,4 @@
-//! The periodic pass of the cloud-node loop, and what it does about labels.
+//! The periodic pass of the cloud-node controller, and what it does about labels.
 
 use bowline_cloud_provider::{CloudError, InstanceAnswer, InstanceMetadata};
 use bowline_controllers::node::NodeSettings;
@@ -196,7 +196,7 @@ async fn the_answer_about_a_node_is_not_written_to_its_successor_of_the_same_nam
     cluster.machines.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
-    cluster.machines.run("n1", metadata(&["10.1.0.99"])); // what the pass is told is the old machine's
+    cluster.machines.run("n1", metadata(&["10.1.0.99"])); // what the pass is told is the old instance's
     cluster.machines.latency(SECOND);
     let calls = cluster.machines.calls().len();
     cluster

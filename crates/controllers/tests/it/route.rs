@@ -1,4 +1,4 @@
-//! The route loop against an API server and a route table in memory.
+//! The route controller against an API server and a route table in memory.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the loops count, sample by sample: the series that Kubernetes 1.37 brought.
+//! What the controllers count, sample by sample: the series that Kubernetes 1.37 brought.
 
 use bowline_cloud_provider::{CloudError, ErrorKind, InstanceAnswer, InstanceMetadata, PowerState};
 use bowline_controllers::node_lifecycle::NodeLifecycleSettings;

@@ -1,4 +1,4 @@
-//! The service loop against an API server and a cloud in memory.
+//! The service controller against an API server and a cloud in memory.
 
 mod background;
 mod cloud;

@@ -62,7 +62,7 @@ struct Series {
 }
 
 impl Correlator {
-    /// What is to be written for an occurrence; none if it is one too many.
+    /// What is to be written for an occurrence; `None` if it is one too many.
     pub(super) fn correlate(&mut self, occurrence: &Occurrence) -> Option<Entry> {
         let Occurrence {
             component,

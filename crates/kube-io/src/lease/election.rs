@@ -30,7 +30,7 @@ impl Default for LeaseTimings {
 
 /// One candidate's view of a lease.
 ///
-/// Clocks of different machines are never compared: a record is old when *we* have not seen it change for the duration
+/// Clocks of different instances are never compared: a record is old when *we* have not seen it change for the duration
 /// that it states. So a new candidate always waits out a foreign record that it has only just seen.
 #[derive(Debug)]
 pub struct Election {
@@ -78,7 +78,7 @@ impl Election {
         self.timings
     }
 
-    /// Takes note of what was read, or written by us; none if there is no lease. `at` is a moment not after the request
+    /// Takes note of what was read, or written by us; `None` if there is no lease. `at` is a moment not after the request
     /// was sent for our own writes, and when the answer came for reads.
     pub fn observe(&mut self, record: Option<LeaseRecord>, at: Instant) {
         self.seen = record.map(|record| match self.seen.take() {
@@ -105,7 +105,7 @@ impl Election {
         self.record().is_some_and(|record| record.holder == self.identity)
     }
 
-    /// Until when somebody else may hold the lease, by our clock; none if it is free, ours, or not known.
+    /// Until when somebody else may hold the lease, by our clock; `None` if it is free, ours, or not known.
     #[must_use]
     pub fn held_by_others_until(&self) -> Option<Instant> {
         let Seen { record, changed_at } = self.seen.as_ref()?;
@@ -151,7 +151,7 @@ impl Election {
         ))
     }
 
-    /// The record that gives the lease up; none if it is not ours. Whoever reads it may take the lease at once.
+    /// The record that gives the lease up; `None` if it is not ours. Whoever reads it may take the lease at once.
     #[must_use]
     pub fn release(&self, wall: Timestamp) -> Option<LeaseRecord> {
         let record = self.record().filter(|record| record.holder == self.identity)?;
@@ -235,7 +235,7 @@ mod tests {
         let mut election = candidate();
         let begun = Instant::now();
         election.observe(Some(held_by("other", 0)), begun);
-        // Its times say that it is over for hours: they are another machine's.
+        // Its times say that it is over for hours: they are another instance's.
         let waits = |until| Decision::Wait {
             holder: "other".into(),
             until,

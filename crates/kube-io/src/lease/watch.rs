@@ -70,7 +70,7 @@ impl LeaseLock {
 }
 
 impl LeaseWatch {
-    /// The next record; none when the lease was deleted.
+    /// The next record; `None` when the lease was deleted.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Reads it from the request; none if the path is that of no resource.
+    /// Reads it from the request; `None` if the path is that of no resource.
     pub(crate) fn of(method: &Method, path: &str) -> Option<Self> {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let mut segments = path.trim_start_matches('/').split('/');

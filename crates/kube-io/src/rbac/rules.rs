@@ -4,7 +4,7 @@ use super::{Part, Rule, Scope};
 
 /// The lease of the cloud controller manager, and the one of leader migration.
 const LEASES: &[&str] = &["cloud-controller-manager", "cloud-provider-extraction-migration"];
-/// The ServiceAccounts of the loops; a provider may add one.
+/// The ServiceAccounts of the controllers; a provider may add one.
 const ACCOUNTS: &[&str] = &["node-controller", "service-controller", "route-controller"];
 
 const fn rule(

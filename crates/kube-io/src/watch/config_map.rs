@@ -27,7 +27,7 @@ struct ConfigMap {
 }
 
 impl Kube {
-    /// The texts of a ConfigMap by their keys; none if there is no such ConfigMap.
+    /// The texts of a ConfigMap by their keys; `None` if there is no such ConfigMap.
     ///
     /// # Errors
     ///

@@ -48,9 +48,9 @@ pub struct Authorities {
 /// Each part is replaced as a whole.
 #[derive(Default, Clone)]
 pub(super) struct Current {
-    /// Signs client certificates; none: client certificates say nothing.
+    /// Signs client certificates; `None`: client certificates say nothing.
     pub(super) client: Option<Authority>,
-    /// Signs front proxies; none: nobody's word about users is believed.
+    /// Signs front proxies; `None`: nobody's word about users is believed.
     pub(super) front_proxy: Option<FrontProxy>,
 }
 

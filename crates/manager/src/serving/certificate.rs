@@ -93,7 +93,7 @@ struct Named {
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
-    /// A sum of the contents that were looked at last, whether they were good or bad; none if they could not be read.
+    /// A sum of the contents that were looked at last, whether they were good or bad; `None` if they could not be read.
     seen: Option<u64>,
 }
 

@@ -65,7 +65,7 @@ impl Allowance {
 pub(super) struct Metered<S> {
     stream: S,
     allowance: Allowance,
-    /// What is left of the handshake, in bytes; none: it is done.
+    /// What is left of the handshake, in bytes; `None`: it is done.
     handshake: Option<usize>,
     pause: Option<Pin<Box<Sleep>>>,
     stall: Option<Pin<Box<Sleep>>>,

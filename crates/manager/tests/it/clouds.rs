@@ -9,7 +9,7 @@ use bowline_cloud_provider::{
 };
 use futures::future::BoxFuture;
 
-/// A cloud of machines that it knows nothing about; it counts how often it is asked.
+/// A cloud of instances that it knows nothing about; it counts how often it is asked.
 #[derive(Default)]
 pub(crate) struct Machines {
     pub(crate) asked: Arc<AtomicUsize>,

@@ -192,7 +192,7 @@ async fn each_loop_works_under_an_account_of_its_own_if_asked_to() {
             "nodes" | "services" => "shared-informers",
             "leases" => "leader-election",
             "events" if of_loop => "node-controller",
-            "serviceaccounts" => continue, // on behalf of the loop
+            "serviceaccounts" => continue, // on behalf of the controller
             _ => "cloud-controller-manager",
         };
         assert_eq!(exchange.user_agent, format!("test/{part}"), "{exchange:?}");

@@ -37,7 +37,7 @@ fn of_other(holder: &str) -> Value {
     })
 }
 
-/// The aliases of the loops that run.
+/// The aliases of the controllers that run.
 fn running(process: &Process) -> Vec<String> {
     let page = process.metrics.render().unwrap_or_default();
     page.lines()

@@ -1,4 +1,4 @@
-//! When the route loop runs.
+//! When the route controller runs.
 
 use std::time::Duration;
 

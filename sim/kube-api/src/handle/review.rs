@@ -19,7 +19,7 @@ use crate::status::Status;
 /// Lifetime of a token when the client names none (`SetDefaults_TokenRequestSpec`).
 const TOKEN_SECONDS: i64 = 3600;
 
-/// Answers a request for one of these kinds; none if it is for another.
+/// Answers a request for one of these kinds; `None` if it is for another.
 pub(super) fn answer(core: &Core, request: &Request) -> Option<Result<Answer, Status>> {
     let target = &request.target;
     let asked = (

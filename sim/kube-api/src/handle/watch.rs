@@ -133,7 +133,7 @@ pub(super) fn answer(core: &Arc<Core>, kind: &'static Kind, request: &Request) -
 }
 
 impl Watch {
-    /// The next line of the body; none when the watch is over.
+    /// The next line of the body; `None` when the watch is over.
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         loop {
             if self.is_silent {

@@ -1,4 +1,4 @@
-//! The requests of our own client, as the loops make them.
+//! The requests of our own client, as the controllers make them.
 
 use std::sync::Arc;
 use std::time::Duration;

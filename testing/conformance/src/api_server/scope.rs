@@ -252,7 +252,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Type and object of the next event; none when the server ends the watch.
+    /// Type and object of the next event; `None` when the server ends the watch.
     pub(crate) async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {

@@ -1,4 +1,4 @@
-//! Random histories: users, machines, accidents and illnesses in any order. Whatever happened, the end is what the
+//! Random histories: users, instances, accidents and illnesses in any order. Whatever happened, the end is what the
 //! Services and Nodes that are left ask for, no more and no less.
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use super::under_test::{Ability, CloudUnderTest, Wish};
 use super::world::{EXCLUDED, SECOND, World, service};
 
-/// Machines and Services come from small sets of names, so that the same ones come and go.
+/// Instances and Services come from small sets of names, so that the same ones come and go.
 const NAMES: usize = 5;
 
 /// Steps of one history.
@@ -181,7 +181,7 @@ impl<C: CloudUnderTest> Churn<C> {
         }
     }
 
-    /// Without any machine to balance over a cloud may not know where a balancer belongs, so let there be one.
+    /// Without any instance to balance over a cloud may not know where a balancer belongs, so let there be one.
     fn give_a_place(&mut self) {
         for name in self.world.sim.machines().keys() {
             match self.world.node(name) {

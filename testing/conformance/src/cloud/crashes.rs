@@ -208,7 +208,7 @@ pub(super) async fn a_creation_survives_any_trouble_with_kubernetes<C: CloudUnde
             Effect::Delay(SECOND * 40),
         ]
     };
-    // The finalizer, then what the provider or the loop writes next, such as annotations and the status.
+    // The finalizer, then what the provider or the controller writes next, such as annotations and the status.
     for k in 0..3 {
         for effect in troubles() {
             let context = format!("{effect:?} at write {k}");

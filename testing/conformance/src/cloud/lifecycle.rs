@@ -1,4 +1,4 @@
-//! A Node goes only when its machine is proved gone.
+//! A Node goes only when its instance is proved gone.
 
 use std::time::Duration;
 

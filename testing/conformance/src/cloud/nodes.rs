@@ -1,11 +1,11 @@
-//! A Node gets what its machine tells, and keeps it.
+//! A Node gets what its instance tells, and keeps it.
 
 use bowline_cloud_kit::Fault;
 
 use super::under_test::{CloudUnderTest, Machine};
 use super::world::{SECOND, World, tainted_node};
 
-/// A world with a manager at rest and one machine `n1`, whose kubelet has not come up.
+/// A world with a manager at rest and one instance `n1`, whose kubelet has not come up.
 async fn with_machine<C: CloudUnderTest>(is_special: bool) -> World<C> {
     let world = World::<C>::with_nodes(0).await;
     world.sim.add_machine(&Machine {
@@ -92,7 +92,7 @@ pub(super) async fn a_node_at_rest_is_not_written_to<C: CloudUnderTest>() {
     world.pass(SECOND * 1_000).await;
     assert!(world.counts(begun).0 > 0, "it never looked");
     assert_eq!(world.kube_writes(begun), Vec::<String>::new());
-    // Its machine goes while the kubelet still reports: unknown is not empty.
+    // Its instance goes while the kubelet still reports: unknown is not empty.
     world.sim.remove_machine("n2");
     world.pass(SECOND * 1_000).await;
     assert_eq!(world.object_writes(begun), Vec::<String>::new());

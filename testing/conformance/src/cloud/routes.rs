@@ -34,7 +34,7 @@ async fn started<C: CloudUnderTest>(timing: RouteTiming) -> World<C> {
     world
 }
 
-/// A machine and its Node with these pod networks.
+/// An instance and its Node with these pod networks.
 fn add<C: CloudUnderTest>(world: &World<C>, name: &str, networks: &[&str]) {
     world.sim.add_machine(&Machine::plain(name));
     let mut node = tainted_node(name);
@@ -128,7 +128,7 @@ pub(super) async fn the_route_goes_with_its_node<C: CloudUnderTest>() {
             .until("its route is gone", |w| w.sim.routes() == of_many(2))
             .await;
         assert!(took <= SOON, "{timing:?}: {took:?}");
-        // The machine goes first, and what becomes of its route is the cloud's business until its Node is gone.
+        // The instance goes first, and what becomes of its route is the cloud's business until its Node is gone.
         world.break_machine("n2");
         world.until("its Node is gone", |w| w.node("n2").is_none()).await;
         let took = world

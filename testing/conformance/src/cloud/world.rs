@@ -73,7 +73,7 @@ impl<C> Drop for World<C> {
 
 /// What is special about a manager.
 pub struct Start {
-    /// What it is told. By default no routes are kept: their loop lists them by the clock, whatever else happens, which
+    /// What it is told. By default no routes are kept: their controller lists them by the clock, whatever else happens, which
     /// would be in every count of calls.
     pub config: Config,
     /// Burns with writes to the cloud.

@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// A machine in the cloud whose kubelet has just registered.
+    /// An instance in the cloud whose kubelet has just registered.
     fn join(&self, name: &str) {
         self.sim.add_machine(MachineSpec::new(name));
         let node = json!({

@@ -21,7 +21,7 @@ pub struct FloatingIp {
     /// Where it may go.
     #[serde(rename = "type", default)]
     pub kind: Option<FloatingIpType>,
-    /// Its region; none for a global one.
+    /// Its region; `None` for a global one.
     #[serde(default)]
     pub region: Option<Slug>,
 }

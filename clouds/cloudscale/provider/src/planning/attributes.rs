@@ -46,7 +46,7 @@ pub(crate) fn network(text: &str) -> String {
         .map_or_else(|_| text.to_owned(), |network| network.trunc().to_string())
 }
 
-/// What a monitor asks and expects over HTTP; none if it does not speak HTTP.
+/// What a monitor asks and expects over HTTP; `None` if it does not speak HTTP.
 pub(super) fn http_of(monitor: &Monitor) -> Option<&MonitorHttp> {
     monitor
         .http

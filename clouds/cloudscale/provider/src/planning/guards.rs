@@ -54,7 +54,7 @@ fn refused_vips(href: &str) -> Refusal {
     ))
 }
 
-/// Where the balancer shall stand: as annotated, else where all servers stand; none if neither says anything.
+/// Where the balancer shall stand: as annotated, else where all servers stand; `None` if neither says anything.
 pub(super) fn zone(wanted: &Wanted, desired: &Desired<'_>) -> Result<Option<String>, Refusal> {
     if let Some(zone) = &wanted.zone {
         return Ok(Some(zone.clone()));

@@ -1,4 +1,4 @@
-//! One session of the loop, step by step.
+//! One session of the controller, step by step.
 
 use bowline_cloud_provider::CloudProvider;
 use bowline_cloud_provider::plan::Answer;

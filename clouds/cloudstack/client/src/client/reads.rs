@@ -41,7 +41,7 @@ impl Client {
         self.look_up("listVirtualMachines", id.as_str()).await
     }
 
-    /// One network. None: the API itself says that there is none with this id that these keys may see in this project.
+    /// One network. `None`: the API itself says that there is none with this id that these keys may see in this project.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Client {
         Ok(addresses)
     }
 
-    /// One public address. None: it does not exist, or is free, since only allocated ones are listed by id.
+    /// One public address. `None`: it does not exist, or is free, since only allocated ones are listed by id.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Client {
         Ok(rules)
     }
 
-    /// One ACL list. None: as for [networks](Self::network).
+    /// One ACL list. `None`: as for [networks](Self::network).
     ///
     /// # Errors
     ///

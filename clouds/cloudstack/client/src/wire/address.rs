@@ -14,7 +14,7 @@ pub struct PublicIpAddress {
     /// The address.
     #[serde(default, rename = "ipaddress", deserialize_with = "super::or_default")]
     pub ip_address: String,
-    /// When somebody acquired it, as the server writes it. None: it is free.
+    /// When somebody acquired it, as the server writes it. `None`: it is free.
     #[serde(default, deserialize_with = "super::text_or_none")]
     pub allocated: Option<String>,
     /// Its state.
@@ -30,10 +30,10 @@ pub struct PublicIpAddress {
     /// The VPC that it belongs to.
     #[serde(default, rename = "vpcid", deserialize_with = "super::id_or_none")]
     pub vpc_id: Option<VpcId>,
-    /// Whether machines without an address of their own go out by it. It cannot be given back.
+    /// Whether virtual machines without an address of their own go out by it. It cannot be given back.
     #[serde(default, rename = "issourcenat", deserialize_with = "super::yes")]
     pub is_source_nat: bool,
-    /// Whether it leads to one machine alone.
+    /// Whether it leads to one virtual machine alone.
     #[serde(default, rename = "isstaticnat", deserialize_with = "super::yes")]
     pub is_static_nat: bool,
 }

@@ -11,7 +11,7 @@ pub struct Filter {
     /// `tcp`, `udp` or `icmp`; in an ACL list also `all` or a number.
     #[serde(default, deserialize_with = "super::or_default")]
     pub protocol: String,
-    /// The first port; none for all, and for ICMP.
+    /// The first port; `None` for all, and for ICMP.
     #[serde(default, rename = "startport", deserialize_with = "super::port_or_none")]
     pub start_port: Option<u16>,
     /// The last port.

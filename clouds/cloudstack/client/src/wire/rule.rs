@@ -26,10 +26,10 @@ pub struct LoadBalancerRule {
     /// The public address itself.
     #[serde(default, rename = "publicip", deserialize_with = "super::or_default")]
     pub public_ip: String,
-    /// The port of the public address; none if it is no number.
+    /// The port of the public address; `None` if it is no number.
     #[serde(default, rename = "publicport", deserialize_with = "super::port_or_none")]
     pub public_port: Option<u16>,
-    /// The port of the members; none if it is no number.
+    /// The port of the members; `None` if it is no number.
     #[serde(default, rename = "privateport", deserialize_with = "super::port_or_none")]
     pub private_port: Option<u16>,
     /// The network of the members.
@@ -104,7 +104,7 @@ pub struct NewLoadBalancerRule {
     pub private_port: u16,
     /// The network of the members.
     pub network: NetworkId,
-    /// From where it accepts. None: not sent, which servers before 4.18 demand; empty: sent as an empty text.
+    /// From where it accepts. `None`: not sent, which servers before 4.18 demand; empty: sent as an empty text.
     pub cidrs: Option<Vec<String>>,
 }
 

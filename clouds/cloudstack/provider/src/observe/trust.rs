@@ -30,7 +30,7 @@ pub(super) struct Trust(Mutex<Seen>);
 struct Seen {
     /// By the ID of the rule.
     rules: BTreeMap<String, Verified>,
-    /// The virtual machines of Nodes, and until when they are taken to be these.
+    /// The virtual instances of Nodes, and until when they are taken to be these.
     machines: BTreeMap<u64, (Instant, BTreeSet<String>)>,
 }
 
@@ -114,7 +114,7 @@ impl Trust {
             let ids = found.machines.iter().map(|machine| machine.id.clone());
             machines.insert(nodes, (now + ttl, ids.collect()));
         }
-        // Where not all Nodes name their machines, no longer than these are known.
+        // Where not all Nodes name their virtual machines, no longer than these are known.
         let until = match (&named, machines.get(&nodes)) {
             (None, Some((until, _))) => *until,
             _ => now + MEMBERS_TTL,

@@ -66,7 +66,7 @@ async fn it_costs_four_calls_with_a_node_that_has_no_machine_too() {
     let (run, calls) = world.calls_of(world.run(WEB)).await;
     run.settled();
     assert!(calls.len() <= 4, "{calls:?}");
-    // Its machine comes to light after a while.
+    // Its virtual machine comes to light after a while.
     world.sim.add_vm(bowline_cloudstack_sim::VmSpec::new("ghost"));
     tokio::time::sleep(Duration::from_secs(61)).await;
     world.run(WEB).await.settled();

@@ -24,7 +24,7 @@ pub(crate) enum Dialect {
     Texts,
     /// There is more in everything than anybody knows, and nothing is left out.
     Wordy,
-    /// It counts more of everything than it lists, but for machines and what is on an address.
+    /// It counts more of everything than it lists, but for virtual machines and what is on an address.
     Boastful,
     /// A list is as it was up to so long ago.
     Late(Duration),

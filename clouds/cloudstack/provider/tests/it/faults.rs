@@ -51,7 +51,7 @@ async fn before(work: Work, is_vpc: bool) -> World {
     world
 }
 
-/// Runs until it settles, as the service loop does after failures.
+/// Runs until it settles, as the service controller does after failures.
 async fn finish(world: &World, what: &str) -> Snapshot {
     for _ in 0..4 {
         let run = world.run(WEB).await;

@@ -488,7 +488,7 @@ async fn failures_of_any_kind_are_errors_and_never_an_absence() {
         Fault::any().always().status(431),
         Fault::any().always().html(404),
         Fault::any().always().drop_before(),
-        // The machine itself is known to be gone, but not whether there is another one of its name.
+        // The virtual machine itself is known to be gone, but not whether there is another one of its name.
         Fault::operation("listVirtualMachines")
             .nth(2)
             .always()

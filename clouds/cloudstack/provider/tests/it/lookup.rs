@@ -1,4 +1,4 @@
-//! Finding machines, rules and addresses among many and among those of others.
+//! Finding virtual machines, rules and addresses among many and among those of others.
 
 use bowline_cloudstack_sim::{NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec};
 

@@ -30,7 +30,7 @@ async fn borrowed(is_vpc: bool, requested: Option<&str>, borrowers: &[(&str, &st
     world
 }
 
-/// Serves a Service and shows it in its status, as the loop does.
+/// Serves a Service and shows it in its status, as the controller does.
 async fn served(world: &World, key: &str) -> String {
     let ip = world.run(key).await.published().remove(0);
     world.edit(key, |service| {

@@ -1,4 +1,4 @@
-//! A cluster around the provider: Nodes, Services, and the service loop without a manager.
+//! A cluster around the provider: Nodes, Services, and the service controller without a manager.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,7 +37,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// An isolated network with three machines, their Nodes, and no Service.
+    /// An isolated network with three virtual machines, their Nodes, and no Service.
     pub(crate) async fn new() -> Self {
         Self::built(|builder| builder, "").await
     }
@@ -56,7 +56,7 @@ impl World {
         Self::vpc_of(Site::new(), list).await
     }
 
-    /// The machines in an isolated network, or in a tier of a VPC.
+    /// The virtual machines in an isolated network, or in a tier of a VPC.
     pub(crate) async fn of(site: Site, is_vpc: bool) -> Self {
         if is_vpc {
             return Self::vpc_of(site, "tier-acl").await;

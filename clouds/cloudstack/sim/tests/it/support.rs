@@ -195,7 +195,7 @@ impl Caller {
     }
 }
 
-/// A cloud with the three machines `cp-a`, `pool-a-7` and `pool-a-8`, and their ids.
+/// A cloud with the three virtual machines `cp-a`, `pool-a-7` and `pool-a-8`, and their ids.
 pub(crate) fn cloud() -> (CloudstackSim, Vec<String>) {
     let sim = CloudstackSim::builder().seed(1).build();
     let vms = [("cp-a", 10), ("pool-a-7", 47), ("pool-a-8", 48)];

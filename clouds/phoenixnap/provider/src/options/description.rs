@@ -13,7 +13,7 @@ const PLACES: [&str; 3] = ["{namespace}", "{name}", "{cluster}"];
 pub struct BlockDescription(String);
 
 impl BlockDescription {
-    /// Reads the text; none if it is empty.
+    /// Reads the text; `None` if it is empty.
     ///
     /// # Errors
     ///

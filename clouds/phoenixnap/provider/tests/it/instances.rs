@@ -1,4 +1,4 @@
-//! Servers as machines.
+//! Servers as servers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -233,7 +233,7 @@ async fn five_hundred_servers_and_fifty_nodes_are_one_list() {
     assert_eq!(calls, ["servers.list"]);
 }
 
-/// Asks about several machines at once.
+/// Asks about several servers at once.
 async fn ask_all(world: &World, ids: &[String], purpose: Purpose) -> Vec<InstanceResult> {
     let queries: Vec<InstanceQuery> = ids
         .iter()

@@ -1,4 +1,4 @@
-//! A cluster around the provider: Services, and the service loop and the sweeper without a manager.
+//! A cluster around the provider: Services, and the service controller and the sweeper without a manager.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -123,7 +123,7 @@ impl World {
         self.services.put(key, service);
     }
 
-    /// Whether a Service is wanted; none if there is no such Service.
+    /// Whether a Service is wanted; `None` if there is no such Service.
     pub(crate) fn is_there(&self, key: &str) -> Option<bool> {
         let service = self.services.find(key)?;
         Some(service.metadata.deletion_timestamp.is_none())

@@ -1,4 +1,4 @@
-//! Flags of the loops, the client and the process.
+//! Flags of the controllers, the client and the process.
 
 use super::super::flag::Flag;
 use super::super::value::Kind;

@@ -1,4 +1,4 @@
-//! A cloud whose load balancers are lists of node names, with switches for everything a cloud can do to the loop.
+//! A cloud whose load balancers are lists of node names, with switches for everything a cloud can do to the controller.
 
 #![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
 
@@ -48,7 +48,7 @@ pub(super) struct State {
     pub(super) refuses_a_part: bool,
     /// Balancers do not change with the Nodes.
     pub(super) ignores_nodes: bool,
-    /// Notes on each Node which machine it is, under [`MACHINE`].
+    /// Notes on each Node which instance it is, under [`MACHINE`].
     pub(super) annotates_nodes: bool,
     /// Does without annotations on Services that may not be written.
     pub(super) does_without_annotations: bool,
@@ -62,7 +62,7 @@ pub(super) struct State {
     pub(super) has_one_lane: bool,
     /// Runs of the background work.
     pub(super) sweeps: usize,
-    /// Time from the start of the loop to the first of them, if it is not a period.
+    /// Time from the start of the controller to the first of them, if it is not a period.
     pub(super) first_sweep: Option<Duration>,
     /// Leaves a note on every run of the background work.
     pub(super) sweep_note: Option<Note>,

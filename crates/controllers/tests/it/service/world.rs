@@ -1,4 +1,4 @@
-//! An API server, a cloud and the service loop in one test, under a stopped clock.
+//! An API server, a cloud and the service controller in one test, under a stopped clock.
 
 #![expect(
     clippy::unwrap_used,
@@ -38,7 +38,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// With these Nodes, and the loop not yet started.
+    /// With these Nodes, and the controller not yet started.
     pub(super) fn new(nodes: &[&str]) -> Self {
         let start = "2026-01-01T00:00:00Z".parse().unwrap();
         let api = KubeApi::builder().seed(7).start_time(start).build();
@@ -56,7 +56,7 @@ impl World {
         world
     }
 
-    /// With these Nodes, and the loop running.
+    /// With these Nodes, and the controller running.
     pub(super) async fn running(nodes: &[&str]) -> Self {
         let mut world = Self::new(nodes);
         world.start();
@@ -71,7 +71,7 @@ impl World {
         world
     }
 
-    /// Starts the loop as a new process would.
+    /// Starts the controller as a new process would.
     pub(super) fn start(&mut self) {
         let clock = Arc::new(TokioClock::starting_at(self.api.now()));
         let (api, late) = (self.api.service(), self.answers_late);
@@ -130,13 +130,13 @@ impl World {
         self.tasks.shutdown().await;
     }
 
-    /// The name of the loop, if it does not get on with its work.
+    /// The name of the controller, if it does not get on with its work.
     pub(super) fn stalled(&self) -> Option<&'static str> {
         let stalled = self.heartbeat.as_ref()?.check().err()?;
         Some(stalled.name)
     }
 
-    /// The series of the loops, as text.
+    /// The series of the controllers, as text.
     pub(super) fn page(&self) -> String {
         let mut registry = prometheus_client::registry::Registry::default();
         self.metrics.register(&mut registry);

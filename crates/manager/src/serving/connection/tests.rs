@@ -284,7 +284,7 @@ async fn an_http2_client_is_told_of_few_streams_small_windows_and_short_headers(
     assert_eq!(http2(&config).await.1[&streams], MAX_HTTP2_STREAMS);
 }
 
-/// Sends frames until the server has had enough, and gives its reason; none if it takes them all.
+/// Sends frames until the server has had enough, and gives its reason; `None` if it takes them all.
 async fn fed_up(frames: impl Iterator<Item = Vec<u8>>) -> Option<u32> {
     let (client, _) = http2(&ServingConfig::default()).await;
     let (mut reader, mut writer) = tokio::io::split(client);

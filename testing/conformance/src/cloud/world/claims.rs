@@ -54,7 +54,7 @@ impl<C: CloudUnderTest> World<C> {
         found == wanted
     }
 
-    /// What is to be behind each port of a Service: every Node that is balanced over and has a machine.
+    /// What is to be behind each port of a Service: every Node that is balanced over and has an instance.
     fn backends(&self, service: &Value) -> Backends {
         let machines = self.sim.machines();
         let mut nodes = self.api.objects("Node");
@@ -82,7 +82,7 @@ impl<C: CloudUnderTest> World<C> {
             .collect()
     }
 
-    /// What the Nodes do not show of their machines, Nodes without a machine, and machines without a Node.
+    /// What the Nodes do not show of their instances, Nodes without an instance, and instances without a Node.
     #[must_use]
     pub fn unlike(&self) -> Vec<String> {
         let machines = self.sim.machines();
@@ -95,7 +95,7 @@ impl<C: CloudUnderTest> World<C> {
         }
         for node in self.api.objects("Node") {
             let name = text(&node["metadata"]["name"]);
-            // Nothing can prove that the machine of a Node without provider ID is gone.
+            // Nothing can prove that the instance of a Node without provider ID is gone.
             if !machines.contains_key(&name) && node["spec"]["providerID"].is_string() {
                 wrong.push(format!("{name} has no machine"));
             }
@@ -103,11 +103,11 @@ impl<C: CloudUnderTest> World<C> {
         wrong
     }
 
-    /// What a Node does not show of its machine.
+    /// What a Node does not show of its instance.
     ///
     /// # Panics
     ///
-    /// Where there is no such machine or Node.
+    /// Where there is no such instance or Node.
     #[must_use]
     pub fn unlike_node(&self, name: &str) -> Vec<String> {
         let machine = &self.sim.machines()[name];

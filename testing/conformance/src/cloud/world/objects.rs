@@ -1,4 +1,4 @@
-//! What users, kubelets and owners of machines do.
+//! What users, kubelets and owners of instances do.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::cloud::under_test::{CloudUnderTest, Machine, Wish};
 
 /// The taint that a kubelet registers its Node with.
 pub const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-/// The taint of a Node whose machine is switched off.
+/// The taint of a Node whose instance is switched off.
 pub const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 /// What holds a Service until its balancer is gone.
 pub const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
@@ -55,17 +55,17 @@ impl<C: CloudUnderTest> World<C> {
         self.api.apply_json(object).unwrap()
     }
 
-    /// A machine in the cloud whose kubelet has just registered.
+    /// An instance in the cloud whose kubelet has just registered.
     pub fn join(&self, name: &str) {
         self.sim.add_machine(&Machine::plain(name));
         self.apply(tainted_node(name));
     }
 
-    /// A machine in the cloud, and its Node, which is initialised and ready.
+    /// An instance in the cloud, and its Node, which is initialised and ready.
     ///
     /// # Panics
     ///
-    /// Where the cloud does not tell the machine's provider ID.
+    /// Where the cloud does not tell the instance's provider ID.
     pub fn add_node(&self, name: &str) {
         self.sim.add_machine(&Machine::plain(name));
         let mut node = tainted_node(name);
@@ -80,7 +80,7 @@ impl<C: CloudUnderTest> World<C> {
         }
     }
 
-    /// The provider ID of a machine.
+    /// The provider ID of an instance.
     ///
     /// # Panics
     ///
@@ -90,7 +90,7 @@ impl<C: CloudUnderTest> World<C> {
         self.sim.machines()[machine].provider_id.clone().unwrap()
     }
 
-    /// The machine goes, and its Node loses Ready.
+    /// The instance goes, and its Node loses Ready.
     pub fn break_machine(&self, name: &str) {
         self.sim.remove_machine(name);
         self.set_ready(name, "Unknown");

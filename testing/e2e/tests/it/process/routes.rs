@@ -38,7 +38,7 @@ impl Site {
         )
     }
 
-    /// What the health of a process that works says of its loops.
+    /// What the health of a process that works says of its controllers.
     async fn health(&self, manager: &Running) -> String {
         let healthy = async || {
             let answer = self.cluster.ask("/healthz?verbose").await;

@@ -47,7 +47,7 @@ subjects:
 /// A cloud, and a place in it.
 struct CloudStack {
     sim: CloudstackSim,
-    /// Where the machines are.
+    /// Where the instances are.
     network: String,
     /// What Services ask for.
     address: Option<IpAddr>,
@@ -166,7 +166,7 @@ impl Life for CloudStack {
             })
     }
 
-    /// One address with a rule and an opening for each of the two ports, and every machine behind them.
+    /// One address with a rule and an opening for each of the two ports, and every instance behind them.
     fn assert_whole(&self, addresses: &[String], what: &str) {
         assert_eq!(self.held(), addresses, "{what}");
         if let Some(address) = self.address {

@@ -1,4 +1,4 @@
-//! What every manager does in its life: machines come, stop and go; a balancer is made, changed and removed.
+//! What every manager does in its life: instances come, stop and go; a balancer is made, changed and removed.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::process::program::Running;
 
 /// What it comes to in one cloud.
 pub(crate) trait Life: Cloud + Sized {
-    /// The machines behind its balancers.
+    /// The instances behind its balancers.
     const MACHINES: [&'static str; 2] = ["pool-a-7", "pool-a-8"];
 
     /// Whether what a Service had is taken away some time after it rather than before it.
@@ -21,7 +21,7 @@ pub(crate) trait Life: Cloud + Sized {
 
     fn set_power(&self, machine: &str, is_on: bool);
 
-    /// Whether a machine that was switched off is behind no balancer any more, where that is the custom.
+    /// Whether an instance that was switched off is behind no balancer any more, where that is the custom.
     fn is_spared(&self, _machine: &str) -> bool {
         true
     }

@@ -217,7 +217,7 @@ impl Plane {
         .await;
     }
 
-    /// A Node whose machine never was, by the word of this provider ID.
+    /// A Node whose instance never was, by the word of this provider ID.
     pub(crate) async fn add_lost_node(&self, name: &str, provider_id: &str) {
         self.add_node(json!({
             "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },

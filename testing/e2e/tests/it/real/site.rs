@@ -33,7 +33,7 @@ pub(crate) trait Cloud {
         Vec::new()
     }
 
-    /// A machine that runs; answers its provider ID.
+    /// An instance that runs; answers its provider ID.
     fn add_machine(&self, name: &str) -> String;
 
     /// What should never be, in words.
@@ -157,7 +157,7 @@ impl<C: Cloud> Site<C> {
         (Wire::to(address).await, Wire::to(self.server.address()).await)
     }
 
-    /// A machine, and its Node whose kubelet has just registered. Answers the machine's provider ID.
+    /// An instance, and its Node whose kubelet has just registered. Answers the instance's provider ID.
     pub(crate) async fn join(&self, name: &str) -> String {
         let provider_id = self.cloud.add_machine(name);
         self.register(name).await;

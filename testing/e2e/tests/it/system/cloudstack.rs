@@ -162,7 +162,7 @@ async fn in_a_project_many_nodes_cost_as_few_calls() {
 
 async fn twelve_hundred_machines<P: Place>() {
     const NODES: usize = 300;
-    /// As many again and more are no nodes: 1,200 machines, on three pages.
+    /// As many again and more are no nodes: 1,200 instances, on three pages.
     const OTHERS: usize = 900;
     let mut world = bowline_conformance::cloud::World::<CloudStack<P>>::new();
     for index in 0..OTHERS {
