@@ -50,7 +50,7 @@ pub struct KubeOptions {
 }
 
 impl KubeOptions {
-    /// An open gate, the instance's clock, no bound on the rate.
+    /// An open gate, the computer's clock, no bound on the rate.
     #[must_use]
     pub fn new(user_agent: impl Into<String>) -> Self {
         Self {

@@ -9,7 +9,7 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// The clock of the instance.
+/// The clock of the computer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

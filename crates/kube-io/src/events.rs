@@ -127,7 +127,7 @@ struct Queue {
 }
 
 impl EventSink {
-    /// A queue and its writer. `host` names the instance in the events; may be empty.
+    /// A queue and its writer. `host` names the computer in the events; may be empty.
     #[must_use]
     pub fn channel(kube: Kube, host: impl Into<String>) -> (Self, EventWriter) {
         let (sender, receiver) = mpsc::channel(QUEUE);

@@ -65,7 +65,7 @@ pub struct Manager {
 /// Who a process is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The instance's name; events carry it.
+    /// The computer's name; events carry it.
     pub host: String,
     /// The holder in the lease, `host_uuid`: different for every process.
     pub holder: String,

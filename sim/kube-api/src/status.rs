@@ -10,7 +10,7 @@ use crate::kind::Kind;
 pub struct Status {
     /// HTTP status code, e.g. 404.
     pub code: u16,
-    /// Instance readable reason, e.g. `NotFound`.
+    /// Machine readable reason, e.g. `NotFound`.
     pub reason: String,
     /// What people read.
     pub message: String,

@@ -30,7 +30,7 @@ impl Default for LeaseTimings {
 
 /// One candidate's view of a lease.
 ///
-/// Clocks of different instances are never compared: a record is old when *we* have not seen it change for the duration
+/// Clocks of different computers are never compared: a record is old when *we* have not seen it change for the duration
 /// that it states. So a new candidate always waits out a foreign record that it has only just seen.
 #[derive(Debug)]
 pub struct Election {
@@ -235,7 +235,7 @@ mod tests {
         let mut election = candidate();
         let begun = Instant::now();
         election.observe(Some(held_by("other", 0)), begun);
-        // Its times say that it is over for hours: they are another instance's.
+        // Its times say that it is over for hours: they are another computer's.
         let waits = |until| Decision::Wait {
             holder: "other".into(),
             until,

@@ -16,7 +16,7 @@ const BACKLOG: u32 = 1024;
 const RECEIVED: u32 = 16 * 1024;
 const SENT: u32 = 64 * 1024;
 
-/// Listens on the configured address. An unspecified address means all interfaces of both families, where the instance
+/// Listens on the configured address. An unspecified address means all interfaces of both families, where the computer
 /// has IPv6.
 pub(super) fn listen(config: &ServingConfig) -> Result<TcpListener, ServingError> {
     let address = SocketAddr::new(config.address, config.port);

@@ -1,4 +1,4 @@
-//! Servers as servers.
+//! Servers as the instances of Nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

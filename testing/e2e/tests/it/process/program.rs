@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// The program.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bowline-under-test");
 
-/// Ends a wait that never ends. An instance with two cores may be busy with other tests.
+/// Ends a wait that never ends. A computer with two cores may be busy with other tests.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Runs a command line to its end under this name, in an empty environment but for these variables.
