@@ -88,49 +88,36 @@ fn absorb(observed: &mut Observed, step: &CloudStep, learned: Learned) {
     if learned.is_changed {
         change(observed, step);
     }
-    match learned.created {
-        None => {}
-        Some(Created::Balancer(balancer)) => {
+    let Some(created) = learned.created else {
+        return;
+    };
+    let change = match step {
+        CloudStep::Part { change, .. } => Some(change),
+        _ => None,
+    };
+    match (created, change) {
+        (Created::Balancer(balancer), _) => {
             observed.pools_of = Some(balancer.uuid);
             observed.pools.clear();
             observed.balancers.push(*balancer);
         }
-        Some(Created::Pool(pool)) => observed.pools.push(ObservedPool {
-            pool,
-            members: Vec::new(),
-            listeners: Vec::new(),
-            monitors: Vec::new(),
-        }),
-        Some(Created::Member(member)) => {
-            if let CloudStep::Part {
-                change: PartChange::Member { pool, .. },
-                ..
-            } = step
-                && let Some(pool) = observed.pool_mut(*pool)
-            {
+        (Created::Pool(pool), _) => observed.pools.push(ObservedPool::new(pool)),
+        (Created::Member(member), Some(PartChange::Member { pool, .. })) => {
+            if let Some(pool) = observed.pool_mut(*pool) {
                 pool.members.push(member);
             }
         }
-        Some(Created::Listener(listener)) => {
-            if let CloudStep::Part {
-                change: PartChange::Listener { new, .. },
-                ..
-            } = step
-                && let Some(pool) = observed.pool_mut(new.pool)
-            {
+        (Created::Listener(listener), Some(PartChange::Listener { new, .. })) => {
+            if let Some(pool) = observed.pool_mut(new.pool) {
                 pool.listeners.push(listener);
             }
         }
-        Some(Created::Monitor(monitor)) => {
-            if let CloudStep::Part {
-                change: PartChange::Monitor { new, .. },
-                ..
-            } = step
-                && let Some(pool) = observed.pool_mut(new.pool)
-            {
+        (Created::Monitor(monitor), Some(PartChange::Monitor { new, .. })) => {
+            if let Some(pool) = observed.pool_mut(new.pool) {
                 pool.monitors.push(monitor);
             }
         }
+        _ => {}
     }
 }
 

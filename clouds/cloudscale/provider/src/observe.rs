@@ -81,6 +81,18 @@ pub(crate) struct ObservedPool {
     pub(crate) monitors: Vec<Monitor>,
 }
 
+impl ObservedPool {
+    /// A pool on which nothing hangs.
+    pub(crate) fn new(pool: Pool) -> Self {
+        Self {
+            pool,
+            members: Vec::new(),
+            listeners: Vec::new(),
+            monitors: Vec::new(),
+        }
+    }
+}
+
 /// Whether the API said that the balancer is busy.
 #[derive(Debug, Default)]
 pub(crate) struct Busy {
@@ -182,12 +194,7 @@ pub(crate) fn assemble(
     let mut assembled: Vec<ObservedPool> = pools
         .iter()
         .filter(|pool| pool.load_balancer.uuid == balancer)
-        .map(|pool| ObservedPool {
-            pool: pool.clone(),
-            members: Vec::new(),
-            listeners: Vec::new(),
-            monitors: Vec::new(),
-        })
+        .map(|pool| ObservedPool::new(pool.clone()))
         .collect();
     assembled.sort_by_cached_key(|pool| ownership::by_age(pool.pool.created_at.as_deref(), pool.pool.uuid));
     let position: BTreeMap<PoolId, usize> = assembled

@@ -9,7 +9,7 @@ use bowline_cloudscale_client::{
     Client, FloatingIp, Listener, LoadBalancer, LoadBalancerId, Member, Monitor, Pool, PoolId, Server,
     ServerId,
 };
-use futures::future::{join_all, try_join_all};
+use futures::future::{TryFutureExt as _, join_all, try_join_all};
 use futures::try_join;
 
 use super::{Memory, Observed, ObservedPool, assemble, sort_members};
@@ -104,32 +104,27 @@ impl Reads {
                 ..Observed::default()
             });
         };
-        let (mut observed, parts) = try_join!(
-            async {
-                let ((balancers, gone), (servers, absent_servers), floating_ips) = try_join!(
-                    self.candidates(identity, &[]),
-                    self.servers_of(wanted),
-                    self.floating_ips_of(wanted)
-                )?;
-                Ok::<_, CloudError>(Observed {
-                    balancers,
-                    gone,
-                    servers,
-                    absent_servers,
-                    floating_ips,
-                    floating_asked: wanted.floating_ips.clone(),
-                    ..Observed::default()
-                })
-            },
+        let ((balancers, gone), (servers, absent_servers), floating_ips, parts) = try_join!(
+            self.candidates(identity, &[]),
+            self.servers_of(wanted),
+            self.floating_ips_of(wanted),
             // Most likely there is a balancer if the Service names one, and most likely there is none if not.
             async {
-                if identity.annotated.is_some() {
-                    self.parts().await.map(Some)
-                } else {
-                    Ok(None)
+                match identity.annotated {
+                    Some(_) => self.parts().await.map(Some),
+                    None => Ok(None),
                 }
             },
         )?;
+        let mut observed = Observed {
+            balancers,
+            gone,
+            servers,
+            absent_servers,
+            floating_ips,
+            floating_asked: wanted.floating_ips.clone(),
+            ..Observed::default()
+        };
         let Some(balancer) = observed.balancer(identity).map(|balancer| balancer.uuid) else {
             return Ok(observed);
         };
@@ -338,18 +333,12 @@ impl Reads {
     async fn parts(&self) -> Result<Parts, CloudError> {
         let (pools, listeners, monitors) = try_join!(
             self.listed_pools(),
-            async {
-                self.listeners
-                    .ask()
-                    .await
-                    .map_err(|error| error.context("lb state: failed to load listeners"))
-            },
-            async {
-                self.monitors
-                    .ask()
-                    .await
-                    .map_err(|error| error.context("lb state: failed to load monitors"))
-            },
+            self.listeners
+                .ask()
+                .map_err(|error| error.context("lb state: failed to load listeners")),
+            self.monitors
+                .ask()
+                .map_err(|error| error.context("lb state: failed to load monitors")),
         )?;
         Ok(Parts {
             pools,

@@ -28,7 +28,8 @@ pub(crate) struct Reads {
     blocks: SharedRead<Result<Arc<Listing>, CloudError>>,
     /// Who waits for the next list of blocks: one Service is looked for by its tags, several by their cluster's.
     asking: Arc<Mutex<BTreeSet<Asker>>>,
-    names: TagNames,
+    /// The names of tags that the account knows.
+    names: Mutex<BTreeSet<&'static str>>,
     /// Each held while a tag's name is made known, in the order of [`tags::NAMES`].
     naming: [tokio::sync::Mutex<()>; tags::NAMES.len()],
     /// None while load balancing is off.
@@ -59,10 +60,6 @@ pub(crate) struct Begun {
     pub(crate) unlisted: Option<String>,
 }
 
-/// The names of tags that the account knows, for the life of the process.
-#[derive(Clone, Default)]
-struct TagNames(Arc<Mutex<BTreeSet<&'static str>>>);
-
 impl Reads {
     /// `network` is the public network; none while load balancing is off.
     pub(crate) fn new(client: &Client, network: Option<Arc<Network>>) -> Self {
@@ -89,7 +86,7 @@ impl Reads {
                 }
             }),
             asking,
-            names: TagNames::default(),
+            names: Mutex::default(),
             naming: Default::default(),
             reconciles: AtomicU64::default(),
             purchases: Kept::default(),
@@ -245,7 +242,7 @@ impl Reads {
 
     async fn before_purchase(&self, observed: &mut Observed, own: &mut Remembered) -> Result<(), CloudError> {
         if own.purchase == Purchase::NamesForgotten {
-            self.names.forget();
+            lock(&self.names).clear();
             own.purchase = Purchase::Untried;
         }
         let network = async {
@@ -262,26 +259,29 @@ impl Reads {
 
     /// The names of tags that have to be made known; they are read only if it is not known that all of them are.
     async fn missing_names(&self, are_read: &mut bool) -> Result<Vec<&'static str>, CloudError> {
-        if self.names.are_all_known() {
+        if lock(&self.names).len() == tags::NAMES.len() {
             return Ok(Vec::new());
         }
         *are_read = true;
         let known = self.client.tags().await?;
         // A name that cannot be read is made known again, which the API refuses in a way that is good news.
         for tag in known.entries {
-            self.names.learn(&tag.name);
+            self.learn_name(&tag.name);
         }
-        Ok(self.names.missing())
+        let missing = tags::NAMES.into_iter().filter(|name| !self.knows_name(name));
+        Ok(missing.collect())
     }
 
     /// Remembers that the account knows a tag's name.
     pub(crate) fn learn_name(&self, name: &str) {
-        self.names.learn(name);
+        if let Some(name) = tags::NAMES.iter().find(|known| **known == name) {
+            lock(&self.names).insert(name);
+        }
     }
 
     /// Whether the account is known to know a tag's name.
     pub(crate) fn knows_name(&self, name: &str) -> bool {
-        lock(&self.names.0).contains(name)
+        lock(&self.names).contains(name)
     }
 
     /// Waits until nobody else of this process makes the name known, but not longer than `patience`.
@@ -337,30 +337,6 @@ fn conditions(asked: &BTreeSet<Asker>) -> Option<Vec<TagFilter>> {
     } else {
         cluster.conditions_of(key)
     })
-}
-
-impl TagNames {
-    fn learn(&self, name: &str) {
-        if let Some(name) = tags::NAMES.iter().find(|known| **known == name) {
-            lock(&self.0).insert(name);
-        }
-    }
-
-    fn forget(&self) {
-        lock(&self.0).clear();
-    }
-
-    fn are_all_known(&self) -> bool {
-        lock(&self.0).len() == tags::NAMES.len()
-    }
-
-    fn missing(&self) -> Vec<&'static str> {
-        let known = lock(&self.0);
-        tags::NAMES
-            .into_iter()
-            .filter(|name| !known.contains(name))
-            .collect()
-    }
 }
 
 /// What a purchase may have made, read right before it.
