@@ -13,7 +13,7 @@ use crate::names::Protocol;
 use crate::objects::{AddressRef, Algorithm, FirewallRule, Opening, PublicPort, Rule};
 use crate::observe::asks::Asks;
 use crate::observe::lists::{acl_items, firewall_of, members_of, rules_of};
-use crate::observe::{Fact, Failure, Observed, Pending};
+use crate::observe::{Fact, Failure, Pending, Seen};
 use crate::step::{CloudStep, RuleChange};
 
 /// Makes writes for one reconcile.
@@ -21,7 +21,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
     /// The name that the names of the Service's rules begin with.
     pub(crate) balancer: &'a str,
-    pub(crate) observed: &'a Observed,
+    pub(crate) observed: &'a Seen,
 }
 
 /// A command that was taken.
@@ -74,7 +74,7 @@ impl Writer<'_> {
                 since,
                 heard: since,
                 nonsense: 0,
-                gives_back: self.observed.failure.is_some(),
+                gives_back: self.observed.memory.own.failure.is_some(),
             })),
             Taken::AlreadyGone => Learned::Gone,
         }
@@ -91,7 +91,7 @@ impl Writer<'_> {
         asks.asked(uid, asking);
         let Ok(answer) = timeout(VALIDITY, self.send(step)).await else {
             let told = CloudError::transient(format!("no answer within {} s", VALIDITY.as_secs()));
-            return Ok(Learned::Failed(failure(step, told, false)));
+            return Ok(Learned::Failed(Failure::unknown(step.said(told))));
         };
         let error = match answer {
             Ok(taken) => return Ok(self.taken(step, taken, sent)),
@@ -105,7 +105,10 @@ impl Writer<'_> {
         let is_definite = is_definite(&error) && !error.maybe_applied();
         match error.class {
             Class::NotSent => Err(error.into()),
-            _ => Ok(Learned::Failed(failure(step, error.into(), is_definite))),
+            _ => Ok(Learned::Failed(Failure {
+                is_definite,
+                ..Failure::unknown(step.said(error.into()))
+            })),
         }
     }
 
@@ -170,7 +173,7 @@ impl Writer<'_> {
             is_there && self.observed.rules.iter().all(|known| known.id != rule.id)
         };
         let rules = rules_of(self.client, self.balancer).await.unwrap_or_default();
-        let is_left = |rule: &Rule| !self.observed.gone.contains(&rule.id);
+        let is_left = |rule: &Rule| !self.observed.memory.own.rules.is_deleted(&rule.id);
         let rules: Vec<Rule> = rules.into_iter().filter(is_left).collect();
         if rules.iter().any(is_news) {
             Learned::Seen(Fact::Rules(rules))
@@ -185,7 +188,8 @@ impl Writer<'_> {
         let rules = firewall_of(self.client, &address.id).await.ok()?;
         let is_news =
             |rule: &FirewallRule| rule.opening == opening && known.iter().all(|known| known.id != rule.id);
-        let is_left = |rule: &FirewallRule| !self.observed.gone.contains(&rule.id);
+        let recent = self.observed.memory.own.firewalls.get(&address.id);
+        let is_left = |rule: &FirewallRule| recent.is_none_or(|recent| !recent.is_deleted(&rule.id));
         let rules: Vec<FirewallRule> = rules.into_iter().filter(is_left).collect();
         rules.iter().any(is_news).then_some(rules)
     }
@@ -329,16 +333,8 @@ pub(crate) fn is_definite(error: &ApiError) -> bool {
 
 /// A failed write.
 pub(crate) fn failed(step: &CloudStep, error: &ApiError) -> Learned {
-    Learned::Failed(failure(step, error.into(), is_definite(error)))
-}
-
-fn failure(step: &CloudStep, told: CloudError, is_definite: bool) -> Failure {
-    Failure {
-        error: match step.failure_prefix() {
-            Some(prefix) => told.context(prefix),
-            None => told,
-        },
-        is_definite,
-        gives_back: false,
-    }
+    Learned::Failed(Failure {
+        is_definite: is_definite(error),
+        ..Failure::unknown(step.said(error.into()))
+    })
 }

@@ -1,8 +1,7 @@
 //! Load balancer rules as the service loop wants them.
 
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, LoadBalancerStep, Memory, NodeSet, Reconciler, Seen,
-    ServiceFacts,
+    CloudError, LoadBalancer, LoadBalancerPlan, LoadBalancerStep, Memory, NodeSet, Reconciler, ServiceFacts,
 };
 use bowline_cloudstack_client::Client;
 use bowline_plan::{Answer, Refusal};
@@ -10,8 +9,8 @@ use bowline_plan::{Answer, Refusal};
 use crate::apply::Writer;
 use crate::intent::{self, Intent};
 use crate::learn::{self, Learned};
-use crate::observe::Observed;
 use crate::observe::reads::Reads;
+use crate::observe::{Observed, Remembered, Seen};
 use crate::step::CloudStep;
 use crate::{claim, names, planning};
 
@@ -25,7 +24,7 @@ impl Reconciler for Balancers {
     type Facts = ServiceFacts;
     type Intent = Intent;
     type Observed = Observed;
-    type Remembered = ();
+    type Remembered = Remembered;
     type Step = CloudStep;
     type Learned = Learned;
 
@@ -37,19 +36,35 @@ impl Reconciler for Balancers {
         &self,
         intent: &Intent,
         last: Option<Observed>,
-        _: &mut Memory,
+        memory: &mut Memory<Remembered>,
     ) -> Result<Observed, CloudError> {
-        match &last {
-            None => self.reads.first(intent).await,
-            Some(seen) => self.reads.again(intent, seen).await,
-        }
+        let now = std::mem::take(memory);
+        let seen = match last {
+            None => self.reads.first(intent, now).await?,
+            Some(observed) => {
+                let seen = Seen {
+                    observed,
+                    memory: now,
+                };
+                self.reads.again(intent, seen).await?
+            }
+        };
+        *memory = seen.memory;
+        Ok(seen.observed)
     }
 
-    async fn verify(&self, intent: &Intent, last: Observed, _: &mut Memory) -> Result<Observed, CloudError> {
-        self.reads.verified(intent, &last).await
+    async fn verify(
+        &self,
+        intent: &Intent,
+        _: Observed,
+        memory: &mut Memory<Remembered>,
+    ) -> Result<Observed, CloudError> {
+        let seen = self.reads.verified(intent, std::mem::take(memory)).await?;
+        *memory = seen.memory;
+        Ok(seen.observed)
     }
 
-    fn plan(&self, intent: &Intent, observed: &Seen<Observed>) -> LoadBalancerPlan<CloudStep> {
+    fn plan(&self, intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
         let plan = planning::plan(intent, observed);
         if let Answer::Apply(wave) = &plan.answer {
             let writes = wave.steps().iter().filter_map(|step| match step {
@@ -62,12 +77,7 @@ impl Reconciler for Balancers {
         plan
     }
 
-    async fn apply(
-        &self,
-        intent: &Intent,
-        observed: &Seen<Observed>,
-        step: &CloudStep,
-    ) -> Result<Learned, CloudError> {
+    async fn apply(&self, intent: &Intent, observed: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
         let writer = Writer {
             client: &self.client,
             balancer: &intent.identity().name,
@@ -84,18 +94,18 @@ impl Reconciler for Balancers {
             },
         };
         match &mut learned {
-            Ok(Learned::Failed(failure)) => failure.gives_back = observed.failure.is_some(),
+            Ok(Learned::Failed(failure)) => failure.gives_back = observed.memory.own.failure.is_some(),
             Ok(Learned::Started(pending)) => self.reads.started(intent, pending),
             _ => {}
         }
         learned
     }
 
-    fn learn(&self, observed: &mut Seen<Observed>, step: &CloudStep, learned: Learned) {
+    fn learn(&self, observed: &mut Seen, step: &CloudStep, learned: Learned) {
         learn::learn(observed, step, learned);
     }
 
-    fn predict(&self, observed: &mut Seen<Observed>, step: &CloudStep) {
+    fn predict(&self, observed: &mut Seen, step: &CloudStep) {
         learn::predict(observed, step);
     }
 }

@@ -10,7 +10,7 @@ use crate::names::Protocol;
 use crate::objects::{
     AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, NewRule, PublicPort, Rule, RuleState,
 };
-use crate::observe::{Fact, Failure, Observed, Opened, Pending};
+use crate::observe::{Fact, Failure, Observed, Pending, Seen, see};
 use crate::step::{CloudStep, RuleAttributes, RuleChange};
 
 /// What the answer to a write told.
@@ -33,7 +33,7 @@ pub(crate) enum Learned {
 }
 
 /// Adds what an answer told.
-pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned) {
+pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
     if let Some(asking) = step.asking()
         && !matches!(learned, Learned::Seen(_))
     {
@@ -43,19 +43,19 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
     match learned {
         Learned::Started(pending) => {
             observed.pending.push(*pending);
-            observed.polls = 0;
+            observed.memory.own.polls = 0;
         }
         Learned::Gone => done(observed, step, Made::default()),
         Learned::Seen(fact) => {
             if matches!(fact, Fact::Strangers(..)) {
-                observed.made.address = None; // others use it by now
+                observed.memory.own.made.address = None; // others use it by now
             }
-            observed.see(fact);
+            see(observed, fact);
         }
-        Learned::OneFirewallRule => observed.takes_one_firewall_rule = true,
+        Learned::OneFirewallRule => observed.memory.own.takes_one_firewall_rule = true,
         Learned::Unready => {
             if let CloudStep::Rule { port, .. } = step {
-                observed.unready.insert(port.address.id.clone());
+                observed.memory.own.unready.insert(port.address.id.clone());
             }
         }
         Learned::Needed(users) => {
@@ -68,14 +68,12 @@ pub(crate) fn learn(observed: &mut Observed, step: &CloudStep, learned: Learned)
 }
 
 /// An item is somebody else's as well by now.
-fn needed(observed: &mut Observed, list: &AclRef, item: &str, users: &[Rule]) {
+fn needed(observed: &mut Seen, list: &AclRef, item: &str, users: &[Rule]) {
+    let Seen { observed, memory } = observed;
     let Observed {
-        networks,
-        neighbours,
-        made,
-        ..
+        networks, neighbours, ..
     } = observed;
-    made.acl_items.retain(|(_, known)| known != item);
+    memory.own.made.acl_items.retain(|(_, known)| known != item);
     let is_behind = |network: &String| {
         let network = networks.get(network).and_then(Option::as_ref);
         network.is_some_and(|network| network.acl.as_ref().is_some_and(|acl| acl.id == list.id))
@@ -85,7 +83,7 @@ fn needed(observed: &mut Observed, list: &AclRef, item: &str, users: &[Rule]) {
     }
 }
 
-fn failed(observed: &mut Observed, step: &CloudStep, mut failure: Failure) {
+fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
     if let CloudStep::Rule {
         port,
         change: RuleChange::Create(new),
@@ -93,9 +91,9 @@ fn failed(observed: &mut Observed, step: &CloudStep, mut failure: Failure) {
         && failure.is_definite
     {
         if failure.error.kind() != ErrorKind::Conflict {
-            observed.unmade.push((port.clone(), new.clone()));
+            observed.memory.own.unmade.push((port.clone(), new.clone()));
         } else if is_second(observed, port, new) {
-            observed.seconds.insert(new.name.clone());
+            observed.memory.own.seconds.insert(new.name.clone());
             failure.error = CloudError::invalid(format!(
                 "{}: this server takes a port of an address for one rule only, whatever its protocol; put the ports for UDP \
                  into a service of their own, with another address",
@@ -108,7 +106,7 @@ fn failed(observed: &mut Observed, step: &CloudStep, mut failure: Failure) {
         && observed.is_removal
         && !matches!(failure.error.kind(), ErrorKind::Throttled { .. })
     {
-        observed.unclosed.failed(closed, &failure);
+        observed.memory.own.unclosed.failed(closed, &failure);
         return;
     }
     if let CloudStep::Release {
@@ -118,7 +116,7 @@ fn failed(observed: &mut Observed, step: &CloudStep, mut failure: Failure) {
         && failure.is_definite
         && matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Conflict)
     {
-        observed.unreleased.insert(address.id.clone());
+        observed.memory.own.unreleased.insert(address.id.clone());
         return;
     }
     if let CloudStep::Release { address, .. } = step
@@ -126,13 +124,13 @@ fn failed(observed: &mut Observed, step: &CloudStep, mut failure: Failure) {
         && observed.rules.is_empty()
         && observed.is_on_its_way(&address.id)
     {
-        observed.unreleased.insert(address.id.clone()); // the balancer goes on without it
+        observed.memory.own.unreleased.insert(address.id.clone()); // the balancer goes on without it
         return;
     }
-    if let Some(first) = &mut observed.failure {
+    if let Some(first) = &mut observed.memory.own.failure {
         // Writes that were made side by side may fail together: the first of them is told, and all are taken back.
         first.is_definite &= failure.is_definite || failure.gives_back;
-        observed.made.is_stuck |= failure.gives_back;
+        observed.memory.own.made.is_stuck |= failure.gives_back;
         return;
     }
     if let CloudStep::Associate { address, .. } = step
@@ -142,16 +140,16 @@ fn failed(observed: &mut Observed, step: &CloudStep, mut failure: Failure) {
             // Nobody of us has it, whoever else has.
             Some(address) => {
                 observed.addresses.insert(address.id.clone(), None);
-                observed.made.refused.insert(address.id.clone());
+                observed.memory.own.made.refused.insert(address.id.clone());
             }
-            None => observed.made.is_refused = true,
+            None => observed.memory.own.made.is_refused = true,
         }
     }
-    observed.failure = Some(failure);
+    observed.memory.own.failure = Some(failure);
 }
 
 /// Whether the Service has a rule for the port already, for another protocol, or one is being made.
-fn is_second(observed: &Observed, port: &PublicPort, new: &NewRule) -> bool {
+fn is_second(observed: &Seen, port: &PublicPort, new: &NewRule) -> bool {
     let is_other = |protocol: Option<Protocol>| protocol.is_some_and(|it| it.ip() != new.protocol.ip());
     let is_rule = |rule: &Rule| {
         let at = PublicPort::of(rule);
@@ -178,25 +176,26 @@ pub(crate) struct Made {
 }
 
 /// Changes the observation as the write would.
-pub(crate) fn predict(observed: &mut Observed, step: &CloudStep) {
+pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
+    let kind = match step {
+        CloudStep::Rule {
+            change: RuleChange::Create(_),
+            ..
+        } => Some("rule"),
+        CloudStep::OpenFirewall { .. } => Some("firewall-rule"),
+        CloudStep::OpenAcl { .. } => Some("acl-item"),
+        CloudStep::Associate { address: None, .. } => Some("ip"),
+        _ => None,
+    };
     let made = Made {
-        id: match step {
-            CloudStep::Rule {
-                change: RuleChange::Create(_),
-                ..
-            } => Some(observed.made_up_id("rule")),
-            CloudStep::OpenFirewall { .. } => Some(observed.made_up_id("firewall-rule")),
-            CloudStep::OpenAcl { .. } => Some(observed.made_up_id("acl-item")),
-            CloudStep::Associate { address: None, .. } => Some(observed.made_up_id("ip")),
-            _ => None,
-        },
+        id: kind.map(|kind| format!("new-{kind}-{}", observed.memory.made_up())),
         ..Made::default()
     };
     effect(observed, step, made);
 }
 
 /// A write has had its effect.
-pub(crate) fn done(observed: &mut Observed, step: &CloudStep, made: Made) {
+pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: Made) {
     let is_removal = matches!(
         step,
         CloudStep::Release { .. }
@@ -213,7 +212,7 @@ pub(crate) fn done(observed: &mut Observed, step: &CloudStep, made: Made) {
 }
 
 /// Changes the observation as a write changes the cloud.
-fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
+fn effect(observed: &mut Seen, step: &CloudStep, made: Made) {
     match step {
         CloudStep::Associate { address, to, .. } => {
             let acquired = Address {
@@ -245,12 +244,27 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
                 sources: sources.iter().collect(),
                 is_going: false,
             };
+            // Without an ID nobody could tell it from what a list shows.
+            if !rule.id.is_empty() {
+                let recent = observed
+                    .memory
+                    .own
+                    .firewalls
+                    .entry(address.id.clone())
+                    .or_default();
+                recent.write(rule.id.clone(), rule.clone());
+            }
             let rules = observed.firewalls.entry(address.id.clone()).or_default();
-            rules.push(rule.clone());
-            observed.open(Opened::Firewall(address.id.clone(), rule));
+            rules.push(rule);
         }
         CloudStep::CloseFirewall { address, rule, .. } => {
-            observed.close(rule);
+            let recent = observed
+                .memory
+                .own
+                .firewalls
+                .entry(address.id.clone())
+                .or_default();
+            recent.delete(rule.clone());
             if let Some(rules) = observed.firewalls.get_mut(&address.id) {
                 rules.retain(|known| known.id != *rule);
             }
@@ -268,14 +282,20 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
                 has_reason: false,
                 is_going: false,
             };
-            observed.made.acl_items.push((list.id.clone(), item.id.clone()));
+            let own = &mut observed.memory.own;
+            own.made.acl_items.push((list.id.clone(), item.id.clone()));
+            if !item.id.is_empty() {
+                let recent = own.acls.entry(list.id.clone()).or_default();
+                recent.write(item.id.clone(), item.clone());
+            }
             let items = observed.acls.entry(list.id.clone()).or_default();
-            items.push(item.clone());
-            observed.open(Opened::Acl(list.id.clone(), item));
+            items.push(item);
         }
         CloudStep::CloseAcl { list, item, .. } => {
-            observed.close(&item.id);
-            observed.made.acl_items.retain(|(_, known)| *known != item.id);
+            let own = &mut observed.memory.own;
+            let recent = own.acls.entry(list.id.clone()).or_default();
+            recent.delete(item.id.clone());
+            own.made.acl_items.retain(|(_, known)| *known != item.id);
             if let Some(items) = observed.acls.get_mut(&list.id) {
                 items.retain(|known| known.id != item.id);
             }
@@ -284,7 +304,7 @@ fn effect(observed: &mut Observed, step: &CloudStep, made: Made) {
 }
 
 /// Nobody else has anything on an address that was acquired a moment ago.
-fn associated(observed: &mut Observed, was_any: bool, network: &str, mut acquired: Address) {
+fn associated(observed: &mut Seen, was_any: bool, network: &str, mut acquired: Address) {
     let AddressRef { id, ip } = acquired.address.clone();
     if id.is_empty() {
         observed.recovered.clear(); // to be looked for
@@ -296,7 +316,7 @@ fn associated(observed: &mut Observed, was_any: bool, network: &str, mut acquire
     if let Some(found) = observed.looked_up.get_mut(&ip) {
         *found = vec![acquired.clone()];
     } else {
-        observed.made.address = Some(acquired.address.clone());
+        observed.memory.own.made.address = Some(acquired.address.clone());
     }
     if was_any {
         observed
@@ -307,33 +327,33 @@ fn associated(observed: &mut Observed, was_any: bool, network: &str, mut acquire
 }
 
 /// With an address everything on it goes.
-fn released(observed: &mut Observed, address: &AddressRef) {
+fn released(observed: &mut Seen, address: &AddressRef) {
     let known = observed.addresses.insert(address.id.clone(), None).flatten();
     let is_on = |rule: &Rule| rule.address.id == address.id;
-    observed.written.retain(|_, rule| !is_on(rule));
     let gone = observed.rules.iter().filter(|rule| is_on(rule));
-    observed.gone_along.extend(gone.map(|rule| rule.id.clone()));
+    let gone: Vec<String> = gone.map(|rule| rule.id.clone()).collect();
+    let own = &mut observed.memory.own;
+    gone.iter().for_each(|id| own.rules.forget(id));
+    own.gone_along.extend(gone);
+    own.firewalls.remove(&address.id);
     observed.rules.retain(|rule| !is_on(rule));
     observed.firewalls.remove(&address.id);
-    observed
-        .opened
-        .retain(|opened| !matches!(opened, Opened::Firewall(at, _) if *at == address.id));
     observed.strangers.remove(&address.id);
     if let Some(mut free) = known {
         free.state = AddressState::Free;
         observed.looked_up.insert(address.ip.clone(), vec![free]);
     }
-    if observed.made.address.as_ref() == Some(address) {
-        observed.made.address = None;
+    if observed.memory.own.made.address.as_ref() == Some(address) {
+        observed.memory.own.made.address = None;
     }
 }
 
-fn rule_changed(observed: &mut Observed, port: &PublicPort, change: &RuleChange, made: Made) {
+fn rule_changed(observed: &mut Seen, port: &PublicPort, change: &RuleChange, made: Made) {
     match change {
         RuleChange::Create(new) => {
             let rule = created(port, new, made.id.unwrap_or_default());
             observed.members.insert(rule.id.clone(), BTreeSet::new());
-            observed.written.insert(rule.id.clone(), rule.clone());
+            observed.memory.own.rules.write(rule.id.clone(), rule.clone());
             // It may have been listed meanwhile.
             observed
                 .rules
@@ -358,15 +378,14 @@ fn rule_changed(observed: &mut Observed, port: &PublicPort, change: &RuleChange,
                     rule.name.clone_from(name);
                 }
                 let rule = rule.clone();
-                observed.written.insert(rule.id.clone(), rule);
+                observed.memory.own.rules.write(rule.id.clone(), rule);
             }
         }
         RuleChange::Delete { rule, .. } => {
             observed.rules.retain(|known| known.id != *rule);
             observed.members.remove(rule);
-            observed.written.remove(rule);
-            observed.gone.insert(rule.clone());
-            observed.cleared = Some(port.address.clone());
+            observed.memory.own.rules.delete(rule.clone());
+            observed.memory.own.cleared = Some(port.address.clone());
         }
         RuleChange::Assign { rule, machines, .. } => {
             let members = observed.members.entry(rule.clone()).or_default();

@@ -20,7 +20,7 @@ use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
     Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, Network, Opening, Place, Rule,
 };
-use crate::observe::{GIVEN_BACK, LOOK, Need, Observed, SEARCH, SLOW, STUCK, TRIED, Unread};
+use crate::observe::{GIVEN_BACK, LOOK, Need, Observed, SEARCH, SLOW, STUCK, Seen, TRIED, Unread};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -42,25 +42,25 @@ use crate::events::{
 };
 
 /// Decides what comes next.
-pub(crate) fn plan(intent: &Intent, observed: &Observed) -> LoadBalancerPlan<CloudStep> {
+pub(crate) fn plan(intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
     draft(intent, observed).finish(intent.identity())
 }
 
 /// What the decision has to know first.
-pub(crate) fn needs(intent: &Intent, observed: &Observed) -> BTreeSet<Need> {
+pub(crate) fn needs(intent: &Intent, observed: &Seen) -> BTreeSet<Need> {
     draft(intent, observed).needs
 }
 
-fn draft<'a>(intent: &'a Intent, observed: &'a Observed) -> Draft<'a> {
+fn draft<'a>(intent: &'a Intent, observed: &'a Seen) -> Draft<'a> {
     let mut draft = Draft::new(observed);
-    if observed.inherits_since.is_some() {
+    if observed.memory.own.inherits_since.is_some() {
         return draft;
     }
-    if observed.failure.is_some() {
+    if observed.memory.own.failure.is_some() {
         giving_back::plan(&mut draft, intent);
         return draft;
     }
-    if observed.lingers {
+    if observed.memory.own.lingers {
         draft.wait("rules are listed whose public IP was given back".to_owned());
     }
     match intent {
@@ -188,7 +188,7 @@ enum Arrival {
 
 /// A plan as it is put together.
 struct Draft<'a> {
-    observed: &'a Observed,
+    observed: &'a Seen,
     needs: BTreeSet<Need>,
     steps: Vec<CloudStep>,
     /// What is written on the Service, in one write.
@@ -214,7 +214,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(observed: &'a Observed) -> Self {
+    fn new(observed: &'a Seen) -> Self {
         Self {
             observed,
             needs: BTreeSet::new(),
@@ -237,7 +237,7 @@ impl<'a> Draft<'a> {
     /// Plans a write, unless one to the same thing is under way or it is planned already.
     fn cloud(&mut self, step: CloudStep) {
         if let Some(closed) = step.closed()
-            && self.observed.unclosed.rests(closed)
+            && self.observed.memory.own.unclosed.rests(closed)
         {
             self.wait(format!(
                 "{} failed, and is tried again",
@@ -278,7 +278,7 @@ impl<'a> Draft<'a> {
 
     fn need(&mut self, need: Need) {
         match &need {
-            Need::Firewall(id) | Need::Acl(id) if self.observed.unclosed.rests(id) => {
+            Need::Firewall(id) | Need::Acl(id) if self.observed.memory.own.unclosed.rests(id) => {
                 self.wait("what lets ports in could not be listed, and is tried again".to_owned());
             }
             _ => drop(self.needs.insert(need)),
@@ -299,7 +299,7 @@ impl<'a> Draft<'a> {
     /// Waits for an address that is being acquired or given back.
     fn wait_for_address(&mut self, address: &AddressRef) {
         let reason = format!("public IP {} is being acquired or given back", address.ip);
-        if self.observed.has_waited(SLOW) {
+        if self.observed.memory.own.has_waited(SLOW) {
             self.notes.push(ADDRESS_PENDING.note(pending(address)));
         }
         self.wait(reason);
@@ -402,13 +402,16 @@ impl<'a> Draft<'a> {
     fn bring(&mut self, address: &Address, is_own: bool) -> Arrival {
         let id = &address.address.id;
         let observed = self.observed;
-        if !observed.unready.contains(id) && observed.has_waited(TRIED) {
+        if !observed.memory.own.unready.contains(id) && observed.memory.own.has_waited(TRIED) {
             return Arrival::Tried;
         }
         if self.is_stuck(address) {
             return Arrival::Stuck;
         }
-        if is_own && observed.has_waited(GIVEN_BACK) && !observed.unreleased.contains(id) {
+        if is_own
+            && observed.memory.own.has_waited(GIVEN_BACK)
+            && !observed.memory.own.unreleased.contains(id)
+        {
             // Should it come after all, the server gives it back then.
             self.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
             self.cloud(CloudStep::Release {
@@ -424,12 +427,12 @@ impl<'a> Draft<'a> {
     /// Whether an address is on its way and waited for no longer. Its job is not known.
     fn is_stuck(&self, address: &Address) -> bool {
         let is_underway = matches!(address.state, AddressState::Allocating | AddressState::Releasing);
-        is_underway && self.observed.has_waited(STUCK)
+        is_underway && self.observed.memory.own.has_waited(STUCK)
     }
 
     /// Whether it is tried no more to close something of a balancer that goes; then people are told.
     fn has_given_up(&mut self, id: &str, what: &str, opening: Opening) -> bool {
-        let Some(error) = self.observed.unclosed.given_up(id) else {
+        let Some(error) = self.observed.memory.own.unclosed.given_up(id) else {
             return false;
         };
         self.notes.push(LEFT_OPEN.note(format!(
@@ -487,7 +490,7 @@ impl<'a> Draft<'a> {
                 .map(|pending| bowline_plan::Step::label(&pending.step))
                 .collect();
             wait(
-                self.observed.next_poll(),
+                self.observed.memory.own.next_poll(),
                 format!("jobs under way: {}", jobs.join(", ")),
             )
         } else if let Some(refusal) = self.refusal {

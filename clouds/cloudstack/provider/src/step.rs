@@ -1,5 +1,6 @@
 //! The writes to the cloud, as data. Each starts a job.
 
+use bowline_cloud_provider::CloudError;
 use bowline_plan::{Impact, Lane, Step};
 use jiff::Timestamp;
 
@@ -239,8 +240,16 @@ impl CloudStep {
         }
     }
 
-    /// The words that go in front of a failure, as upstream has them; none for an update.
-    pub(crate) fn failure_prefix(&self) -> Option<String> {
+    /// A failure with the words in front of it that upstream has.
+    pub(crate) fn said(&self, failure: CloudError) -> CloudError {
+        match self.failure_prefix() {
+            Some(prefix) => failure.context(prefix),
+            None => failure,
+        }
+    }
+
+    /// Those words; `None` for an update.
+    fn failure_prefix(&self) -> Option<String> {
         match self {
             Self::Associate { .. } => Some("error associating new IP address".to_owned()),
             Self::Release { address, .. } => Some(format!("error releasing load balancer IP {}", address.ip)),

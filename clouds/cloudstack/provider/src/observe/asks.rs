@@ -1,9 +1,9 @@
 //! What this process knows of claims under which addresses are asked for. About those of other processes their age alone tells.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bowline_cloud_provider::Kept;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -12,34 +12,19 @@ use crate::intent::Identity;
 
 /// Claims that this process planned, by the UID of their Service.
 #[derive(Default)]
-pub(crate) struct Asks(Mutex<BTreeMap<(String, Asking), Ask>>);
+pub(crate) struct Asks(Kept<(String, Asking), Ask>);
 
-/// A claim.
-struct Ask {
-    planned: Instant,
-    /// Until when it is not known what came of a request under it; none if nothing was asked for.
-    until: Option<Instant>,
-}
+/// Until when it is not known what came of a request under a claim; `None` if nothing was asked for.
+struct Ask(Option<Instant>);
 
 impl Asks {
     /// Claims are about to be written on a Service.
     pub(crate) fn planned(&self, identity: &Identity, claims: Vec<Asking>) {
-        let new: Vec<Asking> = claims
-            .into_iter()
-            .filter(|claim| identity.claim.askings().all(|known| known != *claim))
-            .collect();
-        if new.is_empty() {
-            return;
-        }
-        let now = Instant::now();
-        let mut asks = self.lock();
-        // Older ones stand in nobody's way.
-        asks.retain(|_, ask| now - ask.planned < PATIENCE || ask.until.is_some_and(|until| until > now));
-        for claim in new {
-            asks.entry((identity.uid.clone(), claim)).or_insert(Ask {
-                planned: now,
-                until: None,
-            });
+        for claim in claims {
+            if identity.claim.askings().all(|known| known != claim) {
+                let key = (identity.uid.clone(), claim);
+                self.0.with(&key, |ask| ask.get_or_insert(Ask(None)).0.is_some());
+            }
         }
     }
 
@@ -59,22 +44,19 @@ impl Asks {
     }
 
     fn set(&self, uid: &str, asking: &Asking, time: Option<Duration>) {
-        let now = Instant::now();
-        let ask = Ask {
-            planned: now,
-            until: time.map(|time| now + time),
-        };
-        self.lock().insert((uid.to_owned(), asking.clone()), ask);
+        let until = time.map(|time| Instant::now() + time);
+        let key = (uid.to_owned(), asking.clone());
+        self.0.with(&key, |ask| *ask = Some(Ask(until)));
     }
 
     /// What may have been asked for under the claims on a Service, and how long each still stands in the way of another one.
     pub(crate) fn standing(&self, identity: &Identity, now: Timestamp) -> BTreeMap<Asking, Duration> {
-        let asks = self.lock();
-        let left = |asking: &Asking| match asks.get(&(identity.uid.clone(), asking.clone())) {
-            Some(ask) => ask
-                .until
-                .and_then(|until| until.checked_duration_since(Instant::now())),
-            None => claim::stands_for(asking.since, now),
+        let left = |asking: &Asking| {
+            let key = (identity.uid.clone(), asking.clone());
+            self.0.with(&key, |ask| match ask {
+                Some(Ask(until)) => until.and_then(|until| until.checked_duration_since(Instant::now())),
+                None => claim::stands_for(asking.since, now),
+            })
         };
         let askings = identity.claim.askings();
         askings
@@ -83,9 +65,5 @@ impl Asks {
                 Some((asking, left))
             })
             .collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, Asking), Ask>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

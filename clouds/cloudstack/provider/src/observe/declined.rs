@@ -8,13 +8,12 @@
 //! The same holds for the second rule of a port that is asked for as TCP and as UDP, which only some servers take. There it
 //! spares a new Service that an address is acquired and given back with each try.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bowline_cloud_provider::Kept;
 use tokio::time::Instant;
 
-use super::{Declined, Observed};
+use super::{Declined, Remembered};
 use crate::intent::Wanted;
 
 /// How long the same is not tried after its second refusal. The time doubles with each further one.
@@ -25,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// What was refused, by the UID of the Service.
 #[derive(Default)]
-pub(super) struct DeclinedRules(Mutex<BTreeMap<String, Entry>>);
+pub(super) struct DeclinedRules(Kept<String, Entry>);
 
 struct Entry {
     /// What the Service asked for.
@@ -40,48 +39,42 @@ struct Entry {
 impl DeclinedRules {
     /// What is not to be tried now.
     pub(super) fn of(&self, wanted: &Wanted) -> Option<Declined> {
-        let known = self.lock();
-        let entry = known.get(&wanted.identity.uid)?;
-        let is_held_back = entry.asked == wanted.asked && Instant::now() < entry.until;
-        is_held_back.then(|| entry.declined.clone())
+        self.0.with(&wanted.identity.uid, |entry| {
+            let known = entry.as_ref()?;
+            let is_held_back = known.asked == wanted.asked && Instant::now() < known.until;
+            is_held_back.then(|| known.declined.clone())
+        })
     }
 
     /// A reconcile failed.
-    pub(super) fn remember(&self, wanted: &Wanted, observed: &Observed) {
+    pub(super) fn remember(&self, wanted: &Wanted, own: &Remembered) {
         let replaced = &wanted.identity.replaced;
         let takes_a_place = |(place, new): &&(_, _)| {
             let mut before = replaced.iter().filter(|before| before.place == *place);
             before.any(|before| before.rule != *new && wanted.is_followed_by(before.open_port().opening, new))
         };
-        let rules: Vec<_> = observed.unmade.iter().filter(takes_a_place).cloned().collect();
-        let seconds = observed.seconds.clone();
+        let rules: Vec<_> = own.unmade.iter().filter(takes_a_place).cloned().collect();
+        let seconds = own.seconds.clone();
         let is_declined = !rules.is_empty() || !seconds.is_empty();
-        let Some(failure) = observed.failure.as_ref().filter(|_| is_declined) else {
+        let Some(failure) = own.failure.as_ref().filter(|_| is_declined) else {
             return;
         };
         let now = Instant::now();
-        let mut known = self.lock();
-        known.retain(|_, entry| now < entry.until + LONGEST);
-        let uid = wanted.identity.uid.clone();
-        let times = known
-            .get(&uid)
-            .filter(|entry| entry.asked == wanted.asked)
-            .map_or(1, |entry| entry.times.saturating_add(1));
-        let entry = Entry {
-            asked: wanted.asked,
-            declined: Declined {
-                rules,
-                seconds,
-                error: failure.error.to_string(),
-            },
-            times,
-            until: now + pause(times),
-        };
-        known.insert(uid, entry);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.with(&wanted.identity.uid, |entry| {
+            let is_same = |known: &&Entry| known.asked == wanted.asked && now < known.until + LONGEST;
+            let before = entry.as_ref().filter(is_same);
+            let times = before.map_or(1, |known| known.times.saturating_add(1));
+            *entry = Some(Entry {
+                asked: wanted.asked,
+                declined: Declined {
+                    rules,
+                    seconds,
+                    error: failure.error.to_string(),
+                },
+                times,
+                until: now + pause(times),
+            });
+        });
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bowline_cloud_provider::CloudError;
 use jiff::Timestamp;
 
-use super::{Failure, Observed};
+use super::{Failure, Observed, Seen};
 use crate::objects::{Abilities, AclItem, Address, FirewallRule, Machine, Network, Rule};
 
 /// Something that can be read.
@@ -172,24 +172,36 @@ impl Observed {
             members => Ok(members),
         }
     }
+}
 
-    /// Something was read.
-    pub(crate) fn see(&mut self, fact: Fact) {
-        match fact {
-            Fact::Abilities(abilities) => self.abilities = Some(abilities),
-            Fact::Machines(machines) => self.machines = Some(machines),
-            Fact::Network(id, network) => drop(self.networks.insert(id, network)),
-            Fact::Address(id, address) => drop(self.addresses.insert(id, address)),
-            Fact::LookedUp(ip, found) => drop(self.looked_up.insert(ip, found)),
-            Fact::Recovered(network, found) => drop(self.recovered.insert(network, found)),
-            Fact::Strangers(address, rules) => drop(self.strangers.insert(address, rules)),
-            Fact::Neighbours(network, rules) => drop(self.neighbours.insert(network, rules)),
-            Fact::Firewall(address, rules) => self.see_firewall(&address, rules),
-            Fact::Acl(list, items) => self.see_acl(&list, items),
-            Fact::Unlisted(id, error) => self.unclosed.failed(&id, &Failure::definite(error)),
-            Fact::Members(rule, members) => drop(self.members.insert(rule, members)),
-            Fact::Rules(rules) => self.rules = rules,
-            Fact::Now(now) => self.now = Some(now),
+/// Something was read. What this reconcile wrote is laid over a list that may be behind.
+pub(crate) fn see(seen: &mut Seen, fact: Fact) {
+    let Seen { observed, memory } = seen;
+    let own = &mut memory.own;
+    match fact {
+        Fact::Abilities(abilities) => observed.abilities = Some(abilities),
+        Fact::Machines(machines) => observed.machines = Some(machines),
+        Fact::Network(id, network) => drop(observed.networks.insert(id, network)),
+        Fact::Address(id, address) => drop(observed.addresses.insert(id, address)),
+        Fact::LookedUp(ip, found) => drop(observed.looked_up.insert(ip, found)),
+        Fact::Recovered(network, found) => drop(observed.recovered.insert(network, found)),
+        Fact::Strangers(address, rules) => drop(observed.strangers.insert(address, rules)),
+        Fact::Neighbours(network, rules) => drop(observed.neighbours.insert(network, rules)),
+        Fact::Firewall(address, mut rules) => {
+            if let Some(recent) = own.firewalls.get(&address) {
+                recent.lay_over(&mut rules, |rule| &rule.id);
+            }
+            observed.firewalls.insert(address, rules);
         }
+        Fact::Acl(list, mut items) => {
+            if let Some(recent) = own.acls.get(&list) {
+                recent.lay_over(&mut items, |item| &item.id);
+            }
+            observed.acls.insert(list, items);
+        }
+        Fact::Unlisted(id, error) => own.unclosed.failed(&id, &Failure::definite(error)),
+        Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),
+        Fact::Rules(rules) => observed.rules = rules,
+        Fact::Now(now) => observed.now = Some(now),
     }
 }

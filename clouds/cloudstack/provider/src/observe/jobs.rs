@@ -5,7 +5,7 @@ use bowline_cloudstack_client::{ApiError, Class, Client, Job, JobResult};
 use futures::future::join_all;
 use tokio::time::Instant;
 
-use super::{Failure, Observed, PATIENCE, Pending, SILENCE, TRIES, wire};
+use super::{Failure, PATIENCE, Pending, SILENCE, Seen, TRIES, wire};
 use crate::apply::Writer;
 use crate::learn::{self, Learned, Made};
 use crate::step::CloudStep;
@@ -13,28 +13,22 @@ use crate::step::CloudStep;
 /// What is said when patience is at an end.
 pub(super) const TIMEOUT: &str = "Timeout while waiting for async job to finish";
 
-/// Asks once after every job that is under way, side by side.
-pub(crate) async fn poll(client: &Client, balancer: &str, seen: &Observed) -> Observed {
-    let mut observed = seen.clone();
-    observed.polls += 1;
-    let ids: Vec<_> = seen
-        .pending
-        .iter()
-        .map(|pending| pending.job.as_str().into())
-        .collect();
+/// Asks once after every job that was under way, side by side.
+pub(crate) async fn poll(client: &Client, balancer: &str, jobs: &[Pending], observed: &mut Seen) {
+    observed.memory.own.polls += 1;
+    let ids: Vec<_> = jobs.iter().map(|pending| pending.job.as_str().into()).collect();
     let answers = join_all(ids.iter().map(|id| client.query_job(id))).await;
-    observed.pending.clear();
-    for (pending, answer) in seen.pending.iter().zip(answers) {
+    for (pending, answer) in jobs.iter().zip(answers) {
         match answer {
-            Ok(Job::Done(result)) => learn::done(&mut observed, &pending.step, made(pending, result)),
+            Ok(Job::Done(result)) => learn::done(observed, &pending.step, made(pending, result)),
             Ok(Job::Failed(error)) => {
                 let writer = Writer {
                     client,
                     balancer,
-                    observed: &observed,
+                    observed,
                 };
                 let learned = writer.refused(&pending.step, &error).await;
-                end_badly(client, &mut observed, pending, learned).await;
+                end_badly(client, observed, pending, learned).await;
             }
             Ok(Job::Pending) => {
                 let heard = Pending {
@@ -42,21 +36,20 @@ pub(crate) async fn poll(client: &Client, balancer: &str, seen: &Observed) -> Ob
                     nonsense: 0,
                     ..pending.clone()
                 };
-                go_on(&mut observed, heard);
+                go_on(observed, heard);
             }
             // What the job does is not known. Whatever it is, it ends.
             Err(error) if error.said.is_some() && matches!(error.class, Class::Invalid | Class::NotFound) => {
                 let told = CloudError::transient(format!("a job was lost: {error}"));
-                fail(&mut observed, pending, told);
+                fail(observed, pending, told);
             }
-            Err(error) => unheard(&mut observed, pending, &error),
+            Err(error) => unheard(observed, pending, &error),
         }
     }
-    observed
 }
 
 /// There was no answer about a job. What it does is found by the next try: what it makes bears a name, or is claimed.
-fn unheard(observed: &mut Observed, pending: &Pending, error: &ApiError) {
+fn unheard(observed: &mut Seen, pending: &Pending, error: &ApiError) {
     tracing::debug!(job = pending.job, err = %error, "a job could not be asked after");
     let mut pending = pending.clone();
     match error.class {
@@ -71,7 +64,7 @@ fn unheard(observed: &mut Observed, pending: &Pending, error: &ApiError) {
     }
 }
 
-fn go_on(observed: &mut Observed, pending: Pending) {
+fn go_on(observed: &mut Seen, pending: Pending) {
     if pending.since.elapsed() <= PATIENCE {
         observed.pending.push(pending);
         return;
@@ -81,19 +74,15 @@ fn go_on(observed: &mut Observed, pending: Pending) {
 }
 
 /// The outcome is not known.
-fn fail(observed: &mut Observed, pending: &Pending, told: CloudError) {
+fn fail(observed: &mut Seen, pending: &Pending, told: CloudError) {
     let failure = Failure {
-        error: match pending.step.failure_prefix() {
-            Some(prefix) => told.context(prefix),
-            None => told,
-        },
-        is_definite: false,
         gives_back: pending.gives_back,
+        ..Failure::unknown(pending.step.said(told))
     };
     learn::learn(observed, &pending.step, Learned::Failed(failure));
 }
 
-async fn end_badly(client: &Client, observed: &mut Observed, pending: &Pending, mut learned: Learned) {
+async fn end_badly(client: &Client, observed: &mut Seen, pending: &Pending, mut learned: Learned) {
     if let Learned::Failed(failure) = &mut learned {
         failure.gives_back = pending.gives_back;
     }
@@ -114,7 +103,7 @@ async fn end_badly(client: &Client, observed: &mut Observed, pending: &Pending, 
         .as_ref()
         .is_some_and(|now| now.as_ref().is_none_or(|now| now.is_free()));
     if address.is_none() && !is_nobodys {
-        observed.made.is_refused = false; // it may be there all the same
+        observed.memory.own.made.is_refused = false; // it may be there all the same
     }
     if let (Some(id), Some(now)) = (id, now) {
         observed

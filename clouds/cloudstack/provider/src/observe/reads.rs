@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
 use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery, WallClock};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::asks::Asks;
-use super::broken::BrokenRouters;
 use super::declined::DeclinedRules;
 use super::lists::{acl_items, firewall_of, members_of};
 use super::rules::BalancerRules;
 use super::trust::Trust;
-use super::underway::Underway;
-use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, jobs, wire};
+use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire};
 use crate::intent::Intent;
 use crate::machines::Machines;
-use crate::objects::{Abilities, Address, Network};
+use crate::objects::{Abilities, Address, Network, Rule};
 use crate::planning;
 use crate::version::{ServerVersion, Version};
 
@@ -46,8 +44,12 @@ pub(crate) struct Reads {
     version: ServerVersion,
     trust: Trust,
     declined: DeclinedRules,
-    broken: BrokenRouters,
-    underway: Underway,
+    /// What Services asked for when a rule of theirs was seen first that no router can read, by their UID. The Go manager leaves
+    /// such rules. To make them anew interrupts their ports, so a process that takes over waits for a change of the Service.
+    broken: Kept<String, u64>,
+    /// Jobs that were started and whose end nobody has seen, by the name of the balancer. A change of the Service ends a sync that
+    /// waits for a job; some servers go on with a job only when it is asked after.
+    underway: Kept<String, Vec<Pending>>,
     asks: Asks,
     clock: WallClock,
 }
@@ -67,25 +69,30 @@ impl Reads {
             version,
             trust: Trust::default(),
             declined: DeclinedRules::default(),
-            broken: BrokenRouters::default(),
-            underway: Underway::default(),
+            broken: Kept::default(),
+            underway: Kept::default(),
             asks: Asks::default(),
             clock,
         }
     }
 
     /// A first look. If an earlier sync left jobs under way, they come to their end first.
-    pub(crate) async fn first(&self, intent: &Intent) -> Result<Observed, CloudError> {
-        let pending = self.underway.of(&intent.identity().name);
+    pub(crate) async fn first(
+        &self,
+        intent: &Intent,
+        mut memory: Memory<Remembered>,
+    ) -> Result<Seen, CloudError> {
+        let name = &intent.identity().name;
+        let pending = self.underway.with(name, |jobs| jobs.clone().unwrap_or_default());
         if pending.is_empty() {
-            return self.all(intent, None).await;
+            return self.all(intent, memory).await;
         }
-        let seen = Observed {
+        memory.own.inherits_since = Some(Instant::now());
+        let observed = Observed {
             pending,
-            inherits_since: Some(Instant::now()),
             ..Observed::default()
         };
-        self.again(intent, &seen).await
+        self.again(intent, Seen { observed, memory }).await
     }
 
     /// The wall time.
@@ -95,23 +102,18 @@ impl Reads {
 
     /// A job was started.
     pub(crate) fn started(&self, intent: &Intent, pending: &Pending) {
-        self.underway.started(&intent.identity().name, pending);
+        let name = &intent.identity().name;
+        self.underway
+            .with(name, |jobs| jobs.get_or_insert_default().push(pending.clone()));
     }
 
-    /// Everything that the decision needs, from the beginning. Of an earlier look only what this reconcile did is kept.
-    pub(crate) async fn all(&self, intent: &Intent, seen: Option<&Observed>) -> Result<Observed, CloudError> {
+    /// Everything that the decision needs, from the beginning.
+    async fn all(&self, intent: &Intent, mut memory: Memory<Remembered>) -> Result<Seen, CloudError> {
         let mut observed = self.beginning(intent).await?;
-        if let Some(seen) = seen {
-            observed.made.clone_from(&seen.made);
-            observed.made_up = seen.made_up;
-            observed.looks = seen.looks + 1;
-            observed.unclosed = seen.unclosed.rested();
-            observed.unreleased.clone_from(&seen.unreleased);
-            observed.unready.clone_from(&seen.unready);
-            observed.hide_gone_along(seen);
-        }
-        self.complete(intent, &mut observed).await?;
-        Ok(observed)
+        memory.own.hide_gone_along(&mut observed.rules);
+        let mut seen = Seen { observed, memory };
+        self.complete(intent, &mut seen).await?;
+        Ok(seen)
     }
 
     /// The rules of the Service, with which every look begins.
@@ -130,59 +132,75 @@ impl Reads {
         if let Intent::Wanted(wanted) = intent {
             observed.expected = self.trust.expected(wanted);
             observed.declined = self.declined.of(wanted);
-            observed.is_changed = self.broken.is_changed(wanted, &observed.rules);
-        } else {
-            self.broken.forget(&identity.uid);
         }
+        observed.is_changed = self.broken.with(&identity.uid, |seen| match intent {
+            Intent::Wanted(wanted) if observed.rules.iter().any(Rule::breaks_router) => {
+                *seen.get_or_insert(wanted.asked) != wanted.asked
+            }
+            _ => {
+                *seen = None;
+                false
+            }
+        });
         Ok(observed)
     }
 
     /// Everything once more, after this reconcile wrote.
-    pub(crate) async fn verified(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+    pub(crate) async fn verified(
+        &self,
+        intent: &Intent,
+        mut memory: Memory<Remembered>,
+    ) -> Result<Seen, CloudError> {
         let mut observed = self.beginning(intent).await?;
-        observed.check_written(seen)?;
-        observed.hide_gone_along(seen);
-        observed.gone.clone_from(&seen.gone);
-        observed.opened.clone_from(&seen.opened);
-        observed.unclosed = seen.unclosed.rested();
-        self.complete(intent, &mut observed).await?;
-        Ok(observed)
+        memory.own.verify(&mut observed.rules)?;
+        memory.own.hide_gone_along(&mut observed.rules);
+        let mut seen = Seen { observed, memory };
+        self.complete(intent, &mut seen).await?;
+        Ok(seen)
     }
 
     /// Looks again at what is waited for: at the jobs, if there are any.
-    pub(crate) async fn again(&self, intent: &Intent, seen: &Observed) -> Result<Observed, CloudError> {
+    pub(crate) async fn again(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
         if !seen.pending.is_empty() {
-            let balancer = &intent.identity().name;
-            let mut observed = jobs::poll(&self.client, balancer, seen).await;
-            self.heard(intent, seen, &observed);
-            self.underway.left(balancer, &observed.pending);
-            if let Some(since) = observed.inherits_since {
-                if !observed.pending.is_empty() && since.elapsed() < INHERITED {
-                    return Ok(observed);
-                }
-                self.underway.left(balancer, &[]);
-                return self.all(intent, None).await;
+            let name = &intent.identity().name;
+            let jobs = std::mem::take(&mut seen.pending);
+            jobs::poll(&self.client, name, &jobs, &mut seen).await;
+            self.heard(intent, &jobs, &seen);
+            let is_inherited = seen
+                .memory
+                .own
+                .inherits_since
+                .is_some_and(|since| seen.pending.is_empty() || since.elapsed() >= INHERITED);
+            let left = (!is_inherited && !seen.pending.is_empty()).then(|| seen.pending.clone());
+            self.underway.with(name, |jobs| *jobs = left);
+            if is_inherited {
+                seen.memory.own = Remembered::default();
+                return self.all(intent, seen.memory).await;
             }
-            self.complete(intent, &mut observed).await?;
-            return Ok(observed);
+            if seen.memory.own.inherits_since.is_none() {
+                self.complete(intent, &mut seen).await?;
+            }
+            return Ok(seen);
         }
-        if !planning::needs(intent, seen).is_empty() {
-            let mut observed = seen.clone();
-            self.complete(intent, &mut observed).await?;
-            return Ok(observed);
+        if !planning::needs(intent, &seen).is_empty() {
+            self.complete(intent, &mut seen).await?;
+            return Ok(seen);
         }
-        match &seen.failure {
+        match &seen.memory.own.failure {
             Some(failure) => {
                 if let Intent::Wanted(wanted) = intent {
-                    self.declined.remember(wanted, seen);
+                    self.declined.remember(wanted, &seen.memory.own);
                 }
                 Err(failure.error.clone())
             }
-            None if seen.has_waited(PATIENCE + LOOK) => Err(CloudError::transient(format!(
+            None if seen.memory.own.has_waited(PATIENCE + LOOK) => Err(CloudError::transient(format!(
                 "{}: a public IP is still being acquired or given back",
                 jobs::TIMEOUT
             ))),
-            None => self.all(intent, Some(seen)).await,
+            None => {
+                seen.memory.own.look_again();
+                self.all(intent, seen.memory).await
+            }
         }
     }
 
@@ -192,12 +210,12 @@ impl Reads {
     }
 
     /// Jobs by which an address is acquired came to their end.
-    fn heard(&self, intent: &Intent, seen: &Observed, observed: &Observed) {
-        let Some(failure) = &observed.failure else {
+    fn heard(&self, intent: &Intent, jobs: &[Pending], observed: &Seen) {
+        let Some(failure) = &observed.memory.own.failure else {
             return;
         };
         let uid = &intent.identity().uid;
-        for pending in &seen.pending {
+        for pending in jobs {
             if let Some(asking) = pending.step.asking()
                 && observed.pending.iter().all(|left| left.job != pending.job)
             {
@@ -210,7 +228,7 @@ impl Reads {
     }
 
     /// Reads until the decision has all that it needs.
-    async fn complete(&self, intent: &Intent, observed: &mut Observed) -> Result<(), CloudError> {
+    async fn complete(&self, intent: &Intent, observed: &mut Seen) -> Result<(), CloudError> {
         for _ in 0..MAX_ROUNDS {
             let mut needs = planning::needs(intent, observed);
             if needs.is_empty() {
@@ -226,7 +244,7 @@ impl Reads {
                 .iter()
                 .map(|need| self.read_or_leave(intent, observed, need));
             for fact in try_join_all(facts).await? {
-                observed.see(fact);
+                see(observed, fact);
             }
         }
         if let Intent::Wanted(wanted) = intent {

@@ -43,7 +43,7 @@ pub(super) fn open(
     let in_the_way: Vec<&FirewallRule> = present
         .iter()
         .copied()
-        .filter(|rule| draft.observed.takes_one_firewall_rule || rule.sources.shares_with(wanted))
+        .filter(|rule| draft.observed.memory.own.takes_one_firewall_rule || rule.sources.shares_with(wanted))
         .collect();
     let step = |sources: Vec<String>, stands_in| CloudStep::OpenFirewall {
         address: address.clone(),
@@ -59,7 +59,7 @@ pub(super) fn open(
         .iter()
         .any(|rule| !rule.is_going && rule.sources.stands_in_for(wanted));
     let parts = wanted.divided(present.iter().map(|rule| &rule.sources));
-    if stands_in || parts.is_empty() || draft.observed.takes_one_firewall_rule {
+    if stands_in || parts.is_empty() || draft.observed.memory.own.takes_one_firewall_rule {
         for rule in in_the_way {
             draft.cloud(close(address, rule, stands_in));
         }

@@ -15,33 +15,41 @@ use crate::step::{CloudStep, RuleChange};
 /// Decides what is taken back.
 pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     let observed = draft.observed;
-    let (Some(failure), Intent::Wanted(wanted)) = (&observed.failure, intent) else {
+    let (Some(failure), Intent::Wanted(wanted)) = (&observed.memory.own.failure, intent) else {
         return;
     };
     draft.notes.extend(wanted.notes.iter().cloned());
-    if !observed.pending.is_empty() || !failure.is_definite || observed.made.is_stuck {
+    if !observed.pending.is_empty() || !failure.is_definite || observed.memory.own.made.is_stuck {
         return;
     }
     let claim = &wanted.identity.claim;
     bring_back(draft, wanted);
     if let Some(address) = observed
+        .memory
+        .own
         .made
         .address
         .as_ref()
         .filter(|_| !wanted.identity.keeps_ip)
     {
-        let items = observed.made.acl_items.iter().filter_map(|(list, id)| {
-            let item = observed.acls.get(list)?.iter().find(|item| item.id == *id)?;
-            Some(CloudStep::CloseAcl {
-                list: AclRef {
-                    id: list.clone(),
-                    name: list.clone(),
-                },
-                item: item.clone(),
-                twin: None,
-                is_replaced: true,
-            })
-        });
+        let items = observed
+            .memory
+            .own
+            .made
+            .acl_items
+            .iter()
+            .filter_map(|(list, id)| {
+                let item = observed.acls.get(list)?.iter().find(|item| item.id == *id)?;
+                Some(CloudStep::CloseAcl {
+                    list: AclRef {
+                        id: list.clone(),
+                        name: list.clone(),
+                    },
+                    item: item.clone(),
+                    twin: None,
+                    is_replaced: true,
+                })
+            });
         let items: Vec<CloudStep> = items.collect();
         if items.is_empty() {
             draft.cloud(CloudStep::Release {
@@ -73,7 +81,7 @@ fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
         let before = replaced.open_port().opening;
         let is_refused =
             |(at, new): &(_, _)| at == place && *new != replaced.rule && wanted.is_followed_by(before, new);
-        if !is_wanted || !observed.unmade.iter().any(is_refused) {
+        if !is_wanted || !observed.memory.own.unmade.iter().any(is_refused) {
             continue;
         }
         let is_there = |rule: &&Rule| {

@@ -15,7 +15,7 @@ use crate::events::NODES_LEFT_OUT;
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{Address, AddressRef, AddressState, Barrier, LB, Network, Place, Rule, RuleState};
-use crate::observe::{LOOK, Need, Observed, STUCK, Unread};
+use crate::observe::{LOOK, Need, Observed, STUCK, Seen, Unread};
 use crate::replaced::Replaced;
 use crate::step::CloudStep;
 
@@ -143,7 +143,7 @@ fn busiest(rules: &[Rule]) -> Option<AddressRef> {
 
 /// The address of a rule that goes, or that was taken away to be made anew, where no other rule tells one; none if there is no
 /// such one, or it can be used no more.
-fn former(observed: &Observed, wanted: &Wanted, network: &Network) -> Result<Option<AddressRef>, Unread> {
+fn former(observed: &Seen, wanted: &Wanted, network: &Network) -> Result<Option<AddressRef>, Unread> {
     let identity = &wanted.identity;
     let going = observed.rules.iter().map(|rule| &rule.address);
     let is_shown = |at: &AddressRef| identity.published.contains(&at.ip);
@@ -153,7 +153,7 @@ fn former(observed: &Observed, wanted: &Wanted, network: &Network) -> Result<Opt
         is_wanted || is_shown(&place.address)
     };
     let replaced = identity.replaced.iter().filter(counts);
-    let cleared = &observed.cleared;
+    let cleared = &observed.memory.own.cleared;
     let Some(at) = going
         .chain(replaced.map(|replaced| &replaced.place.address))
         .chain(cleared)

@@ -25,7 +25,7 @@ use crate::annotations::{self, KEEP_IP};
 use crate::claim::{Claim, Claimed, is_fresh};
 use crate::intent::{Absent, Identity, requested};
 use crate::objects::{Address, AddressRef, AddressState, Network, Place, Rule};
-use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, Observed, Unread};
+use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, Observed, Seen, Unread};
 
 pub(super) mod whichever;
 
@@ -95,7 +95,7 @@ pub(super) fn state(facts: Facts<'_>) -> Result<State<'_>, Unread> {
 /// How a Service stands to the address that it asks for.
 pub(super) fn of_requested(
     identity: &Identity,
-    observed: &Observed,
+    observed: &Seen,
     address: &Address,
     (network, now): (&Network, Timestamp),
 ) -> State<'static> {
@@ -115,7 +115,7 @@ pub(super) fn of_requested(
 /// The same where somebody has it: the user, or the Service itself by now.
 pub(super) fn of_taken(
     identity: &Identity,
-    observed: &Observed,
+    observed: &Seen,
     address: &Address,
     network: &Network,
 ) -> State<'static> {
@@ -136,10 +136,10 @@ pub(super) fn of_taken(
 
 /// Whether an address is on its way and waited for, by a Service that does not need it. Not as long as by a balancer, and not at all
 /// if it came to serve. Nobody may ask after the job by which it goes: then it is given back once more.
-pub(super) fn is_waited_for(observed: &Observed, address: &Address, serves: bool) -> bool {
+pub(super) fn is_waited_for(observed: &Seen, address: &Address, serves: bool) -> bool {
     match address.state {
-        AddressState::Allocating => !serves && !observed.has_waited(GIVEN_BACK),
-        AddressState::Releasing => !observed.has_waited(GIVEN_BACK_AGAIN),
+        AddressState::Allocating => !serves && !observed.memory.own.has_waited(GIVEN_BACK),
+        AddressState::Releasing => !observed.memory.own.has_waited(GIVEN_BACK_AGAIN),
         AddressState::Free | AddressState::Allocated => false,
     }
 }
@@ -183,11 +183,7 @@ fn leads_there(identity: &Identity, observed: &Observed, address: &Address) -> R
 
 /// What of somebody else lets ports in at an address without a rule of the Service. It was free when it was claimed; if it never
 /// came to serve, somebody else may have been faster.
-fn opened_by_others(
-    absent: &Absent,
-    observed: &Observed,
-    address: &Address,
-) -> Result<Option<String>, Unread> {
+fn opened_by_others(absent: &Absent, observed: &Seen, address: &Address) -> Result<Option<String>, Unread> {
     let identity = &absent.identity;
     let may_be_anothers = address.state == AddressState::Allocated
         && address.vpc.is_none()
@@ -205,7 +201,7 @@ impl<'a> Facts<'a> {
     /// Of an address from which the Service goes, with these rules of its own on it. `absent`: for good.
     pub(super) fn left(
         identity: &Identity,
-        observed: &'a Observed,
+        observed: &'a Seen,
         id: &str,
         rules: &[&Rule],
         absent: Option<&Absent>,
@@ -224,7 +220,7 @@ impl<'a> Facts<'a> {
             }
         }
         // What the API does not take back under its rules goes when they are deleted.
-        let goes_bare = serves && observed.unreleased.contains(id);
+        let goes_bare = serves && observed.memory.own.unreleased.contains(id);
         let is_held = |address: &Address| {
             let is_nat = address.is_source_nat || address.is_static_nat;
             !goes_bare && !is_nat && identity.is_held(&address.address, absent.is_some())
@@ -244,7 +240,7 @@ impl<'a> Facts<'a> {
     /// Of an address that is claimed or shared, and not used: the balancer is elsewhere, in this network.
     pub(super) fn unused(
         identity: &Identity,
-        observed: &'a Observed,
+        observed: &'a Seen,
         address: &'a Address,
         network: &Network,
     ) -> Result<Self, Unread> {
@@ -275,11 +271,11 @@ impl<'a> Facts<'a> {
 }
 
 /// What of a claim is known to be nobody's: it is not held any more.
-pub(super) fn is_nobodys(observed: &Observed, claimed: &Claimed) -> bool {
+pub(super) fn is_nobodys(observed: &Seen, claimed: &Claimed) -> bool {
     match claimed {
         Claimed::Address(id) | Claimed::Shared(id) => matches!(observed.addresses.get(id), Some(None)),
-        Claimed::Asked(id, _) => observed.made.refused.contains(id),
-        Claimed::Any(_) => observed.made.is_refused,
+        Claimed::Asked(id, _) => observed.memory.own.made.refused.contains(id),
+        Claimed::Any(_) => observed.memory.own.made.is_refused,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{Answer, Refusal};
-use bowline_cloud_provider::{CloudError, LoadBalancerStep, Node, NodeName, Service, ServiceFacts};
+use bowline_cloud_provider::{CloudError, LoadBalancerStep, Memory, Node, NodeName, Service, ServiceFacts};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ struct World {
     /// Other Services of the cluster.
     others: Vec<Service>,
     nodes: Vec<&'static str>,
-    observed: Observed,
+    observed: Seen,
     is_wanted: bool,
     labels: Vec<String>,
 }
@@ -69,6 +69,10 @@ impl World {
             machines: Some(Arc::new(["cp-a", "pool-a-7", "pool-a-8"].map(machine).into())),
             recovered: BTreeMap::from([("n1".to_owned(), Vec::new())]),
             ..Observed::default()
+        };
+        let observed = Seen {
+            observed,
+            memory: Memory::default(),
         };
         Self {
             service: serde_json::from_value(json!({

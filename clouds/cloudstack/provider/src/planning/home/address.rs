@@ -147,7 +147,7 @@ pub(super) fn automatic_address(
         }
         return Err(Stop::Planned);
     }
-    if let Some(made) = &draft.observed.made.address
+    if let Some(made) = &draft.observed.memory.own.made.address
         && !claim.names(&made.id)
     {
         draft.choose(&made.id, network);

@@ -90,7 +90,7 @@ fn find<'a>(
         .filter(|address| may_be(observed, identity, claimed, network, address))
         .collect();
     if let Some(unclear) = came.iter().find(|address| address.is_underway_anywhere()) {
-        if !observed.has_waited(patience) {
+        if !observed.memory.own.has_waited(patience) {
             draft.wait_for_address(&unclear.address);
             return Err(Stop::Planned);
         }

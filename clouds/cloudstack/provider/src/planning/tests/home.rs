@@ -179,7 +179,7 @@ fn of_one_rule() -> World {
     world.service.metadata.annotations = None;
     let status = json!({ "loadBalancer": { "ingress": [{ "ip": CHOSEN_IP }] } });
     world.service.status = Some(serde_json::from_value(status).unwrap());
-    world.observed.made = crate::observe::Made::default();
+    world.observed.memory.own.made = Default::default();
     let known = address(CHOSEN, CHOSEN_IP, AddressState::Allocated);
     world.observed.addresses.insert(CHOSEN.to_owned(), Some(known));
     world
@@ -196,7 +196,7 @@ fn a_port_that_changes_while_its_rule_is_missing_leaves_the_address() {
         }
         assert!(world.observed.rules.is_empty());
         if !is_same_process {
-            world.observed.cleared = None;
+            world.observed.memory.own.cleared = None;
         }
         world.spec(|spec| spec["ports"][0]["port"] = json!(8443));
         let labels = world.settle();
@@ -310,7 +310,7 @@ fn the_mark_goes_with_the_last_address_that_turned_out_to_be_nobody_s() {
         let addresses = &mut world.observed.addresses;
         addresses.insert("ip-1".to_owned(), None);
         addresses.insert("ip-77".to_owned(), Some(other).filter(|_| !is_other_gone));
-        world.observed.failure = Some(Failure {
+        world.observed.memory.own.failure = Some(Failure {
             error: CloudError::transient("refused"),
             is_definite: true,
             gives_back: false,

@@ -78,7 +78,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
             "it is on its way for long",
             |world| {
                 has(world, |known| known.state = AddressState::Allocating);
-                world.observed.looks = 5;
+                world.observed.memory.own.looks = 5;
             },
             State::Held,
             Done::Released,

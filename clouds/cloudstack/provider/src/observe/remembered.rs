@@ -1,0 +1,137 @@
+//! What a reconcile remembers of itself, beside the facts: what it did, what was refused, and how long it looks already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bowline_cloud_provider::{CloudError, Recent};
+use tokio::time::Instant;
+
+use super::{BEHIND, Failure, LONGEST_POLL, LOOK, Unclosed};
+use crate::objects::{AclItem, AddressRef, FirewallRule, NewRule, PublicPort, Rule};
+
+/// What a reconcile remembers.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered {
+    /// The jobs are an earlier sync's, and since when they are waited for. Nothing else is read before they end.
+    pub(crate) inherits_since: Option<Instant>,
+    /// How often jobs were asked after since the last one was started.
+    pub(crate) polls: u32,
+    /// How often something else was looked at again that the cloud does by itself.
+    pub(crate) looks: u32,
+    /// Why nothing more is begun.
+    pub(crate) failure: Option<Failure>,
+    /// What was made for a balancer that was not there before: it goes again after a failure.
+    pub(crate) made: Made,
+    /// What could not be closed.
+    pub(crate) unclosed: Unclosed,
+    /// The IDs of addresses that the API does not take back: as long as rules are on them, or as long as they are on their way.
+    pub(crate) unreleased: BTreeSet<String>,
+    /// The IDs of addresses that are on their way, and on which the API makes no rule yet.
+    pub(crate) unready: BTreeSet<String>,
+    /// Rules that the API refused to make, and where.
+    pub(crate) unmade: Vec<(PublicPort, NewRule)>,
+    /// The names of rules that it refused because the Service has the port already, for another protocol.
+    pub(crate) seconds: BTreeSet<String>,
+    /// The API takes no firewall rule beside another one for the same port, whatever the sources of both.
+    pub(crate) takes_one_firewall_rule: bool,
+    /// Rules as they were written.
+    pub(crate) rules: Recent<String, Rule>,
+    /// What was opened and closed in firewalls, by the ID of their address.
+    pub(crate) firewalls: BTreeMap<String, Recent<String, FirewallRule>>,
+    /// The same in ACL lists, by their ID.
+    pub(crate) acls: BTreeMap<String, Recent<String, AclItem>>,
+    /// The address of the rule that was deleted last.
+    pub(crate) cleared: Option<AddressRef>,
+    /// The IDs of rules that were on addresses which were given back: they should be gone.
+    pub(crate) gone_along: BTreeSet<String>,
+    /// Some of them are listed all the same, and not looked at for a while: the list may be behind.
+    pub(crate) lingers: bool,
+}
+
+/// What is taken back after a failure.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// An address that was chosen automatically.
+    pub(crate) address: Option<AddressRef>,
+    /// Items of ACL lists: the list's ID and the item's.
+    pub(crate) acl_items: Vec<(String, String)>,
+    /// The cloud refused to choose an address: none was acquired.
+    pub(crate) is_refused: bool,
+    /// The IDs of addresses that it refused.
+    pub(crate) refused: BTreeSet<String>,
+    /// Taking it back failed too. It is not tried again in this reconcile.
+    pub(crate) is_stuck: bool,
+}
+
+impl Remembered {
+    /// Whether something that the cloud does by itself was looked at for so long.
+    pub(crate) fn has_waited(&self, time: Duration) -> bool {
+        LOOK * self.looks >= time
+    }
+
+    /// How long to wait before the next look at the jobs: 0.2 s at first, five seconds in the end.
+    pub(crate) fn next_poll(&self) -> Duration {
+        let factor = 1.5_f64.powi(i32::try_from(self.polls.min(20)).unwrap_or(20));
+        Duration::from_millis(200).mul_f64(factor).min(LONGEST_POLL)
+    }
+
+    /// Everything is looked at again while something is waited for.
+    pub(super) fn look_again(&mut self) {
+        let before = std::mem::take(self);
+        *self = Self {
+            looks: before.looks + 1,
+            made: before.made,
+            unclosed: before.unclosed.rested(),
+            unreleased: before.unreleased,
+            unready: before.unready,
+            gone_along: before.gone_along,
+            ..Self::default()
+        };
+    }
+
+    /// Everything is looked at once more, after all was written. The rules are compared with what was written: a server that does
+    /// not keep a change would be told it again and again. A list may be behind what was written: then what is known counts.
+    ///
+    /// # Errors
+    ///
+    /// A rule is not as it was written.
+    pub(super) fn verify(&mut self, rules: &mut Vec<Rule>) -> Result<(), CloudError> {
+        let mut before = std::mem::take(self);
+        before.rules.lay_over(rules, |rule| &rule.id);
+        for found in rules.iter() {
+            let is_kept = |written: &Rule| {
+                written.name == found.name
+                    && written.algorithm == found.algorithm
+                    && (found.protocol.is_empty() || written.protocol == found.protocol)
+                    && written.private_port == found.private_port
+                    && written.cidrs.is_same(&found.cidrs)
+            };
+            if !before.rules.written(&found.id).is_none_or(is_kept) {
+                return Err(CloudError::transient(format!(
+                    "load balancer rule {} ({}) is not as it was written: somebody else changes it, or the server does not keep the change",
+                    found.name, found.id
+                )));
+            }
+            before.rules.forget(&found.id);
+        }
+        *self = Self {
+            rules: before.rules,
+            firewalls: before.firewalls,
+            acls: before.acls,
+            unclosed: before.unclosed.rested(),
+            gone_along: before.gone_along,
+            ..Self::default()
+        };
+        Ok(())
+    }
+
+    /// Hides rules whose address was given back, as long as the list may be behind. After that the server is one that leaves
+    /// them, and they are deleted.
+    pub(super) fn hide_gone_along(&mut self, rules: &mut Vec<Rule>) {
+        if !self.has_waited(BEHIND) {
+            let count = rules.len();
+            rules.retain(|rule| !self.gone_along.contains(&rule.id));
+            self.lingers = rules.len() < count;
+        }
+    }
+}
