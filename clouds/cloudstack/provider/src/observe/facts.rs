@@ -3,7 +3,7 @@
 //! Whoever decides asks the observation. If what it takes was not read yet, the answer is [`Unread`], which names it: it ends
 //! that decision by `?`, the session reads what is named, and the decision is made anew. So nothing unread is taken for empty.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bowline_cloud_provider::CloudError;
@@ -99,70 +99,54 @@ impl Unread {
     }
 }
 
-fn known<T>(fact: Option<T>, need: impl FnOnce() -> Need) -> Result<T, Unread> {
-    fact.ok_or_else(|| need().into())
+fn known<'a, T>(facts: &'a BTreeMap<String, T>, id: &str, need: fn(String) -> Need) -> Result<&'a T, Unread> {
+    facts.get(id).ok_or_else(|| need(id.to_owned()).into())
 }
 
 impl Observed {
     /// What the server can do.
     pub(crate) fn abilities(&self) -> Result<Abilities, Unread> {
-        known(self.abilities, || Need::Abilities)
+        self.abilities.ok_or_else(|| Need::Abilities.into())
     }
 
     /// A network by its ID.
     pub(crate) fn network(&self, id: &str) -> Result<Option<&Arc<Network>>, Unread> {
-        known(self.networks.get(id).map(Option::as_ref), || {
-            Need::Network(id.to_owned())
-        })
+        known(&self.networks, id, Need::Network).map(Option::as_ref)
     }
 
     /// An address by its ID.
     pub(crate) fn address(&self, id: &str) -> Result<Option<&Address>, Unread> {
-        known(self.addresses.get(id).map(Option::as_ref), || {
-            Need::Address(id.to_owned())
-        })
+        known(&self.addresses, id, Need::Address).map(Option::as_ref)
     }
 
     /// What there is under an address that is asked for by its text.
     pub(crate) fn looked_up(&self, ip: &str) -> Result<&[Address], Unread> {
-        known(self.looked_up.get(ip).map(Vec::as_slice), || {
-            Need::LookedUp(ip.to_owned())
-        })
+        known(&self.looked_up, ip, Need::LookedUp).map(Vec::as_slice)
     }
 
     /// Addresses of a network that may have been associated for a claim that names none.
     pub(crate) fn recovered(&self, network: &str) -> Result<&[Address], Unread> {
-        known(self.recovered.get(network).map(Vec::as_slice), || {
-            Need::Recovered(network.to_owned())
-        })
+        known(&self.recovered, network, Need::Recovered).map(Vec::as_slice)
     }
 
     /// The rules of others on an address.
     pub(crate) fn strangers(&self, address: &str) -> Result<&[Rule], Unread> {
-        known(self.strangers.get(address).map(Vec::as_slice), || {
-            Need::Strangers(address.to_owned())
-        })
+        known(&self.strangers, address, Need::Strangers).map(Vec::as_slice)
     }
 
     /// The rules of others behind the ACL list of a network.
     pub(crate) fn neighbours(&self, network: &str) -> Result<&[Rule], Unread> {
-        known(self.neighbours.get(network).map(Vec::as_slice), || {
-            Need::Neighbours(network.to_owned())
-        })
+        known(&self.neighbours, network, Need::Neighbours).map(Vec::as_slice)
     }
 
     /// The firewall of an address.
     pub(crate) fn firewall(&self, address: &str) -> Result<&[FirewallRule], Unread> {
-        known(self.firewalls.get(address).map(Vec::as_slice), || {
-            Need::Firewall(address.to_owned())
-        })
+        known(&self.firewalls, address, Need::Firewall).map(Vec::as_slice)
     }
 
     /// The items of an ACL list.
     pub(crate) fn acl(&self, list: &str) -> Result<&[AclItem], Unread> {
-        known(self.acls.get(list).map(Vec::as_slice), || {
-            Need::Acl(list.to_owned())
-        })
+        known(&self.acls, list, Need::Acl).map(Vec::as_slice)
     }
 
     /// The members of a rule; `None` if they were right a moment ago.
