@@ -9,8 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::claim::{Asking, VALIDITY};
 use crate::learn::Learned;
-use crate::names::Protocol;
-use crate::objects::{AddressRef, Algorithm, FirewallRule, Opening, PublicPort, Rule};
+use crate::objects::{AddressRef, FirewallRule, Opening, PublicPort, Rule};
 use crate::observe::asks::Asks;
 use crate::observe::lists::{acl_items, firewall_of, members_of, rules_of};
 use crate::observe::{Fact, Failure, Pending, Seen};
@@ -24,30 +23,18 @@ pub(crate) struct Writer<'a> {
     pub(crate) observed: &'a Seen,
 }
 
-/// A command that was taken.
-enum Taken {
-    Job(JobId, Option<String>),
-    AlreadyGone,
+/// The job of a command that was taken, and the ID of what it makes; `None` if nothing is left to do.
+type Taken = Option<(JobId, Option<String>)>;
+
+fn making<Id: AsRef<str>>(started: Started<Id>) -> Taken {
+    let id = started.id.map(|id| id.as_ref().to_owned());
+    Some((started.job, id))
 }
 
-impl<Id: AsRef<str>> From<Started<Id>> for Taken {
-    fn from(started: Started<Id>) -> Self {
-        Self::Job(started.job, started.id.map(|id| id.as_ref().to_owned()))
-    }
-}
-
-impl From<JobId> for Taken {
-    fn from(job: JobId) -> Self {
-        Self::Job(job, None)
-    }
-}
-
-impl From<Deleted> for Taken {
-    fn from(deleted: Deleted) -> Self {
-        match deleted {
-            Deleted::Started(job) => Self::Job(job, None),
-            Deleted::AlreadyGone => Self::AlreadyGone,
-        }
+fn deleting(deleted: Deleted) -> Taken {
+    match deleted {
+        Deleted::Started(job) => Some((job, None)),
+        Deleted::AlreadyGone => None,
     }
 }
 
@@ -66,18 +53,18 @@ impl Writer<'_> {
     }
 
     fn taken(&self, step: &CloudStep, taken: Taken, since: Instant) -> Learned {
-        match taken {
-            Taken::Job(job, id) => Learned::Started(Box::new(Pending {
-                job: job.as_str().to_owned(),
-                step: step.clone(),
-                id,
-                since,
-                heard: since,
-                nonsense: 0,
-                gives_back: self.observed.memory.own.failure.is_some(),
-            })),
-            Taken::AlreadyGone => Learned::Gone,
-        }
+        let Some((job, id)) = taken else {
+            return Learned::Gone;
+        };
+        Learned::Started(Box::new(Pending {
+            job: job.as_str().to_owned(),
+            step: step.clone(),
+            id,
+            since,
+            heard: since,
+            nonsense: 0,
+            gives_back: self.observed.memory.own.failure.is_some(),
+        }))
     }
 
     /// Asks for an address under the claim of a Service. Whether anything may come of it is noted.
@@ -221,12 +208,13 @@ impl Writer<'_> {
                     },
                     address: address.as_ref().map(|address| address.ip.clone()),
                 };
-                client.associate_ip_address(&new).await?.into()
+                making(client.associate_ip_address(&new).await?)
             }
-            CloudStep::Release { address, .. } => client
-                .disassociate_ip_address(&address.id.as_str().into())
-                .await?
-                .into(),
+            CloudStep::Release { address, .. } => deleting(
+                client
+                    .disassociate_ip_address(&address.id.as_str().into())
+                    .await?,
+            ),
             CloudStep::Rule { port, change } => self.send_rule(&port.address.id, change).await?,
             CloudStep::OpenFirewall {
                 address,
@@ -238,10 +226,10 @@ impl Writer<'_> {
                     public_ip: address.id.as_str().into(),
                     filter: filter(*opening, sources),
                 };
-                client.create_firewall_rule(&new).await?.into()
+                making(client.create_firewall_rule(&new).await?)
             }
             CloudStep::CloseFirewall { rule, .. } => {
-                client.delete_firewall_rule(&rule.as_str().into()).await?.into()
+                deleting(client.delete_firewall_rule(&rule.as_str().into()).await?)
             }
             CloudStep::OpenAcl {
                 list,
@@ -254,10 +242,10 @@ impl Writer<'_> {
                     network: network.as_str().into(),
                     filter: filter(*opening, sources),
                 };
-                client.create_network_acl(&new).await?.into()
+                making(client.create_network_acl(&new).await?)
             }
             CloudStep::CloseAcl { item, .. } => {
-                client.delete_network_acl(&item.id.as_str().into()).await?.into()
+                deleting(client.delete_network_acl(&item.id.as_str().into()).await?)
             }
         })
     }
@@ -269,39 +257,42 @@ impl Writer<'_> {
                 let new = NewLoadBalancerRule {
                     name: new.name.clone(),
                     algorithm: new.algorithm.clone().into(),
-                    protocol: protocol(new.protocol),
+                    protocol: new.protocol.as_str().to_owned().into(),
                     public_ip: address.into(),
                     public_port: new.public_port,
                     private_port: new.private_port,
                     network: new.network.as_str().into(),
                     cidrs: new.cidrs.clone(),
                 };
-                client.create_load_balancer_rule(&new).await?.into()
+                making(client.create_load_balancer_rule(&new).await?)
             }
             RuleChange::Update { rule, to, .. } => {
                 let change = Change {
-                    algorithm: Some(algorithm(to.algorithm)),
-                    protocol: Some(protocol(to.protocol)),
+                    algorithm: Some(to.algorithm.as_str().to_owned().into()),
+                    protocol: Some(to.protocol.as_str().to_owned().into()),
                     cidrs: to.cidrs.clone(),
                     name: to.name.clone(),
                 };
-                client
+                let job = client
                     .update_load_balancer_rule(&rule.as_str().into(), &change)
-                    .await?
-                    .into()
+                    .await?;
+                Some((job, None))
             }
-            RuleChange::Delete { rule, .. } => client
-                .delete_load_balancer_rule(&rule.as_str().into())
-                .await?
-                .into(),
-            RuleChange::Assign { rule, machines, .. } => client
-                .assign_to_load_balancer_rule(&rule.as_str().into(), &ids(machines))
-                .await?
-                .into(),
-            RuleChange::Unassign { rule, machines, .. } => client
-                .remove_from_load_balancer_rule(&rule.as_str().into(), &ids(machines))
-                .await?
-                .into(),
+            RuleChange::Delete { rule, .. } => {
+                deleting(client.delete_load_balancer_rule(&rule.as_str().into()).await?)
+            }
+            RuleChange::Assign { rule, machines, .. } => {
+                let job = client
+                    .assign_to_load_balancer_rule(&rule.as_str().into(), &ids(machines))
+                    .await?;
+                Some((job, None))
+            }
+            RuleChange::Unassign { rule, machines, .. } => {
+                let job = client
+                    .remove_from_load_balancer_rule(&rule.as_str().into(), &ids(machines))
+                    .await?;
+                Some((job, None))
+            }
         })
     }
 }
@@ -316,14 +307,6 @@ fn filter(opening: Opening, sources: &[String]) -> NewFilter {
 
 fn ids(machines: &[String]) -> Vec<VirtualMachineId> {
     machines.iter().map(|id| id.as_str().into()).collect()
-}
-
-fn algorithm(algorithm: Algorithm) -> bowline_cloudstack_client::Algorithm {
-    algorithm.as_str().to_owned().into()
-}
-
-fn protocol(protocol: Protocol) -> bowline_cloudstack_client::RuleProtocol {
-    protocol.as_str().to_owned().into()
 }
 
 /// Whether it is the API itself that says that a write failed. That it has too much to do is no word about the write.

@@ -38,17 +38,7 @@ impl Reconciler for Balancers {
         last: Option<Observed>,
         memory: &mut Memory<Remembered>,
     ) -> Result<Observed, CloudError> {
-        let now = std::mem::take(memory);
-        let seen = match last {
-            None => self.reads.first(intent, now).await?,
-            Some(observed) => {
-                let seen = Seen {
-                    observed,
-                    memory: now,
-                };
-                self.reads.again(intent, seen).await?
-            }
-        };
+        let seen = self.reads.look(intent, last, std::mem::take(memory)).await?;
         *memory = seen.memory;
         Ok(seen.observed)
     }

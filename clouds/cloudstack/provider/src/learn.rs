@@ -1,8 +1,8 @@
 //! What a write's answer or its job told, or what they will tell. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_cloud_provider::{CloudError, ErrorKind, Recent};
 
 use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
@@ -212,7 +212,12 @@ pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: Made) {
 }
 
 /// Changes the observation as a write changes the cloud.
-fn effect(observed: &mut Seen, step: &CloudStep, made: Made) {
+fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
+    let Seen {
+        observed: facts,
+        memory,
+    } = seen;
+    let own = &mut memory.own;
     match step {
         CloudStep::Associate { address, to, .. } => {
             let acquired = Address {
@@ -228,10 +233,10 @@ fn effect(observed: &mut Seen, step: &CloudStep, made: Made) {
                 is_source_nat: false,
                 is_static_nat: false,
             };
-            associated(observed, address.is_none(), &to.network, acquired);
+            associated(seen, address.is_none(), &to.network, acquired);
         }
-        CloudStep::Release { address, .. } => released(observed, address),
-        CloudStep::Rule { port, change } => rule_changed(observed, port, change, made),
+        CloudStep::Release { address, .. } => released(seen, address),
+        CloudStep::Rule { port, change } => rule_changed(seen, port, change, made),
         CloudStep::OpenFirewall {
             address,
             opening,
@@ -244,30 +249,12 @@ fn effect(observed: &mut Seen, step: &CloudStep, made: Made) {
                 sources: sources.iter().collect(),
                 is_going: false,
             };
-            // Without an ID nobody could tell it from what a list shows.
-            if !rule.id.is_empty() {
-                let recent = observed
-                    .memory
-                    .own
-                    .firewalls
-                    .entry(address.id.clone())
-                    .or_default();
-                recent.write(rule.id.clone(), rule.clone());
-            }
-            let rules = observed.firewalls.entry(address.id.clone()).or_default();
-            rules.push(rule);
+            let (listed, recent) = (&mut facts.firewalls, &mut own.firewalls);
+            opened(listed, recent, &address.id, &rule.id.clone(), rule);
         }
         CloudStep::CloseFirewall { address, rule, .. } => {
-            let recent = observed
-                .memory
-                .own
-                .firewalls
-                .entry(address.id.clone())
-                .or_default();
-            recent.delete(rule.clone());
-            if let Some(rules) = observed.firewalls.get_mut(&address.id) {
-                rules.retain(|known| known.id != *rule);
-            }
+            let (listed, recent) = (&mut facts.firewalls, &mut own.firewalls);
+            closed(listed, recent, &address.id, rule, |known| &known.id);
         }
         CloudStep::OpenAcl {
             list,
@@ -282,26 +269,43 @@ fn effect(observed: &mut Seen, step: &CloudStep, made: Made) {
                 has_reason: false,
                 is_going: false,
             };
-            let own = &mut observed.memory.own;
             own.made.acl_items.push((list.id.clone(), item.id.clone()));
-            if !item.id.is_empty() {
-                let recent = own.acls.entry(list.id.clone()).or_default();
-                recent.write(item.id.clone(), item.clone());
-            }
-            let items = observed.acls.entry(list.id.clone()).or_default();
-            items.push(item);
+            opened(&mut facts.acls, &mut own.acls, &list.id, &item.id.clone(), item);
         }
         CloudStep::CloseAcl { list, item, .. } => {
-            let own = &mut observed.memory.own;
-            let recent = own.acls.entry(list.id.clone()).or_default();
-            recent.delete(item.id.clone());
             own.made.acl_items.retain(|(_, known)| *known != item.id);
-            if let Some(items) = observed.acls.get_mut(&list.id) {
-                items.retain(|known| known.id != item.id);
-            }
+            closed(&mut facts.acls, &mut own.acls, &list.id, &item.id, |known| {
+                &known.id
+            });
         }
     }
 }
+
+/// A port was opened at an address or in an ACL list.
+fn opened<T: Clone>(listed: &mut Listed<T>, recent: &mut Written<T>, at: &str, id: &str, new: T) {
+    // Without an ID nobody could tell it from what a list shows.
+    if !id.is_empty() {
+        recent
+            .entry(at.to_owned())
+            .or_default()
+            .write(id.to_owned(), new.clone());
+    }
+    listed.entry(at.to_owned()).or_default().push(new);
+}
+
+/// What was opened there is closed.
+fn closed<T>(listed: &mut Listed<T>, recent: &mut Written<T>, at: &str, id: &str, id_of: fn(&T) -> &String) {
+    recent.entry(at.to_owned()).or_default().delete(id.to_owned());
+    if let Some(listed) = listed.get_mut(at) {
+        listed.retain(|known| id_of(known) != id);
+    }
+}
+
+/// Lists by the ID of what they are of.
+type Listed<T> = BTreeMap<String, Vec<T>>;
+
+/// What this reconcile wrote there.
+type Written<T> = BTreeMap<String, Recent<String, T>>;
 
 /// Nobody else has anything on an address that was acquired a moment ago.
 fn associated(observed: &mut Seen, was_any: bool, network: &str, mut acquired: Address) {

@@ -20,7 +20,9 @@ use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
     Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, Network, Opening, Place, Rule,
 };
-use crate::observe::{GIVEN_BACK, LOOK, Need, Observed, SEARCH, SLOW, STUCK, Seen, TRIED, Unread};
+use crate::observe::{
+    GIVEN_BACK, LOOK, Need, Observed, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread,
+};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -53,14 +55,15 @@ pub(crate) fn needs(intent: &Intent, observed: &Seen) -> BTreeSet<Need> {
 
 fn draft<'a>(intent: &'a Intent, observed: &'a Seen) -> Draft<'a> {
     let mut draft = Draft::new(observed);
-    if observed.memory.own.inherits_since.is_some() {
+    let own = &observed.memory.own;
+    if own.inherits_since.is_some() {
         return draft;
     }
-    if observed.memory.own.failure.is_some() {
+    if own.failure.is_some() {
         giving_back::plan(&mut draft, intent);
         return draft;
     }
-    if observed.memory.own.lingers {
+    if own.lingers {
         draft.wait("rules are listed whose public IP was given back".to_owned());
     }
     match intent {
@@ -82,11 +85,11 @@ fn refuse(draft: &mut Draft<'_>, wanted: &Wanted) {
     if draft.refusal.is_none() {
         return;
     }
-    draft.steps.clear();
-    draft.annotations.clear();
-    draft.claims.clear();
-    draft.replaced = ReplacedRules::default();
-    draft.needs.clear();
+    *draft = Draft {
+        notes: std::mem::take(&mut draft.notes),
+        refusal: draft.refusal.take(),
+        ..Draft::new(draft.observed)
+    };
     members::follow_nodes(draft, wanted);
     if !draft.steps.is_empty() {
         draft.refusal = None; // later
@@ -237,7 +240,7 @@ impl<'a> Draft<'a> {
     /// Plans a write, unless one to the same thing is under way or it is planned already.
     fn cloud(&mut self, step: CloudStep) {
         if let Some(closed) = step.closed()
-            && self.observed.memory.own.unclosed.rests(closed)
+            && self.own().unclosed.rests(closed)
         {
             self.wait(format!(
                 "{} failed, and is tried again",
@@ -254,6 +257,10 @@ impl<'a> Draft<'a> {
         if !self.steps.contains(&step) {
             self.steps.push(step);
         }
+    }
+
+    fn own(&self) -> &'a Remembered {
+        &self.observed.memory.own
     }
 
     /// Plans that something is written on the Service.
@@ -278,7 +285,7 @@ impl<'a> Draft<'a> {
 
     fn need(&mut self, need: Need) {
         match &need {
-            Need::Firewall(id) | Need::Acl(id) if self.observed.memory.own.unclosed.rests(id) => {
+            Need::Firewall(id) | Need::Acl(id) if self.own().unclosed.rests(id) => {
                 self.wait("what lets ports in could not be listed, and is tried again".to_owned());
             }
             _ => drop(self.needs.insert(need)),
@@ -299,7 +306,7 @@ impl<'a> Draft<'a> {
     /// Waits for an address that is being acquired or given back.
     fn wait_for_address(&mut self, address: &AddressRef) {
         let reason = format!("public IP {} is being acquired or given back", address.ip);
-        if self.observed.memory.own.has_waited(SLOW) {
+        if self.own().has_waited(SLOW) {
             self.notes.push(ADDRESS_PENDING.note(pending(address)));
         }
         self.wait(reason);
@@ -401,17 +408,14 @@ impl<'a> Draft<'a> {
     /// it.
     fn bring(&mut self, address: &Address, is_own: bool) -> Arrival {
         let id = &address.address.id;
-        let observed = self.observed;
-        if !observed.memory.own.unready.contains(id) && observed.memory.own.has_waited(TRIED) {
+        let own = self.own();
+        if !own.unready.contains(id) && own.has_waited(TRIED) {
             return Arrival::Tried;
         }
         if self.is_stuck(address) {
             return Arrival::Stuck;
         }
-        if is_own
-            && observed.memory.own.has_waited(GIVEN_BACK)
-            && !observed.memory.own.unreleased.contains(id)
-        {
+        if is_own && own.has_waited(GIVEN_BACK) && !own.unreleased.contains(id) {
             // Should it come after all, the server gives it back then.
             self.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
             self.cloud(CloudStep::Release {
@@ -427,12 +431,12 @@ impl<'a> Draft<'a> {
     /// Whether an address is on its way and waited for no longer. Its job is not known.
     fn is_stuck(&self, address: &Address) -> bool {
         let is_underway = matches!(address.state, AddressState::Allocating | AddressState::Releasing);
-        is_underway && self.observed.memory.own.has_waited(STUCK)
+        is_underway && self.own().has_waited(STUCK)
     }
 
     /// Whether it is tried no more to close something of a balancer that goes; then people are told.
     fn has_given_up(&mut self, id: &str, what: &str, opening: Opening) -> bool {
-        let Some(error) = self.observed.memory.own.unclosed.given_up(id) else {
+        let Some(error) = self.own().unclosed.given_up(id) else {
             return false;
         };
         self.notes.push(LEFT_OPEN.note(format!(

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::claim::Asking;
 use crate::names::Protocol;
-use crate::objects::{AclItem, AclRef, AddressRef, Algorithm, NewRule, Opening, PublicPort, Rule};
+use crate::objects::{AclItem, AclRef, AddressRef, Algorithm, NewRule, Opening, Place, PublicPort, Rule};
 
 /// One write to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub(crate) enum CloudStep {
     Associate {
         /// Which one; whichever the cloud chooses if none.
         address: Option<AddressRef>,
-        /// What it is for.
-        to: Home,
+        /// Where it is to lead: in a tier it belongs to the VPC.
+        to: Place,
         /// When it was claimed; none if that could not be written.
         since: Option<Timestamp>,
     },
@@ -78,15 +78,6 @@ pub(crate) enum CloudStep {
         /// Whether the port stays open by another item, or nothing is behind it.
         is_replaced: bool,
     },
-}
-
-/// What an address is acquired for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Home {
-    /// The network of the members.
-    pub(crate) network: String,
-    /// The VPC that the network is a tier of: then the address belongs to the VPC.
-    pub(crate) vpc: Option<String>,
 }
 
 /// A write to a load balancer rule.

@@ -113,27 +113,18 @@ async fn end_badly(client: &Client, observed: &mut Seen, pending: &Pending, mut 
 }
 
 fn made(pending: &Pending, result: JobResult) -> Made {
-    let id = pending.id.clone();
-    match result {
-        JobResult::LoadBalancerRule(rule) => Made {
-            id: Some(rule.id.as_str().to_owned()),
-            ..Made::default()
-        },
-        JobResult::PublicIpAddress(address) => Made {
-            id: Some(address.id.as_str().to_owned()),
-            ip: Some(address.ip_address.clone()).filter(|ip| !ip.is_empty()),
-        },
-        JobResult::FirewallRule(rule) => Made {
-            id: Some(rule.id.as_str().to_owned()),
-            ..Made::default()
-        },
-        JobResult::NetworkAcl(item) => Made {
-            id: Some(item.id.as_str().to_owned()),
-            ..Made::default()
-        },
-        _ => Made {
-            id,
-            ..Made::default()
-        },
+    let (id, ip) = match result {
+        JobResult::LoadBalancerRule(rule) => (rule.id.to_string(), None),
+        JobResult::PublicIpAddress(address) => (address.id.to_string(), Some(address.ip_address)),
+        JobResult::FirewallRule(rule) => (rule.id.to_string(), None),
+        JobResult::NetworkAcl(item) => (item.id.to_string(), None),
+        _ => {
+            let id = pending.id.clone();
+            return Made { id, ip: None };
+        }
+    };
+    Made {
+        id: Some(id),
+        ip: ip.filter(|ip| !ip.is_empty()),
     }
 }

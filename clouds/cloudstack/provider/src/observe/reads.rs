@@ -20,7 +20,6 @@ use crate::objects::{Abilities, Address, Network, Rule};
 use crate::planning;
 use crate::version::{ServerVersion, Version};
 
-mod addresses;
 mod others;
 mod precondition;
 
@@ -76,12 +75,16 @@ impl Reads {
         }
     }
 
-    /// A first look. If an earlier sync left jobs under way, they come to their end first.
-    pub(crate) async fn first(
+    /// A first look, or another one. If an earlier sync left jobs under way, they come to their end first.
+    pub(crate) async fn look(
         &self,
         intent: &Intent,
+        last: Option<Observed>,
         mut memory: Memory<Remembered>,
     ) -> Result<Seen, CloudError> {
+        if let Some(observed) = last {
+            return self.again(intent, Seen { observed, memory }).await;
+        }
         let name = &intent.identity().name;
         let pending = self.underway.with(name, |jobs| jobs.clone().unwrap_or_default());
         if pending.is_empty() {
@@ -160,7 +163,7 @@ impl Reads {
     }
 
     /// Looks again at what is waited for: at the jobs, if there are any.
-    pub(crate) async fn again(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
+    async fn again(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
         if !seen.pending.is_empty() {
             let name = &intent.identity().name;
             let jobs = std::mem::take(&mut seen.pending);
@@ -296,14 +299,16 @@ impl Reads {
                 Fact::Address(id.clone(), address.as_ref().map(wire::address))
             }
             Need::LookedUp(ip) => {
-                let found = self
-                    .addresses(&PublicIpQuery::Address(ip.clone()))
-                    .await
-                    .map_err(context("error retrieving IP address"))?;
-                Fact::LookedUp(ip.clone(), found)
+                let query = PublicIpQuery::Address(ip.clone());
+                Fact::LookedUp(ip.clone(), self.addresses(&query).await?)
             }
-            Need::Recovered(network) => {
-                Fact::Recovered(network.clone(), self.recovered(observed, network).await?)
+            // Those that lead to the network, or to the VPC of which it is a tier, and those on their way that do not tell where to.
+            Need::Recovered(id) => {
+                let mut found = self.addresses(&PublicIpQuery::Allocated).await?;
+                if let Some(Some(network)) = observed.networks.get(id) {
+                    found.retain(|address| address.is_of(network) || address.is_underway_anywhere());
+                }
+                Fact::Recovered(id.clone(), found)
             }
             Need::Strangers(address) => {
                 Fact::Strangers(address.clone(), self.strangers(identity, address).await?)
@@ -339,8 +344,9 @@ impl Reads {
         })
     }
 
-    async fn addresses(&self, query: &PublicIpQuery) -> Result<Vec<Address>, ApiError> {
-        let found = self.client.public_ip_addresses(query).await?;
+    async fn addresses(&self, query: &PublicIpQuery) -> Result<Vec<Address>, CloudError> {
+        let found = self.client.public_ip_addresses(query).await;
+        let found = found.map_err(context("error retrieving IP address"))?;
         Ok(found.iter().map(wire::address).collect())
     }
 

@@ -9,67 +9,55 @@ use crate::ini::{self, SyntaxError};
 /// The one section. Letter case does not count.
 const SECTION: &str = "Global";
 
-/// The variables by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Setting {
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident = $key:literal)*) => {
+        /// The variables by name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Setting {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Setting {
+            /// All of them.
+            pub const ALL: [Self; 11] = [$(Self::$name),*];
+
+            /// The name in the file.
+            #[must_use]
+            pub fn key(self) -> &'static str {
+                match self {
+                    $(Self::$name => $key,)*
+                }
+            }
+        }
+    };
+}
+
+settings! {
     /// Where the API is.
-    ApiUrl,
+    ApiUrl = "api-url"
     /// Who asks.
-    ApiKey,
+    ApiKey = "api-key"
     /// The proof of it.
-    SecretKey,
+    SecretKey = "secret-key"
     /// Whether the API's certificate is left unchecked.
-    SslNoVerify,
+    SslNoVerify = "ssl-no-verify"
     /// The project in which everything happens: its ID or its name.
-    ProjectId,
+    ProjectId = "project-id"
     /// The zone that the manager is in. Without effect, as upstream.
-    Zone,
+    Zone = "zone"
     /// The region of all Nodes.
-    Region,
+    Region = "region"
     /// The server's version, where it cannot be asked for.
-    Version,
+    Version = "version"
     /// Whether the instance type keeps all characters that a label may have.
-    FullInstanceTypes,
+    FullInstanceTypes = "full-instance-types"
     /// Whether Nodes get an IPv6 address too.
-    Ipv6Addresses,
+    Ipv6Addresses = "ipv6-addresses"
     /// Whether what is unknown in the file is told of instead of refused.
-    IgnoreUnknown,
+    IgnoreUnknown = "ignore-unknown"
 }
 
 impl Setting {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::ApiUrl,
-        Self::ApiKey,
-        Self::SecretKey,
-        Self::SslNoVerify,
-        Self::ProjectId,
-        Self::Zone,
-        Self::Region,
-        Self::Version,
-        Self::FullInstanceTypes,
-        Self::Ipv6Addresses,
-        Self::IgnoreUnknown,
-    ];
-
-    /// The name in the file.
-    #[must_use]
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::ApiUrl => "api-url",
-            Self::ApiKey => "api-key",
-            Self::SecretKey => "secret-key",
-            Self::SslNoVerify => "ssl-no-verify",
-            Self::ProjectId => "project-id",
-            Self::Zone => "zone",
-            Self::Region => "region",
-            Self::Version => "version",
-            Self::FullInstanceTypes => "full-instance-types",
-            Self::Ipv6Addresses => "ipv6-addresses",
-            Self::IgnoreUnknown => "ignore-unknown",
-        }
-    }
-
     fn named(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()

@@ -15,41 +15,30 @@ use crate::step::{CloudStep, RuleChange};
 /// Decides what is taken back.
 pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     let observed = draft.observed;
-    let (Some(failure), Intent::Wanted(wanted)) = (&observed.memory.own.failure, intent) else {
+    let own = &observed.memory.own;
+    let (Some(failure), Intent::Wanted(wanted)) = (&own.failure, intent) else {
         return;
     };
     draft.notes.extend(wanted.notes.iter().cloned());
-    if !observed.pending.is_empty() || !failure.is_definite || observed.memory.own.made.is_stuck {
+    if !observed.pending.is_empty() || !failure.is_definite || own.made.is_stuck {
         return;
     }
     let claim = &wanted.identity.claim;
     bring_back(draft, wanted);
-    if let Some(address) = observed
-        .memory
-        .own
-        .made
-        .address
-        .as_ref()
-        .filter(|_| !wanted.identity.keeps_ip)
-    {
-        let items = observed
-            .memory
-            .own
-            .made
-            .acl_items
-            .iter()
-            .filter_map(|(list, id)| {
-                let item = observed.acls.get(list)?.iter().find(|item| item.id == *id)?;
-                Some(CloudStep::CloseAcl {
-                    list: AclRef {
-                        id: list.clone(),
-                        name: list.clone(),
-                    },
-                    item: item.clone(),
-                    twin: None,
-                    is_replaced: true,
-                })
-            });
+    let address = own.made.address.as_ref();
+    if let Some(address) = address.filter(|_| !wanted.identity.keeps_ip) {
+        let items = own.made.acl_items.iter().filter_map(|(list, id)| {
+            let item = observed.acls.get(list)?.iter().find(|item| item.id == *id)?;
+            Some(CloudStep::CloseAcl {
+                list: AclRef {
+                    id: list.clone(),
+                    name: list.clone(),
+                },
+                item: item.clone(),
+                twin: None,
+                is_replaced: true,
+            })
+        });
         let items: Vec<CloudStep> = items.collect();
         if items.is_empty() {
             draft.cloud(CloudStep::Release {
@@ -57,9 +46,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
                 is_live: false,
             });
         }
-        for item in items {
-            draft.cloud(item);
-        }
+        items.into_iter().for_each(|item| draft.cloud(item));
         return;
     }
     // What is known to be nobody's is not held.

@@ -90,10 +90,8 @@ impl Reads {
         network: &str,
     ) -> Result<Vec<Rule>, CloudError> {
         let identity = intent.identity();
-        let list = match observed.networks.get(network).and_then(Option::as_ref) {
-            Some(network) => network.acl.clone(),
-            None => None,
-        };
+        let known = observed.networks.get(network).and_then(Option::as_ref);
+        let list = known.and_then(|network| network.acl.clone());
         let mut ports: BTreeSet<Opening> = observed
             .rules
             .iter()

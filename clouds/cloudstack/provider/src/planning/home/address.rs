@@ -8,18 +8,15 @@ use super::super::{Arrival, Draft, Stop, acl, pending};
 use crate::claim::{Claim, Claimed, Whichever, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
-use crate::objects::{Address, AddressRef, AddressState, Barrier, Network};
+use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, Place};
 use crate::observe::{Observed, Pending, STUCK, Unread};
-use crate::step::{self, CloudStep};
+use crate::step::CloudStep;
 
 fn associate(network: &Network, address: Option<AddressRef>, since: Timestamp) -> CloudStep {
     CloudStep::Associate {
         address,
         since: Some(since),
-        to: step::Home {
-            network: network.id.clone(),
-            vpc: network.vpc.clone(),
-        },
+        to: Place::of(network),
     }
 }
 
