@@ -66,7 +66,9 @@ impl Writer<'_> {
             CloudStep::CreateTagName { name, .. } => self.create_name(name).await,
             CloudStep::BuyBlock { new } => match intent {
                 Intent::Wanted(wanted) => self.buy(wanted, new).await,
-                Intent::Absent(_) => Err(CloudError::other("nothing is bought for a service that goes")),
+                Intent::Absent(_) => Err(CloudError::other(
+                    "a service that is being deleted gets no IP block",
+                )),
             },
             CloudStep::Attach { block, network, .. } => attach(self.client, block, network).await,
             CloudStep::Mark { block, tags, .. } => match self.client.put_ip_block_tags(block, tags).await {
@@ -79,9 +81,9 @@ impl Writer<'_> {
                 }
                 Err(error) => Err(error.into()),
             },
-            CloudStep::Detach { .. } | CloudStep::Delete { .. } => {
-                Err(CloudError::other("only the sweeper takes blocks away"))
-            }
+            CloudStep::Detach { .. } | CloudStep::Delete { .. } => Err(CloudError::other(
+                "only the sweeper detaches and deletes IP blocks",
+            )),
         }
     }
 
@@ -108,7 +110,7 @@ impl Writer<'_> {
     async fn buy(&self, wanted: &Wanted, new: &NewIpBlock) -> Result<Learned, CloudError> {
         let reconcile = self.seen.memory.own.reconcile;
         let Some(claim) = wanted.identity.own_claim(reconcile) else {
-            return Err(CloudError::other("nothing is bought without a claim"));
+            return Err(CloudError::other("without a claim no IP block is bought"));
         };
         let began = self.seen.memory.own.began.unwrap_or(self.seen.listed);
         let begun = || Begun {

@@ -441,9 +441,9 @@ impl Options {
 /// What is wrong with a selector, without the part of it that is wrong.
 fn not_a_selector(error: &SelectorError) -> &'static str {
     match error {
-        SelectorError::Key(_) => "a name in it is not one that a label can have",
-        SelectorError::Value(_) => "a value in it is not one that a label can have",
-        SelectorError::Number(_) => "what is compared in it is not a whole number",
+        SelectorError::Key(_) => "it has a name that no label can have",
+        SelectorError::Value(_) => "it has a value that no label can have",
+        SelectorError::Number(_) => "it compares with something that is not a whole number",
         _ => "not a label selector, the form is a=b,c!=d,e in (f,g),h,!i",
     }
 }

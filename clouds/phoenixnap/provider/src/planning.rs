@@ -177,13 +177,16 @@ impl Barrier<'_> {
     fn plan(&self, identity: &Identity, meanwhile: &str) -> LoadBalancerPlan<CloudStep> {
         let Claim { holder, time, .. } = self.claim;
         let text = format!(
-            "{holder} began to buy an IP block for service {} at {time}, and what came of it is not known; it is being looked for, and {meanwhile} for two minutes at most",
+            "{holder} began to buy an IP block for service {} at {time}, and the outcome is not known. Bowline looks for the block; meanwhile, for two minutes at most, {meanwhile}",
             identity.key
         );
         // A moment more, so that the last look is not too early.
         let after = LOOK.min(self.left + Duration::from_millis(100));
-        Plan::new(wait(after, "a purchase whose outcome is not known".to_owned()))
-            .with_notes(vec![PURCHASE_PENDING.note(text)])
+        Plan::new(wait(
+            after,
+            "the outcome of a purchase is not known yet".to_owned(),
+        ))
+        .with_notes(vec![PURCHASE_PENDING.note(text)])
     }
 }
 
@@ -300,7 +303,7 @@ fn unattached(seen: &Seen, network: &str, reason: &str) -> Note {
     if seen.memory.own.age >= PATIENCE {
         let minutes = PATIENCE.as_secs() / 60;
         return BLOCK_NOT_ATTACHED.note(format!(
-            "not attached to public network {network} for more than {minutes} minutes: {reason}"
+            "not attached to public network {network} after more than {minutes} minutes: {reason}"
         ));
     }
     BLOCK_PENDING.note(format!("not attached to public network {network} yet: {reason}"))

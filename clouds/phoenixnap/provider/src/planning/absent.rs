@@ -13,7 +13,7 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> LoadBalancerPlan<CloudSt
     if seen.blocks.is_empty() {
         // What is bought after the last look would belong to nobody.
         if let Some(barrier) = barrier(identity, seen) {
-            return barrier.plan(identity, "the service is not let go");
+            return barrier.plan(identity, "the service keeps its finalizer");
         }
         // Somebody gave the block back by hand, and kube-vip would still be told its address.
         let leftover = identity.vip.brought_to(None);
