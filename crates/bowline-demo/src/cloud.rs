@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use bowline_cloud_kit::dataplane::Transport;
+pub(crate) use bowline_cloud_kit::project::{Machine, Project};
 use bowline_cloud_kit::{Entry, Journal};
 
 use crate::service::Port;
@@ -32,35 +33,6 @@ pub const NAMES: &[&str] = &[
     #[cfg(feature = "phoenixnap")]
     "phoenixnap",
 ];
-
-/// Whether a machine runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Power {
-    On,
-    Off,
-}
-
-/// A machine as its owner sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Machine {
-    /// Its name, which is the Node's name too.
-    pub(crate) name: String,
-    /// Where its workload listens.
-    pub(crate) address: IpAddr,
-    pub(crate) power: Power,
-}
-
-/// What a Node must look like once it is initialised.
-#[derive(Clone, Debug)]
-pub(crate) struct ExpectedNode {
-    pub(crate) provider_id: String,
-    pub(crate) instance_type: String,
-    /// None in a cloud without zones.
-    pub(crate) zone: Option<String>,
-    pub(crate) region: String,
-    /// Type and address, in any order. There may be more.
-    pub(crate) addresses: Vec<(&'static str, String)>,
-}
 
 /// A place where a Service's address listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,14 +116,12 @@ pub(crate) trait Cloud: Send + Sync {
     /// A change in people's words, such as `create pool (tcp/8080)`.
     fn describe(&self, change: &Entry) -> String;
 
+    /// What its owner has in it.
+    fn project(&self) -> &dyn Project;
     /// All machines, in order of creation.
-    fn machines(&self) -> Vec<Machine>;
-    /// What the Node of a machine must look like; none if there is no such machine.
-    fn expected_node(&self, machine: &str) -> Option<ExpectedNode>;
-    /// Powers a machine off or on.
-    fn set_power(&self, machine: &str, power: Power);
-    /// Deletes a machine.
-    fn delete_machine(&self, machine: &str);
+    fn machines(&self) -> Vec<Machine> {
+        self.project().machines()
+    }
     /// How often the cloud has told the manager that the machine of this provider ID does not exist.
     fn proofs_of_absence(&self, provider_id: &str) -> usize;
 
@@ -171,7 +141,7 @@ pub(crate) trait Cloud: Send + Sync {
         self.announcer()?;
         let targets = self.targets();
         let mut machines = self.machines().into_iter();
-        machines.find(|machine| targets.contains(&machine.address))
+        machines.find(|machine| targets.contains(&machine.address()))
     }
     /// What costs money now, where somebody should watch it.
     fn bill(&self) -> Option<String> {
@@ -211,7 +181,9 @@ pub(crate) trait Cloud: Send + Sync {
     /// Sends what is meant for a machine's address and port to where it really is.
     fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr);
     /// What is broken inside of the simulated cloud, such as things left over; empty if all is well.
-    fn complaints(&self) -> Vec<String>;
+    fn complaints(&self) -> Vec<String> {
+        self.project().violations()
+    }
 
     /// What a reader could do to this machine, or look at.
     fn own_hints(&self, machine: &str) -> Vec<Hint>;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::api::{Api, Change, follow};
-use crate::cloud::{Cloud, Machine, Power};
+use crate::cloud::{Cloud, Machine};
 use crate::narrative::Narrator;
 use crate::service;
 use crate::workload::{self, Answer, Responder};
@@ -75,14 +75,14 @@ async fn open(
         let running: Vec<Machine> = machines
             .borrow_and_update()
             .iter()
-            .filter(|machine| machine.power == Power::On)
+            .filter(|machine| machine.is_on)
             .cloned()
             .collect();
         let places: BTreeSet<_> = running
             .iter()
             .flat_map(|machine| {
                 openings.iter().map(|opening| {
-                    let address = SocketAddr::new(machine.address, opening.port);
+                    let address = SocketAddr::new(machine.address(), opening.port);
                     (machine.name.clone(), address, opening.answer)
                 })
             })

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::api::{Api, ApiError, Change, Patch, follow};
-use crate::cloud::{Announcement, Announcer, Cloud, Machine, Power};
+use crate::cloud::{Announcement, Announcer, Cloud, Machine};
 use crate::narrative::Narrator;
 use crate::service::{self, Port};
 
@@ -106,7 +106,7 @@ fn assign(
     wishes: &Wishes,
     machines: &[Machine],
 ) -> BTreeMap<String, Announcement> {
-    let running = || machines.iter().filter(|machine| machine.power == Power::On);
+    let running = || machines.iter().filter(|machine| machine.is_on);
     let assigned = wishes.iter().filter_map(|(uid, wish)| {
         let before = announced.get(uid).map(|announcement| &announcement.machine);
         let machine = running()
@@ -216,13 +216,16 @@ mod tests {
         })
     }
 
-    fn machines(powers: &[(&str, Power)]) -> Vec<Machine> {
-        let machine = |(name, power): &(&str, Power)| Machine {
-            name: (*name).to_owned(),
-            address: IpAddr::from([127, 10, 0, 2]),
-            power: *power,
-        };
-        powers.iter().map(machine).collect()
+    fn machine(name: &str, is_on: bool) -> Machine {
+        Machine {
+            name: name.to_owned(),
+            is_on,
+            provider_id: String::new(),
+            instance_type: String::new(),
+            zone: None,
+            region: String::new(),
+            addresses: Vec::new(),
+        }
     }
 
     #[test]
@@ -246,13 +249,9 @@ mod tests {
         let wishes = Wishes::from([("1".to_owned(), Wish::read(&service()).unwrap())]);
         let mut announced = BTreeMap::new();
         let mut told = Vec::new();
-        for (first, second) in [
-            (Power::On, Power::On),
-            (Power::Off, Power::On),
-            (Power::On, Power::On),
-            (Power::Off, Power::Off),
-        ] {
-            let next = assign(&announced, &wishes, &machines(&[("a", first), ("b", second)]));
+        for (first, second) in [(true, true), (false, true), (true, true), (false, false)] {
+            let machines = [machine("a", first), machine("b", second)];
+            let next = assign(&announced, &wishes, &machines);
             told.push(differences(&announced, &next).join(", "));
             announced = next;
         }

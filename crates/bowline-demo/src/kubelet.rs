@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::api::{Api, ApiError, Patch};
-use crate::cloud::{Cloud, Machine, Power};
+use crate::cloud::{Cloud, Machine};
 use crate::narrative::Narrator;
 
 /// How often the machines are looked at.
@@ -39,7 +39,7 @@ pub(crate) async fn run(
             differs
         });
         for machine in &found {
-            if !nodes.contains_key(&machine.name) && machine.power == Power::On {
+            if !nodes.contains_key(&machine.name) && machine.is_on {
                 match register(&api, machine).await {
                     Ok(()) => narrator.tell(format!("node    {} registers, uninitialized", machine.name)),
                     Err(ApiError::Answered { status, .. }) if status == http::StatusCode::CONFLICT => {}
@@ -50,9 +50,7 @@ pub(crate) async fn run(
             }
         }
         for (name, kubelet) in &mut nodes {
-            let is_well = found
-                .iter()
-                .any(|machine| machine.name == *name && machine.power == Power::On);
+            let is_well = found.iter().any(|machine| machine.name == *name && machine.is_on);
             let Some(ready) = kubelet.hear(is_well) else {
                 continue;
             };
@@ -105,7 +103,7 @@ impl Kubelet {
 }
 
 async fn register(api: &Api, machine: &Machine) -> Result<(), ApiError> {
-    api.create("/api/v1/nodes", &node(&machine.name, machine.address))
+    api.create("/api/v1/nodes", &node(&machine.name, machine.address()))
         .await?;
     set_ready(api, &machine.name, true).await
 }

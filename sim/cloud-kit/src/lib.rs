@@ -16,6 +16,7 @@ pub mod journal;
 pub mod millis;
 pub mod pattern;
 pub mod program;
+pub mod project;
 pub mod seed;
 pub mod serve;
 pub mod service;

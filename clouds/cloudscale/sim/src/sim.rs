@@ -14,6 +14,7 @@ use crate::snapshot::{self, Snapshot};
 use crate::state::State;
 
 mod manual;
+mod project;
 mod specs;
 
 pub use specs::{FloatingSpec, InterfaceSpec, ManualPool, Scope, ServerSpec};

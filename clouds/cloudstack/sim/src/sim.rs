@@ -17,6 +17,7 @@ use crate::snapshot::{self, Snapshot};
 use crate::state::State;
 
 mod manual;
+mod project;
 mod specs;
 
 pub(crate) use manual::{

@@ -8,6 +8,7 @@
 pub mod model;
 
 mod api;
+mod project;
 mod sim;
 mod traffic;
 

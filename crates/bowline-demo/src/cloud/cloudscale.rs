@@ -1,18 +1,18 @@
 //! cloudscale.ch.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use bowline_cloud_kit::Entry;
 use bowline_cloud_kit::dataplane::Transport;
-use bowline_cloudscale_sim::model::{Interface, ListenerProtocol, Server};
-use bowline_cloudscale_sim::{Access, Behaviour, CloudscaleSim, ServerSpec, ServerStatus, region_of};
+use bowline_cloudscale_sim::model::ListenerProtocol;
+use bowline_cloudscale_sim::{Access, Behaviour, CloudscaleSim, ServerSpec};
 use http::Method;
 use serde_json::Value;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, ExpectedNode, Hint, MACHINES, Machine, Power, Served};
+use super::{Cloud, Hint, MACHINES, Project, Served};
 use crate::loopback::Block;
 
 /// The token that the simulator accepts. Not a secret: it opens nothing else.
@@ -43,24 +43,6 @@ impl Cloudscale {
         let served = Served::start(sim.service(), addresses).await?;
         Ok(Self { sim, served })
     }
-
-    fn named(&self, name: &str) -> Option<Server> {
-        self.sim.servers().into_iter().find(|server| server.name == name)
-    }
-}
-
-fn addresses(server: &Server, is_public: bool) -> impl Iterator<Item = IpAddr> {
-    let interfaces = server.interfaces.iter();
-    let fitting = interfaces.filter(move |interface: &&Interface| interface.public == is_public);
-    fitting
-        .flat_map(|interface| &interface.addresses)
-        .map(|it| it.address)
-}
-
-fn private_address(server: &Server) -> IpAddr {
-    addresses(server, false)
-        .next()
-        .unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
 impl Cloud for Cloudscale {
@@ -87,48 +69,8 @@ impl Cloud for Cloudscale {
         describe(change)
     }
 
-    fn machines(&self) -> Vec<Machine> {
-        let servers = self.sim.servers().into_iter();
-        servers
-            .map(|server| Machine {
-                address: private_address(&server),
-                power: match server.status {
-                    ServerStatus::Stopped => Power::Off,
-                    ServerStatus::Running | ServerStatus::Changing => Power::On,
-                },
-                name: server.name,
-            })
-            .collect()
-    }
-
-    fn expected_node(&self, machine: &str) -> Option<ExpectedNode> {
-        let server = self.named(machine)?;
-        let internal = addresses(&server, false).map(|address| ("InternalIP", address.to_string()));
-        let external = addresses(&server, true).map(|address| ("ExternalIP", address.to_string()));
-        let name = ("Hostname", server.name.clone());
-        Some(ExpectedNode {
-            provider_id: format!("cloudscale://{}", server.uuid),
-            addresses: internal.chain(external).chain([name]).collect(),
-            instance_type: server.flavor.clone(),
-            region: region_of(&server.zone).to_owned(),
-            zone: Some(server.zone),
-        })
-    }
-
-    fn set_power(&self, machine: &str, power: Power) {
-        let status = match power {
-            Power::On => ServerStatus::Running,
-            Power::Off => ServerStatus::Stopped,
-        };
-        if let Some(server) = self.named(machine) {
-            self.sim.set_server_status(server.uuid, status);
-        }
-    }
-
-    fn delete_machine(&self, machine: &str) {
-        if let Some(server) = self.named(machine) {
-            self.sim.remove_server(server.uuid);
-        }
+    fn project(&self) -> &dyn Project {
+        &self.sim
     }
 
     fn proofs_of_absence(&self, provider_id: &str) -> usize {
@@ -182,12 +124,8 @@ impl Cloud for Cloudscale {
         self.sim.move_member(transport, wanted, actual);
     }
 
-    fn complaints(&self) -> Vec<String> {
-        self.sim.check_invariants()
-    }
-
     fn own_hints(&self, machine: &str) -> Vec<Hint> {
-        let Some(server) = self.named(machine) else {
+        let Some(server) = self.sim.server_named(machine) else {
             return Vec::new();
         };
         let path = format!("{}/v1/servers/{}", self.url(), server.uuid);

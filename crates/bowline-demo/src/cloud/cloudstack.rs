@@ -1,17 +1,16 @@
 //! Apache CloudStack: virtual machines, and rules on a public IP address for load balancers.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use bowline_cloud_kit::Entry;
 use bowline_cloud_kit::dataplane::Transport;
-use bowline_cloudstack_sim::model::VirtualMachine;
-use bowline_cloudstack_sim::{Behaviour, CloudstackSim, Operation, VmSpec, VmState};
+use bowline_cloudstack_sim::{Behaviour, CloudstackSim, Operation, VmSpec};
 use serde_json::Value;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, ExpectedNode, Hint, MACHINES, Machine, Power, Served};
+use super::{Cloud, Hint, MACHINES, Project, Served};
 use crate::loopback::Block;
 
 /// The zone, which is the region as well.
@@ -45,11 +44,6 @@ impl CloudStack {
     }
 }
 
-fn address(vm: &VirtualMachine) -> IpAddr {
-    let first = vm.nics.first().map(|nic| nic.address);
-    first.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
-}
-
 impl Cloud for CloudStack {
     fn title(&self) -> &'static str {
         "Apache CloudStack"
@@ -77,44 +71,8 @@ impl Cloud for CloudStack {
         describe(change)
     }
 
-    fn machines(&self) -> Vec<Machine> {
-        let vms = self.sim.vms().into_iter();
-        vms.map(|vm| Machine {
-            address: address(&vm),
-            power: match vm.state {
-                VmState::Stopped => Power::Off,
-                _ => Power::On,
-            },
-            name: vm.name,
-        })
-        .collect()
-    }
-
-    fn expected_node(&self, machine: &str) -> Option<ExpectedNode> {
-        let vm = self.sim.vm_named(machine)?;
-        Some(ExpectedNode {
-            provider_id: format!("external-cloudstack://{}", vm.id),
-            addresses: vec![("InternalIP", address(&vm).to_string())],
-            instance_type: vm.offering.chars().filter(char::is_ascii_alphanumeric).collect(),
-            region: ZONE.to_owned(),
-            zone: Some(ZONE.to_owned()),
-        })
-    }
-
-    fn set_power(&self, machine: &str, power: Power) {
-        let state = match power {
-            Power::On => VmState::Running,
-            Power::Off => VmState::Stopped,
-        };
-        if let Some(vm) = self.sim.vm_named(machine) {
-            self.sim.set_vm_state(&vm.id, state);
-        }
-    }
-
-    fn delete_machine(&self, machine: &str) {
-        if let Some(vm) = self.sim.vm_named(machine) {
-            self.sim.expunge_vm(&vm.id);
-        }
+    fn project(&self) -> &dyn Project {
+        &self.sim
     }
 
     /// An ID that does not exist is a bad parameter in this cloud.
@@ -140,11 +98,14 @@ impl Cloud for CloudStack {
     }
 
     fn targets(&self) -> Vec<IpAddr> {
-        let rules = self.sim.rules().into_iter();
-        let members = rules.flat_map(|rule| rule.members);
-        let vms = members.filter_map(|id| self.sim.vm(&id));
-        let addresses: BTreeSet<IpAddr> = vms.map(|vm| address(&vm)).collect();
-        addresses.into_iter().collect()
+        let rules = self.sim.rules();
+        let members: BTreeSet<String> = rules
+            .iter()
+            .flat_map(|rule| self.sim.member_names(&rule.id))
+            .collect();
+        let machines = self.machines().into_iter();
+        let behind = machines.filter(|it| members.contains(&it.name));
+        behind.map(|it| it.address()).collect()
     }
 
     fn wanted(&self) -> Vec<(Transport, SocketAddr)> {

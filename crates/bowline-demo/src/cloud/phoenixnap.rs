@@ -1,21 +1,19 @@
 //! phoenixNAP Bare Metal Cloud: servers, and IP blocks in place of load balancers.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use bowline_cloud_kit::Entry;
 use bowline_cloud_kit::dataplane::Transport;
-use bowline_phoenixnap_sim::model::Server;
 use bowline_phoenixnap_sim::{
     self as sim, AnnouncedPort, Behaviour, NetworkSpec, Operation, PhoenixnapSim, Scope, ServerSpec,
-    ServerStatus,
 };
 use http::Method;
 use serde_json::{Value, json};
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Announcement, Announcer, Cloud, ExpectedNode, Hint, MACHINES, Machine, Power, Served, Words};
+use super::{Announcement, Announcer, Cloud, Hint, MACHINES, Project, Served, Words};
 use crate::loopback::Block;
 
 /// The credentials that the simulator accepts. Not a secret: they open nothing else.
@@ -56,18 +54,6 @@ impl PhoenixNap {
         let served = Served::start(sim.service(), addresses).await?;
         Ok(Self { sim, served, network })
     }
-
-    fn named(&self, name: &str) -> Option<Server> {
-        let mut servers = self.sim.servers().into_iter();
-        servers.find(|server| server.hostname == name)
-    }
-}
-
-fn private_address(server: &Server) -> IpAddr {
-    let mut addresses = server.private_addresses.iter();
-    addresses
-        .find_map(|text| text.parse().ok())
-        .unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
 impl Announcer for PhoenixNap {
@@ -119,51 +105,8 @@ impl Cloud for PhoenixNap {
         describe(change)
     }
 
-    fn machines(&self) -> Vec<Machine> {
-        let servers = self.sim.servers().into_iter();
-        servers
-            .map(|server| Machine {
-                address: private_address(&server),
-                power: match server.status {
-                    ServerStatus::PoweredOff => Power::Off,
-                    _ => Power::On,
-                },
-                name: server.hostname,
-            })
-            .collect()
-    }
-
-    fn expected_node(&self, machine: &str) -> Option<ExpectedNode> {
-        let server = self.named(machine)?;
-        let of_type = |kind, addresses: &[String]| -> Vec<(&'static str, String)> {
-            addresses.iter().map(|address| (kind, address.clone())).collect()
-        };
-        let mut addresses = of_type("InternalIP", &server.private_addresses);
-        addresses.extend(of_type("ExternalIP", &server.public_addresses));
-        addresses.push(("Hostname", server.hostname));
-        Some(ExpectedNode {
-            provider_id: format!("phoenixnap://{}", server.id),
-            addresses,
-            instance_type: server.instance_type,
-            region: server.location,
-            zone: None,
-        })
-    }
-
-    fn set_power(&self, machine: &str, power: Power) {
-        let status = match power {
-            Power::On => ServerStatus::PoweredOn,
-            Power::Off => ServerStatus::PoweredOff,
-        };
-        if let Some(server) = self.named(machine) {
-            self.sim.set_server_status(&server.id, status);
-        }
-    }
-
-    fn delete_machine(&self, machine: &str) {
-        if let Some(server) = self.named(machine) {
-            self.sim.remove_server(&server.id);
-        }
+    fn project(&self) -> &dyn Project {
+        &self.sim
     }
 
     /// A server that does not exist is a forbidden one in this cloud; that the list lacks it as well makes it proof.
@@ -208,8 +151,10 @@ impl Cloud for PhoenixNap {
             let mut ports = it.ports.iter();
             ports.any(|port| self.sim.bound_to(port.transport, it.address, port.port).is_some())
         });
-        let addresses = carried.filter_map(|it| Some(private_address(&self.named(&it.node)?)));
-        addresses.collect::<BTreeSet<_>>().into_iter().collect()
+        let names: BTreeSet<String> = carried.map(|it| it.node).collect();
+        let machines = self.machines().into_iter();
+        let behind = machines.filter(|it| names.contains(&it.name));
+        behind.map(|it| it.address()).collect()
     }
 
     fn wanted(&self) -> Vec<(Transport, SocketAddr)> {
@@ -229,17 +174,13 @@ impl Cloud for PhoenixNap {
         self.sim.move_server_port(transport, wanted, actual);
     }
 
-    fn complaints(&self) -> Vec<String> {
-        self.sim.check_invariants()
-    }
-
     fn own_hints(&self, machine: &str) -> Vec<Hint> {
         let url = self.url();
         let mut hints = vec![Hint {
             what: "See what is paid for: IP blocks and their tags".to_owned(),
             command: format!("curl {url}/_sim/snapshot"),
         }];
-        if let Some(server) = self.named(machine) {
+        if let Some(server) = self.sim.server_named(machine) {
             let path = format!("{url}/_sim/servers/{}", server.id);
             let commands = Commands::by_hand(&path, "status", "powered-off", "powered-on");
             hints.extend(hints::of_machine(machine, ", and the address moves", commands));

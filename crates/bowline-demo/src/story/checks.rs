@@ -6,7 +6,7 @@ use anyhow::{anyhow, bail, ensure};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cloud::ExpectedNode;
+use crate::cloud::Machine;
 use crate::reporter;
 use crate::stage::Stage;
 
@@ -84,7 +84,7 @@ pub(super) fn verdict<T>(stage: &Stage, what: &str, result: anyhow::Result<T>) -
 }
 
 /// Whether a Node is initialised, and as its machine says.
-pub(super) fn node_is(node: &Value, expected: &ExpectedNode) -> anyhow::Result<()> {
+pub(super) fn node_is(node: &Value, expected: &Machine) -> anyhow::Result<()> {
     ensure!(!reporter::is_uninitialized(node), "it is still uninitialized");
     let provider_id = node["spec"]["providerID"].as_str().unwrap_or_default();
     ensure!(
@@ -127,7 +127,9 @@ mod tests {
 
     #[test]
     fn a_node_must_be_exactly_what_its_machine_says() {
-        let expected = ExpectedNode {
+        let expected = Machine {
+            name: "demo-node-1".into(),
+            is_on: true,
             provider_id: "cloudscale://1".into(),
             instance_type: "flex-16-4".into(),
             zone: Some("rma1".into()),

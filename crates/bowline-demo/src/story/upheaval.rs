@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{PATH, PORT, announced, checks};
 use crate::api::Patch;
-use crate::cloud::{MACHINES, Machine, Power};
+use crate::cloud::{MACHINES, Machine};
 use crate::reporter;
 use crate::stage::Stage;
 use crate::visitor;
@@ -78,7 +78,7 @@ pub(super) async fn server_is_stopped(stage: &Stage, address: IpAddr) -> anyhow:
     let stopped = victim(stage, second)?;
     let machine = stopped.name.as_str();
     stage.narrator().chapter("A server is stopped");
-    stage.cloud().set_power(machine, Power::Off);
+    stage.cloud().project().switch_machine(machine, false);
     stage
         .narrator()
         .tell(format!("cloud   (by hand) {machine} is powered off"));
@@ -96,18 +96,10 @@ pub(super) async fn server_is_stopped(stage: &Stage, address: IpAddr) -> anyhow:
 
 pub(super) async fn server_is_deleted(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
     let [_, _, third] = MACHINES;
-    let Machine {
-        name: machine,
-        address: lost,
-        ..
-    } = &victim(stage, third)?;
-    let provider_id = stage
-        .cloud()
-        .expected_node(machine)
-        .map(|node| node.provider_id)
-        .with_context(|| format!("the cloud has lost {machine}"))?;
+    let deleted = victim(stage, third)?;
+    let (machine, lost) = (&deleted.name, &deleted.address());
     stage.narrator().chapter("Another server is deleted");
-    stage.cloud().delete_machine(machine);
+    stage.cloud().project().delete_machine(machine);
     stage
         .narrator()
         .tell(format!("cloud   (by hand) {machine} is deleted"));
@@ -119,7 +111,7 @@ pub(super) async fn server_is_deleted(stage: &Stage, address: IpAddr) -> anyhow:
         Ok(())
     })
     .await?;
-    let proofs = stage.cloud().proofs_of_absence(&provider_id);
+    let proofs = stage.cloud().proofs_of_absence(&deleted.provider_id);
     let result = match proofs {
         2.. => Ok(()),
         _ => Err(anyhow::anyhow!(

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Gate, Transport};
+use bowline_cloud_kit::project::{self, Project};
 use bowline_cloud_kit::{CloudService, Entry};
-use bowline_cloud_provider::{CloudProvider, InstanceMetadata};
+use bowline_cloud_provider::{AddressType, CloudProvider, InstanceMetadata, NodeAddress};
 use bowline_kube_api::KubeApi;
 use futures::future::BoxFuture;
 use http::Method;
@@ -41,6 +42,9 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// The API, with its journal and its faults.
     fn service(&self) -> CloudService;
 
+    /// The project as its owner sees it.
+    fn project(&self) -> &dyn Project;
+
     /// The provider as the program builds it, over the transport of the seat.
     fn provider(&self, seat: Seat) -> Arc<dyn CloudProvider>;
 
@@ -48,13 +52,20 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     fn add_machine(&self, machine: &Machine);
 
     /// Removes the machine of this name, as its owner does: from then on the API proves that it is gone.
-    fn remove_machine(&self, name: &str);
+    fn remove_machine(&self, name: &str) {
+        assert!(self.project().delete_machine(name), "no machine {name}");
+    }
 
     /// What the Node of each machine must show, by the machine's name.
-    fn machines(&self) -> BTreeMap<String, InstanceMetadata>;
+    fn machines(&self) -> BTreeMap<String, InstanceMetadata> {
+        let machines = self.project().machines().into_iter();
+        machines.map(|it| (it.name.clone(), shown(it))).collect()
+    }
 
     /// Starts or stops a machine. Only asked of clouds with [`Ability::PowerState`].
-    fn set_power(&self, _name: &str, _is_on: bool) {}
+    fn set_power(&self, name: &str, is_on: bool) {
+        assert!(self.project().switch_machine(name, is_on), "no machine {name}");
+    }
 
     /// Gives a machine other addresses. Only asked of clouds with [`Ability::NewAddresses`].
     fn renumber(&self, _name: &str) {}
@@ -67,7 +78,9 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     fn state(&self) -> String;
 
     /// What must never be and is, in words: duplicates, orphans, writes side by side where the cloud forbids them.
-    fn violations(&self) -> Vec<String>;
+    fn violations(&self) -> Vec<String> {
+        self.project().violations()
+    }
 
     /// The load balancers that bear the mark of a Service, those left out that are being taken away.
     fn balancers(&self) -> Vec<Balancer> {
@@ -131,6 +144,25 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// What else runs in a cluster of this cloud and has a part in its balancers, such as an announcer of addresses.
     fn companion(&self, _api: &KubeApi) -> Option<BoxFuture<'static, ()>> {
         None
+    }
+}
+
+fn shown(machine: project::Machine) -> InstanceMetadata {
+    let address = |(kind, address)| {
+        let kind = match kind {
+            "InternalIP" => AddressType::InternalIp,
+            "ExternalIP" => AddressType::ExternalIp,
+            _ => AddressType::Hostname,
+        };
+        NodeAddress::new(kind, address)
+    };
+    InstanceMetadata {
+        provider_id: Some(machine.provider_id),
+        instance_type: machine.instance_type,
+        zone: machine.zone.unwrap_or_default(),
+        region: machine.region,
+        addresses: machine.addresses.into_iter().map(address).collect(),
+        ..InstanceMetadata::default()
     }
 }
 

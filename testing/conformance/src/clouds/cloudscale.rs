@@ -1,18 +1,15 @@
 //! cloudscale.ch.
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_kit::CloudService;
-use bowline_cloud_provider::{AddressType, CloudProvider, InstanceMetadata, NodeAddress};
+use bowline_cloud_kit::project::{self, Project};
+use bowline_cloud_provider::CloudProvider;
 use bowline_cloudscale::{Cloudscale as Provider, Options};
 use bowline_cloudscale_client::Settings;
-use bowline_cloudscale_sim::model::Server;
-use bowline_cloudscale_sim::{
-    Access, CloudscaleSim, FloatingSpec, InterfaceSpec, OverlapMode, ServerSpec, ServerStatus, region_of,
-};
+use bowline_cloudscale_sim::{Access, CloudscaleSim, FloatingSpec, InterfaceSpec, OverlapMode, ServerSpec};
 use serde_json::{Value, json};
 
 use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
@@ -74,29 +71,13 @@ impl CloudUnderTest for Cloudscale {
         self.add_server(spec);
     }
 
-    fn remove_machine(&self, name: &str) {
-        self.remove_server(self.named(name).uuid);
-    }
-
-    fn machines(&self) -> BTreeMap<String, InstanceMetadata> {
-        self.servers()
-            .iter()
-            .map(|it| (it.name.clone(), shown(it)))
-            .collect()
-    }
-
-    fn set_power(&self, name: &str, is_on: bool) {
-        let status = if is_on {
-            ServerStatus::Running
-        } else {
-            ServerStatus::Stopped
-        };
-        self.set_server_status(self.named(name).uuid, status);
+    fn project(&self) -> &dyn Project {
+        &self.0
     }
 
     fn renumber(&self, name: &str) {
         let interfaces = [InterfaceSpec::Public { v6: false }, InterfaceSpec::Private];
-        self.set_interfaces(self.named(name).uuid, interfaces);
+        self.set_interfaces(self.server_named(name).unwrap().uuid, interfaces);
     }
 
     fn deny(&self, denial: Option<Denial>) {
@@ -112,17 +93,13 @@ impl CloudUnderTest for Cloudscale {
         format!("{:#?}", self.snapshot())
     }
 
-    fn violations(&self) -> Vec<String> {
-        self.check_invariants()
-    }
-
     fn balancers(&self) -> Vec<Balancer> {
-        let servers = self.servers();
+        let machines = self.project().machines();
         let owner = |member: std::net::IpAddr| {
-            let owner = servers
-                .iter()
-                .find(|it| addresses(it).any(|(_, found)| found == member));
-            owner.map_or_else(|| member.to_string(), |it| it.name.clone())
+            let member = member.to_string();
+            let is_member = |it: &&project::Machine| it.addresses.iter().any(|(_, found)| *found == member);
+            let owner = machines.iter().find(is_member);
+            owner.map_or(member.clone(), |it| it.name.clone())
         };
         let of = |balancer: &bowline_cloudscale_sim::model::LoadBalancer| Balancer {
             service: balancer.tags.get("k8s-service-uid").cloned().unwrap_or_default(),
@@ -193,38 +170,5 @@ impl CloudUnderTest for Cloudscale {
                 annotate("pool-algorithm", "least_connections".to_owned());
             }
         }
-    }
-}
-
-impl Cloudscale {
-    fn named(&self, name: &str) -> Server {
-        self.servers().into_iter().find(|it| it.name == name).unwrap()
-    }
-}
-
-/// Whether an address is public, and the address.
-fn addresses(server: &Server) -> impl Iterator<Item = (bool, std::net::IpAddr)> {
-    let interfaces = server.interfaces.iter();
-    interfaces.flat_map(|it| it.addresses.iter().map(|address| (it.public, address.address)))
-}
-
-fn shown(server: &Server) -> InstanceMetadata {
-    let kind = |public| {
-        if public {
-            AddressType::ExternalIp
-        } else {
-            AddressType::InternalIp
-        }
-    };
-    let hostname = NodeAddress::new(AddressType::Hostname, server.name.clone());
-    let others =
-        addresses(server).map(|(public, address)| NodeAddress::new(kind(public), address.to_string()));
-    InstanceMetadata {
-        provider_id: Some(format!("cloudscale://{}", server.uuid)),
-        instance_type: server.flavor.clone(),
-        zone: server.zone.clone(),
-        region: region_of(&server.zone).to_owned(),
-        addresses: std::iter::once(hostname).chain(others).collect(),
-        ..InstanceMetadata::default()
     }
 }

@@ -7,12 +7,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_kit::project::Project;
 use bowline_cloud_kit::{Clock, CloudService};
-use bowline_cloud_provider::{AddressType, CloudConfig, CloudProvider, InstanceMetadata, NodeAddress};
+use bowline_cloud_provider::{CloudConfig, CloudProvider};
 use bowline_cloudstack::{CloudStack as Provider, Introduction, Options};
 use bowline_cloudstack_sim::model::{LoadBalancerRule, VirtualMachine};
 use bowline_cloudstack_sim::{
-    AddressState, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VmState, VpcSpec,
+    AddressState, CloudstackSim, NetworkSpec, NicSpec, Owner, ProjectSpec, UserSpec, VmSpec, VpcSpec,
 };
 use serde_json::{Value, json};
 
@@ -164,20 +165,8 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         self.add_vm(spec);
     }
 
-    fn remove_machine(&self, name: &str) {
-        self.expunge_vm(&self.named(name).id);
-    }
-
-    fn machines(&self) -> BTreeMap<String, InstanceMetadata> {
-        self.vms()
-            .iter()
-            .map(|it| (it.name.clone(), self.shown(it)))
-            .collect()
-    }
-
-    fn set_power(&self, name: &str, is_on: bool) {
-        let state = if is_on { VmState::Running } else { VmState::Stopped };
-        self.set_vm_state(&self.named(name).id, state);
+    fn project(&self) -> &dyn Project {
+        &self.sim
     }
 
     fn renumber(&self, name: &str) {
@@ -346,23 +335,6 @@ impl<P> CloudStack<P> {
         names
             .map(|name| format!("{name}:{}", rule.private_port))
             .collect()
-    }
-
-    fn shown(&self, vm: &VirtualMachine) -> InstanceMetadata {
-        let zone = if vm.zone == self.elsewhere.0 {
-            "Bern-2"
-        } else {
-            "Zurich-1"
-        };
-        let nic = vm.nics.iter().find(|nic| nic.is_default).unwrap();
-        InstanceMetadata {
-            provider_id: Some(format!("external-cloudstack://{}", vm.id)),
-            instance_type: vm.offering.chars().filter(char::is_ascii_alphanumeric).collect(),
-            zone: zone.to_owned(),
-            region: zone.to_owned(),
-            addresses: vec![NodeAddress::new(AddressType::InternalIp, nic.address.to_string())],
-            ..InstanceMetadata::default()
-        }
     }
 }
 

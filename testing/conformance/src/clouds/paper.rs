@@ -1,15 +1,16 @@
 //! Paper, the cloud of the guide.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bowline_cloud_kit::CloudService;
-use bowline_cloud_provider::{AddressType, CloudProvider, InstanceMetadata, NodeAddress};
+use bowline_cloud_kit::project::Project;
+use bowline_cloud_provider::CloudProvider;
 use bowline_paper::Paper as Provider;
 use bowline_paper_client::Settings;
-use bowline_paper_sim::model::{Balancer as Made, Machine as Bought, Route};
+use bowline_paper_sim::model::{Balancer as Made, Route};
 use bowline_paper_sim::{MachineSpec, PaperSim};
 use uuid::Uuid;
 
@@ -72,25 +73,15 @@ impl CloudUnderTest for Paper {
     }
     // guide: end
 
-    fn remove_machine(&self, name: &str) {
-        self.sim.remove_machine(self.named(name).id);
-    }
-
-    fn machines(&self) -> BTreeMap<String, InstanceMetadata> {
-        let machines = self.sim.machines();
-        machines.iter().map(|it| (it.name.clone(), shown(it))).collect()
-    }
-
-    fn set_power(&self, name: &str, is_on: bool) {
-        let power = if is_on { "on" } else { "off" };
-        self.sim
-            .change_machine(self.named(name).id, |it| it.power = power.to_owned());
+    fn project(&self) -> &dyn Project {
+        &self.sim
     }
 
     fn renumber(&self, name: &str) {
-        self.sim.change_machine(self.named(name).id, |it| {
-            it.private.push("fd00::7".parse().unwrap());
-        });
+        self.sim
+            .change_machine(self.sim.machine_named(name).unwrap().id, |it| {
+                it.private.push("fd00::7".parse().unwrap());
+            });
     }
 
     fn deny(&self, denial: Option<Denial>) {
@@ -104,10 +95,6 @@ impl CloudUnderTest for Paper {
 
     fn state(&self) -> String {
         format!("{:#}", self.sim.snapshot())
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.sim.check_invariants()
     }
 
     fn balancers(&self) -> Vec<Balancer> {
@@ -185,32 +172,5 @@ impl CloudUnderTest for Paper {
 
     fn route_by_address(&self) {
         self.routes_by_address.store(true, Ordering::SeqCst);
-    }
-}
-
-impl Paper {
-    fn named(&self, name: &str) -> Bought {
-        self.sim
-            .machines()
-            .into_iter()
-            .find(|it| it.name == name)
-            .unwrap()
-    }
-}
-
-fn shown(machine: &Bought) -> InstanceMetadata {
-    let hostname = NodeAddress::new(AddressType::Hostname, machine.name.clone());
-    let inside = machine.private.iter().map(|it| (AddressType::InternalIp, it));
-    let outside = machine.public.iter().map(|it| (AddressType::ExternalIp, it));
-    let others = inside
-        .chain(outside)
-        .map(|(kind, ip)| NodeAddress::new(kind, ip.to_string()));
-    InstanceMetadata {
-        provider_id: Some(format!("paper://{}", machine.id)),
-        instance_type: machine.kind.clone(),
-        zone: machine.zone.clone(),
-        region: machine.region.clone(),
-        addresses: std::iter::once(hostname).chain(others).collect(),
-        ..InstanceMetadata::default()
     }
 }

@@ -6,13 +6,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bowline_cloud_kit::project::Project;
 use bowline_cloud_kit::{CloudService, Entry};
-use bowline_cloud_provider::{
-    AddressType, CloudConfig, CloudProvider, Environment, InstanceMetadata, NodeAddress,
-};
+use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
 use bowline_phoenixnap::{Given, Options, PhoenixNap as Provider};
-use bowline_phoenixnap_sim::model::{Block, Server};
-use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, Scope, ServerSpec, ServerStatus};
+use bowline_phoenixnap_sim::model::Block;
+use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, Scope, ServerSpec};
 use serde_json::{Value, json};
 
 use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
@@ -103,28 +102,12 @@ impl CloudUnderTest for Phoenixnap {
         self.add_server(spec);
     }
 
-    fn remove_machine(&self, name: &str) {
-        self.remove_server(&self.named(name).id);
-    }
-
-    fn machines(&self) -> BTreeMap<String, InstanceMetadata> {
-        self.servers()
-            .iter()
-            .map(|it| (it.hostname.clone(), shown(it)))
-            .collect()
-    }
-
-    fn set_power(&self, name: &str, is_on: bool) {
-        let status = if is_on {
-            ServerStatus::PoweredOn
-        } else {
-            ServerStatus::PoweredOff
-        };
-        self.set_server_status(&self.named(name).id, status);
+    fn project(&self) -> &dyn Project {
+        &self.sim
     }
 
     fn renumber(&self, name: &str) {
-        self.edit_server(&self.named(name).id, |server| {
+        self.edit_server(&self.server_named(name).unwrap().id, |server| {
             let number = server.private_addresses.len();
             server.private_addresses.push(format!("10.9.2.{number}"));
         });
@@ -143,10 +126,6 @@ impl CloudUnderTest for Phoenixnap {
     /// The blocks; the names of tags are the account's, and stay.
     fn state(&self) -> String {
         format!("{:#?}", self.snapshot().blocks)
-    }
-
-    fn violations(&self) -> Vec<String> {
-        self.check_invariants()
     }
 
     fn balancers(&self) -> Vec<Balancer> {
@@ -239,13 +218,6 @@ impl Phoenixnap {
         self.file = Some(file.to_string());
         self.variables.retain(|name, _| !without.contains(&name.as_str()));
     }
-
-    fn named(&self, hostname: &str) -> Server {
-        self.servers()
-            .into_iter()
-            .find(|it| it.hostname == hostname)
-            .unwrap()
-    }
 }
 
 fn is_marked(block: &Block) -> bool {
@@ -257,27 +229,5 @@ fn third_address(block: &Block) -> String {
     match block.cidr.network() {
         IpAddr::V4(network) => Ipv4Addr::from_bits(network.to_bits() + 2).to_string(),
         IpAddr::V6(network) => network.to_string(),
-    }
-}
-
-fn shown(server: &Server) -> InstanceMetadata {
-    let hostname = NodeAddress::new(AddressType::Hostname, server.hostname.clone());
-    let outside = server
-        .public_addresses
-        .iter()
-        .map(|it| (AddressType::ExternalIp, it));
-    let inside = server
-        .private_addresses
-        .iter()
-        .map(|it| (AddressType::InternalIp, it));
-    let others = outside
-        .chain(inside)
-        .map(|(kind, ip)| NodeAddress::new(kind, ip.clone()));
-    InstanceMetadata {
-        provider_id: Some(format!("phoenixnap://{}", server.id)),
-        instance_type: server.instance_type.clone(),
-        region: server.location.clone(),
-        addresses: std::iter::once(hostname).chain(others).collect(),
-        ..InstanceMetadata::default()
     }
 }
