@@ -8,6 +8,7 @@
 //! (and so stops with it), and every id comes from a [`Seed`]. The same seed and the same calls give the same history.
 
 pub mod addresses;
+pub mod admin;
 pub mod clock;
 pub mod dataplane;
 pub mod faults;

@@ -11,8 +11,6 @@ use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::clock::Clock;
@@ -313,20 +311,6 @@ pub fn json(status: StatusCode, value: &Value) -> Reply {
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     reply
-}
-
-/// What `old` becomes when the fields of the JSON object in `changes` replace its own: for a simulator's switches.
-///
-/// # Errors
-///
-/// If that is no object or does not fit.
-pub fn merged<T: Serialize + DeserializeOwned>(old: &T, changes: &[u8]) -> serde_json::Result<T> {
-    let mut all = serde_json::to_value(old)?;
-    let changes: serde_json::Map<String, Value> = serde_json::from_slice(changes)?;
-    if let Some(fields) = all.as_object_mut() {
-        fields.extend(changes);
-    }
-    serde_json::from_value(all)
 }
 
 /// An answer without a body.

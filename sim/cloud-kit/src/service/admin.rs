@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{CloudService, Reply, json as reply, no_content};
+use super::{CloudService, Reply, json as reply};
+use crate::admin::{answer, done, made, parsed, shown};
 use crate::faults::{Fault, FaultId};
 
 #[derive(Deserialize)]
@@ -25,46 +26,27 @@ struct Latency {
 impl CloudService {
     pub(super) fn admin(&self, method: &Method, path: &str, body: &[u8]) -> Reply {
         let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-        match (method.as_str(), segments.as_slice()) {
-            ("GET", ["faults"]) => reply(StatusCode::OK, &to_value(&self.faults.list())),
-            ("POST", ["faults"]) => match serde_json::from_slice::<Fault>(body) {
-                Ok(fault) => reply(StatusCode::CREATED, &json!({ "id": self.faults.add(fault) })),
-                Err(error) => bad_request(&error),
-            },
+        let done = match (method.as_str(), segments.as_slice()) {
+            ("GET", ["faults"]) => shown(&self.faults.list()),
+            ("POST", ["faults"]) => parsed(body).and_then(|fault: Fault| made(self.faults.add(fault))),
             ("DELETE", ["faults"]) => {
                 self.faults.clear();
-                no_content()
+                done(true)
             }
-            ("DELETE", ["faults", id]) => match serde_json::from_str::<FaultId>(id) {
-                Ok(id) if self.faults.remove(id) => no_content(),
-                _ => not_found(),
-            },
-            ("GET", ["journal"]) => reply(StatusCode::OK, &to_value(&self.journal.entries())),
-            ("GET", ["overlaps"]) => reply(StatusCode::OK, &to_value(&self.journal.overlaps())),
-            ("GET", ["latency"]) => reply(
-                StatusCode::OK,
-                &json!({ "latency_ms": self.latency().as_millis() as u64 }),
-            ),
-            ("PUT", ["latency"]) => match serde_json::from_slice::<Latency>(body) {
-                Ok(latency) => {
-                    self.set_latency(latency.latency_ms);
-                    no_content()
-                }
-                Err(error) => bad_request(&error),
-            },
-            _ => self.cloud.admin(method, path, body).unwrap_or_else(not_found),
-        }
+            ("DELETE", ["faults", id]) => {
+                let id = serde_json::from_str::<FaultId>(id);
+                done(id.is_ok_and(|id| self.faults.remove(id)))
+            }
+            ("GET", ["journal"]) => shown(&self.journal.entries()),
+            ("GET", ["overlaps"]) => shown(&self.journal.overlaps()),
+            ("GET", ["latency"]) => shown(&json!({ "latency_ms": self.latency().as_millis() as u64 })),
+            ("PUT", ["latency"]) => parsed(body).and_then(|it: Latency| {
+                self.set_latency(it.latency_ms);
+                done(true)
+            }),
+            _ => Ok(self.cloud.admin(method, path, body)),
+        };
+        let missing = || reply(StatusCode::NOT_FOUND, &json!({ "detail": "no such admin path" }));
+        answer(done).unwrap_or_else(missing)
     }
-}
-
-fn to_value<T: serde::Serialize>(value: &T) -> Value {
-    serde_json::to_value(value).unwrap_or(Value::Null)
-}
-
-fn bad_request(error: &serde_json::Error) -> Reply {
-    reply(StatusCode::BAD_REQUEST, &json!({ "detail": error.to_string() }))
-}
-
-fn not_found() -> Reply {
-    reply(StatusCode::NOT_FOUND, &json!({ "detail": "no such admin path" }))
 }

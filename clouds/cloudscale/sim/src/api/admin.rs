@@ -5,32 +5,18 @@
 //! - `GET /_sim/bound`: where the data plane really listens
 
 use bowline_cloud_kit::Reply;
-use bowline_cloud_kit::service::{json, merged, no_content};
-use http::{Method, StatusCode};
-use serde_json::json as value;
+use bowline_cloud_kit::admin::{self, shown};
+use http::Method;
 
 use crate::snapshot;
 use crate::state::State;
 
 pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
-    match (method.as_str(), path) {
-        ("GET", "behaviour") => Some(json(
-            StatusCode::OK,
-            &serde_json::to_value(&state.behaviour).ok()?,
-        )),
-        ("PUT", "behaviour") => Some(match merged(&state.behaviour, body) {
-            Ok(behaviour) => {
-                state.behaviour = behaviour;
-                no_content()
-            }
-            Err(error) => json(StatusCode::BAD_REQUEST, &value!({ "detail": error.to_string() })),
-        }),
-        ("GET", "snapshot") => Some(json(
-            StatusCode::OK,
-            &serde_json::to_value(snapshot::take(state)).ok()?,
-        )),
-        ("GET", "invariants") => Some(json(StatusCode::OK, &value!(snapshot::violations(state)))),
-        ("GET", "bound") => Some(json(StatusCode::OK, &value!(state.bound))),
-        _ => None,
-    }
+    admin::answer(match (method.as_str(), path) {
+        (_, "behaviour") => admin::switches(&mut state.behaviour, method, body),
+        ("GET", "snapshot") => shown(&snapshot::take(state)),
+        ("GET", "invariants") => shown(&snapshot::violations(state)),
+        ("GET", "bound") => shown(&state.bound),
+        _ => Ok(None),
+    })
 }

@@ -11,11 +11,10 @@
 //! - `GET /_sim/bound`: where the data plane really listens
 
 use bowline_cloud_kit::Reply;
-use bowline_cloud_kit::service::{json, merged, no_content};
-use http::{Method, StatusCode};
+use bowline_cloud_kit::admin::{self, Done, done, made, parsed, shown};
+use http::Method;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::json as value;
+use serde_json::json;
 
 use crate::model::VmState;
 use crate::sim;
@@ -29,33 +28,25 @@ struct StateOf {
     state: VmState,
 }
 
-/// What a request did, nothing if it names something that is not there, or why it is bad.
-type Done = Result<Option<Reply>, String>;
-
 pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
     let segments: Vec<&str> = path.split('/').collect();
-    let done = match segments.as_slice() {
+    admin::answer(match segments.as_slice() {
         ["virtual-machines", id] => vm(state, method, id, body),
         ["routers", network, "restart"] if *method == Method::POST => restart(state, network),
         [kind, id] => remove(state, method, kind, id),
         [word] if *method == Method::POST => add(state, word, body),
         [word] => whole(state, method, word, body),
         _ => Ok(None),
-    };
-    done.unwrap_or_else(|text| Some(json(StatusCode::BAD_REQUEST, &value!({ "detail": text }))))
+    })
 }
 
 fn whole(state: &mut State, method: &Method, word: &str, body: &[u8]) -> Done {
     match (method.as_str(), word) {
-        ("GET", "behaviour") => shown(&state.behaviour),
-        ("PUT", "behaviour") => {
-            state.behaviour = merged(&state.behaviour, body).map_err(|it| it.to_string())?;
-            done(true)
-        }
+        (_, "behaviour") => admin::switches(&mut state.behaviour, method, body),
         ("GET", "snapshot") => shown(&snapshot::take(state)),
         ("GET", "invariants") => shown(&snapshot::violations(state)),
         ("GET", "jobs") => shown(&state.jobs.records()),
-        ("GET", "home") => shown(&value!({ "zone": state.home.zone, "network": state.home.network })),
+        ("GET", "home") => shown(&json!({ "zone": state.home.zone, "network": state.home.network })),
         ("DELETE", "job-faults") => {
             state.jobs.clear_faults();
             done(true)
@@ -76,14 +67,14 @@ fn add(state: &mut State, word: &str, body: &[u8]) -> Done {
             state.users.set(id.clone(), parsed(body)?);
             made(&id)
         }
-        "projects" => made(&sim::insert_project(state, parsed(body)?)),
-        "networks" => made(&sim::insert_network(state, parsed(body)?)),
-        "vpcs" => made(&sim::insert_vpc(state, parsed(body)?)),
-        "virtual-machines" => made(&sim::insert_vm(state, parsed(body)?)),
-        "addresses" => made(&sim::insert_address(state, parsed(body)?)?),
-        "rules" => made(&sim::insert_rule(state, parsed(body)?)),
-        "firewall-rules" => made(&sim::insert_firewall_rule(state, parsed(body)?)),
-        "acl-items" => made(&sim::insert_acl_item(state, parsed(body)?)),
+        "projects" => made(sim::insert_project(state, parsed(body)?)),
+        "networks" => made(sim::insert_network(state, parsed(body)?)),
+        "vpcs" => made(sim::insert_vpc(state, parsed(body)?)),
+        "virtual-machines" => made(sim::insert_vm(state, parsed(body)?)),
+        "addresses" => made(sim::insert_address(state, parsed(body)?)?),
+        "rules" => made(sim::insert_rule(state, parsed(body)?)),
+        "firewall-rules" => made(sim::insert_firewall_rule(state, parsed(body)?)),
+        "acl-items" => made(sim::insert_acl_item(state, parsed(body)?)),
         _ => Ok(None),
     }
 }
@@ -123,20 +114,4 @@ fn remove(state: &mut State, method: &Method, kind: &str, id: &str) -> Done {
         "acl-items" => state.acl_items.shift_remove(id).is_some(),
         _ => false,
     })
-}
-
-fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(body).map_err(|error| error.to_string())
-}
-
-fn shown(what: &impl serde::Serialize) -> Done {
-    Ok(Some(json(StatusCode::OK, &value!(what))))
-}
-
-fn made(id: &str) -> Done {
-    Ok(Some(json(StatusCode::CREATED, &value!({ "id": id }))))
-}
-
-fn done(is_done: bool) -> Done {
-    Ok(is_done.then(no_content))
 }

@@ -11,13 +11,10 @@
 //! - `GET /_sim/bound`: where the data plane really listens
 
 use bowline_cloud_kit::Reply;
-use bowline_cloud_kit::service::{json, merged, no_content};
-use http::{Method, StatusCode};
+use bowline_cloud_kit::admin::{self, Done, done, made, parsed, shown};
+use http::Method;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::json as value;
 
-use crate::error::ApiError;
 use crate::model::{BlockStatus, NetworkStatus, ServerStatus};
 use crate::sim;
 use crate::snapshot;
@@ -30,29 +27,21 @@ struct StatusOf<S> {
     status: S,
 }
 
-/// What a request did; nothing if it names something that is not there.
-type Done = Result<Option<Reply>, ApiError>;
-
 pub(super) fn answer(state: &mut State, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
     let segments: Vec<&str> = path.split('/').collect();
-    let done = match segments.as_slice() {
+    admin::answer(match segments.as_slice() {
         ["servers", rest @ ..] => servers(state, method, rest, body),
         ["networks", rest @ ..] => networks(state, method, rest, body),
         ["ip-blocks", rest @ ..] => blocks(state, method, rest, body),
         ["tags", name] => tags(state, method, name),
         [word] => whole(state, method, word, body),
         _ => Ok(None),
-    };
-    done.unwrap_or_else(|error| Some(error.reply()))
+    })
 }
 
 fn whole(state: &mut State, method: &Method, word: &str, body: &[u8]) -> Done {
     match (method.as_str(), word) {
-        ("GET", "behaviour") => shown(&state.behaviour),
-        ("PUT", "behaviour") => {
-            state.behaviour = merged(&state.behaviour, body).map_err(|it| ApiError::bad(it.to_string()))?;
-            done(true)
-        }
+        (_, "behaviour") => admin::switches(&mut state.behaviour, method, body),
         ("GET", "snapshot") => shown(&snapshot::take(state)),
         ("GET", "invariants") => shown(&snapshot::violations(state)),
         ("GET", "tokens") => shown(&state.token_requests),
@@ -72,10 +61,7 @@ fn whole(state: &mut State, method: &Method, word: &str, body: &[u8]) -> Done {
 
 fn servers(state: &mut State, method: &Method, rest: &[&str], body: &[u8]) -> Done {
     match (method.as_str(), rest) {
-        ("POST", []) => {
-            let spec = parsed(body)?;
-            made(&sim::insert_server(state, spec))
-        }
+        ("POST", []) => made(sim::insert_server(state, parsed(body)?)),
         ("PUT", [id]) => {
             let StatusOf::<ServerStatus> { status } = parsed(body)?;
             done(state.servers.get_mut(*id).map(|it| it.status = status).is_some())
@@ -87,10 +73,7 @@ fn servers(state: &mut State, method: &Method, rest: &[&str], body: &[u8]) -> Do
 
 fn networks(state: &mut State, method: &Method, rest: &[&str], body: &[u8]) -> Done {
     match (method.as_str(), rest) {
-        ("POST", []) => {
-            let spec = parsed(body)?;
-            made(&sim::insert_network(state, spec))
-        }
+        ("POST", []) => made(sim::insert_network(state, parsed(body)?)),
         ("PUT", [id]) => {
             let StatusOf::<Option<NetworkStatus>> { status } = parsed(body)?;
             done(state.networks.get_mut(*id).map(|it| it.status = status).is_some())
@@ -102,10 +85,7 @@ fn networks(state: &mut State, method: &Method, rest: &[&str], body: &[u8]) -> D
 
 fn blocks(state: &mut State, method: &Method, rest: &[&str], body: &[u8]) -> Done {
     match (method.as_str(), rest) {
-        ("POST", []) => {
-            let spec = parsed(body)?;
-            made(&sim::insert_block(state, spec).map_err(ApiError::bad)?)
-        }
+        ("POST", []) => made(sim::insert_block(state, parsed(body)?)?),
         ("PUT", [id]) => {
             let StatusOf::<BlockStatus> { status } = parsed(body)?;
             let block = state.blocks.get_mut(*id);
@@ -125,20 +105,4 @@ fn tags(state: &mut State, method: &Method, name: &str) -> Done {
         "DELETE" => done(sim::remove_tag(state, name)),
         _ => Ok(None),
     }
-}
-
-fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    serde_json::from_slice(body).map_err(|error| ApiError::bad(error.to_string()))
-}
-
-fn shown(what: &impl serde::Serialize) -> Done {
-    Ok(Some(json(StatusCode::OK, &value!(what))))
-}
-
-fn made(id: &str) -> Done {
-    Ok(Some(json(StatusCode::CREATED, &value!({ "id": id }))))
-}
-
-fn done(is_done: bool) -> Done {
-    Ok(is_done.then(no_content))
 }

@@ -76,7 +76,7 @@ async fn switches_are_changed_in_part_and_checked() {
     assert_eq!(caller.get(path).await.1["token_lifetime_ms"], 900_000);
     let (status, answer) = caller.put(path, json!({ "attach_tyme": 1 })).await;
     assert_eq!(status, 400);
-    assert!(text(&answer["message"]).contains("attach_tyme"), "{answer}");
+    assert!(text(&answer["detail"]).contains("attach_tyme"), "{answer}");
 
     assert_eq!(
         caller.get("/_sim/tokens").await.1[0]["client_id"],

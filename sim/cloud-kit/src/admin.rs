@@ -1,0 +1,73 @@
+//! What the admin paths of all simulators have in common: how they read, how they answer, and the switches.
+
+use http::{Method, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use crate::service::{self, Reply, no_content};
+
+/// What a request did; nothing if it names something that is not there; or why it is bad.
+pub type Done = Result<Option<Reply>, String>;
+
+/// What is sent for it; nothing if it names something that is not there.
+pub fn answer(done: Done) -> Option<Reply> {
+    done.unwrap_or_else(|text| Some(service::json(StatusCode::BAD_REQUEST, &json!({ "detail": text }))))
+}
+
+/// A body.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+/// Something to look at.
+///
+/// # Errors
+///
+/// Never; for the end of a function.
+pub fn shown(what: &impl Serialize) -> Done {
+    Ok(Some(service::json(StatusCode::OK, &json!(what))))
+}
+
+/// Something was made, and this is its id.
+///
+/// # Errors
+///
+/// Never; for the end of a function.
+pub fn made(id: impl Serialize) -> Done {
+    Ok(Some(service::json(StatusCode::CREATED, &json!({ "id": id }))))
+}
+
+/// Something was done, if it was there.
+///
+/// # Errors
+///
+/// Never; for the end of a function.
+pub fn done(is_done: bool) -> Done {
+    Ok(is_done.then(no_content))
+}
+
+/// `GET|PUT /_sim/behaviour`: a PUT may name some of the switches only.
+///
+/// # Errors
+///
+/// If the body is no object or does not fit.
+pub fn switches<B: Serialize + DeserializeOwned>(behaviour: &mut B, method: &Method, body: &[u8]) -> Done {
+    match method.as_str() {
+        "GET" => shown(behaviour),
+        "PUT" => {
+            let changes: Map<String, Value> = parsed(body)?;
+            let mut all = json!(behaviour);
+            if let Some(fields) = all.as_object_mut() {
+                fields.extend(changes);
+            }
+            *behaviour = serde_json::from_value(all).map_err(|error| error.to_string())?;
+            done(true)
+        }
+        _ => Ok(None),
+    }
+}
