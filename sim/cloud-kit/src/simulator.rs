@@ -31,14 +31,20 @@ pub struct Settings {
 
 impl Settings {
     /// Makes the state, shares it, and puts its API behind a service. Needs a tokio runtime, whose clock it follows.
-    pub fn start<S: Simulated, A: Cloud + Carrier + Clone>(
+    pub fn start<S: Carrier, A: Cloud>(
         self,
         state: impl FnOnce(Seed, Clock) -> S,
         api: impl FnOnce(Shared<S>) -> A,
     ) -> (Shared<S>, Running) {
         let clock = self.clock.unwrap_or_default();
         let shared = Shared::new(state(Seed::new(self.seed), clock));
-        let running = Running::start(self, clock, api(shared.clone()));
+        let service = CloudService::new(api(shared.clone()), clock);
+        service.set_latency(self.latency);
+        let traffic = || Arc::new(dataplane::follow(shared.clone()));
+        let running = Running {
+            service,
+            _traffic: self.data_plane.then(traffic),
+        };
         (shared, running)
     }
 }
@@ -124,19 +130,6 @@ impl fmt::Debug for Running {
 }
 
 impl Running {
-    /// Puts an API behind a service.
-    fn start(settings: Settings, clock: Clock, api: impl Cloud + Carrier + Clone) -> Self {
-        let traffic = settings
-            .data_plane
-            .then(|| Arc::new(dataplane::follow(api.clone())));
-        let service = CloudService::new(api, clock);
-        service.set_latency(settings.latency);
-        Self {
-            service,
-            _traffic: traffic,
-        }
-    }
-
     /// The API as an in-memory `tower::Service`.
     pub fn service(&self) -> CloudService {
         self.service.clone()

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_kit::clock::pending;
@@ -10,38 +9,31 @@ use bowline_cloud_kit::dataplane::{
     self, Bound, Carrier, Config, HealthChange, ListenerConfig, MemberConfig, MonitorConfig, PoolConfig,
     Probe, ProxyVersion, Timeouts, Transport,
 };
-use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::api::Api;
 use crate::model::{
     Algorithm, HealthMonitor, HttpProbe, Listener, ListenerProtocol, Member, MonitorKind, Pool, PoolProtocol,
     Target,
 };
 use crate::state::State;
 
-impl Carrier for Api {
+impl Carrier for State {
     fn wanted(&self) -> (Config, Option<Instant>) {
-        let state = self.lock();
-        (config(&state), next_change(&state))
+        (config(self), next_change(self))
     }
 
-    fn bound(&self, bound: Vec<Bound>) {
-        self.lock().bound = bound;
+    fn bound(&mut self) -> &mut Vec<Bound> {
+        &mut self.bound
     }
 
-    fn heard(&self, change: HealthChange) {
+    fn heard(&mut self, change: HealthChange) {
         let Ok(member) = Uuid::parse_str(&change.member) else {
             return;
         };
-        if let Some(member) = self.lock().members.get_mut(&member) {
+        if let Some(member) = self.members.get_mut(&member) {
             member.healthy = Some(change.up);
         }
-    }
-
-    fn changed(&self) -> Arc<Notify> {
-        self.shared.changed()
     }
 }
 

@@ -1,39 +1,30 @@
 //! Load balancer rules that carry traffic: the state as a description for the data plane.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bowline_cloud_kit::dataplane::{
     Algorithm, Bound, Carrier, Config, ListenerConfig, MemberConfig, PoolConfig, ProxyVersion, Timeouts,
     Transport,
 };
 use ipnet::IpNet;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::api::Api;
 use crate::model::{AddressState, LoadBalancerRule, PublicAddress, VirtualMachine, VmState};
 use crate::snapshot::separated;
 use crate::state::State;
 
 mod filter;
 
-impl Carrier for Api {
+impl Carrier for State {
     fn wanted(&self) -> (Config, Option<Instant>) {
-        let state = self.shared.read();
         (
-            config(&state),
-            state.jobs.next_due(state.behaviour.jobs_wait_for_polls),
+            config(self),
+            self.jobs.next_due(self.behaviour.jobs_wait_for_polls),
         )
     }
 
-    fn bound(&self, bound: Vec<Bound>) {
-        // Not `write`: that would ring for the data plane again.
-        self.shared.read().bound = bound;
-    }
-
-    fn changed(&self) -> Arc<Notify> {
-        self.shared.changed()
+    fn bound(&mut self) -> &mut Vec<Bound> {
+        &mut self.bound
     }
 }
 

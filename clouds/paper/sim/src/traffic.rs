@@ -1,36 +1,28 @@
 //! Balancers that carry traffic: the state as a description for the kit's data plane.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_kit::dataplane::{
     Algorithm, Bound, Carrier, Config, ListenerConfig, MemberConfig, MonitorConfig, PoolConfig, Probe,
     Timeouts,
 };
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::api::Api;
 use crate::model::{Balancer, Port, State};
 
-impl Carrier for Api {
+impl Carrier for State {
     fn wanted(&self) -> (Config, Option<Instant>) {
-        let state = self.shared.read();
-        let next = state
+        let next = self
             .balancers
             .values()
             .filter_map(|balancer| balancer.until)
             .min();
-        (config(&state), next)
+        (config(self), next)
     }
 
-    fn bound(&self, bound: Vec<Bound>) {
-        self.shared.read().bound = bound;
-    }
-
-    fn changed(&self) -> Arc<Notify> {
-        self.shared.changed()
+    fn bound(&mut self) -> &mut Vec<Bound> {
+        &mut self.bound
     }
 }
 

@@ -1,33 +1,25 @@
 //! Announced addresses that carry traffic: the state as a description for the data plane.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use bowline_cloud_kit::dataplane::{
     Algorithm, Bound, Carrier, Config, ListenerConfig, MemberConfig, PoolConfig, Timeouts, Transport,
 };
 use indexmap::IndexMap;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::announcements::{AnnouncedPort, Announcement};
-use crate::api::Api;
 use crate::model::{BlockStatus, Network, Server, ServerStatus};
 use crate::state::{State, is_usable};
 
-impl Carrier for Api {
+impl Carrier for State {
     fn wanted(&self) -> (Config, Option<Instant>) {
-        let state = self.lock();
-        let changes = state.blocks.values().filter_map(|it| it.change.as_ref());
-        (config(&state), changes.map(|it| it.at).min())
+        let changes = self.blocks.values().filter_map(|it| it.change.as_ref());
+        (config(self), changes.map(|it| it.at).min())
     }
 
-    fn bound(&self, bound: Vec<Bound>) {
-        self.lock().bound = bound;
-    }
-
-    fn changed(&self) -> Arc<Notify> {
-        self.shared.changed()
+    fn bound(&mut self) -> &mut Vec<Bound> {
+        &mut self.bound
     }
 }
 

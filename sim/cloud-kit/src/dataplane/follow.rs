@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{Config, DataPlane, HealthChange, Transport};
+use crate::simulator::{Shared, Simulated};
 
 /// Where a listener can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -32,19 +32,16 @@ impl Bound {
     }
 }
 
-/// A simulator whose state says what is carried.
-pub trait Carrier: Send + Sync + 'static {
+/// A state that says what is carried.
+pub trait Carrier: Simulated {
     /// What should be carried now, and the moment at which the clock alone changes that.
     fn wanted(&self) -> (Config, Option<Instant>);
 
-    /// Takes note of where the listeners are. Called each time after what was wanted is there.
-    fn bound(&self, bound: Vec<Bound>);
+    /// Where the listeners are. Written each time after what was wanted is there.
+    fn bound(&mut self) -> &mut Vec<Bound>;
 
-    /// Takes note of a member's health. Must not block.
-    fn heard(&self, _change: HealthChange) {}
-
-    /// Rung after each change of the state.
-    fn changed(&self) -> Arc<Notify>;
+    /// Takes note of a member's health.
+    fn heard(&mut self, _change: HealthChange) {}
 }
 
 /// The task of [`follow`]. It ends, and everything is closed, when this is dropped.
@@ -63,18 +60,19 @@ impl Drop for Following {
 }
 
 /// Runs a data plane that follows a simulator's state until the answer is dropped.
-pub fn follow(carrier: impl Carrier) -> Following {
-    Following(tokio::spawn(run(Arc::new(carrier))))
+pub fn follow(shared: Shared<impl Carrier>) -> Following {
+    Following(tokio::spawn(run(shared)))
 }
 
-async fn run(carrier: Arc<impl Carrier>) {
-    let ears = Arc::clone(&carrier);
-    let plane = DataPlane::new(Arc::new(move |change| ears.heard(change)));
-    let changed = carrier.changed();
+async fn run(shared: Shared<impl Carrier>) {
+    let ears = shared.clone();
+    let plane = DataPlane::new(Arc::new(move |change| ears.read().heard(change)));
+    let changed = shared.changed();
     loop {
-        let (config, next) = carrier.wanted();
+        let (config, next) = shared.read().wanted();
         plane.apply(config).await;
-        carrier.bound(plane.bound());
+        // Not `write`: that would ring for the data plane again.
+        *shared.read().bound() = plane.bound();
         tokio::select! {
             biased;
             () = changed.notified() => {}
