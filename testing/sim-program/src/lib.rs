@@ -24,12 +24,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts the executable and waits for its base URL.
+    /// Starts the executable with these arguments, between spaces, and waits for its base URL.
     ///
     /// # Panics
     ///
     /// If it does not start, or prints no such URL.
-    pub async fn start(executable: &str, arguments: &[&str]) -> Self {
+    pub async fn start(executable: &str, arguments: &str) -> Self {
+        let arguments = arguments.split_whitespace();
         let mut child = command(executable).args(arguments).spawn().unwrap();
         let mut url = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -82,17 +83,17 @@ fn command(executable: &str) -> Command {
     command
 }
 
-/// The program's help names the options, and a slip of the pen, `--netwrk`, ends it with a hint at `--network`.
+/// The program's help names the options, between spaces and without their hyphens, and a slip of the pen, `--netwrk`, ends it with a hint at `--network`.
 ///
 /// # Panics
 ///
 /// If that is not so.
-pub async fn assert_explains_itself(executable: &str, options: &[&str]) {
+pub async fn assert_explains_itself(executable: &str, options: &str) {
     let help = command(executable).arg("--help").output().await.unwrap();
     let text = String::from_utf8(help.stdout).unwrap();
     assert!(help.status.success());
-    for option in options {
-        assert!(text.contains(option), "{option} in {text}");
+    for option in options.split_whitespace() {
+        assert!(text.contains(&format!("--{option}")), "{option} in {text}");
     }
     let wrong = command(executable).arg("--netwrk=x").output().await.unwrap();
     let text = String::from_utf8(wrong.stderr).unwrap();

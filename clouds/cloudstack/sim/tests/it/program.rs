@@ -25,28 +25,9 @@ async fn get(program: &Program, path: &str) -> String {
 
 #[tokio::test]
 async fn program_prints_its_url_serves_and_ends_on_interrupt() {
-    let program = Program::start(
-        EXECUTABLE,
-        &[
-            "--servers",
-            "3",
-            "--network",
-            "tier",
-            "--user",
-            "key:secret",
-            "--version",
-            "4.18.1.0",
-            "--zone",
-            "Bern-2",
-            "--page-size",
-            "2",
-            "--job-time",
-            "5",
-            "--data-plane",
-            "on",
-        ],
-    )
-    .await;
+    let arguments = "--servers 3 --network tier --user key:secret --version 4.18.1.0 --zone Bern-2 --page-size 2 \
+                     --job-time 5 --data-plane on";
+    let program = Program::start(EXECUTABLE, arguments).await;
     let refused = get(&program, &signed("wrong", "listVirtualMachines")).await;
     assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
     let found = get(&program, &signed("secret", "listVirtualMachines")).await;
@@ -64,7 +45,7 @@ async fn program_prints_its_url_serves_and_ends_on_interrupt() {
 
 #[tokio::test]
 async fn program_ends_on_terminate() {
-    let program = Program::start(EXECUTABLE, &["--admin", "key:secret", "--servers", "1"]).await;
+    let program = Program::start(EXECUTABLE, "--admin key:secret --servers 1").await;
     let found = get(&program, &signed("secret", "listManagementServersMetrics")).await;
     assert!(found.starts_with("HTTP/1.1 200"), "{found}");
     let journal = get(&program, "/_sim/journal").await;
@@ -74,19 +55,8 @@ async fn program_ends_on_terminate() {
 
 #[tokio::test]
 async fn program_explains_itself_and_refuses_what_it_does_not_know() {
-    let options = [
-        "--listen",
-        "--seed",
-        "--latency",
-        "--servers",
-        "--user",
-        "--admin",
-        "--network",
-        "--job-time",
-        "--page-size",
-        "--data-plane",
-    ];
-    assert_explains_itself(EXECUTABLE, &options).await;
+    let options = "listen seed latency servers user admin network job-time page-size data-plane";
+    assert_explains_itself(EXECUTABLE, options).await;
 }
 
 #[tokio::test]

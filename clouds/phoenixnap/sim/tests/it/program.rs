@@ -6,26 +6,9 @@ const EXECUTABLE: &str = env!("CARGO_BIN_EXE_phoenixnap-sim");
 
 #[tokio::test]
 async fn program_prints_its_url_serves_and_ends_on_interrupt() {
-    let program = Program::start(
-        EXECUTABLE,
-        &[
-            "--servers",
-            "3",
-            "--network",
-            "6598f7c2d2a94b6e0f1c1234",
-            "--location",
-            "AUS",
-            "--credentials",
-            "id:secret",
-            "--prefix",
-            "x",
-            "--data-plane",
-            "on",
-            "--latency",
-            "1",
-        ],
-    )
-    .await;
+    let arguments = "--servers 3 --network 6598f7c2d2a94b6e0f1c1234 --location AUS --credentials id:secret --prefix x \
+                     --data-plane on --latency 1";
+    let program = Program::start(EXECUTABLE, arguments).await;
     let path = "POST /x/auth/realms/BMC/protocol/openid-connect/token";
     let form = "content-type: application/x-www-form-urlencoded\r\n";
     let body = |secret: &str| {
@@ -57,7 +40,7 @@ async fn program_prints_its_url_serves_and_ends_on_interrupt() {
 
 #[tokio::test]
 async fn program_ends_on_terminate() {
-    let program = Program::start(EXECUTABLE, &[]).await;
+    let program = Program::start(EXECUTABLE, "").await;
     let answer = program.exchange("GET /_sim/journal", "", "").await;
     assert!(
         answer.starts_with("HTTP/1.1 200") && answer.ends_with("[]"),
@@ -68,18 +51,8 @@ async fn program_ends_on_terminate() {
 
 #[tokio::test]
 async fn program_explains_itself_and_refuses_what_it_does_not_know() {
-    let options = [
-        "--listen",
-        "--seed",
-        "--latency",
-        "--servers",
-        "--credentials",
-        "--network",
-        "--location",
-        "--attach-time",
-        "--data-plane",
-    ];
-    assert_explains_itself(EXECUTABLE, &options).await;
+    let options = "listen seed latency servers credentials network location attach-time data-plane";
+    assert_explains_itself(EXECUTABLE, options).await;
 }
 
 #[tokio::test]
