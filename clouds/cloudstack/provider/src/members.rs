@@ -20,7 +20,7 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// Finds the virtual instances of Nodes: by the ID that the Node names, else by name.
+    /// Finds the virtual machines of Nodes: by the ID that the Node names, else by name.
     pub(crate) fn find<'a>(nodes: &[WantedNode], machines: impl IntoIterator<Item = &'a Machine>) -> Self {
         let mut by_id: BTreeMap<&str, &Machine> = BTreeMap::new();
         let mut by_name: BTreeMap<String, Vec<&Machine>> = BTreeMap::new();

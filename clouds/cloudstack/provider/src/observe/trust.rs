@@ -30,7 +30,7 @@ pub(super) struct Trust(Mutex<Seen>);
 struct Seen {
     /// By the ID of the rule.
     rules: BTreeMap<String, Verified>,
-    /// The virtual instances of Nodes, and until when they are taken to be these.
+    /// The virtual machines of Nodes, and until when they are taken to be these.
     machines: BTreeMap<u64, (Instant, BTreeSet<String>)>,
 }
 
