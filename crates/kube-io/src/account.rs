@@ -110,7 +110,7 @@ impl AccountToken {
             Err(failure) => self.named(failure),
         };
         if let Some(token) = state.token.as_mut().filter(|_| has_token) {
-            tracing::warn!(account = self.name, err = %failure, "Token of a service account not renewed, the present one is used on");
+            tracing::warn!(account = self.name, err = %failure, "Token of a service account not renewed, the present token stays in use");
             token.renewed_at = (Instant::now() + PAUSE_WITH_TOKEN).min(token.expires_at);
             return Ok(token.header.clone());
         }

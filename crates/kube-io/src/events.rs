@@ -301,7 +301,7 @@ impl EventWriter {
                 tokio::time::sleep(wait).await;
             }
         }
-        tracing::warn!(reason = occurrence.reason, object = %occurrence.object, "Event given up");
+        tracing::warn!(reason = occurrence.reason, object = %occurrence.object, "Event could not be written, gave up");
     }
 
     async fn send(&self, occurrence: &Occurrence, entry: &Entry) -> Result<(), KubeError> {

@@ -245,7 +245,7 @@ async fn fill<T: Listed>(kube: &Kube, cache: &Cache<T>, asked: u64) -> Result<St
     if let Some((key, error)) = unreadable.first_key_value() {
         // One of them is told: a proxy that spoils one spoils a thousand.
         let count = unreadable.len();
-        tracing::warn!(kind = T::PLURAL, object = ?key, count, err = %error, "Objects in a list cannot be understood, what is known of them stays");
+        tracing::warn!(kind = T::PLURAL, object = ?key, count, err = %error, "Objects of a list cannot be understood, their last known state stays in force");
     }
     Ok(resource_version)
 }
@@ -363,7 +363,7 @@ fn apply<T: Listed>(
             }
             let now = Instant::now();
             if told.is_none_or(|told| now >= told + TOLD_EVERY) {
-                tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "Object cannot be understood, what is known of it stays");
+                tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "An object cannot be understood, its last known state stays in force");
                 *told = Some(now);
             }
         }

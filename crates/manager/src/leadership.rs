@@ -137,8 +137,8 @@ impl Follow {
                 self.is_allowed = Some(false);
                 tracing::info!(
                     err = %error,
-                    "The lease cannot be watched, so that it was given up is noticed at the next read; \
-                     the verb watch on leases would make it known at once"
+                    "The lease cannot be watched, so a release is noticed at the next read only. \
+                     Grant the verb watch on leases to notice a release at once"
                 );
             }
             Ok(Err(error)) => tracing::debug!(%error, "The lease cannot be watched"),

@@ -356,7 +356,7 @@ impl Process {
         if !panicked && lease.is_some_and(|lease| *lease.leadership.borrow() == Leadership::Lost) {
             return End::LeadershipLost;
         }
-        tracing::error!(task = name, panicked, "A task has ended that should not");
+        tracing::error!(task = name, panicked, "A task ended unexpectedly");
         End::Failed { task: name, panicked }
     }
 

@@ -116,7 +116,7 @@ fn failed_to_find(identity: &Identity, why: &str) -> String {
 /// Whose a balancer is that is not the Service's, in words.
 fn whose(identity: &Identity, owner: Owner<'_>) -> String {
     match owner {
-        Owner::Service => "it bears the mark of another service".to_owned(),
+        Owner::Service => "its tag k8s-service-uid names another service".to_owned(),
         Owner::Cluster { theirs } => format!(
             "its tag {TAG_CLUSTER_NAME} says {theirs}, and this cluster is {}",
             own_cluster(identity)
@@ -189,7 +189,7 @@ fn creation(wanted: &Wanted, desired: &Desired<'_>, seen: &Seen) -> Next {
         Ok(None) => {
             return Answer::Refused(
                 Refusal::new("no loadbalancer zone set and no nodes to take it from").with_remedy(format!(
-                    "set {}, or see why no node is balanced over",
+                    "set {}, or find out why no node may become a member",
                     keys::ZONE.key
                 )),
             );
@@ -373,10 +373,7 @@ fn wait(after: Duration, reason: String) -> Next {
 
 /// What was written is not shown yet.
 fn wait_to_see() -> Next {
-    wait(
-        unkept::LAG,
-        "the API does not show yet what was written".to_owned(),
-    )
+    wait(unkept::LAG, "the API does not show the last write yet".to_owned())
 }
 
 /// The API is at work on the balancer.

@@ -273,8 +273,8 @@ async fn serve(
     .map_err(|error| error.to_string())?;
     if !tokens.is_named && config.access.lookup != Lookup::Skipped {
         tracing::warn!(
-            "Who vouches for client certificates is not looked up: there is no --authentication-kubeconfig, and \
-             this is no pod"
+            "The authority of client certificates is not looked up: there is no --authentication-kubeconfig, and \
+             the process does not run in a pod"
         );
     }
     let cluster = tokens.is_named.then(|| tokens.kube.clone());

@@ -23,7 +23,7 @@ impl ServiceController {
         match self.find_left_behind().await {
             Ok(()) => self.queue.forget(&Key::LeftBehind),
             Err((error, stated)) => {
-                tracing::warn!(err = %error, "Cannot tell whether load balancers of vanished Services were left behind, will look again");
+                tracing::warn!(err = %error, "Cannot find out whether deleted Services left load balancers behind, will look again");
                 self.queue.retry_after(Key::LeftBehind, stated);
             }
         }
@@ -81,7 +81,7 @@ impl ServiceController {
             is_unknown
         });
         if is_news {
-            tracing::warn!(service = %made.key, uid = made.uid, "Load balancer of a Service that is gone was left behind, removing it");
+            tracing::warn!(service = %made.key, uid = made.uid, "A Service was deleted and its load balancer was left behind, deleting the load balancer");
             self.enqueue(&made.key, Causes::CHANGED);
         }
     }

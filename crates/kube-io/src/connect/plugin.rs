@@ -148,7 +148,7 @@ impl Plugin {
             }
             Err(reason) => {
                 if state.answer.is_some() {
-                    tracing::warn!(reason, "Credential plugin failed, what it said before is used");
+                    tracing::warn!(reason, "Credential plugin failed, its last answer stays in force");
                 }
                 Some(reason)
             }

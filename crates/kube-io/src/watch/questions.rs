@@ -28,14 +28,14 @@ pub(super) async fn ask_about_doubts<T: Listed>(kube: &Kube, cache: &Cache<T>) {
                 Ok(found) => match cache.settle(&key, since, found) {
                     Settled::Over => continue,
                     Settled::Disproved => {
-                        tracing::warn!(kind = T::PLURAL, object = ?key, "Object was said to be gone, which the answer to a question by its name denies; listing again");
+                        tracing::warn!(kind = T::PLURAL, object = ?key, "An object was reported as deleted, but the API server still has it; listing again");
                         break;
                     }
                 },
                 Err(error) => {
                     // A thousand may be in doubt when the API server is ill: one of them is told.
                     if wait.is_none() {
-                        tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "Object is said to be gone, which cannot be proved yet: it stays known");
+                        tracing::warn!(kind = T::PLURAL, object = ?key, err = %error, "An object was reported as deleted, and the API server has not confirmed it yet; the object counts as existing");
                     }
                     let stated = error.retry_after().unwrap_or_default();
                     if goes_on(&error) {

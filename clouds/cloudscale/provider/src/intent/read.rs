@@ -223,7 +223,7 @@ fn nodes(facts: &ServiceFacts, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -
         .collect();
     if nodes.is_empty() {
         notes.push(NO_VALID_NODES.note(if selector.is_empty() {
-            "No valid nodes for service found: the cluster has no node that may be balanced over".to_owned()
+            "No valid nodes for service found: no node of the cluster may become a member".to_owned()
         } else {
             format!(
                 "No valid nodes for service found, double-check node-selector annotation: {}: {text}",

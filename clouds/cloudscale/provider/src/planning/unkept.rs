@@ -50,7 +50,7 @@ pub(super) fn refusal(seen: &Seen, steps: &[CloudStep]) -> Option<Refusal> {
                 )
             }
             _ => format!(
-                "the API answered {} and does not show {object} as it was asked for",
+                "the API answered {}, and {object} is not as Bowline wrote it",
                 step.label()
             ),
         });

@@ -200,7 +200,7 @@ async fn without_a_zone_nothing_is_created_and_a_node_heals_it() {
     let (run, writes) = world.writes_of(world.run("web")).await;
     assert!(run.complaint().contains("no loadbalancer zone set") && writes.is_empty());
     assert!(
-        run.notes[0].text.contains("the cluster has no node"),
+        run.notes[0].text.contains("no node of the cluster"),
         "{:?}",
         run.notes
     );

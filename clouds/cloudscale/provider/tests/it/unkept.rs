@@ -192,7 +192,7 @@ async fn what_comes_out_otherwise_than_it_was_created_is_not_created_again_and_a
     assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:?}");
     let text = run.complaint();
     assert!(
-        text.contains("does not show pool tcp/web as it was asked for"),
+        text.contains("pool tcp/web is not as Bowline wrote it"),
         "{text}"
     );
     let once = [
