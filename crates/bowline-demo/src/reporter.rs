@@ -55,9 +55,9 @@ fn node(change: &Change<'_>) -> Vec<String> {
         lines.push(format!("node    {name} is initialised: {}", identity(node)));
     }
     match (has_taint(old, SHUTDOWN), has_taint(node, SHUTDOWN)) {
-        (false, true) => lines.push(format!("node    {name} is tainted: its machine is powered off")),
+        (false, true) => lines.push(format!("node    {name} is tainted: its instance is powered off")),
         (true, false) => lines.push(format!(
-            "node    {name} is free of the taint for powered-off machines"
+            "node    {name} is free of the taint for powered-off instances"
         )),
         _ => {}
     }

@@ -117,7 +117,7 @@ impl Shared {
             if Instant::now() + delay >= give_up {
                 return Err(failure);
             }
-            tracing::warn!(err = %failure, attempt = tries, delay = ?delay, "cloud call will be repeated");
+            tracing::warn!(err = %failure, attempt = tries, delay = ?delay, "Cloud call will be repeated");
             self.unless_shut_down(sleep(delay)).await?;
         }
     }
@@ -220,10 +220,10 @@ impl Shared {
                 status = response.status.as_u16(),
                 seconds = begun.elapsed().as_secs_f64(),
                 bytes = response.body.len(),
-                "cloud answered"
+                "Cloud answered"
             ),
             Err(failure) => {
-                tracing::debug!(seconds = begun.elapsed().as_secs_f64(), err = %failure, "cloud call failed");
+                tracing::debug!(seconds = begun.elapsed().as_secs_f64(), err = %failure, "Cloud call failed");
             }
         }
         outcome

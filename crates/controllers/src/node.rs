@@ -180,7 +180,7 @@ impl NodeController {
             match answers.next() {
                 Some(Ok(InstanceAnswer::Present(instance))) => present.push((node, instance)),
                 Some(Ok(InstanceAnswer::Foreign)) => {
-                    tracing::debug!(controller = NAME, node = %node.name, "node of another cloud left alone");
+                    tracing::debug!(controller = NAME, node = %node.name, "Node of another cloud left alone");
                     self.queue.finish(&node.name);
                 }
                 Some(Ok(InstanceAnswer::Absent(proof))) => failed.push((node, Failure::Absent(proof))),
@@ -251,7 +251,7 @@ impl NodeController {
                 Err(error) => {
                     // After a conflict the next try looks at the Node anew, which may be another one by then.
                     if !matches!(error, KubeError::Conflict(_) | KubeError::GateClosed) {
-                        tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to bring the labels of a node together");
+                        tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to bring the labels of a node together");
                     }
                     self.queue.retry(node.name.clone());
                     self.queue.done(&node.name);
@@ -269,10 +269,10 @@ impl NodeController {
         }
         let text = failure.for_node(node);
         if self.is_news(node, events::NODE_INIT_FAILED.reason, Some(&text)) {
-            tracing::warn!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node; it will be tried again");
+            tracing::warn!(controller = NAME, node = %node.name, err = %text, "Failed to initialize a node; it will be tried again");
             self.ctx.event(node, events::NODE_INIT_FAILED.note(text));
         } else {
-            tracing::debug!(controller = NAME, node = %node.name, err = %text, "failed to initialize a node again");
+            tracing::debug!(controller = NAME, node = %node.name, err = %text, "Failed to initialize a node again");
         }
     }
 

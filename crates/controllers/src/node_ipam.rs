@@ -146,12 +146,12 @@ impl NodeIpamController {
                 Ok(nodes) => break nodes,
                 Err(_) if self.ctx.stop.is_cancelled() => return false,
                 Err(error) if tries < LIST_TRIES => {
-                    tracing::warn!(controller = NAME, err = %error, "failed to list nodes, no pod network is given before they can be");
+                    tracing::warn!(controller = NAME, err = %error, "Failed to list nodes, no pod network is given before they can be");
                     tries += 1;
                     self.ctx.stop.run_until_cancelled(sleep(LIST_PAUSE)).await;
                 }
                 Err(error) => {
-                    tracing::error!(controller = NAME, err = %error, "nodes cannot be listed, no pod network can be given");
+                    tracing::error!(controller = NAME, err = %error, "Nodes cannot be listed, no pod network can be given");
                     return false;
                 }
             }
@@ -163,7 +163,7 @@ impl NodeIpamController {
             .filter(|node| !node.pod_cidrs.is_empty() && !gone.contains(&node.uid));
         for node in present {
             if let Err(error) = books.allocator.observe(node) {
-                tracing::error!(controller = NAME, node = %node.name, err = %error, "a node has a pod network that is not the cluster's; correct the flags or the node");
+                tracing::error!(controller = NAME, node = %node.name, err = %error, "A node has a pod network that is not the cluster's; correct the flags or the node");
                 return false;
             }
         }
@@ -201,7 +201,7 @@ impl NodeIpamController {
         let mut books = self.books();
         books.starving.remove(&node.name);
         if let Err(error) = books.allocator.observe(node) {
-            tracing::warn!(controller = NAME, node = %node.name, err = %error, "a node has a pod network that is not the cluster's");
+            tracing::warn!(controller = NAME, node = %node.name, err = %error, "A node has a pod network that is not the cluster's");
         }
         self.show(&mut books);
     }
@@ -233,7 +233,7 @@ impl NodeIpamController {
                 // It waits for a block, not for a time.
                 if books.starving.insert(node.name.clone()) {
                     drop(books);
-                    tracing::warn!(controller = NAME, node = %node.name, "no pod network is left for a node");
+                    tracing::warn!(controller = NAME, node = %node.name, "No pod network is left for a node");
                     self.record(node, &events::CIDR_NOT_AVAILABLE);
                 }
                 None
@@ -249,7 +249,7 @@ impl NodeIpamController {
             match self.ctx.kube.set_pod_networks(node, &texts).await {
                 Ok(_) => {
                     self.books().allocator.written(node);
-                    tracing::info!(controller = NAME, node = %node.name, networks = texts.join(","), "pod networks given");
+                    tracing::info!(controller = NAME, node = %node.name, networks = texts.join(","), "Pod networks given");
                     return true;
                 }
                 Err(error) => {
@@ -281,7 +281,7 @@ impl NodeIpamController {
             // Another Node has its name by now, or somebody else's write came between: the next try looks anew.
             KubeError::Conflict(_) | KubeError::GateClosed => false,
             error => {
-                tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to give a node its pod networks; it will be tried again");
+                tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to give a node its pod networks; it will be tried again");
                 if self.queue.failures(&node.name) == 0 {
                     self.record(node, &events::CIDR_ASSIGNMENT_FAILED);
                 }

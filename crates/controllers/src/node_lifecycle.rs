@@ -241,12 +241,12 @@ impl NodeLifecycleController {
                     PowerState::Off => Seen::Off,
                 },
                 Some(Ok(InstanceAnswer::Absent(proof))) => {
-                    tracing::debug!(controller = NAME, node = %suspect.name, %proof, "machine proved absent");
+                    tracing::debug!(controller = NAME, node = %suspect.name, %proof, "Instance proved absent");
                     Seen::Absent
                 }
                 Some(Ok(InstanceAnswer::Foreign)) => Seen::Foreign,
                 Some(Err(error)) => {
-                    tracing::debug!(controller = NAME, node = %suspect.name, err = %error, "nothing known of the machine of a node that is not ready");
+                    tracing::debug!(controller = NAME, node = %suspect.name, err = %error, "Nothing known of the instance of a node that is not ready");
                     match error.kind() {
                         ErrorKind::NotFound | ErrorKind::Denied => Seen::Unseen,
                         _ => Seen::Unknown {
@@ -367,7 +367,7 @@ impl NodeLifecycleController {
         match result {
             Ok(()) => {
                 ledger.deleted(node);
-                tracing::info!(controller = NAME, node = %node.name, "node deleted: its machine is gone");
+                tracing::info!(controller = NAME, node = %node.name, "Node deleted: its instance is gone");
             }
             // It went without us.
             Err(KubeError::NotFound(_)) => ledger.not_deleted(node),

@@ -198,7 +198,7 @@ impl DataPlane {
                     self.shared.listeners().insert(place, (rules, bound));
                     running.listeners.insert(place, Task(task));
                 }
-                Err(error) => tracing::warn!(listener = %place.1, err = %error, "listener not bound"),
+                Err(error) => tracing::warn!(listener = %place.1, err = %error, "Listener not bound"),
             }
         }
     }

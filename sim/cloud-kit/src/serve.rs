@@ -79,7 +79,7 @@ async fn accept(listener: TcpListener, service: CloudService, mut stopped: watch
                 }
                 Err(error) => {
                     // Out of descriptors is the usual reason; others close theirs meanwhile.
-                    tracing::warn!(err = %error, "connection not accepted");
+                    tracing::warn!(err = %error, "Connection not accepted");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             },
@@ -159,7 +159,7 @@ where
     };
     if let Err(error) = result {
         // Faults end here on purpose: an error of the service makes hyper close the connection.
-        tracing::debug!(err = %error, "connection ended early");
+        tracing::debug!(err = %error, "Connection ended early");
     }
 }
 

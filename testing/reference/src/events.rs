@@ -15,7 +15,7 @@ fn kind(kind: NoteKind) -> &'static str {
 
 pub(crate) fn page() -> String {
     let mut page = String::from(
-        "# Events\n\n## Of the loops\n\n| reason | type | on | message | meaning | what to do |\n| --- | --- | --- | --- | --- | --- |\n",
+        "# Events\n\n## Of the controllers\n\n| reason | type | on | message | meaning | what to do |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for event in bowline_controllers::events::EVENTS {
         let _ = writeln!(

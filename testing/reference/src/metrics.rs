@@ -29,7 +29,7 @@ mod parity;
 const ABSENT: &[(&str, &str)] = &[
     (
         "rest_client_request_retries_total",
-        "Requests are not repeated below the loops: what failed comes back through a queue, see `workqueue_retries_total`.",
+        "Requests are not repeated below the controllers: what failed comes back through a queue, see `workqueue_retries_total`.",
     ),
     (
         "rest_client_exec_plugin_call_total",

@@ -172,8 +172,8 @@ fn accounts(manifest: &Manifest) -> String {
     let parts = [PROCESS, &[Part::ServiceAccounts], &of_process].concat();
     let mut text = format!(
         "# Written by `cargo xtask generate`.\n#\n\
-         # For --use-service-account-credentials, applied after {}: the process itself may do less, and each loop\n\
-         # works with a ServiceAccount of its own. Those of the loops have their rights from roles that every cluster has\n\
+         # For --use-service-account-credentials, applied after {}: the process itself may do less, and each controller\n\
+         # works with a ServiceAccount of its own. Those of the controllers have their rights from roles that every cluster has\n\
          # (system:controller:node-controller, ...:service-controller, ...:route-controller).\n\
          {}",
         manifest.path.rsplit('/').next().unwrap_or_default(),
@@ -325,10 +325,10 @@ pub(crate) fn page() -> String {
          A lease of another name (`--leader-elect-resource-name`) or namespace needs its rule to name that one.\n\n\
          ## One identity\n\nThe default: everything is asked by the ServiceAccount `{NAME}`. These are the objects for\n\
          cloudscale.ch, as `{}` has them.\n\n```yaml\n{}```\n\n\
-         ## A ServiceAccount for each loop\n\nWith `--use-service-account-credentials` the column *account* counts. ServiceAccounts are made in\n\
+         ## A ServiceAccount for each controller\n\nWith `--use-service-account-credentials` the column *account* counts. ServiceAccounts are made in\n\
          `{NAMESPACE}` where they are missing. `node-controller`, `service-controller` and `route-controller` have their rights\n\
          from roles that every cluster has; what a provider writes itself is done by an account of its own, for cloudscale.ch\n\
-         `{}`. Events are written by the loop that they come from. These are the objects for cloudscale.ch, as\n\
+         `{}`. Events are written by the controller that they come from. These are the objects for cloudscale.ch, as\n\
          `{}` has them.\n\n```yaml\n{}```\n\n\
          ## Other clouds\n\nThe same with what their providers need: phoenixNAP's are in `{}` and\n`{}`, CloudStack's in `{}` and\n`{}`.\n",
         CLOUDSCALE.path,

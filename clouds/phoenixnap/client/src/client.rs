@@ -253,7 +253,7 @@ impl Client {
         if error.class != Class::Unauthenticated {
             return Err(error);
         }
-        tracing::debug!(operation = call.operation, "token refused, fetching another");
+        tracing::debug!(operation = call.operation, "Token refused, fetching another");
         self.tokens.forget(&token);
         let token = self.tokens.token().await?;
         Ok(self.http.0.send(request.bearer(&token.secret)).await?)

@@ -163,7 +163,7 @@ impl Store {
             None => match self.request(&credentials, Form::Basic).await {
                 // Not every server takes the header; nobody says so in a way that could be told from a refusal.
                 Err(error) if error.class != Class::NotSent => {
-                    tracing::debug!(err = %error, "no token with credentials in the header, trying the form");
+                    tracing::debug!(err = %error, "No token with credentials in the header, trying the form");
                     (Form::Body, self.request(&credentials, Form::Body).await)
                 }
                 answer => (Form::Basic, answer),

@@ -76,7 +76,7 @@ impl Writer<'_> {
                 Err(error)
                     if error.status() == Some(400) && self.seen.memory.own.mark != MarkName::Ensured =>
                 {
-                    tracing::debug!(block, err = %error, "marking refused, the tag may be unknown");
+                    tracing::debug!(block, err = %error, "Marking refused, the tag may be unknown");
                     Ok(Learned::NoMarkName)
                 }
                 Err(error) => Err(error.into()),
@@ -154,7 +154,7 @@ impl Writer<'_> {
         remember(None);
         // Names that were just read are known, and it is something else that is wrong.
         if error.status() == Some(400) && !self.seen.memory.own.are_names_read {
-            tracing::debug!(err = %error, "purchase refused, the tags may be unknown");
+            tracing::debug!(err = %error, "Purchase refused, the tags may be unknown");
             return Ok(Learned::NotBought(Purchase::NamesForgotten));
         }
         Ok(Learned::NotBought(Purchase::Refused(error.to_string())))
@@ -179,7 +179,7 @@ pub(crate) async fn attach(client: &Client, block: &str, network: &str) -> Resul
             }
             Ok(_) => {}
             // The next list tells.
-            Err(error) => tracing::debug!(block, err = %error, "the block cannot be looked at"),
+            Err(error) => tracing::debug!(block, err = %error, "The block cannot be looked at"),
         }
     }
     match timeout(ASIDE, client.public_network(network)).await {

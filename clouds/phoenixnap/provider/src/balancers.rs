@@ -116,7 +116,7 @@ impl LoadBalancer for Balancers {
 
     fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
         if node.provider_id.is_none() {
-            tracing::debug!(node = %node.name, "node without provider ID left out");
+            tracing::debug!(node = %node.name, "Node without provider ID left out");
         }
         let server = node
             .provider_id

@@ -158,7 +158,7 @@ impl NodeController {
             controller = NAME,
             node = %node.name,
             provider_id = written.provider_id.as_deref(),
-            "node initialized"
+            "Node initialized"
         );
         Ok(written)
     }

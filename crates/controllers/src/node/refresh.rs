@@ -50,7 +50,7 @@ impl NodeController {
                 // Whether a Node without an instance goes is not for this controller to say.
                 Ok(InstanceAnswer::Foreign | InstanceAnswer::Absent(_)) => {}
                 Err(error) => {
-                    tracing::debug!(controller = NAME, node = %query.node.name, err = %error, "node not refreshed");
+                    tracing::debug!(controller = NAME, node = %query.node.name, err = %error, "Node not refreshed");
                     failed += 1;
                     first_error.get_or_insert(error);
                 }
@@ -58,7 +58,7 @@ impl NodeController {
         }
         // One line for a cloud that is down, not one per Node.
         if let Some(error) = first_error {
-            tracing::warn!(controller = NAME, nodes = failed, err = %error, "some nodes were not refreshed; the next pass tries again");
+            tracing::warn!(controller = NAME, nodes = failed, err = %error, "Some nodes were not refreshed; the next pass tries again");
         }
         future::join_all(present.iter().map(|(node, instance)| async {
             self.refresh(node, &instance.metadata).await;
@@ -80,13 +80,13 @@ impl NodeController {
         self.log_problem(&node, problem.map(|problem| problem.to_string()));
         if let Some(addresses) = update.addresses.take() {
             match self.ctx.kube.patch_node_addresses(&node, &addresses).await {
-                Ok(_) => tracing::info!(controller = NAME, node = %node.name, "addresses of a node changed"),
+                Ok(_) => tracing::info!(controller = NAME, node = %node.name, "Addresses of a node changed"),
                 Err(error) => return warn_unless_gone(&node, &error),
             }
         }
         if update.has_patch() {
             match self.ctx.kube.patch_node(&node, &update.into_patch()).await {
-                Ok(_) => tracing::info!(controller = NAME, node = %node.name, "labels of a node changed"),
+                Ok(_) => tracing::info!(controller = NAME, node = %node.name, "Labels of a node changed"),
                 Err(error) => warn_unless_gone(&node, &error),
             }
         }
@@ -97,7 +97,7 @@ impl NodeController {
         if self.is_news(node, "addresses", problem.as_deref())
             && let Some(problem) = problem
         {
-            tracing::warn!(controller = NAME, node = %node.name, err = %problem, "addresses of a node left as they are");
+            tracing::warn!(controller = NAME, node = %node.name, err = %problem, "Addresses of a node left as they are");
         }
     }
 }
@@ -109,6 +109,6 @@ fn warn_unless_gone(node: &Node, error: &KubeError) {
         KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::GateClosed
     );
     if !is_expected {
-        tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to refresh a node; the next pass tries again");
+        tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to refresh a node; the next pass tries again");
     }
 }

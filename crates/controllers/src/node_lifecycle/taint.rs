@@ -26,11 +26,11 @@ impl NodeLifecycleController {
             };
             let error = match self.ctx.kube.patch_node(&node, &patch).await {
                 Ok(_) if present => {
-                    tracing::info!(controller = NAME, node = %node.name, "node tainted: its machine is powered off");
+                    tracing::info!(controller = NAME, node = %node.name, "Node tainted: its instance is powered off");
                     return;
                 }
                 Ok(_) => {
-                    tracing::info!(controller = NAME, node = %node.name, "taint removed from a node: its machine runs");
+                    tracing::info!(controller = NAME, node = %node.name, "Taint removed from a node: its instance runs");
                     return;
                 }
                 Err(KubeError::Conflict(_)) if attempt < conflict::TRIES => {
@@ -46,7 +46,7 @@ impl NodeLifecycleController {
                 Err(error) => error,
             };
             if !matches!(error, KubeError::NotFound(_)) {
-                tracing::warn!(controller = NAME, node = %asked.name, err = %error, "failed to change the shutdown taint of a node; it will be tried again");
+                tracing::warn!(controller = NAME, node = %asked.name, err = %error, "Failed to change the shutdown taint of a node; it will be tried again");
             }
             return;
         }

@@ -104,7 +104,7 @@ impl RouteController {
             }
             Err(error) => {
                 if self.failed(pass, Wish::List, &error).is_some() {
-                    tracing::warn!(controller = NAME, err = %error, "failed to list routes; nothing is changed before they can be read");
+                    tracing::warn!(controller = NAME, err = %error, "Failed to list routes; nothing is changed before they can be read");
                 }
                 None
             }
@@ -176,7 +176,7 @@ impl RouteController {
         match self.routes.delete_route(&self.ctx.cluster.name, route).await {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 if self.failed(pass, wish, &error).is_some() {
-                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "failed to delete a route; it will be tried again");
+                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "Failed to delete a route; it will be tried again");
                 }
             }
             deleted => {
@@ -184,7 +184,7 @@ impl RouteController {
                     pass.has_changed.store(true, Ordering::Relaxed);
                 }
                 self.attempts().succeeded(&wish);
-                tracing::info!(controller = NAME, route = route.name, destination = %route.destination, node = target, "route deleted");
+                tracing::info!(controller = NAME, route = route.name, destination = %route.destination, node = target, "Route deleted");
             }
         }
     }
@@ -204,7 +204,7 @@ impl RouteController {
         match self.ctx.kube.has_node(name).await {
             Ok(false) => true,
             Ok(true) => {
-                tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = %name, "route kept: its node was missing from the list of nodes, but is there");
+                tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = %name, "Route kept: its node was missing from the list of nodes, but is there");
                 false
             }
             Err(error) => {
@@ -215,7 +215,7 @@ impl RouteController {
                             text.clone()
                         });
                 if say.is_some() {
-                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = %name, err = %error, "route kept: it is not known whether its node is gone; it will be asked for again");
+                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = %name, err = %error, "Route kept: it is not known whether its node is gone; it will be asked for again");
                 }
                 false
             }
@@ -235,7 +235,7 @@ impl RouteController {
                     self.create(pass, &table.node, *destination).await
                 }
                 (Err(text), _) => {
-                    tracing::debug!(controller = NAME, node = %table.node.name, text, "pod network cannot be understood");
+                    tracing::debug!(controller = NAME, node = %table.node.name, text, "Pod network cannot be understood");
                     false
                 }
             }
@@ -272,7 +272,7 @@ impl RouteController {
             Ok(()) => {
                 pass.has_changed.store(true, Ordering::Relaxed);
                 self.attempts().succeeded(&wish);
-                tracing::info!(controller = NAME, node = %node.name, %destination, "route created");
+                tracing::info!(controller = NAME, node = %node.name, %destination, "Route created");
                 true
             }
             Err(error) => {
@@ -281,7 +281,7 @@ impl RouteController {
                     self.attempts()
                         .failed(wish, &error.to_string(), error.retry_after(), pass.share, text);
                 if let Some(text) = say {
-                    tracing::warn!(controller = NAME, node = %node.name, %destination, err = %error, "failed to create a route; it will be tried again");
+                    tracing::warn!(controller = NAME, node = %node.name, %destination, err = %error, "Failed to create a route; it will be tried again");
                     self.ctx.event(node, events::FAILED_TO_CREATE_ROUTE.note(text));
                 }
                 false
@@ -336,7 +336,7 @@ impl RouteController {
                 .await;
             match written {
                 Ok(_) => {
-                    tracing::info!(controller = NAME, node = %node.name, reason = verdict.reason(), "condition NetworkUnavailable set");
+                    tracing::info!(controller = NAME, node = %node.name, reason = verdict.reason(), "Condition NetworkUnavailable set");
                     break;
                 }
                 Err(KubeError::Conflict(_)) if attempt < conflict::TRIES => {
@@ -353,7 +353,7 @@ impl RouteController {
                         .attempts()
                         .failed(wish, &error.to_string(), stated, pass.share, || error.to_string());
                     if say.is_some() {
-                        tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to set the condition NetworkUnavailable; it will be tried again");
+                        tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to set the condition NetworkUnavailable; it will be tried again");
                     }
                     return;
                 }

@@ -65,14 +65,14 @@ impl ServiceController {
     async fn annotate_node(&self, node: &Node, patch: &NodePatch) {
         match self.provider.kube.patch_node(node, patch).await {
             Ok(_) => {
-                tracing::debug!(controller = NAME, node = %node.name, "node annotated");
+                tracing::debug!(controller = NAME, node = %node.name, "Node annotated");
                 let mut written = self.annotated_from.lock().unwrap_or_else(PoisonError::into_inner);
                 written.insert(node.name.clone(), Arc::clone(&node.resource_version));
             }
             // Gone, or created anew meanwhile; or another process leads.
             Err(KubeError::NotFound(_) | KubeError::Conflict(_) | KubeError::GateClosed) => {}
             Err(error) => {
-                tracing::warn!(controller = NAME, node = %node.name, err = %error, "failed to annotate a node; the next sync of a load balancer tries again");
+                tracing::warn!(controller = NAME, node = %node.name, err = %error, "Failed to annotate a node; the next sync of a load balancer tries again");
             }
         }
     }

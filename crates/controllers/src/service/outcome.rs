@@ -233,7 +233,7 @@ impl ServiceController {
             });
             tracked.said.is_news(note.reason, &note.text) || !failure.is_quiet
         });
-        tracing::warn!(service = %key, err = %failure.text, "load balancer sync failed, will be tried again");
+        tracing::warn!(service = %key, err = %failure.text, "Load balancer sync failed, will be tried again");
         if is_said && let Some(service) = vanished.or(service) {
             self.ctx.event(&*service, note);
         }

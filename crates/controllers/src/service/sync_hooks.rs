@@ -68,7 +68,7 @@ impl SyncHooks<'_> {
         ));
         let is_news = |tracked: &mut Tracked| tracked.said.is_news(note.reason, &note.text);
         if self.controller.tracked(self.key, is_news) {
-            tracing::warn!(service = %self.key, err = refusal, "annotations of the service may not be written");
+            tracing::warn!(service = %self.key, err = refusal, "Annotations of the service may not be written");
             self.controller.ctx.event(service, note);
         }
     }

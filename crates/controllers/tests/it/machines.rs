@@ -112,7 +112,7 @@ impl State {
             return Err(error.clone());
         }
         let name = query.node.name.as_str();
-        let unknown = || Err(CloudError::not_found(format!("no machine is called {name}")));
+        let unknown = || Err(CloudError::not_found(format!("no instance is called {name}")));
         match self.table.get(name) {
             // A listing without it proves nothing.
             Some(Ok(InstanceAnswer::Absent(_))) if query.purpose == Purpose::Sighting => unknown(),

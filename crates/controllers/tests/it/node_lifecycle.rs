@@ -567,7 +567,7 @@ async fn a_loop_that_is_blocked_for_ten_minutes_is_named() {
     cluster.pass(SECOND * 600).await;
     assert!(
         cluster.stalled().is_empty(),
-        "a cloud that fails is no blocked loop"
+        "a cloud that fails is no blocked controller"
     );
     cluster.machines.latency(SECOND * 3600);
     cluster.pass(SECOND * 660).await;

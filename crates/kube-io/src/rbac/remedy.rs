@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(
             asked.explain(refusal),
             format!(
-                r#"{refusal}; allow it to this user with the rule {{apiGroups: [""], resources: ["nodes"], verbs: ["delete"]}}, without it cloud-node-lifecycle: Nodes whose machine is gone stay"#
+                r#"{refusal}; allow it to this user with the rule {{apiGroups: [""], resources: ["nodes"], verbs: ["delete"]}}, without it cloud-node-lifecycle: Nodes whose instance is gone stay"#
             )
         );
     }

@@ -43,14 +43,14 @@ pub static RULES: &[Rule] = &[
         "",
         "nodes",
         &["list", "watch"],
-        "no loop knows any Node",
+        "no controller knows any Node",
     ),
     rule(
         Part::Informers,
         "",
         "services",
         &["list", "watch"],
-        "no loop knows any Service",
+        "no controller knows any Service",
     ),
     rule(
         Part::CloudNode,
@@ -85,14 +85,14 @@ pub static RULES: &[Rule] = &[
         "",
         "nodes",
         &["patch"],
-        "Nodes whose machine is powered off get no shutdown taint",
+        "Nodes whose instance is powered off get no shutdown taint",
     ),
     rule(
         Part::NodeLifecycle,
         "",
         "nodes",
         &["delete"],
-        "Nodes whose machine is gone stay",
+        "Nodes whose instance is gone stay",
     ),
     rule(
         Part::Service,
@@ -120,7 +120,7 @@ pub static RULES: &[Rule] = &[
         "",
         "nodes",
         &["patch"],
-        "the provider cannot note on a Node what its machine was given",
+        "the provider cannot note on a Node what its instance was given",
     ),
     rule(
         Part::Route,
@@ -162,7 +162,7 @@ pub static RULES: &[Rule] = &[
         "coordination.k8s.io",
         "leases",
         &["create"],
-        "the lease cannot be made, so no process leads and no loop runs",
+        "the lease cannot be made, so no process leads and no controller runs",
     )
     .in_system(&[]),
     rule(
@@ -170,7 +170,7 @@ pub static RULES: &[Rule] = &[
         "coordination.k8s.io",
         "leases",
         &["get", "update", "watch"],
-        "the lease cannot be taken or kept, so no process leads and no loop runs; without watch alone, a lease that \
+        "the lease cannot be taken or kept, so no process leads and no controller runs; without watch alone, a lease that \
          was given up is noticed some seconds later",
     )
     .in_system(LEASES),
@@ -187,7 +187,7 @@ pub static RULES: &[Rule] = &[
         "",
         "serviceaccounts",
         &["create"],
-        "the ServiceAccount of a loop is not made, and the loop cannot write",
+        "the ServiceAccount of a controller is not made, and the controller cannot write",
     )
     .in_system(&[]),
     rule(
@@ -195,7 +195,7 @@ pub static RULES: &[Rule] = &[
         "",
         "serviceaccounts",
         &["get"],
-        "it is not known whether the ServiceAccount of a loop exists, and the loop cannot write",
+        "it is not known whether the ServiceAccount of a controller exists, and the controller cannot write",
     )
     .in_system(ACCOUNTS),
     rule(
@@ -203,7 +203,7 @@ pub static RULES: &[Rule] = &[
         "",
         "serviceaccounts/token",
         &["create"],
-        "a loop gets no token for its ServiceAccount, and cannot write",
+        "a controller gets no token for its ServiceAccount, and cannot write",
     )
     .in_system(ACCOUNTS),
     Rule {

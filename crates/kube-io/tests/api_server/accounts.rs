@@ -166,7 +166,7 @@ async fn without_the_rule_for_tokens_the_error_names_account_and_rule() {
     for part in [
         "token of the service account kube-system/node-controller: ",
         r#"allow it to this user with the rule {apiGroups: [""], resources: ["serviceaccounts/token"], verbs: ["create"]}"#,
-        " in the namespace kube-system, without it service accounts: a loop gets no token",
+        " in the namespace kube-system, without it service accounts: a controller gets no token",
     ] {
         assert!(text.contains(part), "{text}");
     }
@@ -219,7 +219,7 @@ async fn a_watch_that_is_refused_shows_at_the_cache_until_it_is_allowed() {
         let text = cache.refusal().unwrap().to_string();
         let rule = format!(r#"{{apiGroups: [""], resources: ["nodes"], verbs: ["{missing}"]}}"#);
         assert!(
-            text.contains(&rule) && text.contains("informers: no loop knows any Node"),
+            text.contains(&rule) && text.contains("informers: no controller knows any Node"),
             "{text}"
         );
         api.access().allow_everything();

@@ -71,7 +71,7 @@ async fn only_selected_loops_are_shown() {
     };
     let process = Process::with(&api, "a", config, machines());
     let running = || process.metrics.render().unwrap();
-    until("the loop runs", || {
+    until("the controller runs", || {
         running().contains("running_managed_controllers{")
     })
     .await;
@@ -94,7 +94,7 @@ async fn only_selected_loops_are_shown() {
 async fn without_an_election_the_loops_start_at_once_and_there_is_no_lease() {
     let api = api_server();
     let mut process = Process::with(&api, "a", without_election(), machines());
-    until("the loops run", || {
+    until("the controllers run", || {
         process.healthz().contains("cloud-node-controller")
     })
     .await;
@@ -171,7 +171,7 @@ async fn each_loop_works_under_an_account_of_its_own_if_asked_to() {
     };
     let process = Process::with(&api, "a", config, machines());
     api.apply_json(new_node("node-1")).unwrap();
-    until("the loop has written an event", || {
+    until("the controller has written an event", || {
         !api.journal().of("create", "events").is_empty() && process.leads()
     })
     .await;
@@ -212,7 +212,7 @@ async fn the_cluster_s_uid_is_read_for_a_provider_that_asks_for_it() {
                 ..machines()
             },
         );
-        until("the loops run", || {
+        until("the controllers run", || {
             process.healthz().contains("cloud-node-controller")
         })
         .await;
@@ -257,7 +257,7 @@ async fn the_uid_of_the_cluster_is_asked_for_again_while_the_api_server_has_trou
     let trouble = || Status::new(500, "InternalError", "etcd failed");
     api.faults().fail_next(3, "get", "namespaces", trouble());
     let process = Process::with(&api, "a", without_election(), needing());
-    until("the loops run", || {
+    until("the controllers run", || {
         process.healthz().contains("cloud-node-controller")
     })
     .await;
@@ -382,7 +382,7 @@ async fn an_unhealthy_api_server_is_waited_for() {
     api.faults().inject(unhealthy(500).times(3));
     let begun = Instant::now();
     let process = Process::with(&api, "a", without_election(), machines());
-    until("the loops run", || {
+    until("the controllers run", || {
         process.healthz().contains("cloud-node-controller")
     })
     .await;
@@ -412,7 +412,7 @@ async fn who_may_not_see_the_api_servers_health_works_without() {
     let api = api_server();
     api.faults().inject(unhealthy(403));
     let process = Process::with(&api, "a", without_election(), machines());
-    until("the loops run", || {
+    until("the controllers run", || {
         process.healthz().contains("cloud-node-controller")
     })
     .await;

@@ -135,6 +135,6 @@ async fn without_an_election_there_is_no_migration() {
         ..Machines::default()
     };
     let process = Process::with(&api, "a", config, cloud);
-    until("all loops run", || running(&process).len() == 2).await;
+    until("all controllers run", || running(&process).len() == 2).await;
     assert!(api.objects("Lease").is_empty());
 }

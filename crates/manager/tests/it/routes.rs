@@ -62,7 +62,7 @@ async fn without_routes_the_other_loops_run() {
     let config = config(true, "");
     assert_eq!(config.check(&cloud(false)), Ok(()));
     let process = Process::with(&api, "a", config, cloud(false));
-    until("the loops run", || process.healthz().contains("lifecycle")).await;
+    until("the controllers run", || process.healthz().contains("lifecycle")).await;
     assert!(!process.healthz().contains("node-route-controller"));
 }
 

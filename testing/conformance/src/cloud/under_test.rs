@@ -53,7 +53,7 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
 
     /// Removes the machine of this name, as its owner does: from then on the API proves that it is gone.
     fn remove_machine(&self, name: &str) {
-        assert!(self.project().delete_machine(name), "no machine {name}");
+        assert!(self.project().delete_machine(name), "no instance {name}");
     }
 
     /// What the Node of each machine must show, by the machine's name.
@@ -64,7 +64,7 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
 
     /// Starts or stops a machine. Only asked of clouds with [`Ability::PowerState`].
     fn set_power(&self, name: &str, is_on: bool) {
-        assert!(self.project().switch_machine(name, is_on), "no machine {name}");
+        assert!(self.project().switch_machine(name, is_on), "no instance {name}");
     }
 
     /// Gives a machine other addresses. Only asked of clouds with [`Ability::NewAddresses`].

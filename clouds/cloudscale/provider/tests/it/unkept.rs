@@ -191,10 +191,7 @@ async fn what_comes_out_otherwise_than_it_was_created_is_not_created_again_and_a
     let (run, writes) = world.writes_of(world.run("web")).await;
     assert!(matches!(run.outcome, Outcome::Refused(_)), "{run:?}");
     let text = run.complaint();
-    assert!(
-        text.contains("pool tcp/web is not as Bowline wrote it"),
-        "{text}"
-    );
+    assert!(text.contains("pool tcp/web is not as Bowline wrote it"), "{text}");
     let once = [
         "POST load-balancers",
         "PATCH load-balancers",

@@ -97,7 +97,7 @@ impl<C: CloudUnderTest> World<C> {
             let name = text(&node["metadata"]["name"]);
             // Nothing can prove that the instance of a Node without provider ID is gone.
             if !machines.contains_key(&name) && node["spec"]["providerID"].is_string() {
-                wrong.push(format!("{name} has no machine"));
+                wrong.push(format!("{name} has no instance"));
             }
         }
         wrong

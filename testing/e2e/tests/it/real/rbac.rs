@@ -29,7 +29,7 @@ async fn the_shipped_role_is_enough_and_nothing_is_forbidden() {
 
 #[tokio::test]
 async fn with_an_account_for_each_loop_the_built_in_roles_are_enough() {
-    let Some(site) = Site::start_with("accounts of loops", &manifest("config.yml")).await else {
+    let Some(site) = Site::start_with("accounts of controllers", &manifest("config.yml")).await else {
         return;
     };
     site.apply(&manifest("service-account-credentials.yml")).await;
