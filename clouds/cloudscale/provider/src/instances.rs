@@ -56,7 +56,7 @@ impl InstanceDirectory for Servers {
         let asked = self.reads.server(*id).await;
         let found = asked.map_err(|error| self.unable(query, error))?;
         if found.is_none() {
-            tracing::debug!(node = %query.node.name, server = %id, "Instance does not exist");
+            tracing::debug!(node = %query.node.name, server = %id, "instance does not exist");
         }
         let evidence = || format!("the API answered 404 to server {id}");
         self.answer(query, found.as_ref().ok_or_else(evidence))
