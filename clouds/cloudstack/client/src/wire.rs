@@ -110,8 +110,3 @@ fn parts(list: &str) -> impl Iterator<Item = &str> {
     list.split(|c: char| c == ',' || c.is_whitespace())
         .filter(|part| !part.is_empty())
 }
-
-/// A list as a parameter takes it.
-pub(crate) fn joined<T: AsRef<str>>(items: &[T]) -> String {
-    items.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(",")
-}

@@ -3,7 +3,7 @@
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
     ApiError, Association, Class, Client, Deleted, JobId, NewFilter, NewFirewallRule, NewLoadBalancerRule,
-    NewNetworkAcl, NewPublicIp, RuleChange as Change, Started, VirtualMachineId,
+    NewNetworkAcl, NewPublicIp, PublicIpId, RuleChange as Change, RuleId, Started,
 };
 use tokio::time::{Instant, timeout};
 
@@ -26,9 +26,8 @@ pub(crate) struct Writer<'a> {
 /// The job of a command that was taken, and the ID of what it makes; `None` if nothing is left to do.
 type Taken = Option<(JobId, Option<String>)>;
 
-fn making<Id: AsRef<str>>(started: Started<Id>) -> Taken {
-    let id = started.id.map(|id| id.as_ref().to_owned());
-    Some((started.job, id))
+fn making<Id: ToString>(started: Started<Id>) -> Taken {
+    Some((started.job, started.id.map(|id| id.to_string())))
 }
 
 fn deleting(deleted: Deleted) -> Taken {
@@ -57,7 +56,7 @@ impl Writer<'_> {
             return Learned::Gone;
         };
         Learned::Started(Box::new(Pending {
-            job: job.as_str().to_owned(),
+            job,
             step: step.clone(),
             id,
             since,
@@ -188,10 +187,10 @@ impl Writer<'_> {
     }
 
     /// A rule may have got the members from somebody else; then the difference is another one.
-    async fn other_members(&self, step: &CloudStep, rule: &str, error: &ApiError) -> Learned {
+    async fn other_members(&self, step: &CloudStep, rule: &RuleId, error: &ApiError) -> Learned {
         match members_of(self.client, rule).await {
             Ok(members) if self.observed.members.get(rule) != Some(&members) => {
-                Learned::Seen(Fact::Members(rule.to_owned(), members))
+                Learned::Seen(Fact::Members(rule.clone(), members))
             }
             _ => failed(step, error),
         }
@@ -203,18 +202,16 @@ impl Writer<'_> {
             CloudStep::Associate { address, to, .. } => {
                 let new = NewPublicIp {
                     to: match &to.vpc {
-                        Some(vpc) => Association::Vpc(vpc.as_str().into()),
-                        None => Association::Network(to.network.as_str().into()),
+                        Some(vpc) => Association::Vpc(vpc.clone()),
+                        None => Association::Network(to.network.clone()),
                     },
                     address: address.as_ref().map(|address| address.ip.clone()),
                 };
                 making(client.associate_ip_address(&new).await?)
             }
-            CloudStep::Release { address, .. } => deleting(
-                client
-                    .disassociate_ip_address(&address.id.as_str().into())
-                    .await?,
-            ),
+            CloudStep::Release { address, .. } => {
+                deleting(client.disassociate_ip_address(&address.id).await?)
+            }
             CloudStep::Rule { port, change } => self.send_rule(&port.address.id, change).await?,
             CloudStep::OpenFirewall {
                 address,
@@ -223,14 +220,12 @@ impl Writer<'_> {
                 ..
             } => {
                 let new = NewFirewallRule {
-                    public_ip: address.id.as_str().into(),
+                    public_ip: address.id.clone(),
                     filter: filter(*opening, sources),
                 };
                 making(client.create_firewall_rule(&new).await?)
             }
-            CloudStep::CloseFirewall { rule, .. } => {
-                deleting(client.delete_firewall_rule(&rule.as_str().into()).await?)
-            }
+            CloudStep::CloseFirewall { rule, .. } => deleting(client.delete_firewall_rule(rule).await?),
             CloudStep::OpenAcl {
                 list,
                 network,
@@ -238,33 +233,31 @@ impl Writer<'_> {
                 sources,
             } => {
                 let new = NewNetworkAcl {
-                    list: list.id.as_str().into(),
-                    network: network.as_str().into(),
+                    list: list.id.clone(),
+                    network: network.clone(),
                     filter: filter(*opening, sources),
                 };
                 making(client.create_network_acl(&new).await?)
             }
-            CloudStep::CloseAcl { item, .. } => {
-                deleting(client.delete_network_acl(&item.id.as_str().into()).await?)
-            }
+            CloudStep::CloseAcl { item, .. } => deleting(client.delete_network_acl(&item.id).await?),
         })
     }
 
-    async fn send_rule(&self, address: &str, change: &RuleChange) -> Result<Taken, ApiError> {
+    async fn send_rule(&self, address: &PublicIpId, change: &RuleChange) -> Result<Taken, ApiError> {
         let client = self.client;
-        Ok(match change {
+        let job = match change {
             RuleChange::Create(new) => {
                 let new = NewLoadBalancerRule {
                     name: new.name.clone(),
                     algorithm: new.algorithm.clone().into(),
                     protocol: new.protocol.as_str().to_owned().into(),
-                    public_ip: address.into(),
+                    public_ip: address.clone(),
                     public_port: new.public_port,
                     private_port: new.private_port,
-                    network: new.network.as_str().into(),
+                    network: new.network.clone(),
                     cidrs: new.cidrs.clone(),
                 };
-                making(client.create_load_balancer_rule(&new).await?)
+                return Ok(making(client.create_load_balancer_rule(&new).await?));
             }
             RuleChange::Update { rule, to, .. } => {
                 let change = Change {
@@ -273,27 +266,19 @@ impl Writer<'_> {
                     cidrs: to.cidrs.clone(),
                     name: to.name.clone(),
                 };
-                let job = client
-                    .update_load_balancer_rule(&rule.as_str().into(), &change)
-                    .await?;
-                Some((job, None))
+                client.update_load_balancer_rule(rule, &change).await?
             }
             RuleChange::Delete { rule, .. } => {
-                deleting(client.delete_load_balancer_rule(&rule.as_str().into()).await?)
+                return Ok(deleting(client.delete_load_balancer_rule(rule).await?));
             }
             RuleChange::Assign { rule, machines, .. } => {
-                let job = client
-                    .assign_to_load_balancer_rule(&rule.as_str().into(), &ids(machines))
-                    .await?;
-                Some((job, None))
+                client.assign_to_load_balancer_rule(rule, machines).await?
             }
             RuleChange::Unassign { rule, machines, .. } => {
-                let job = client
-                    .remove_from_load_balancer_rule(&rule.as_str().into(), &ids(machines))
-                    .await?;
-                Some((job, None))
+                client.remove_from_load_balancer_rule(rule, machines).await?
             }
-        })
+        };
+        Ok(Some((job, None)))
     }
 }
 
@@ -303,10 +288,6 @@ fn filter(opening: Opening, sources: &[String]) -> NewFilter {
         port: opening.port,
         cidrs: sources.to_vec(),
     }
-}
-
-fn ids(machines: &[String]) -> Vec<VirtualMachineId> {
-    machines.iter().map(|id| id.as_str().into()).collect()
 }
 
 /// Whether it is the API itself that says that a write failed. That it has too much to do is no word about the write.

@@ -18,7 +18,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, flag, text};
 use crate::cidrs::{Cidrs, Sources};
-use crate::objects::Place;
+use crate::objects::{NetworkId, Place, PublicIpId, VpcId};
 
 /// What is written on a Service about its addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,18 +30,18 @@ pub(crate) struct Claim {
     /// For which sources items of an ACL list were made, where not for everybody. They bear no mark either.
     opened: Vec<String>,
     /// Where addresses led when they were claimed, by their ID. Not all claims tell.
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<PublicIpId, Place>,
 }
 
 /// One address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Claimed {
     /// The one with this ID.
-    Address(String),
+    Address(PublicIpId),
     /// The one with this ID, and when it was claimed, right before it was asked for.
-    Asked(String, Timestamp),
+    Asked(PublicIpId, Timestamp),
     /// The one with this ID, which was acquired for another Service.
-    Shared(String),
+    Shared(PublicIpId),
     /// Whichever the cloud chooses.
     Any(Whichever),
 }
@@ -49,21 +49,29 @@ pub(crate) enum Claimed {
 /// That an address may have been asked for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Asking {
-    /// The ID of the address; of the network that it is for, if the cloud chooses it.
-    pub(crate) subject: String,
+    pub(crate) subject: Subject,
     /// When it was claimed.
     pub(crate) since: Timestamp,
+}
+
+/// Which address that is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    /// The one with this ID.
+    Address(PublicIpId),
+    /// Whichever the cloud chooses for the network with this ID.
+    Any(NetworkId),
 }
 
 /// An address that only the cloud knows: it came to a network when others were there already.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Whichever {
     /// The ID of the network.
-    pub(crate) network: String,
+    pub(crate) network: NetworkId,
     /// When it was claimed, right before it was asked for.
     pub(crate) since: Option<Timestamp>,
     /// The IDs of the others.
-    pub(crate) known: BTreeSet<String>,
+    pub(crate) known: BTreeSet<PublicIpId>,
 }
 
 /// Whichever address is written as `any-of NETWORK since TIME but ADDRESS ADDRESS`.
@@ -114,7 +122,7 @@ pub(crate) fn stands_for(since: Timestamp, now: Timestamp) -> Option<Duration> {
 impl Whichever {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
-        let network = words.next()?.to_owned();
+        let network = words.next()?.into();
         let mut since = None;
         for word in words.by_ref().take_while(|word| *word != BUT) {
             since = since.or_else(|| word.parse().ok());
@@ -122,7 +130,7 @@ impl Whichever {
         Some(Self {
             network,
             since,
-            known: words.map(str::to_owned).collect(),
+            known: words.map(PublicIpId::from).collect(),
         })
     }
 
@@ -140,18 +148,18 @@ impl Claimed {
             return Whichever::parse(whichever).map(Self::Any);
         }
         if let Some(id) = text.strip_prefix(SHARED) {
-            return Some(Self::Shared(id.trim().to_owned()));
+            return Some(Self::Shared(id.trim().into()));
         }
         let asked = text.rsplit_once(ASKED);
         let asked = asked.and_then(|(id, time)| Some((id, time.trim().parse().ok()?)));
         Some(match asked {
-            Some((id, since)) => Self::Asked(id.trim().to_owned(), since),
-            None => Self::Address(text.to_owned()),
+            Some((id, since)) => Self::Asked(id.trim().into(), since),
+            None => Self::Address(text.into()),
         })
     }
 
     /// The ID of an address that is the Service's.
-    fn own_id(&self) -> Option<&str> {
+    fn own_id(&self) -> Option<&PublicIpId> {
         match self {
             Self::Address(id) | Self::Asked(id, _) => Some(id),
             Self::Shared(_) | Self::Any(_) => None,
@@ -161,30 +169,27 @@ impl Claimed {
     /// When it was asked for, if it is not known whether it came.
     pub(crate) fn asked(&self) -> Option<Asking> {
         let (subject, since) = match self {
-            Self::Asked(id, since) => (id, *since),
-            Self::Any(Whichever { network, since, .. }) => (network, (*since)?),
+            Self::Asked(id, since) => (Subject::Address(id.clone()), *since),
+            Self::Any(Whichever { network, since, .. }) => (Subject::Any(network.clone()), (*since)?),
             Self::Address(_) | Self::Shared(_) => return None,
         };
-        Some(Asking {
-            subject: subject.clone(),
-            since,
-        })
+        Some(Asking { subject, since })
     }
 }
 
 /// Where addresses lead: `ADDRESS NETWORK` or `ADDRESS NETWORK VPC`.
-fn parse_places(text: &str) -> BTreeMap<String, Place> {
+fn parse_places(text: &str) -> BTreeMap<PublicIpId, Place> {
     let place = |item: &str| {
-        let mut words = item.split_whitespace().map(str::to_owned);
-        let (id, network) = (words.next()?, words.next()?);
-        let vpc = words.next();
+        let mut words = item.split_whitespace();
+        let (id, network) = (words.next()?.into(), words.next()?.into());
+        let vpc = words.next().map(VpcId::from);
         Some((id, Place { network, vpc }))
     };
     text.split(',').filter_map(place).collect()
 }
 
-fn places_text(places: &BTreeMap<String, Place>) -> Option<String> {
-    let item = |(id, Place { network, vpc }): (&String, &Place)| match vpc {
+fn places_text(places: &BTreeMap<PublicIpId, Place>) -> Option<String> {
+    let item = |(id, Place { network, vpc }): (&PublicIpId, &Place)| match vpc {
         Some(vpc) => format!("{id} {network} {vpc}"),
         None => format!("{id} {network}"),
     };
@@ -214,7 +219,7 @@ pub(crate) fn asked_in(write: &KubeWrite) -> Vec<Asking> {
 impl fmt::Display for Claimed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Address(id) => f.write_str(id),
+            Self::Address(id) => write!(f, "{id}"),
             Self::Asked(id, since) => write!(f, "{id}{ASKED}{since:.0}"),
             Self::Shared(id) => write!(f, "{SHARED}{id}"),
             Self::Any(Whichever {
@@ -251,7 +256,7 @@ impl Claim {
     }
 
     /// Where an address led when it was claimed, if that is written.
-    pub(crate) fn place(&self, id: &str) -> Option<&Place> {
+    pub(crate) fn place(&self, id: &PublicIpId) -> Option<&Place> {
         self.places.get(id)
     }
 
@@ -259,20 +264,20 @@ impl Claim {
     pub(crate) fn places_of(
         &self,
         ids: Option<&str>,
-        known: &BTreeMap<String, Place>,
+        known: &BTreeMap<PublicIpId, Place>,
     ) -> Option<(String, Option<String>)> {
         let held = parse(ids.unwrap_or_default());
         let ids = held.iter().filter_map(|claimed| match claimed {
-            Claimed::Shared(id) => Some(id.as_str()),
+            Claimed::Shared(id) => Some(id),
             other => other.own_id(),
         });
-        let place = |id: &str| Some((id.to_owned(), known.get(id).or(self.place(id))?.clone()));
-        let places: BTreeMap<String, Place> = ids.filter_map(place).collect();
+        let place = |id: &PublicIpId| Some((id.clone(), known.get(id).or(self.place(id))?.clone()));
+        let places: BTreeMap<PublicIpId, Place> = ids.filter_map(place).collect();
         (places != self.places).then(|| (IP_NETWORKS.key.to_owned(), places_text(&places)))
     }
 
     /// The IDs of the claimed addresses.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &PublicIpId> {
         self.held.iter().flatten().filter_map(Claimed::own_id)
     }
 
@@ -282,7 +287,7 @@ impl Claim {
     }
 
     /// When an address was asked for by its ID, if it is not known whether it came.
-    pub(crate) fn asked(&self, id: &str) -> Option<Timestamp> {
+    pub(crate) fn asked(&self, id: &PublicIpId) -> Option<Timestamp> {
         let mut held = self.held.iter().flatten();
         held.find_map(|claimed| match claimed {
             Claimed::Asked(asked, since) if asked == id => Some(*since),
@@ -291,20 +296,20 @@ impl Claim {
     }
 
     /// Whether an address is claimed.
-    pub(crate) fn names(&self, id: &str) -> bool {
+    pub(crate) fn names(&self, id: &PublicIpId) -> bool {
         self.ids().any(|claimed| claimed == id)
     }
 
     /// The IDs of addresses that were acquired for other Services.
-    pub(crate) fn shared(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn shared(&self) -> impl Iterator<Item = &PublicIpId> {
         self.held.iter().flatten().filter_map(|claimed| match claimed {
-            Claimed::Shared(id) => Some(id.as_str()),
+            Claimed::Shared(id) => Some(id),
             _ => None,
         })
     }
 
     /// Whether an address is used that was acquired for another Service.
-    pub(crate) fn shares(&self, id: &str) -> bool {
+    pub(crate) fn shares(&self, id: &PublicIpId) -> bool {
         self.shared().any(|shared| shared == id)
     }
 
@@ -436,12 +441,12 @@ mod tests {
             &nothing.with([Claimed::Address("one".into())], false),
             &mut service,
         );
-        assert!(one.names("one") && !one.names("two"));
+        assert!(one.names(&"one".into()) && !one.names(&"two".into()));
         for known in [&["three", "four"][..], &[]] {
             let whichever = Whichever {
-                network: "debut-1".to_owned(),
+                network: "debut-1".into(),
                 since: known.first().map(|_| Timestamp::UNIX_EPOCH),
-                known: known.iter().map(|id| (*id).to_owned()).collect(),
+                known: known.iter().map(|id| PublicIpId::from(*id)).collect(),
             };
             let any = read(&one.with([Claimed::Any(whichever.clone())], false), &mut service);
             assert_eq!(any.whichever(), Some(&whichever));
@@ -449,15 +454,18 @@ mod tests {
         let any = Claim::of(&service);
         let asked = Claimed::Asked("two".into(), Timestamp::UNIX_EPOCH);
         let both = read(&any.with([asked.clone()], false), &mut service);
-        assert!(both.whichever().is_some() && both.names("two"));
-        assert_eq!(both.asked("two"), Some(Timestamp::UNIX_EPOCH));
+        assert!(both.whichever().is_some() && both.names(&"two".into()));
+        assert_eq!(both.asked(&"two".into()), Some(Timestamp::UNIX_EPOCH));
         assert_eq!(asked_in(&both.with([], false)), [asked.asked().unwrap()]);
         // What the cloud chose takes the place of "whichever", and what came that of what was asked for.
         let two = read(&any.with([Claimed::Address("two".into())], true), &mut service);
-        assert_eq!(two.ids().collect::<Vec<_>>(), ["one", "two"]);
+        assert_eq!(
+            two.ids().collect::<Vec<_>>(),
+            ["one", "two"].map(PublicIpId::from).each_ref()
+        );
         assert_eq!(two.whichever(), None);
         let three = read(&two.with([Claimed::Shared("three".into())], false), &mut service);
-        assert!(three.shares("three") && !three.names("three") && three.names("two"));
+        assert!(three.shares(&"three".into()) && !three.names(&"three".into()) && three.names(&"two".into()));
         let none = read(&three.keeping(|_| false), &mut service);
         assert_eq!(none.held, Some(Vec::new()));
         let marked = read(&Claim::mark(), &mut service);
@@ -496,9 +504,6 @@ mod tests {
         let mut service = Service::default();
         KubeWrite::AnnotateService(vec![(IP_IDS.key.to_owned(), Some(" , , 7 ".to_owned()))])
             .predict(&mut service);
-        assert_eq!(
-            Claim::of(&service).held,
-            Some(vec![Claimed::Address("7".to_owned())])
-        );
+        assert_eq!(Claim::of(&service).held, Some(vec![Claimed::Address("7".into())]));
     }
 }

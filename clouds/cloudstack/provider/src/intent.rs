@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::{AclItem, Algorithm, NewRule, Opening, Rule};
+use crate::objects::{AclItem, Algorithm, NewRule, Opening, Rule, VirtualMachineId};
 use crate::replaced::ReplacedRules;
 
 mod read;
@@ -167,5 +167,5 @@ pub(crate) struct WantedNode {
     /// The name that its virtual machine has: in lower case, without a domain.
     pub(crate) machine_name: String,
     /// The ID in its provider ID.
-    pub(crate) machine_id: Option<String>,
+    pub(crate) machine_id: Option<VirtualMachineId>,
 }

@@ -1,6 +1,7 @@
 //! What a write's answer or its job told, or what they will tell. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Borrow;
+use std::collections::BTreeSet;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Recent};
 
@@ -8,7 +9,8 @@ use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
 use crate::names::Protocol;
 use crate::objects::{
-    AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, NewRule, PublicPort, Rule, RuleState,
+    AclItem, AclItemId, AclRef, Address, AddressRef, AddressState, FirewallRule, NetworkId, NewRule,
+    PublicPort, Rule, RuleId, RuleState,
 };
 use crate::observe::{Fact, Failure, Observed, Pending, Seen, see};
 use crate::step::{CloudStep, RuleAttributes, RuleChange};
@@ -68,13 +70,13 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
 }
 
 /// An item is somebody else's as well by now.
-fn needed(observed: &mut Seen, list: &AclRef, item: &str, users: &[Rule]) {
+fn needed(observed: &mut Seen, list: &AclRef, item: &AclItemId, users: &[Rule]) {
     let Seen { observed, memory } = observed;
     let Observed {
         networks, neighbours, ..
     } = observed;
     memory.own.made.acl_items.retain(|(_, known)| known != item);
-    let is_behind = |network: &String| {
+    let is_behind = |network: &NetworkId| {
         let network = networks.get(network).and_then(Option::as_ref);
         network.is_some_and(|network| network.acl.as_ref().is_some_and(|acl| acl.id == list.id))
     };
@@ -222,7 +224,7 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
         CloudStep::Associate { address, to, .. } => {
             let acquired = Address {
                 address: address.clone().unwrap_or_else(|| AddressRef {
-                    id: made.id.unwrap_or_default(),
+                    id: made.id.unwrap_or_default().into(),
                     // Whatever it will be; documentation addresses cannot be mistaken for it.
                     ip: made.ip.unwrap_or_else(|| "192.0.2.1".to_owned()),
                 }),
@@ -244,17 +246,21 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
             ..
         } => {
             let rule = FirewallRule {
-                id: made.id.unwrap_or_default(),
+                id: made.id.unwrap_or_default().into(),
                 opening: *opening,
                 sources: sources.iter().collect(),
                 is_going: false,
             };
-            let (listed, recent) = (&mut facts.firewalls, &mut own.firewalls);
-            opened(listed, recent, &address.id, &rule.id.clone(), rule);
+            let listed = facts.firewalls.entry(address.id.clone()).or_default();
+            let recent = own.firewalls.entry(address.id.clone()).or_default();
+            opened(listed, recent, rule.id.clone(), rule);
         }
         CloudStep::CloseFirewall { address, rule, .. } => {
-            let (listed, recent) = (&mut facts.firewalls, &mut own.firewalls);
-            closed(listed, recent, &address.id, rule, |known| &known.id);
+            let recent = own.firewalls.entry(address.id.clone()).or_default();
+            recent.delete(rule.clone());
+            if let Some(listed) = facts.firewalls.get_mut(&address.id) {
+                listed.retain(|known| known.id != *rule);
+            }
         }
         CloudStep::OpenAcl {
             list,
@@ -263,52 +269,39 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
             ..
         } => {
             let item = AclItem {
-                id: made.id.unwrap_or_default(),
+                id: made.id.unwrap_or_default().into(),
                 opening: *opening,
                 sources: sources.iter().collect(),
                 has_reason: false,
                 is_going: false,
             };
             own.made.acl_items.push((list.id.clone(), item.id.clone()));
-            opened(&mut facts.acls, &mut own.acls, &list.id, &item.id.clone(), item);
+            let listed = facts.acls.entry(list.id.clone()).or_default();
+            let recent = own.acls.entry(list.id.clone()).or_default();
+            opened(listed, recent, item.id.clone(), item);
         }
         CloudStep::CloseAcl { list, item, .. } => {
             own.made.acl_items.retain(|(_, known)| *known != item.id);
-            closed(&mut facts.acls, &mut own.acls, &list.id, &item.id, |known| {
-                &known.id
-            });
+            let recent = own.acls.entry(list.id.clone()).or_default();
+            recent.delete(item.id.clone());
+            if let Some(listed) = facts.acls.get_mut(&list.id) {
+                listed.retain(|known| known.id != item.id);
+            }
         }
     }
 }
 
 /// A port was opened at an address or in an ACL list.
-fn opened<T: Clone>(listed: &mut Listed<T>, recent: &mut Written<T>, at: &str, id: &str, new: T) {
+fn opened<Id: Ord + Borrow<str>, T: Clone>(listed: &mut Vec<T>, recent: &mut Recent<Id, T>, id: Id, new: T) {
     // Without an ID nobody could tell it from what a list shows.
-    if !id.is_empty() {
-        recent
-            .entry(at.to_owned())
-            .or_default()
-            .write(id.to_owned(), new.clone());
+    if !id.borrow().is_empty() {
+        recent.write(id, new.clone());
     }
-    listed.entry(at.to_owned()).or_default().push(new);
+    listed.push(new);
 }
-
-/// What was opened there is closed.
-fn closed<T>(listed: &mut Listed<T>, recent: &mut Written<T>, at: &str, id: &str, id_of: fn(&T) -> &String) {
-    recent.entry(at.to_owned()).or_default().delete(id.to_owned());
-    if let Some(listed) = listed.get_mut(at) {
-        listed.retain(|known| id_of(known) != id);
-    }
-}
-
-/// Lists by the ID of what they are of.
-type Listed<T> = BTreeMap<String, Vec<T>>;
-
-/// What this reconcile wrote there.
-type Written<T> = BTreeMap<String, Recent<String, T>>;
 
 /// Nobody else has anything on an address that was acquired a moment ago.
-fn associated(observed: &mut Seen, was_any: bool, network: &str, mut acquired: Address) {
+fn associated(observed: &mut Seen, was_any: bool, network: &NetworkId, mut acquired: Address) {
     let AddressRef { id, ip } = acquired.address.clone();
     if id.is_empty() {
         observed.recovered.clear(); // to be looked for
@@ -323,9 +316,7 @@ fn associated(observed: &mut Seen, was_any: bool, network: &str, mut acquired: A
         observed.memory.own.made.address = Some(acquired.address.clone());
     }
     if was_any {
-        observed
-            .recovered
-            .insert(network.to_owned(), vec![acquired.clone()]);
+        observed.recovered.insert(network.clone(), vec![acquired.clone()]);
     }
     observed.addresses.insert(id, Some(acquired));
 }
@@ -335,7 +326,7 @@ fn released(observed: &mut Seen, address: &AddressRef) {
     let known = observed.addresses.insert(address.id.clone(), None).flatten();
     let is_on = |rule: &Rule| rule.address.id == address.id;
     let gone = observed.rules.iter().filter(|rule| is_on(rule));
-    let gone: Vec<String> = gone.map(|rule| rule.id.clone()).collect();
+    let gone: Vec<RuleId> = gone.map(|rule| rule.id.clone()).collect();
     let own = &mut observed.memory.own;
     gone.iter().for_each(|id| own.rules.forget(id));
     own.gone_along.extend(gone);
@@ -355,7 +346,7 @@ fn released(observed: &mut Seen, address: &AddressRef) {
 fn rule_changed(observed: &mut Seen, port: &PublicPort, change: &RuleChange, made: Made) {
     match change {
         RuleChange::Create(new) => {
-            let rule = created(port, new, made.id.unwrap_or_default());
+            let rule = created(port, new, made.id.unwrap_or_default().into());
             observed.members.insert(rule.id.clone(), BTreeSet::new());
             observed.memory.own.rules.write(rule.id.clone(), rule.clone());
             // It may have been listed meanwhile.
@@ -406,7 +397,7 @@ fn rule_changed(observed: &mut Seen, port: &PublicPort, change: &RuleChange, mad
     }
 }
 
-fn created(port: &PublicPort, new: &NewRule, id: String) -> Rule {
+fn created(port: &PublicPort, new: &NewRule, id: RuleId) -> Rule {
     Rule {
         id,
         name: new.name.clone(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::intent::WantedNode;
-use crate::objects::Machine;
+use crate::objects::{Machine, NetworkId, VirtualMachineId};
 
 /// The Nodes' virtual machines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -12,7 +12,7 @@ pub(crate) struct Members {
     pub(crate) machines: Vec<Machine>,
     /// Those that a Node names but that were not found, or not with a network: they are not added, and not taken away either,
     /// because a miss in a list proves nothing.
-    pub(crate) unproven: BTreeSet<String>,
+    pub(crate) unproven: BTreeSet<VirtualMachineId>,
     /// The Nodes without a virtual machine.
     pub(crate) left_out: Vec<String>,
     /// The Nodes whose virtual machine is in no network, so that no rule can lead to it.
@@ -22,7 +22,7 @@ pub(crate) struct Members {
 impl Members {
     /// Finds the virtual machines of Nodes: by the ID that the Node names, else by name.
     pub(crate) fn find<'a>(nodes: &[WantedNode], machines: impl IntoIterator<Item = &'a Machine>) -> Self {
-        let mut by_id: BTreeMap<&str, &Machine> = BTreeMap::new();
+        let mut by_id: BTreeMap<&VirtualMachineId, &Machine> = BTreeMap::new();
         let mut by_name: BTreeMap<String, Vec<&Machine>> = BTreeMap::new();
         for machine in machines.into_iter().filter(|machine| !machine.is_going) {
             by_id.insert(&machine.id, machine);
@@ -34,7 +34,7 @@ impl Members {
         let mut members = Self::default();
         let mut taken = BTreeSet::new();
         for node in nodes {
-            let named = node.machine_id.as_deref();
+            let named = node.machine_id.as_ref();
             let found = named.and_then(|id| by_id.get(id).copied()).or_else(|| {
                 // Of several, as keys of an administrator see them, nobody can tell which one is meant.
                 let full = by_name.get(&node.node.to_lowercase());
@@ -57,7 +57,7 @@ impl Members {
                     }
                 }
                 None => {
-                    members.unproven.extend(named.map(str::to_owned));
+                    members.unproven.extend(named.cloned());
                     members.left_out.push(node.node.clone());
                 }
             }
@@ -66,9 +66,9 @@ impl Members {
     }
 
     /// The network that all of them are in: the one that is given, or the one that they have in common by default.
-    pub(crate) fn network(&self, given: Option<&str>) -> Result<Option<String>, DifferentNetworks> {
+    pub(crate) fn network(&self, given: Option<&NetworkId>) -> Result<Option<NetworkId>, DifferentNetworks> {
         let first = self.machines.first().and_then(|machine| machine.networks.first());
-        let Some(network) = given.map(str::to_owned).or_else(|| first.cloned()) else {
+        let Some(network) = given.cloned().or_else(|| first.cloned()) else {
             return Ok(None);
         };
         let is_in = |machine: &Machine| match given {
@@ -104,22 +104,17 @@ impl Members {
     }
 
     /// What has to be done about a rule with these members.
-    pub(crate) fn compare(&self, present: &BTreeSet<String>) -> Difference {
+    pub(crate) fn compare(&self, present: &BTreeSet<VirtualMachineId>) -> Difference {
         if self.machines.is_empty() {
             return Difference::default(); // better old members than none
         }
-        let wanted: BTreeSet<&str> = self.machines.iter().map(|machine| machine.id.as_str()).collect();
+        let wanted: BTreeSet<_> = self.machines.iter().map(|machine| machine.id.clone()).collect();
+        let surplus = present
+            .difference(&wanted)
+            .filter(|id| !self.unproven.contains(*id));
         Difference {
-            missing: wanted
-                .iter()
-                .filter(|id| !present.contains(**id))
-                .map(|id| (*id).to_owned())
-                .collect(),
-            surplus: present
-                .iter()
-                .filter(|id| !wanted.contains(id.as_str()) && !self.unproven.contains(*id))
-                .cloned()
-                .collect(),
+            missing: wanted.difference(present).cloned().collect(),
+            surplus: surplus.cloned().collect(),
         }
     }
 }
@@ -131,12 +126,12 @@ pub(crate) struct DifferentNetworks;
 /// What a rule lacks and has too much of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Difference {
-    pub(crate) missing: Vec<String>,
-    pub(crate) surplus: Vec<String>,
+    pub(crate) missing: Vec<VirtualMachineId>,
+    pub(crate) surplus: Vec<VirtualMachineId>,
 }
 
 /// The IDs of all Nodes' virtual machines, if all Nodes name one.
-pub(crate) fn named(nodes: &[WantedNode]) -> Option<BTreeSet<String>> {
+pub(crate) fn named(nodes: &[WantedNode]) -> Option<BTreeSet<VirtualMachineId>> {
     nodes.iter().map(|node| node.machine_id.clone()).collect()
 }
 
@@ -148,15 +143,15 @@ mod tests {
         WantedNode {
             node: name.to_owned(),
             machine_name: name.to_lowercase().split('.').next().unwrap().to_owned(),
-            machine_id: id.map(str::to_owned),
+            machine_id: id.map(Into::into),
         }
     }
 
     fn machine(id: &str, name: &str, networks: &[&str]) -> Machine {
         Machine {
-            id: id.to_owned(),
+            id: id.into(),
             name: name.to_owned(),
-            networks: networks.iter().map(|id| (*id).to_owned()).collect(),
+            networks: networks.iter().map(|id| NetworkId::from(*id)).collect(),
             is_going: false,
         }
     }
@@ -210,11 +205,11 @@ mod tests {
         );
         assert_eq!(ids(&members), ["2"]);
         assert_eq!(members.left_out, ["a", "c"]);
-        let present = ["1", "3", "4"].map(str::to_owned).into();
+        let present = ["1", "3", "4"].map(VirtualMachineId::from).into();
         let difference = members.compare(&present);
         assert_eq!(
             (difference.missing, difference.surplus),
-            (vec!["2".to_owned()], vec!["4".to_owned()])
+            (vec!["2".into()], vec!["4".into()])
         );
     }
 
@@ -223,9 +218,9 @@ mod tests {
         let machines = [machine("1", "a", &[]), machine("2", "b", &["n"])];
         let members = Members::find(&[node("a", None), node("b", None), node("c", None)], &machines);
         assert_eq!(ids(&members), ["2"]);
-        assert_eq!(members.network(None), Ok(Some("n".to_owned())));
+        assert_eq!(members.network(None), Ok(Some("n".into())));
         assert_eq!(
-            members.compare(&["1", "2"].map(str::to_owned).into()),
+            members.compare(&["1", "2"].map(VirtualMachineId::from).into()),
             Difference::default()
         );
         assert_eq!(
@@ -237,7 +232,7 @@ mod tests {
     #[test]
     fn without_a_machine_the_members_stay() {
         let members = Members::find(&[node("a", None)], &[]);
-        assert_eq!(members.compare(&["1".to_owned()].into()), Difference::default());
+        assert_eq!(members.compare(&["1".into()].into()), Difference::default());
     }
 
     #[test]
@@ -247,7 +242,7 @@ mod tests {
         let nodes = [node("a", None), node("b", None)];
         let members = Members::find(&nodes, [&both, &one]);
         assert_eq!(members.network(None), Err(DifferentNetworks));
-        assert_eq!(members.network(Some("m")), Ok(Some("m".to_owned())));
+        assert_eq!(members.network(Some(&"m".into())), Ok(Some("m".into())));
         assert_eq!(Members::default().network(None), Ok(None));
     }
 }

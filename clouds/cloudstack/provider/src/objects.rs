@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+pub(crate) use bowline_cloudstack_client::{
+    AclItemId, AclListId, FirewallRuleId, NetworkId, PublicIpId, RuleId, VirtualMachineId, VpcId,
+};
 use jiff::Timestamp;
 
 use crate::cidrs::Cidrs;
@@ -10,14 +13,15 @@ use crate::names::{self, IpProtocol, Protocol};
 /// A public IP address by its ID, with its text for people and for the status.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AddressRef {
-    pub(crate) id: String,
+    /// Empty if a rule does not tell it.
+    pub(crate) id: PublicIpId,
     pub(crate) ip: String,
 }
 
 /// A load balancer rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rule {
-    pub(crate) id: String,
+    pub(crate) id: RuleId,
     pub(crate) name: String,
     pub(crate) algorithm: String,
     /// The API's word, which may be absent on old rules and unknown to us.
@@ -25,8 +29,8 @@ pub(crate) struct Rule {
     pub(crate) address: AddressRef,
     pub(crate) public_port: Option<u16>,
     pub(crate) private_port: Option<u16>,
-    /// The network of its members.
-    pub(crate) network: String,
+    /// The network of its members; empty if it does not tell.
+    pub(crate) network: NetworkId,
     pub(crate) cidrs: Cidrs,
     /// Whether the list of networks is stored with commas. It is written as it is into the configuration of the network's
     /// router, which then cannot read any of it.
@@ -98,7 +102,7 @@ pub(crate) struct NewRule {
     pub(crate) protocol: Protocol,
     pub(crate) public_port: u16,
     pub(crate) private_port: u16,
-    pub(crate) network: String,
+    pub(crate) network: NetworkId,
     /// Whom it takes connections from; not sent if none.
     pub(crate) cidrs: Option<Vec<String>>,
 }
@@ -151,8 +155,8 @@ pub(crate) struct Address {
     /// Since when somebody has it.
     pub(crate) allocated: Option<Timestamp>,
     /// The guest network that it leads to.
-    pub(crate) network: Option<String>,
-    pub(crate) vpc: Option<String>,
+    pub(crate) network: Option<NetworkId>,
+    pub(crate) vpc: Option<VpcId>,
     pub(crate) is_source_nat: bool,
     pub(crate) is_static_nat: bool,
 }
@@ -161,9 +165,9 @@ pub(crate) struct Address {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The ID of the network.
-    pub(crate) network: String,
+    pub(crate) network: NetworkId,
     /// The ID of the VPC that it is a tier of.
-    pub(crate) vpc: Option<String>,
+    pub(crate) vpc: Option<VpcId>,
 }
 
 impl Place {
@@ -194,7 +198,7 @@ impl Address {
     pub(crate) fn is_of(&self, network: &Network) -> bool {
         match (&self.vpc, &network.vpc) {
             (Some(own), Some(vpc)) => own == vpc,
-            _ => self.network.as_deref() == Some(network.id.as_str()),
+            _ => self.network.as_ref() == Some(&network.id),
         }
     }
 
@@ -228,9 +232,9 @@ impl Address {
 /// A guest network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Network {
-    pub(crate) id: String,
+    pub(crate) id: NetworkId,
     pub(crate) name: String,
-    pub(crate) vpc: Option<String>,
+    pub(crate) vpc: Option<VpcId>,
     /// The names of what it offers; letter case counts.
     pub(crate) services: BTreeSet<String>,
     pub(crate) acl: Option<AclRef>,
@@ -239,7 +243,7 @@ pub(crate) struct Network {
 /// The ACL list of a tier of a VPC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AclRef {
-    pub(crate) id: String,
+    pub(crate) id: AclListId,
     pub(crate) name: String,
 }
 
@@ -286,7 +290,7 @@ pub(crate) const DEFAULT_DENY: &str = "default_deny";
 /// A rule of the firewall of an address, if it is for a single port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FirewallRule {
-    pub(crate) id: String,
+    pub(crate) id: FirewallRuleId,
     pub(crate) opening: Opening,
     pub(crate) sources: Cidrs,
     /// Whether it is on its way out, or its deletion failed half-way.
@@ -296,7 +300,7 @@ pub(crate) struct FirewallRule {
 /// An item of an ACL list that lets a single port in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AclItem {
-    pub(crate) id: String,
+    pub(crate) id: AclItemId,
     pub(crate) opening: Opening,
     pub(crate) sources: Cidrs,
     /// Whether it says what it is for. No manager writes that, so a person made it.
@@ -308,10 +312,10 @@ pub(crate) struct AclItem {
 /// A virtual machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Machine {
-    pub(crate) id: String,
+    pub(crate) id: VirtualMachineId,
     pub(crate) name: String,
     /// The networks that it is in; the default one first.
-    pub(crate) networks: Vec<String>,
+    pub(crate) networks: Vec<NetworkId>,
     /// Whether it is on its way out, so that no rule takes it.
     pub(crate) is_going: bool,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
+use bowline_cloudstack_client::{AclListId, JobId, NetworkId, PublicIpId, RuleId, VirtualMachineId};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -51,29 +52,29 @@ pub(crate) struct Observed {
     /// The rules that bear the name of the Service's balancer.
     pub(crate) rules: Vec<Rule>,
     /// Networks by ID; none if there is no such network.
-    pub(crate) networks: BTreeMap<String, Option<Arc<Network>>>,
+    pub(crate) networks: BTreeMap<NetworkId, Option<Arc<Network>>>,
     /// Addresses by ID; none if nobody has such an address.
-    pub(crate) addresses: BTreeMap<String, Option<Address>>,
+    pub(crate) addresses: BTreeMap<PublicIpId, Option<Address>>,
     /// What there is under an address that was asked for by its text.
     pub(crate) looked_up: BTreeMap<String, Vec<Address>>,
     /// Rules of others on an address, by its ID.
-    pub(crate) strangers: BTreeMap<String, Vec<Rule>>,
+    pub(crate) strangers: BTreeMap<PublicIpId, Vec<Rule>>,
     /// Rules of others in networks that share an ACL list, by a network's ID.
-    pub(crate) neighbours: BTreeMap<String, Vec<Rule>>,
+    pub(crate) neighbours: BTreeMap<NetworkId, Vec<Rule>>,
     /// Firewalls by the ID of their address: only rules for a single port.
-    pub(crate) firewalls: BTreeMap<String, Vec<FirewallRule>>,
+    pub(crate) firewalls: BTreeMap<PublicIpId, Vec<FirewallRule>>,
     /// ACL lists by ID: only items that let a single port in.
-    pub(crate) acls: BTreeMap<String, Vec<AclItem>>,
+    pub(crate) acls: BTreeMap<AclListId, Vec<AclItem>>,
     /// Members by the ID of their rule.
-    pub(crate) members: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) members: BTreeMap<RuleId, BTreeSet<VirtualMachineId>>,
     /// Rules whose members were found to be right a moment ago, for the same Nodes.
-    pub(crate) trusted: BTreeSet<String>,
+    pub(crate) trusted: BTreeSet<RuleId>,
     /// The virtual machines of the same Nodes a moment ago, where not all Nodes name theirs.
-    pub(crate) expected: Option<BTreeSet<String>>,
+    pub(crate) expected: Option<BTreeSet<VirtualMachineId>>,
     /// All virtual machines.
     pub(crate) machines: Option<Arc<Vec<Machine>>>,
     /// Addresses that may have been associated for a claim that names none, by the ID of its network.
-    pub(crate) recovered: BTreeMap<String, Vec<Address>>,
+    pub(crate) recovered: BTreeMap<NetworkId, Vec<Address>>,
     /// How many calls the reading took.
     pub(crate) calls: usize,
     /// Jobs under way.
@@ -90,7 +91,7 @@ pub(crate) struct Observed {
 #[derive(Debug, Clone)]
 pub(crate) struct Pending {
     /// The job.
-    pub(crate) job: String,
+    pub(crate) job: JobId,
     /// What it does.
     pub(crate) step: CloudStep,
     /// The ID of what it makes, if that was told.
@@ -200,14 +201,14 @@ impl Observed {
     }
 
     /// Whether an address is on its way to somebody, as far as is known.
-    pub(crate) fn is_on_its_way(&self, id: &str) -> bool {
+    pub(crate) fn is_on_its_way(&self, id: &PublicIpId) -> bool {
         let read = self.addresses.values().flatten();
         let mut known = read.chain(self.looked_up.values().flatten());
-        known.any(|known| known.address.id == id && known.state == AddressState::Allocating)
+        known.any(|known| known.address.id == *id && known.state == AddressState::Allocating)
     }
 
     /// A rule by its ID.
-    pub(crate) fn rule_mut(&mut self, id: &str) -> Option<&mut Rule> {
-        self.rules.iter_mut().find(|rule| rule.id == id)
+    pub(crate) fn rule_mut(&mut self, id: &RuleId) -> Option<&mut Rule> {
+        self.rules.iter_mut().find(|rule| rule.id == *id)
     }
 }

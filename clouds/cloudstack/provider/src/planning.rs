@@ -18,7 +18,8 @@ use crate::annotations::{IP_IDS, SOURCE_CIDRS};
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
-    Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, Network, Opening, Place, Rule,
+    Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, Network, Opening, Place, PublicIpId,
+    Rule,
 };
 use crate::observe::{
     GIVEN_BACK, LOOK, Need, Observed, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread,
@@ -201,7 +202,7 @@ struct Draft<'a> {
     /// What the cloud chose is among it.
     is_chosen: bool,
     /// Where addresses lead that may be claimed, by their ID.
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<PublicIpId, Place>,
     /// Rules that are to be deleted while their ports stay open.
     replaced: ReplacedRules,
     notes: Vec<Note>,
@@ -284,11 +285,10 @@ impl<'a> Draft<'a> {
     }
 
     fn need(&mut self, need: Need) {
-        match &need {
-            Need::Firewall(id) | Need::Acl(id) if self.own().unclosed.rests(id) => {
-                self.wait("what lets ports in could not be listed, and is tried again".to_owned());
-            }
-            _ => drop(self.needs.insert(need)),
+        if need.opened().is_some_and(|id| self.own().unclosed.rests(id)) {
+            self.wait("what lets ports in could not be listed, and is tried again".to_owned());
+        } else {
+            self.needs.insert(need);
         }
     }
 
@@ -320,15 +320,15 @@ impl<'a> Draft<'a> {
     }
 
     /// Claims by its ID what the cloud chose.
-    fn choose(&mut self, id: &str, network: &Network) {
-        self.claims.insert(Claimed::Address(id.to_owned()));
+    fn choose(&mut self, id: &PublicIpId, network: &Network) {
+        self.claims.insert(Claimed::Address(id.clone()));
         self.is_chosen = true;
         self.leads(id, network);
     }
 
     /// Notes where an address leads that is claimed.
-    fn leads(&mut self, id: &str, network: &Network) {
-        self.places.insert(id.to_owned(), Place::of(network));
+    fn leads(&mut self, id: &PublicIpId, network: &Network) {
+        self.places.insert(id.clone(), Place::of(network));
     }
 
     /// The same by a rule that is on it, as far as that tells.
@@ -349,15 +349,15 @@ impl<'a> Draft<'a> {
     }
 
     /// The same for one that goes: by its rules, else by where it leads now.
-    fn leads_as_it_does(&mut self, id: &str, rules: &[&Rule]) {
+    fn leads_as_it_does(&mut self, id: &PublicIpId, rules: &[&Rule]) {
         rules.iter().for_each(|rule| self.leads_by(rule));
         if let Some(Some(address)) = self.observed.addresses.get(id)
             && !self.places.contains_key(id)
         {
             // One of a VPC need not tell a tier.
-            let network = address.network.clone().unwrap_or_else(|| "-".to_owned());
+            let network = address.network.clone().unwrap_or_else(|| "-".into());
             let vpc = address.vpc.clone();
-            self.places.insert(id.to_owned(), Place { network, vpc });
+            self.places.insert(id.clone(), Place { network, vpc });
         }
     }
 
@@ -368,10 +368,10 @@ impl<'a> Draft<'a> {
     }
 
     /// Claims by its ID alone what was asked for, and came: whether that had still to be done.
-    fn came(&mut self, claim: &Claim, id: &str) -> bool {
+    fn came(&mut self, claim: &Claim, id: &PublicIpId) -> bool {
         let is_news = claim.asked(id).is_some();
         if is_news {
-            self.claims.insert(Claimed::Address(id.to_owned()));
+            self.claims.insert(Claimed::Address(id.clone()));
         }
         is_news
     }

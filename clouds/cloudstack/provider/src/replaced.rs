@@ -14,15 +14,15 @@ use bowline_cloud_provider::{KubeWrite, Service};
 use serde::{Deserialize, Serialize};
 
 use crate::annotations::{REPLACED_RULES, text};
-use crate::objects::{AddressRef, NewRule, Opening, PublicPort, Rule};
+use crate::objects::{AddressRef, NetworkId, NewRule, Opening, PublicIpId, PublicPort, Rule};
 
 /// What is open for a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct OpenPort {
     /// The ID of its address.
-    pub(crate) address: String,
+    pub(crate) address: PublicIpId,
     /// The ID of the network of its rule.
-    pub(crate) network: String,
+    pub(crate) network: NetworkId,
     pub(crate) opening: Opening,
 }
 
@@ -146,11 +146,11 @@ struct Written {
     name: String,
     protocol: String,
     algorithm: String,
-    ip_id: String,
+    ip_id: PublicIpId,
     ip: String,
     port: u16,
     node_port: u16,
-    network_id: String,
+    network_id: NetworkId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cidrs: Option<Vec<String>>,
 }
@@ -202,7 +202,7 @@ mod tests {
         Replaced {
             place: PublicPort {
                 address: AddressRef {
-                    id: "ip-1".to_owned(),
+                    id: "ip-1".into(),
                     ip: "203.0.113.40".to_owned(),
                 },
                 port: Some(port),
@@ -213,7 +213,7 @@ mod tests {
                 protocol,
                 public_port: port,
                 private_port: 30_000 + port,
-                network: "n1".to_owned(),
+                network: "n1".into(),
                 cidrs: Some(vec!["10.0.0.0/8".to_owned(), "192.0.2.0/24".to_owned()]),
             },
         }

@@ -4,9 +4,12 @@ use bowline_cloud_provider::CloudError;
 use bowline_plan::{Impact, Lane, Step};
 use jiff::Timestamp;
 
-use crate::claim::Asking;
+use crate::claim::{Asking, Subject};
 use crate::names::Protocol;
-use crate::objects::{AclItem, AclRef, AddressRef, Algorithm, NewRule, Opening, Place, PublicPort, Rule};
+use crate::objects::{
+    AclItem, AclItemId, AclRef, AddressRef, Algorithm, FirewallRuleId, NetworkId, NewRule, Opening, Place,
+    PublicPort, Rule, RuleId, VirtualMachineId,
+};
 
 /// One write to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +55,7 @@ pub(crate) enum CloudStep {
         /// The port.
         opening: Opening,
         /// The rule.
-        rule: String,
+        rule: FirewallRuleId,
         /// Whether the port stays open by another rule, or nothing is behind it.
         is_replaced: bool,
     },
@@ -61,7 +64,7 @@ pub(crate) enum CloudStep {
         /// The list.
         list: AclRef,
         /// The network.
-        network: String,
+        network: NetworkId,
         /// The port.
         opening: Opening,
         /// For whom.
@@ -74,7 +77,7 @@ pub(crate) enum CloudStep {
         /// The item.
         item: AclItem,
         /// The ID of another item that says the same and stays, so that nobody misses this one.
-        twin: Option<String>,
+        twin: Option<AclItemId>,
         /// Whether the port stays open by another item, or nothing is behind it.
         is_replaced: bool,
     },
@@ -88,7 +91,7 @@ pub(crate) enum RuleChange {
     /// Changes it where it stands.
     Update {
         /// Its ID.
-        rule: String,
+        rule: RuleId,
         /// Its name until now.
         name: String,
         /// How it shall be.
@@ -97,7 +100,7 @@ pub(crate) enum RuleChange {
     /// Deletes it.
     Delete {
         /// Its ID.
-        rule: String,
+        rule: RuleId,
         /// Its name.
         name: String,
         /// What that does to traffic.
@@ -106,20 +109,20 @@ pub(crate) enum RuleChange {
     /// Gives it members.
     Assign {
         /// Its ID.
-        rule: String,
+        rule: RuleId,
         /// Its name.
         name: String,
         /// The virtual machines.
-        machines: Vec<String>,
+        machines: Vec<VirtualMachineId>,
     },
     /// Takes members away from it.
     Unassign {
         /// Its ID.
-        rule: String,
+        rule: RuleId,
         /// Its name.
         name: String,
         /// The virtual machines.
-        machines: Vec<String>,
+        machines: Vec<VirtualMachineId>,
     },
 }
 
@@ -134,7 +137,7 @@ pub(crate) enum Precondition<'a> {
         sources: &'a [String],
     },
     /// The item with this ID, which stays instead, is in the ACL list.
-    Item { list: &'a AclRef, id: &'a str },
+    Item { list: &'a AclRef, id: &'a AclItemId },
     /// Nobody else relies on the item of the ACL list.
     Unneeded { list: &'a AclRef, item: &'a AclItem },
     /// The address is what it was, and no rules of others are on it, which would go with it.
@@ -192,9 +195,11 @@ impl CloudStep {
         let Self::Associate { address, to, since } = self else {
             return None;
         };
-        let subject = address.as_ref().map_or(&to.network, |address| &address.id);
         Some(Asking {
-            subject: subject.clone(),
+            subject: match address {
+                Some(address) => Subject::Address(address.id.clone()),
+                None => Subject::Any(to.network.clone()),
+            },
             since: (*since)?,
         })
     }
@@ -225,8 +230,8 @@ impl CloudStep {
     /// The ID of the firewall rule or of the item of an ACL list that the step deletes.
     pub(crate) fn closed(&self) -> Option<&str> {
         match self {
-            Self::CloseFirewall { rule, .. } => Some(rule),
-            Self::CloseAcl { item, .. } => Some(&item.id),
+            Self::CloseFirewall { rule, .. } => Some(rule.as_str()),
+            Self::CloseAcl { item, .. } => Some(item.id.as_str()),
             _ => None,
         }
     }

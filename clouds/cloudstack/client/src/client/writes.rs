@@ -12,7 +12,7 @@ use crate::jobs::Started;
 use crate::sign::Parameters;
 use crate::wire::{
     AclItemId, FirewallRuleId, JobId, NewFirewallRule, NewLoadBalancerRule, NewNetworkAcl, NewPublicIp,
-    PublicIpId, RuleChange, RuleId, VirtualMachineId, joined,
+    PublicIpId, RuleChange, RuleId, VirtualMachineId,
 };
 
 /// The answer to a command that starts a job.
@@ -177,6 +177,6 @@ impl Client {
 fn members(rule: &RuleId, machines: &[VirtualMachineId]) -> Parameters {
     let mut parameters = Parameters::default();
     parameters.set("id", rule.as_str());
-    parameters.set("virtualmachineids", joined(machines));
+    parameters.set("virtualmachineids", machines.join(","));
     parameters
 }

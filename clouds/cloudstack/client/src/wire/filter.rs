@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{joined, parts};
+use super::parts;
 use crate::sign::Parameters;
 
 /// Which packets a firewall rule or an item of an ACL list is about.
@@ -45,6 +45,6 @@ impl NewFilter {
         parameters.set("protocol", self.protocol.as_str());
         parameters.set("startport", self.port.to_string());
         parameters.set("endport", self.port.to_string());
-        parameters.set("cidrlist", joined(&self.cidrs));
+        parameters.set("cidrlist", self.cidrs.join(","));
     }
 }

@@ -1,5 +1,6 @@
 //! Ids, one type per kind of object, so that none is taken for another.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,7 +10,7 @@ macro_rules! id {
         $(#[$doc])*
         ///
         /// Opaque; the server makes UUIDs.
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(transparent)]
         pub struct $name(String);
 
@@ -17,6 +18,11 @@ macro_rules! id {
             /// The id as it stands on the wire.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+
+            /// Whether it is that of nothing: the default, where the server names none.
+            pub fn is_empty(&self) -> bool {
+                self.0.is_empty()
             }
         }
 
@@ -26,8 +32,9 @@ macro_rules! id {
             }
         }
 
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
+        /// So that texts find it in maps, and a list of them is joined as texts are.
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
                 &self.0
             }
         }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Algorithm, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState, is_or_unsaid, joined, parts};
+use super::{Algorithm, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState, is_or_unsaid, parts};
 use crate::paging::Listed;
 use crate::sign::Parameters;
 
@@ -120,7 +120,7 @@ impl NewLoadBalancerRule {
         parameters.set("networkid", self.network.as_str());
         parameters.set("openfirewall", "false");
         if let Some(cidrs) = &self.cidrs {
-            parameters.set("cidrlist", joined(cidrs));
+            parameters.set("cidrlist", cidrs.join(","));
         }
         parameters
     }
@@ -152,7 +152,7 @@ impl RuleChange {
             parameters.set("protocol", protocol.as_str());
         }
         if let Some(cidrs) = &self.cidrs {
-            parameters.set("cidrlist", joined(cidrs));
+            parameters.set("cidrlist", cidrs.join(","));
         }
         parameters
     }

@@ -130,7 +130,7 @@ fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {
                 .provider_id
                 .as_deref()
                 .and_then(provider_id::machine_id)
-                .map(str::to_ascii_lowercase),
+                .map(|id| id.to_ascii_lowercase().into()),
         })
         .collect()
 }

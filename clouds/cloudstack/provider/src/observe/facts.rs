@@ -10,7 +10,10 @@ use bowline_cloud_provider::CloudError;
 use jiff::Timestamp;
 
 use super::{Failure, Observed, Seen};
-use crate::objects::{Abilities, AclItem, Address, FirewallRule, Machine, Network, Rule};
+use crate::objects::{
+    Abilities, AclItem, AclListId, Address, FirewallRule, Machine, Network, NetworkId, PublicIpId, Rule,
+    RuleId, VirtualMachineId,
+};
 
 /// Something that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,23 +23,34 @@ pub(crate) enum Need {
     /// All virtual machines.
     Machines,
     /// A network.
-    Network(String),
+    Network(NetworkId),
     /// An address by its ID.
-    Address(String),
+    Address(PublicIpId),
     /// An address by its text.
     LookedUp(String),
     /// Addresses of a network that may have been associated for a claim that names none.
-    Recovered(String),
+    Recovered(NetworkId),
     /// The rules of others on an address.
-    Strangers(String),
+    Strangers(PublicIpId),
     /// The rules of others in networks that share the ACL list of this one.
-    Neighbours(String),
+    Neighbours(NetworkId),
     /// The firewall of an address.
-    Firewall(String),
+    Firewall(PublicIpId),
     /// An ACL list.
-    Acl(String),
+    Acl(AclListId),
     /// The members of a rule.
-    Members(String),
+    Members(RuleId),
+}
+
+impl Need {
+    /// The ID of the address or the ACL list that it is what lets ports in at.
+    pub(crate) fn opened(&self) -> Option<&str> {
+        match self {
+            Self::Firewall(address) => Some(address.as_str()),
+            Self::Acl(list) => Some(list.as_str()),
+            _ => None,
+        }
+    }
 }
 
 /// Something that was read.
@@ -47,25 +61,25 @@ pub(crate) enum Fact {
     /// All virtual machines.
     Machines(Arc<Vec<Machine>>),
     /// A network by its ID; `None` if there is none.
-    Network(String, Option<Arc<Network>>),
+    Network(NetworkId, Option<Arc<Network>>),
     /// An address by its ID; `None` if nobody has it.
-    Address(String, Option<Address>),
+    Address(PublicIpId, Option<Address>),
     /// What there is under an address by its text.
     LookedUp(String, Vec<Address>),
     /// Addresses that may have been associated for a claim, by the ID of its network.
-    Recovered(String, Vec<Address>),
+    Recovered(NetworkId, Vec<Address>),
     /// The rules of others on an address.
-    Strangers(String, Vec<Rule>),
+    Strangers(PublicIpId, Vec<Rule>),
     /// The rules of others behind the ACL list of a network.
-    Neighbours(String, Vec<Rule>),
+    Neighbours(NetworkId, Vec<Rule>),
     /// The firewall of an address.
-    Firewall(String, Vec<FirewallRule>),
+    Firewall(PublicIpId, Vec<FirewallRule>),
     /// The items of an ACL list.
-    Acl(String, Vec<AclItem>),
+    Acl(AclListId, Vec<AclItem>),
     /// The firewall of an address, or an ACL list, that cannot be listed.
     Unlisted(String, CloudError),
     /// The members of a rule.
-    Members(String, BTreeSet<String>),
+    Members(RuleId, BTreeSet<VirtualMachineId>),
     /// The rules of the Service.
     Rules(Vec<Rule>),
     /// The wall time.
@@ -99,8 +113,12 @@ impl Unread {
     }
 }
 
-fn known<'a, T>(facts: &'a BTreeMap<String, T>, id: &str, need: fn(String) -> Need) -> Result<&'a T, Unread> {
-    facts.get(id).ok_or_else(|| need(id.to_owned()).into())
+fn known<'a, I: Ord + Clone, T>(
+    all: &'a BTreeMap<I, T>,
+    id: &I,
+    need: fn(I) -> Need,
+) -> Result<&'a T, Unread> {
+    all.get(id).ok_or_else(|| need(id.clone()).into())
 }
 
 impl Observed {
@@ -110,49 +128,50 @@ impl Observed {
     }
 
     /// A network by its ID.
-    pub(crate) fn network(&self, id: &str) -> Result<Option<&Arc<Network>>, Unread> {
+    pub(crate) fn network(&self, id: &NetworkId) -> Result<Option<&Arc<Network>>, Unread> {
         known(&self.networks, id, Need::Network).map(Option::as_ref)
     }
 
     /// An address by its ID.
-    pub(crate) fn address(&self, id: &str) -> Result<Option<&Address>, Unread> {
+    pub(crate) fn address(&self, id: &PublicIpId) -> Result<Option<&Address>, Unread> {
         known(&self.addresses, id, Need::Address).map(Option::as_ref)
     }
 
     /// What there is under an address that is asked for by its text.
     pub(crate) fn looked_up(&self, ip: &str) -> Result<&[Address], Unread> {
-        known(&self.looked_up, ip, Need::LookedUp).map(Vec::as_slice)
+        let found = self.looked_up.get(ip).map(Vec::as_slice);
+        found.ok_or_else(|| Need::LookedUp(ip.to_owned()).into())
     }
 
     /// Addresses of a network that may have been associated for a claim that names none.
-    pub(crate) fn recovered(&self, network: &str) -> Result<&[Address], Unread> {
+    pub(crate) fn recovered(&self, network: &NetworkId) -> Result<&[Address], Unread> {
         known(&self.recovered, network, Need::Recovered).map(Vec::as_slice)
     }
 
     /// The rules of others on an address.
-    pub(crate) fn strangers(&self, address: &str) -> Result<&[Rule], Unread> {
+    pub(crate) fn strangers(&self, address: &PublicIpId) -> Result<&[Rule], Unread> {
         known(&self.strangers, address, Need::Strangers).map(Vec::as_slice)
     }
 
     /// The rules of others behind the ACL list of a network.
-    pub(crate) fn neighbours(&self, network: &str) -> Result<&[Rule], Unread> {
+    pub(crate) fn neighbours(&self, network: &NetworkId) -> Result<&[Rule], Unread> {
         known(&self.neighbours, network, Need::Neighbours).map(Vec::as_slice)
     }
 
     /// The firewall of an address.
-    pub(crate) fn firewall(&self, address: &str) -> Result<&[FirewallRule], Unread> {
+    pub(crate) fn firewall(&self, address: &PublicIpId) -> Result<&[FirewallRule], Unread> {
         known(&self.firewalls, address, Need::Firewall).map(Vec::as_slice)
     }
 
     /// The items of an ACL list.
-    pub(crate) fn acl(&self, list: &str) -> Result<&[AclItem], Unread> {
+    pub(crate) fn acl(&self, list: &AclListId) -> Result<&[AclItem], Unread> {
         known(&self.acls, list, Need::Acl).map(Vec::as_slice)
     }
 
     /// The members of a rule; `None` if they were right a moment ago.
-    pub(crate) fn members(&self, rule: &str) -> Result<Option<&BTreeSet<String>>, Unread> {
+    pub(crate) fn members(&self, rule: &RuleId) -> Result<Option<&BTreeSet<VirtualMachineId>>, Unread> {
         match self.members.get(rule) {
-            None if !self.trusted.contains(rule) => Err(Need::Members(rule.to_owned()).into()),
+            None if !self.trusted.contains(rule) => Err(Need::Members(rule.clone()).into()),
             members => Ok(members),
         }
     }

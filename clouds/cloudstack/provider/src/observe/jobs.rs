@@ -1,7 +1,7 @@
 //! Asks after jobs and puts what they did into the observation.
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{ApiError, Class, Client, Job, JobResult};
+use bowline_cloudstack_client::{ApiError, Class, Client, Job, JobResult, PublicIpId};
 use futures::future::join_all;
 use tokio::time::Instant;
 
@@ -16,8 +16,7 @@ pub(super) const TIMEOUT: &str = "Timeout while waiting for async job to finish"
 /// Asks once after every job that was under way, side by side.
 pub(crate) async fn poll(client: &Client, balancer: &str, jobs: &[Pending], observed: &mut Seen) {
     observed.memory.own.polls += 1;
-    let ids: Vec<_> = jobs.iter().map(|pending| pending.job.as_str().into()).collect();
-    let answers = join_all(ids.iter().map(|id| client.query_job(id))).await;
+    let answers = join_all(jobs.iter().map(|pending| client.query_job(&pending.job))).await;
     for (pending, answer) in jobs.iter().zip(answers) {
         match answer {
             Ok(Job::Done(result)) => learn::done(observed, &pending.step, made(pending, result)),
@@ -50,7 +49,7 @@ pub(crate) async fn poll(client: &Client, balancer: &str, jobs: &[Pending], obse
 
 /// There was no answer about a job. What it does is found by the next try: what it makes bears a name, or is claimed.
 fn unheard(observed: &mut Seen, pending: &Pending, error: &ApiError) {
-    tracing::debug!(job = pending.job, err = %error, "a job could not be asked after");
+    tracing::debug!(job = pending.job.as_str(), err = %error, "a job could not be asked after");
     let mut pending = pending.clone();
     match error.class {
         Class::Unanswered | Class::Unavailable { .. } | Class::Throttled { .. } => {}
@@ -91,12 +90,10 @@ async fn end_badly(client: &Client, observed: &mut Seen, pending: &Pending, mut 
         return;
     };
     // A job that failed may have got half-way.
-    let id = address
-        .as_ref()
-        .map(|address| &address.id)
-        .or(pending.id.as_ref());
+    let told = pending.id.as_deref().map(PublicIpId::from);
+    let id = address.as_ref().map(|address| &address.id).or(told.as_ref());
     let now = match id {
-        Some(id) => client.public_ip_address(&id.as_str().into()).await.ok(),
+        Some(id) => client.public_ip_address(id).await.ok(),
         None => None,
     };
     let is_nobodys = now

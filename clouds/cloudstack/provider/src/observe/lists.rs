@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloudstack_client::{
-    AclListId, ApiError, Client, FirewallRule as FirewallRuleOnWire, NetworkAcl, RuleId, RuleQuery,
+    AclListId, ApiError, Client, PublicIpId, RuleId, RuleQuery, VirtualMachineId,
 };
 
 use super::wire;
@@ -22,30 +22,22 @@ pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule
 }
 
 /// The firewall of an address: its rules for a single port.
-pub(crate) async fn firewall_of(client: &Client, address: &str) -> Result<Vec<FirewallRule>, ApiError> {
-    let rules = client.firewall_rules(&address.into()).await?;
-    // Whatever else a server sends, only this address was asked for.
-    let is_of =
-        |rule: &&FirewallRuleOnWire| rule.public_ip_id.as_ref().is_none_or(|id| id.as_str() == address);
-    Ok(rules
-        .iter()
-        .filter(is_of)
-        .filter_map(wire::firewall_rule)
-        .collect())
+pub(crate) async fn firewall_of(client: &Client, at: &PublicIpId) -> Result<Vec<FirewallRule>, ApiError> {
+    let rules = client.firewall_rules(at).await?;
+    Ok(rules.iter().filter_map(wire::firewall_rule).collect())
 }
 
 /// The members of a rule.
-pub(crate) async fn members_of(client: &Client, rule: &str) -> Result<BTreeSet<String>, ApiError> {
-    let members = client.load_balancer_rule_instances(&RuleId::from(rule)).await?;
-    Ok(members
-        .iter()
-        .map(|machine| machine.id.as_str().to_owned())
-        .collect())
+pub(crate) async fn members_of(
+    client: &Client,
+    rule: &RuleId,
+) -> Result<BTreeSet<VirtualMachineId>, ApiError> {
+    let members = client.load_balancer_rule_instances(rule).await?;
+    Ok(members.into_iter().map(|machine| machine.id).collect())
 }
 
 /// The items of an ACL list that let a single port in.
-pub(crate) async fn acl_items(client: &Client, list: &str) -> Result<Vec<AclItem>, ApiError> {
-    let items = client.network_acls(&AclListId::from(list)).await?;
-    let is_of = |item: &&NetworkAcl| item.list_id.as_ref().is_none_or(|id| id.as_str() == list);
-    Ok(items.iter().filter(is_of).filter_map(wire::acl_item).collect())
+pub(crate) async fn acl_items(client: &Client, list: &AclListId) -> Result<Vec<AclItem>, ApiError> {
+    let items = client.network_acls(list).await?;
+    Ok(items.iter().filter_map(wire::acl_item).collect())
 }

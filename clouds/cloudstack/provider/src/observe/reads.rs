@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
-use bowline_cloudstack_client::{ApiError, Client, PublicIpQuery, WallClock};
+use bowline_cloudstack_client::{ApiError, Client, NetworkId, PublicIpQuery, WallClock};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -260,7 +260,7 @@ impl Reads {
     fn is_call(&self, need: &Need) -> bool {
         match need {
             Need::Abilities => false,
-            Need::Network(id) => !self.machines.knows(&id.as_str().into()),
+            Need::Network(id) => !self.machines.knows(id),
             _ => true,
         }
     }
@@ -273,11 +273,11 @@ impl Reads {
         need: &Need,
     ) -> Result<Fact, CloudError> {
         let fact = self.read(intent, observed, need).await;
-        match (need, fact) {
-            (Need::Firewall(id) | Need::Acl(id), Err(error))
+        match (need.opened(), fact) {
+            (Some(id), Err(error))
                 if observed.is_removal && !matches!(error.kind(), ErrorKind::Throttled { .. }) =>
             {
-                Ok(Fact::Unlisted(id.clone(), error))
+                Ok(Fact::Unlisted(id.to_owned(), error))
             }
             (_, fact) => fact,
         }
@@ -294,7 +294,7 @@ impl Reads {
             }
             Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
             Need::Address(id) => {
-                let address = self.client.public_ip_address(&id.as_str().into()).await;
+                let address = self.client.public_ip_address(id).await;
                 let address = address.map_err(context("error retrieving IP address"))?;
                 Fact::Address(id.clone(), address.as_ref().map(wire::address))
             }
@@ -351,8 +351,8 @@ impl Reads {
     }
 
     /// A network; none if the API says that there is none.
-    async fn network(&self, id: &str) -> Result<Option<Arc<Network>>, CloudError> {
-        let network = self.machines.network(&id.into()).await;
+    async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
+        let network = self.machines.network(id).await;
         let Some(network) = network.map_err(|error| error.context("error retrieving network"))? else {
             return Ok(None);
         };

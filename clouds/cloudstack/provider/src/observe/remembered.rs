@@ -7,7 +7,10 @@ use bowline_cloud_provider::{CloudError, Recent};
 use tokio::time::Instant;
 
 use super::{BEHIND, Failure, LONGEST_POLL, LOOK, Unclosed};
-use crate::objects::{AclItem, AddressRef, FirewallRule, NewRule, PublicPort, Rule};
+use crate::objects::{
+    AclItem, AclItemId, AclListId, AddressRef, FirewallRule, FirewallRuleId, NewRule, PublicIpId, PublicPort,
+    Rule, RuleId,
+};
 
 /// What a reconcile remembers.
 #[derive(Debug, Default)]
@@ -25,9 +28,9 @@ pub(crate) struct Remembered {
     /// What could not be closed.
     pub(crate) unclosed: Unclosed,
     /// The IDs of addresses that the API does not take back: as long as rules are on them, or as long as they are on their way.
-    pub(crate) unreleased: BTreeSet<String>,
+    pub(crate) unreleased: BTreeSet<PublicIpId>,
     /// The IDs of addresses that are on their way, and on which the API makes no rule yet.
-    pub(crate) unready: BTreeSet<String>,
+    pub(crate) unready: BTreeSet<PublicIpId>,
     /// Rules that the API refused to make, and where.
     pub(crate) unmade: Vec<(PublicPort, NewRule)>,
     /// The names of rules that it refused because the Service has the port already, for another protocol.
@@ -35,15 +38,15 @@ pub(crate) struct Remembered {
     /// The API takes no firewall rule beside another one for the same port, whatever the sources of both.
     pub(crate) takes_one_firewall_rule: bool,
     /// Rules as they were written.
-    pub(crate) rules: Recent<String, Rule>,
+    pub(crate) rules: Recent<RuleId, Rule>,
     /// What was opened and closed in firewalls, by the ID of their address.
-    pub(crate) firewalls: BTreeMap<String, Recent<String, FirewallRule>>,
+    pub(crate) firewalls: BTreeMap<PublicIpId, Recent<FirewallRuleId, FirewallRule>>,
     /// The same in ACL lists, by their ID.
-    pub(crate) acls: BTreeMap<String, Recent<String, AclItem>>,
+    pub(crate) acls: BTreeMap<AclListId, Recent<AclItemId, AclItem>>,
     /// The address of the rule that was deleted last.
     pub(crate) cleared: Option<AddressRef>,
     /// The IDs of rules that were on addresses which were given back: they should be gone.
-    pub(crate) gone_along: BTreeSet<String>,
+    pub(crate) gone_along: BTreeSet<RuleId>,
     /// Some of them are listed all the same, and not looked at for a while: the list may be behind.
     pub(crate) lingers: bool,
 }
@@ -54,11 +57,11 @@ pub(crate) struct Made {
     /// An address that was chosen automatically.
     pub(crate) address: Option<AddressRef>,
     /// Items of ACL lists: the list's ID and the item's.
-    pub(crate) acl_items: Vec<(String, String)>,
+    pub(crate) acl_items: Vec<(AclListId, AclItemId)>,
     /// The cloud refused to choose an address: none was acquired.
     pub(crate) is_refused: bool,
     /// The IDs of addresses that it refused.
-    pub(crate) refused: BTreeSet<String>,
+    pub(crate) refused: BTreeSet<PublicIpId>,
     /// Taking it back failed too. It is not tried again in this reconcile.
     pub(crate) is_stuck: bool,
 }

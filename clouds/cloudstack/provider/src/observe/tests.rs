@@ -15,7 +15,7 @@ const OPENING: Opening = Opening {
 
 fn rule(id: &str) -> FirewallRule {
     FirewallRule {
-        id: id.to_owned(),
+        id: id.into(),
         opening: OPENING,
         sources: Cidrs::default(),
         is_going: false,
@@ -24,7 +24,7 @@ fn rule(id: &str) -> FirewallRule {
 
 fn item(id: &str) -> AclItem {
     AclItem {
-        id: id.to_owned(),
+        id: id.into(),
         opening: OPENING,
         sources: Cidrs::default(),
         has_reason: false,
@@ -34,14 +34,14 @@ fn item(id: &str) -> AclItem {
 
 fn address(id: &str) -> AddressRef {
     AddressRef {
-        id: id.to_owned(),
+        id: id.into(),
         ip: "203.0.113.1".to_owned(),
     }
 }
 
 fn list() -> AclRef {
     AclRef {
-        id: "acl".to_owned(),
+        id: "acl".into(),
         name: "tier-acl".to_owned(),
     }
 }
@@ -76,7 +76,7 @@ fn close(seen: &mut Seen, id: &str) {
     let rule = CloudStep::CloseFirewall {
         address: address("ip-1"),
         opening: OPENING,
-        rule: id.to_owned(),
+        rule: id.into(),
         is_replaced: false,
     };
     let item = CloudStep::CloseAcl {
@@ -90,11 +90,11 @@ fn close(seen: &mut Seen, id: &str) {
 }
 
 fn see_firewall(seen: &mut Seen, at: &str, rules: Vec<FirewallRule>) {
-    see(seen, Fact::Firewall(at.to_owned(), rules));
+    see(seen, Fact::Firewall(at.into(), rules));
 }
 
 fn see_acl(seen: &mut Seen, list: &str, items: Vec<AclItem>) {
-    see(seen, Fact::Acl(list.to_owned(), items));
+    see(seen, Fact::Acl(list.into(), items));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_list_that_is_behind_shows_what_was_opened_and_nothing_that_was_closed() {
         open_firewall(&mut seen, "ip-1", id);
         let step = CloudStep::OpenAcl {
             list: list(),
-            network: "n1".to_owned(),
+            network: "n1".into(),
             opening: OPENING,
             sources: Vec::new(),
         };

@@ -10,7 +10,7 @@ use super::{Need, Observed};
 use crate::fingerprint::fingerprint;
 use crate::intent::Wanted;
 use crate::members::{self, Difference, Members};
-use crate::objects::RuleState;
+use crate::objects::{RuleId, RuleState, VirtualMachineId};
 
 /// How long members that were right are taken to be right, as long as the Nodes are the same.
 const MEMBERS_TTL: Duration = Duration::from_secs(300);
@@ -29,9 +29,9 @@ pub(super) struct Trust(Mutex<Seen>);
 #[derive(Default)]
 struct Seen {
     /// By the ID of the rule.
-    rules: BTreeMap<String, Verified>,
+    rules: BTreeMap<RuleId, Verified>,
     /// The virtual machines of Nodes, and until when they are taken to be these.
-    machines: BTreeMap<u64, (Instant, BTreeSet<String>)>,
+    machines: BTreeMap<u64, (Instant, BTreeSet<VirtualMachineId>)>,
 }
 
 /// When the members of a rule were found to be right, and for which Nodes.
@@ -45,7 +45,7 @@ struct Verified {
 
 impl Trust {
     /// The virtual machines of the Nodes as they were listed a moment ago.
-    pub(super) fn expected(&self, wanted: &Wanted) -> Option<BTreeSet<String>> {
+    pub(super) fn expected(&self, wanted: &Wanted) -> Option<BTreeSet<VirtualMachineId>> {
         let seen = self.lock();
         let (until, machines) = seen.machines.get(&nodes_fingerprint(wanted))?;
         (Instant::now() < *until).then(|| machines.clone())
@@ -60,7 +60,7 @@ impl Trust {
         needs: &mut BTreeSet<Need>,
         calls: usize,
     ) {
-        let asked: Vec<String> = needs
+        let asked: Vec<RuleId> = needs
             .iter()
             .filter_map(|need| match need {
                 Need::Members(rule) => Some(rule.clone()),
@@ -69,7 +69,7 @@ impl Trust {
             .collect();
         let nodes = nodes_fingerprint(wanted);
         let seen = self.lock();
-        let mut fresh: Vec<(Instant, String)> = asked
+        let mut fresh: Vec<(Instant, RuleId)> = asked
             .iter()
             .filter_map(|id| {
                 let known = seen.rules.get(id)?;
@@ -96,7 +96,7 @@ impl Trust {
             .as_ref()
             .map(|machines| Members::find(&wanted.nodes, machines.iter()));
         let named = members::named(&wanted.nodes);
-        let is_right = |present: &BTreeSet<String>| match &found {
+        let is_right = |present: &BTreeSet<VirtualMachineId>| match &found {
             Some(found) => found.compare(present) == Difference::default(),
             None => named.as_ref() == Some(present) || observed.expected.as_ref() == Some(present),
         };
@@ -141,9 +141,11 @@ impl Trust {
 
 /// Tells one set of Nodes from another.
 fn nodes_fingerprint(wanted: &Wanted) -> u64 {
-    let parts = wanted
-        .nodes
-        .iter()
-        .flat_map(|node| [node.node.as_str(), node.machine_id.as_deref().unwrap_or_default()]);
+    let parts = wanted.nodes.iter().flat_map(|node| {
+        [
+            node.node.as_str(),
+            node.machine_id.as_ref().map_or("", VirtualMachineId::as_str),
+        ]
+    });
     fingerprint(parts)
 }

@@ -17,23 +17,19 @@ fn time(text: &str) -> Option<Timestamp> {
     Timestamp::strptime("%Y-%m-%dT%H:%M:%S%z", text).ok()
 }
 
-fn text<Id: AsRef<str>>(id: Option<&Id>) -> String {
-    id.map(|id| id.as_ref().to_owned()).unwrap_or_default()
-}
-
 pub(crate) fn rule(rule: &api::LoadBalancerRule) -> Rule {
     Rule {
-        id: rule.id.as_str().to_owned(),
+        id: rule.id.clone(),
         name: rule.name.clone(),
         algorithm: rule.algorithm.as_str().to_owned(),
         protocol: rule.protocol.as_str().to_owned(),
         address: AddressRef {
-            id: text(rule.public_ip_id.as_ref()),
+            id: rule.public_ip_id.clone().unwrap_or_default(),
             ip: rule.public_ip.clone(),
         },
         public_port: rule.public_port,
         private_port: rule.private_port,
-        network: text(rule.network_id.as_ref()),
+        network: rule.network_id.clone().unwrap_or_default(),
         cidrs: rule.cidrs().collect(),
         has_commas: rule.cidr_list.as_deref().is_some_and(|list| list.contains(',')),
         state: match rule.state {
@@ -47,7 +43,7 @@ pub(crate) fn rule(rule: &api::LoadBalancerRule) -> Rule {
 pub(crate) fn address(address: &api::PublicIpAddress) -> Address {
     Address {
         address: AddressRef {
-            id: address.id.as_str().to_owned(),
+            id: address.id.clone(),
             ip: address.ip_address.clone(),
         },
         state: match address.state {
@@ -57,8 +53,8 @@ pub(crate) fn address(address: &api::PublicIpAddress) -> Address {
             _ => AddressState::Allocated,
         },
         allocated: address.allocated.as_deref().and_then(time),
-        network: address.network_id.as_ref().map(|id| id.as_str().to_owned()),
-        vpc: address.vpc_id.as_ref().map(|id| id.as_str().to_owned()),
+        network: address.network_id.clone(),
+        vpc: address.vpc_id.clone(),
         is_source_nat: address.is_source_nat,
         is_static_nat: address.is_static_nat,
     }
@@ -67,12 +63,12 @@ pub(crate) fn address(address: &api::PublicIpAddress) -> Address {
 /// `list` is the name of the network's ACL list.
 pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Network> {
     Arc::new(Network {
-        id: network.id.as_str().to_owned(),
+        id: network.id.clone(),
         name: network.name.clone(),
-        vpc: network.vpc_id.as_ref().map(|id| id.as_str().to_owned()),
+        vpc: network.vpc_id.clone(),
         services: network.services().map(str::to_owned).collect(),
         acl: network.acl_list_id.as_ref().map(|id| AclRef {
-            id: id.as_str().to_owned(),
+            id: id.clone(),
             name: list.unwrap_or_default(),
         }),
     })
@@ -95,7 +91,7 @@ fn is_going(state: &str) -> bool {
 /// None if it is not for a single port.
 pub(crate) fn firewall_rule(rule: &api::FirewallRule) -> Option<FirewallRule> {
     Some(FirewallRule {
-        id: rule.id.as_str().to_owned(),
+        id: rule.id.clone(),
         opening: opening(&rule.filter)?,
         sources: rule.filter.cidrs().collect(),
         is_going: is_going(&rule.state),
@@ -106,7 +102,7 @@ pub(crate) fn firewall_rule(rule: &api::FirewallRule) -> Option<FirewallRule> {
 pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<AclItem> {
     item.allows_ingress().then_some(())?;
     Some(AclItem {
-        id: item.id.as_str().to_owned(),
+        id: item.id.clone(),
         opening: opening(&item.filter)?,
         sources: item.filter.cidrs().collect(),
         has_reason: item.reason.is_some(),
@@ -115,16 +111,15 @@ pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<AclItem> {
 }
 
 pub(crate) fn machine(machine: &api::VirtualMachine) -> Machine {
-    let default = machine.default_nic().into_iter();
-    let mut networks: Vec<String> = Vec::new();
-    for nic in default.chain(&machine.nics) {
-        let id = text(nic.network_id.as_ref());
-        if !id.is_empty() && !networks.contains(&id) {
-            networks.push(id);
+    let nics = machine.default_nic().into_iter().chain(&machine.nics);
+    let mut networks = Vec::new();
+    for id in nics.filter_map(|nic| nic.network_id.as_ref()) {
+        if !networks.contains(id) {
+            networks.push(id.clone());
         }
     }
     Machine {
-        id: machine.id.as_str().to_owned(),
+        id: machine.id.clone(),
         name: machine.name.clone(),
         networks,
         // The API lists none of these among the members of a rule.
@@ -145,7 +140,7 @@ mod tests {
             r#"{"id":"v","name":"a","state":"Running","nic":[{"networkid":"n"},{"networkid":"m","isdefault":true},{}]}"#,
         )
         .unwrap();
-        assert_eq!(machine(&read).networks, ["m", "n"]);
+        assert_eq!(machine(&read).networks, ["m", "n"].map(api::NetworkId::from));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::removal::Shut;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::intent::{Identity, Wanted};
-use crate::objects::{AclItem, AclRef, Opening};
+use crate::objects::{AclItem, AclRef, NetworkId, Opening};
 use crate::observe::{Observed, Unread};
 use crate::step::CloudStep;
 
@@ -18,7 +18,7 @@ use crate::step::CloudStep;
 pub(super) fn open(
     draft: &mut Draft<'_>,
     list: &AclRef,
-    network: &str,
+    network: &NetworkId,
     opening: Opening,
     sources: &Sources,
     identity: &Identity,
@@ -40,7 +40,7 @@ pub(super) fn open(
         }
         draft.cloud(CloudStep::OpenAcl {
             list: list.clone(),
-            network: network.to_owned(),
+            network: network.clone(),
             opening,
             sources: sources.texts().to_vec(),
         });
@@ -82,19 +82,19 @@ fn is_own(item: &AclItem, claim: &Claim) -> bool {
 pub(super) fn shut(
     draft: &mut Draft<'_>,
     list: &AclRef,
-    network: &str,
+    network: &NetworkId,
     opening: Opening,
     sources: &Sources,
     identity: &Identity,
 ) -> Result<Shut, Unread> {
-    if draft.has_given_up(&list.id, "the network ACL list", opening) {
+    if draft.has_given_up(list.id.as_str(), "the network ACL list", opening) {
         return Ok(Shut::Done);
     }
     let own: Vec<&AclItem> = items(draft.observed, list, opening)?
         .into_iter()
         .filter(|item| !item.has_reason)
         .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, &identity.claim))
-        .filter(|item| !draft.has_given_up(&item.id, "network ACL item", opening))
+        .filter(|item| !draft.has_given_up(item.id.as_str(), "network ACL item", opening))
         .collect();
     if own.is_empty() {
         return Ok(Shut::Done);
@@ -119,7 +119,7 @@ fn items<'a>(observed: &'a Observed, list: &AclRef, opening: Opening) -> Result<
 fn without_those_of_others<'a>(
     observed: &Observed,
     list: &AclRef,
-    network: &str,
+    network: &NetworkId,
     mut items: Vec<&'a AclItem>,
     identity: &Identity,
 ) -> Result<Vec<&'a AclItem>, Unread> {

@@ -71,11 +71,11 @@ pub(super) fn open(
 
 /// How a port of a removed rule is closed.
 pub(super) fn shut(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening) -> Result<Shut, Unread> {
-    if draft.has_given_up(&address.id, "the firewall of public IP", opening) {
+    if draft.has_given_up(address.id.as_str(), "the firewall of public IP", opening) {
         return Ok(Shut::Done);
     }
     let mut present = rules(draft.observed, address, opening)?;
-    present.retain(|rule| !draft.has_given_up(&rule.id, "firewall rule", opening));
+    present.retain(|rule| !draft.has_given_up(rule.id.as_str(), "firewall rule", opening));
     let steps: Vec<CloudStep> = present.iter().map(|rule| close(address, rule, false)).collect();
     Ok(match steps.is_empty() {
         true => Shut::Done,

@@ -32,7 +32,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
             Some(CloudStep::CloseAcl {
                 list: AclRef {
                     id: list.clone(),
-                    name: list.clone(),
+                    name: list.to_string(),
                 },
                 item: item.clone(),
                 twin: None,

@@ -14,7 +14,9 @@ use crate::claim::{Claim, Claimed};
 use crate::events::NODES_LEFT_OUT;
 use crate::intent::Wanted;
 use crate::members::Members;
-use crate::objects::{Address, AddressRef, AddressState, Barrier, LB, Network, Place, Rule, RuleState};
+use crate::objects::{
+    Address, AddressRef, AddressState, Barrier, LB, Network, Place, PublicIpId, Rule, RuleState,
+};
 use crate::observe::{LOOK, Need, Observed, STUCK, Seen, Unread};
 use crate::replaced::Replaced;
 use crate::step::CloudStep;
@@ -100,19 +102,19 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
             _ => {}
         }
     }
-    let is_looked_up = |id: &str| {
+    let is_looked_up = |id: &PublicIpId| {
         observed
             .looked_up
             .values()
             .flatten()
-            .any(|address| address.address.id == id)
+            .any(|address| address.address.id == *id)
     };
     if !observed.rules.is_empty() {
         for id in wanted
             .identity
             .claim
             .ids()
-            .filter(|id| at.is_none_or(|at| at.id != *id) && !is_looked_up(id))
+            .filter(|id| at.is_none_or(|at| at.id != **id) && !is_looked_up(id))
         {
             if draft.take(observed.address(id)).flatten().is_some() {
                 draft.take(observed.strangers(id));
@@ -190,7 +192,7 @@ fn network(
     let id = match (given, members) {
         (Some(network), None) => network,
         (None, None) => return Err(Unread::from(Need::Machines).into()),
-        (given, Some(members)) => match members.network(given.as_deref()) {
+        (given, Some(members)) => match members.network(given.as_ref()) {
             Err(_) => {
                 let refusal = Refusal::new("found hosts that belong to different networks");
                 let remedy =
@@ -261,7 +263,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
     for id in claim
         .ids()
         .chain(claim.shared())
-        .filter(|id| *id != home.address.id)
+        .filter(|id| **id != home.address.id)
     {
         let address = draft.observed.address(id)?;
         let address = address.filter(|address| address.state != AddressState::Free);
@@ -305,7 +307,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
     let shares = identity.is_borrowed(at);
     if is_dropped || shares != claim.shares(&at.id) {
         let mut left = claim.those(|kept| match kept {
-            Claimed::Address(id) | Claimed::Asked(id, _) => is_kept.contains(id.as_str()),
+            Claimed::Address(id) | Claimed::Asked(id, _) => is_kept.contains(id),
             Claimed::Shared(_) => false,
             Claimed::Any(_) => may_come.contains(kept),
         });

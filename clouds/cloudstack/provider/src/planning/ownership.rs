@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use crate::annotations::{self, KEEP_IP};
 use crate::claim::{Claim, Claimed, is_fresh};
 use crate::intent::{Absent, Identity, requested};
-use crate::objects::{Address, AddressRef, AddressState, Network, Place, Rule};
+use crate::objects::{Address, AddressRef, AddressState, Network, Place, PublicIpId, Rule};
 use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, Observed, Seen, Unread};
 
 pub(super) mod whichever;
@@ -146,7 +146,7 @@ pub(super) fn is_waited_for(observed: &Seen, address: &Address, serves: bool) ->
 
 /// Whether an address with these rules of the Service leads where they say; if they do not say it, where the claim says.
 fn leads_to_rules(claim: &Claim, address: &Address, rules: &[&Rule]) -> bool {
-    let mut led = rules.iter().map(|rule| rule.network.as_str());
+    let mut led = rules.iter().map(|rule| &rule.network);
     match (&address.network, led.find(|network| !network.is_empty())) {
         _ if address.state != AddressState::Allocated => true,
         (Some(leads), Some(led)) => leads == led,
@@ -202,7 +202,7 @@ impl<'a> Facts<'a> {
     pub(super) fn left(
         identity: &Identity,
         observed: &'a Seen,
-        id: &str,
+        id: &PublicIpId,
         rules: &[&Rule],
         absent: Option<&Absent>,
     ) -> Result<Self, Unread> {
@@ -291,14 +291,14 @@ impl Identity {
     }
 
     /// Whether another Service of the cluster claims an address.
-    fn is_claimed_by_others(&self, address: &str) -> bool {
+    fn is_claimed_by_others(&self, address: &PublicIpId) -> bool {
         let others = self.claims_of_others();
         others.iter().any(|(_, claim)| claim.names(address))
     }
 
     /// Whether another Service that claims the same address goes first. Two choose one only if they cannot see each other's
     /// claim yet; then the cloud gives it to one of them, and if neither knows to whom, the smaller UID counts.
-    pub(super) fn is_claimed_first(&self, address: &str) -> bool {
+    pub(super) fn is_claimed_first(&self, address: &PublicIpId) -> bool {
         let others = self.claims_of_others();
         others
             .iter()

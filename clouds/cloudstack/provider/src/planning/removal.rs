@@ -14,7 +14,7 @@ use super::{Draft, acl, firewall};
 use crate::cidrs::Sources;
 use crate::claim::Claimed;
 use crate::intent::{Absent, Identity};
-use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, Rule};
+use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, PublicIpId, Rule};
 use crate::observe::{Observed, Unread};
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::CloudStep;
@@ -181,10 +181,14 @@ impl Removal<'_> {
     }
 
     /// An address that somebody has.
-    fn place<'b>(&'b self, observed: &'b Observed, id: &str) -> Result<Option<&'b AddressRef>, Unread> {
+    fn place<'b>(
+        &'b self,
+        observed: &'b Observed,
+        id: &PublicIpId,
+    ) -> Result<Option<&'b AddressRef>, Unread> {
         let of_rules = observed.rules.iter().map(|rule| &rule.address);
         let mut known = self.home.into_iter().chain(of_rules);
-        if let Some(address) = known.find(|address| address.id == id) {
+        if let Some(address) = known.find(|address| address.id == *id) {
             return Ok(Some(address));
         }
         let facts = observed.address(id)?;

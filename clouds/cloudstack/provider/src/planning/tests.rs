@@ -48,13 +48,13 @@ impl World {
     /// A Service with TCP 443 and UDP 4500 in an isolated network with three machines and one free address.
     fn new() -> Self {
         let machine = |id: &str| Machine {
-            id: format!("vm-{id}"),
+            id: format!("vm-{id}").into(),
             name: id.to_owned(),
-            networks: vec!["n1".to_owned()],
+            networks: vec!["n1".into()],
             is_going: false,
         };
         let network = Network {
-            id: "n1".to_owned(),
+            id: "n1".into(),
             name: "k8s".to_owned(),
             vpc: None,
             services: ["Lb", "Firewall", "SourceNat"].map(str::to_owned).into(),
@@ -65,9 +65,9 @@ impl World {
                 takes_cidrs: Some(true),
                 changes_cidrs: true,
             }),
-            networks: BTreeMap::from([("n1".to_owned(), Some(Arc::new(network)))]),
+            networks: BTreeMap::from([("n1".into(), Some(Arc::new(network)))]),
             machines: Some(Arc::new(["cp-a", "pool-a-7", "pool-a-8"].map(machine).into())),
-            recovered: BTreeMap::from([("n1".to_owned(), Vec::new())]),
+            recovered: BTreeMap::from([("n1".into(), Vec::new())]),
             ..Observed::default()
         };
         let observed = Seen {
@@ -98,10 +98,10 @@ impl World {
     fn vpc() -> Self {
         let mut world = Self::new();
         let network = Network {
-            vpc: Some("v".to_owned()),
+            vpc: Some("v".into()),
             services: ["Lb", "NetworkACL"].map(str::to_owned).into(),
             acl: Some(AclRef {
-                id: "acl".to_owned(),
+                id: "acl".into(),
                 name: "tier-acl".to_owned(),
             }),
             ..(**world.observed.networks["n1"].as_ref().unwrap()).clone()
@@ -109,9 +109,9 @@ impl World {
         world
             .observed
             .networks
-            .insert("n1".to_owned(), Some(Arc::new(network)));
-        world.observed.acls.insert("acl".to_owned(), Vec::new());
-        world.observed.neighbours.insert("n1".to_owned(), Vec::new());
+            .insert("n1".into(), Some(Arc::new(network)));
+        world.observed.acls.insert("acl".into(), Vec::new());
+        world.observed.neighbours.insert("n1".into(), Vec::new());
         world
     }
 
@@ -241,12 +241,12 @@ impl World {
 fn address(id: &str, ip: &str, state: AddressState) -> Address {
     Address {
         address: AddressRef {
-            id: id.to_owned(),
+            id: id.into(),
             ip: ip.to_owned(),
         },
         state,
         allocated: None,
-        network: (state == AddressState::Allocated).then(|| "n1".to_owned()),
+        network: (state == AddressState::Allocated).then(|| "n1".into()),
         vpc: None,
         is_source_nat: false,
         is_static_nat: false,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::RuleQuery;
+use bowline_cloudstack_client::{NetworkId, PublicIpId, RuleQuery};
 
 use super::super::{Fact, Observed, RECENT, wire};
 use super::{Reads, context};
@@ -17,15 +17,13 @@ impl Reads {
     pub(super) async fn strangers(
         &self,
         identity: &Identity,
-        address: &str,
+        address: &PublicIpId,
     ) -> Result<Vec<Rule>, CloudError> {
         let query = RuleQuery {
-            public_ip: Some(address.into()),
+            public_ip: Some(address.clone()),
             ..RuleQuery::default()
         };
-        let mut others = self.others(identity, &query).await?;
-        others.retain(|rule| rule.address.id.is_empty() || rule.address.id == address);
-        Ok(others)
+        self.others(identity, &query).await
     }
 
     /// What there is on an address besides what the Service has there: it is not what it was at a look some time ago, or rules of
@@ -34,20 +32,20 @@ impl Reads {
         &self,
         identity: &Identity,
         observed: &Observed,
-        id: &str,
+        id: &PublicIpId,
     ) -> Result<Option<Learned>, CloudError> {
         let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
         if let Some(Some(then)) = observed.addresses.get(id).filter(|_| !is_recent) {
-            let now = self.client.public_ip_address(&id.into()).await;
+            let now = self.client.public_ip_address(id).await;
             let now = now.map_err(context("error retrieving IP address"))?;
             let now = now.as_ref().map(wire::address);
             let facts = |address: &Address| (address.state, address.network.clone(), address.vpc.clone());
             if now.as_ref().is_none_or(|now| facts(now) != facts(then)) {
-                return Ok(Some(Learned::Seen(Fact::Address(id.to_owned(), now))));
+                return Ok(Some(Learned::Seen(Fact::Address(id.clone(), now))));
             }
         }
         let others = self.strangers(identity, id).await?;
-        Ok((!others.is_empty()).then(|| Learned::Seen(Fact::Strangers(id.to_owned(), others))))
+        Ok((!others.is_empty()).then(|| Learned::Seen(Fact::Strangers(id.clone(), others))))
     }
 
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
@@ -87,7 +85,7 @@ impl Reads {
         &self,
         intent: &Intent,
         observed: &Observed,
-        network: &str,
+        network: &NetworkId,
     ) -> Result<Vec<Rule>, CloudError> {
         let identity = intent.identity();
         let known = observed.networks.get(network).and_then(Option::as_ref);
@@ -106,7 +104,7 @@ impl Reads {
             if !rule.opening("").is_some_and(|opening| ports.contains(&opening)) {
                 continue;
             }
-            let is_behind = rule.network == network
+            let is_behind = rule.network == *network
                 || (!rule.network.is_empty()
                     && list.is_some()
                     && self

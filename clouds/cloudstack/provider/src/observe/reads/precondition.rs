@@ -8,7 +8,7 @@ use crate::cidrs::Cidrs;
 use crate::claim;
 use crate::intent::Intent;
 use crate::learn::Learned;
-use crate::objects::AclItem;
+use crate::objects::{AclItem, AclListId};
 use crate::step::{CloudStep, Precondition};
 
 impl Reads {
@@ -36,7 +36,7 @@ impl Reads {
             }
             Precondition::Item { list, id } => {
                 return self
-                    .unless(step, &list.id, |items| items.iter().any(|item| item.id == id))
+                    .unless(step, &list.id, |items| items.iter().any(|item| item.id == *id))
                     .await;
             }
             Precondition::Unneeded { list, item } => {
@@ -57,12 +57,12 @@ impl Reads {
     async fn unless(
         &self,
         step: &CloudStep,
-        list: &str,
+        list: &AclListId,
         holds: impl FnOnce(&[AclItem]) -> bool,
     ) -> Option<Learned> {
         match acl_items(&self.client, list).await {
             Ok(items) if holds(&items) => None,
-            Ok(items) => Some(Learned::Seen(Fact::Acl(list.to_owned(), items))),
+            Ok(items) => Some(Learned::Seen(Fact::Acl(list.clone(), items))),
             Err(error) => Some(failed(step, &error)),
         }
     }

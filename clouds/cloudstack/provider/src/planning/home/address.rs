@@ -8,7 +8,7 @@ use super::super::{Arrival, Draft, Stop, acl, pending};
 use crate::claim::{Claim, Claimed, Whichever, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
-use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, Place};
+use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, Place, PublicIpId};
 use crate::observe::{Observed, Pending, STUCK, Unread};
 use crate::step::CloudStep;
 
@@ -20,8 +20,8 @@ fn associate(network: &Network, address: Option<AddressRef>, since: Timestamp) -
     }
 }
 
-fn claimed(id: &str) -> Claimed {
-    Claimed::Address(id.to_owned())
+fn claimed(id: &PublicIpId) -> Claimed {
+    Claimed::Address(id.clone())
 }
 
 /// What earlier managers held under their mark, before anything else is written.
@@ -140,7 +140,7 @@ pub(super) fn automatic_address(
     if let Some(id) = chosen(draft) {
         // Whoever comes next need not search for it.
         if let Some(id) = id.filter(|id| !claim.names(id)) {
-            draft.choose(id, network);
+            draft.choose(&id, network);
         }
         return Err(Stop::Planned);
     }
@@ -213,14 +213,14 @@ pub(super) fn automatic_address(
 
 /// The ID of the address that the cloud chose in this reconcile, if that is told already. The outer none: it was not asked to
 /// choose.
-fn chosen<'a>(draft: &Draft<'a>) -> Option<Option<&'a str>> {
+fn chosen(draft: &Draft<'_>) -> Option<Option<PublicIpId>> {
     let is_choice = |pending: &&Pending| matches!(pending.step, CloudStep::Associate { address: None, .. });
     let pending = draft.observed.pending.iter().find(is_choice)?;
-    Some(pending.id.as_deref())
+    Some(pending.id.as_deref().map(PublicIpId::from))
 }
 
 /// Whether nobody else has a rule on an address.
-fn is_alone(observed: &Observed, id: &str) -> Result<bool, Unread> {
+fn is_alone(observed: &Observed, id: &PublicIpId) -> Result<bool, Unread> {
     observed.strangers(id).map(<[_]>::is_empty)
 }
 

@@ -8,7 +8,7 @@ use super::super::{Draft, Stop, pending};
 use crate::claim::{Claimed, Whichever};
 use crate::events::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
 use crate::intent::Identity;
-use crate::objects::{Address, AddressRef, AddressState, Barrier, Network};
+use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, PublicIpId};
 use crate::observe::{Observed, Unread};
 
 /// Claims by its ID what the cloud chose for an open claim. If there is nothing like it, whoever asks goes on.
@@ -126,7 +126,7 @@ fn may_be(
 
 /// Whether nothing is on an address. Nothing is made there before it is claimed by its ID, so what is there is somebody
 /// else's.
-fn is_bare(observed: &Observed, network: &Network, id: &str) -> Result<bool, Unread> {
+fn is_bare(observed: &Observed, network: &Network, id: &PublicIpId) -> Result<bool, Unread> {
     let mut parts = vec![observed.strangers(id).map(<[_]>::is_empty)];
     if network.barrier() == Barrier::Firewall {
         parts.push(observed.firewall(id).map(<[_]>::is_empty));

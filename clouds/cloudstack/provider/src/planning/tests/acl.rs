@@ -29,8 +29,8 @@ fn an_acl_item_that_others_need_is_kept() {
     let mut world = World::vpc();
     world.settle();
     let mut neighbour = world.rule("tcp-443").clone();
-    (neighbour.id, neighbour.name) = ("s".to_owned(), "other".to_owned());
-    world.observed.neighbours.insert("n1".to_owned(), vec![neighbour]);
+    (neighbour.id, neighbour.name) = ("s".into(), "other".to_owned());
+    world.observed.neighbours.insert("n1".into(), vec![neighbour]);
     world.is_wanted = false;
     world.settle();
     let left: Vec<String> = world.observed.acls["acl"]
@@ -99,8 +99,8 @@ fn an_item_for_a_range_is_kept_for_those_who_may_live_on_it() {
         world.others.push(other);
         let mut rule = world.rule("tcp-443").clone();
         rule.name = rule.name.replace(NAME, &names::balancer(uid));
-        rule.id = "theirs".to_owned();
-        world.observed.neighbours.insert("n1".to_owned(), vec![rule]);
+        rule.id = "theirs".into();
+        world.observed.neighbours.insert("n1".into(), vec![rule]);
         world.is_wanted = false;
         world.settle();
         let left = world.observed.acls["acl"].iter();

@@ -4,7 +4,7 @@ use super::*;
 
 fn firewall(sources: &[&str]) -> Vec<FirewallRule> {
     let rule = |(index, sources): (usize, &&str)| FirewallRule {
-        id: format!("old-{index}"),
+        id: format!("old-{index}").into(),
         opening: Opening {
             protocol: IpProtocol::Tcp,
             port: 443,
@@ -126,7 +126,7 @@ proptest! {
             let rule = firewall(&[&sources.join(",")]).remove(0);
             // Two rules with a network in common cannot be.
             if rules.iter().all(|other| !other.sources.shares_with(&rule.sources)) {
-                rules.push(FirewallRule { id: format!("old-{}", rules.len()), ..rule });
+                rules.push(FirewallRule { id: format!("old-{}", rules.len()).into(), ..rule });
             }
         }
         for (wish, stop) in &wishes {

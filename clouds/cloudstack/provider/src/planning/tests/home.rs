@@ -45,9 +45,9 @@ fn a_requested_address_of_the_user_is_used_and_never_released() {
         .observed
         .looked_up
         .insert("203.0.113.77".to_owned(), vec![taken.clone()]);
-    world.observed.firewalls.insert("ip-77".to_owned(), Vec::new());
-    world.observed.strangers.insert("ip-77".to_owned(), Vec::new());
-    world.observed.addresses.insert("ip-77".to_owned(), Some(taken));
+    world.observed.firewalls.insert("ip-77".into(), Vec::new());
+    world.observed.strangers.insert("ip-77".into(), Vec::new());
+    world.observed.addresses.insert("ip-77".into(), Some(taken));
     world.settle();
     assert_eq!(
         (world.annotation(IP_IDS.key), world.annotation(IP_ASSOCIATED.key)),
@@ -153,7 +153,7 @@ fn an_address_whose_only_rule_is_going_is_kept_if_it_is_still_there() {
         let mut world = of_one_rule();
         world.observed.rules[0].state = RuleState::Revoke;
         let known = address(CHOSEN, CHOSEN_IP, state);
-        world.observed.addresses.insert(CHOSEN.to_owned(), Some(known));
+        world.observed.addresses.insert(CHOSEN.into(), Some(known));
         let labels = world.settle();
         let acquires = labels.iter().any(|label| label.starts_with("associate-ip"));
         assert_eq!(acquires, !is_kept, "{state:?}: {labels:?}");
@@ -181,7 +181,7 @@ fn of_one_rule() -> World {
     world.service.status = Some(serde_json::from_value(status).unwrap());
     world.observed.memory.own.made = Default::default();
     let known = address(CHOSEN, CHOSEN_IP, AddressState::Allocated);
-    world.observed.addresses.insert(CHOSEN.to_owned(), Some(known));
+    world.observed.addresses.insert(CHOSEN.into(), Some(known));
     world
 }
 
@@ -204,7 +204,7 @@ fn a_port_that_changes_while_its_rule_is_missing_leaves_the_address() {
             !labels.iter().any(|label| label.starts_with("associate-ip")),
             "{labels:?}"
         );
-        assert_eq!(world.rule("tcp-8443").address.id, CHOSEN);
+        assert_eq!(world.rule("tcp-8443").address.id.as_str(), CHOSEN);
     }
 }
 
@@ -225,8 +225,8 @@ fn an_address_that_others_use_is_kept() {
     let mut world = World::new();
     world.settle();
     let mut stranger = world.rule("tcp-443").clone();
-    (stranger.id, stranger.name, stranger.public_port) = ("s".to_owned(), "other".to_owned(), Some(8080));
-    world.observed.strangers.insert(CHOSEN.to_owned(), vec![stranger]);
+    (stranger.id, stranger.name, stranger.public_port) = ("s".into(), "other".to_owned(), Some(8080));
+    world.observed.strangers.insert(CHOSEN.into(), vec![stranger]);
     world.is_wanted = false;
     let labels = world.settle();
     assert!(
@@ -262,7 +262,7 @@ fn a_claimed_address_that_went_elsewhere_is_neither_claimed_nor_marked_any_more(
     world.annotate(IP_IDS.key, "ip-77");
     world.annotate(IP_ASSOCIATED.key, "true");
     let elsewhere = Address {
-        network: Some("n2".to_owned()),
+        network: Some("n2".into()),
         ..address("ip-77", "203.0.113.77", AddressState::Allocated)
     };
     let found = vec![elsewhere];
@@ -284,9 +284,9 @@ fn a_marked_address_that_the_claim_does_not_name_stays() {
     world.annotate(IP_ASSOCIATED.key, "true");
     let theirs = address("ip-77", "203.0.113.77", AddressState::Allocated);
     let addresses = &mut world.observed.addresses;
-    addresses.insert("ip-1".to_owned(), None);
-    addresses.insert("ip-77".to_owned(), Some(theirs.clone()));
-    world.observed.strangers.insert("ip-77".to_owned(), Vec::new());
+    addresses.insert("ip-1".into(), None);
+    addresses.insert("ip-77".into(), Some(theirs.clone()));
+    world.observed.strangers.insert("ip-77".into(), Vec::new());
     world
         .observed
         .looked_up
@@ -308,8 +308,8 @@ fn the_mark_goes_with_the_last_address_that_turned_out_to_be_nobody_s() {
         world.annotate(IP_ASSOCIATED.key, "true");
         let other = address("ip-77", "203.0.113.77", AddressState::Allocated);
         let addresses = &mut world.observed.addresses;
-        addresses.insert("ip-1".to_owned(), None);
-        addresses.insert("ip-77".to_owned(), Some(other).filter(|_| !is_other_gone));
+        addresses.insert("ip-1".into(), None);
+        addresses.insert("ip-77".into(), Some(other).filter(|_| !is_other_gone));
         world.observed.memory.own.failure = Some(Failure {
             error: CloudError::transient("refused"),
             is_definite: true,
@@ -345,7 +345,7 @@ fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
         }
         let claimed = address("ip-9", ip, AddressState::Allocated);
         let rule = FirewallRule {
-            id: "f".to_owned(),
+            id: "f".into(),
             opening: Opening {
                 protocol: IpProtocol::Tcp,
                 port,
@@ -354,9 +354,9 @@ fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
             is_going: false,
         };
         let observed = &mut world.observed;
-        observed.addresses.insert("ip-9".to_owned(), Some(claimed));
-        observed.strangers.insert("ip-9".to_owned(), Vec::new());
-        observed.firewalls.insert("ip-9".to_owned(), vec![rule]);
+        observed.addresses.insert("ip-9".into(), Some(claimed));
+        observed.strangers.insert("ip-9".into(), Vec::new());
+        observed.firewalls.insert("ip-9".into(), vec![rule]);
         world.is_wanted = false;
         let labels = world.settle();
         let releases = labels.contains(&format!("release-ip({ip})"));

@@ -22,8 +22,8 @@ fn going() -> World {
     world.annotate(IP_IDS.key, "ip-9");
     world.annotate(IP_NETWORKS.key, "ip-9 n1");
     has(&mut world, |_| {});
-    world.observed.strangers.insert("ip-9".to_owned(), Vec::new());
-    world.observed.firewalls.insert("ip-9".to_owned(), Vec::new());
+    world.observed.strangers.insert("ip-9".into(), Vec::new());
+    world.observed.firewalls.insert("ip-9".into(), Vec::new());
     world.is_wanted = false;
     world
 }
@@ -32,7 +32,7 @@ fn going() -> World {
 fn has(world: &mut World, change: impl FnOnce(&mut Address)) {
     let mut known = address("ip-9", "203.0.113.9", AddressState::Allocated);
     change(&mut known);
-    world.observed.addresses.insert("ip-9".to_owned(), Some(known));
+    world.observed.addresses.insert("ip-9".into(), Some(known));
 }
 
 fn stranger() -> Rule {
@@ -46,7 +46,7 @@ fn stranger() -> Rule {
 
 fn firewall_rule() -> FirewallRule {
     FirewallRule {
-        id: "f".to_owned(),
+        id: "f".into(),
         opening: Opening {
             protocol: IpProtocol::Tcp,
             port: 22,
@@ -64,7 +64,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
     let rows: [Row<'_>; 12] = [
         (
             "nobody has it",
-            |world| drop(world.observed.addresses.insert("ip-9".to_owned(), None)),
+            |world| drop(world.observed.addresses.insert("ip-9".into(), None)),
             State::Free,
             Done::Kept,
         ),
@@ -88,7 +88,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
             |world| {
                 has(world, |known| {
                     known.state = AddressState::Releasing;
-                    known.network = Some("n1".to_owned());
+                    known.network = Some("n1".into());
                 });
             },
             State::GoingBack,
@@ -98,10 +98,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
         (
             "rules of others are on it",
             |world| {
-                world
-                    .observed
-                    .strangers
-                    .insert("ip-9".to_owned(), vec![stranger()]);
+                world.observed.strangers.insert("ip-9".into(), vec![stranger()]);
             },
             State::Shared(&theirs),
             Done::Kept,
@@ -118,7 +115,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
         ),
         (
             "it leads elsewhere",
-            |world| has(world, |known| known.network = Some("n2".to_owned())),
+            |world| has(world, |known| known.network = Some("n2".into())),
             given_away,
             Done::Kept,
         ),
@@ -132,7 +129,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
             "somebody opened a port of it",
             |world| {
                 let rules = vec![firewall_rule()];
-                world.observed.firewalls.insert("ip-9".to_owned(), rules);
+                world.observed.firewalls.insert("ip-9".into(), rules);
             },
             told("others use it, such as firewall rule f for tcp/22"),
             Done::Kept,
@@ -156,7 +153,8 @@ fn what_is_done_about_an_address_follows_from_its_state() {
         let Ok(Intent::Absent(absent)) = world.intent() else {
             panic!("{what}: it is to go");
         };
-        let facts = Facts::left(&absent.identity, &world.observed, "ip-9", &[], Some(&absent));
+        let (identity, at) = (&absent.identity, "ip-9".into());
+        let facts = Facts::left(identity, &world.observed, &at, &[], Some(&absent));
         assert_eq!(facts.and_then(ownership::state), Ok(expected), "{what}");
         let found = match world.run() {
             Err(waits) => {
@@ -181,10 +179,11 @@ fn the_rules_of_others_are_read_only_if_all_else_tells_that_an_address_is_held()
         let Ok(Intent::Absent(absent)) = world.intent() else {
             panic!("it is to go");
         };
-        let facts = Facts::left(&absent.identity, &world.observed, "ip-9", &[], Some(&absent));
+        let (identity, at) = (&absent.identity, "ip-9".into());
+        let facts = Facts::left(identity, &world.observed, &at, &[], Some(&absent));
         facts.and_then(|facts| ownership::state(facts).map(|_| ()))
     };
-    assert_eq!(state(&world), Err(Need::Strangers("ip-9".to_owned()).into()));
+    assert_eq!(state(&world), Err(Need::Strangers("ip-9".into()).into()));
     world.annotate(KEEP_IP.key, "true");
     assert_eq!(state(&world), Ok(()));
 }
@@ -200,7 +199,7 @@ fn a_requested_address_is_claimed_acquired_borrowed_or_a_persons() {
             world.annotate(IP_ASSOCIATED.key, "true");
         }
         let mut known = address("ip-9", "203.0.113.9", known);
-        known.network = Some(network.to_owned());
+        known.network = Some(network.into());
         let network = world.observed.networks["n1"].clone().unwrap();
         let intent = world.intent().unwrap();
         ownership::of_requested(intent.identity(), &world.observed, &known, (&network, now))

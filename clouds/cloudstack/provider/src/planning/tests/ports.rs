@@ -339,7 +339,7 @@ fn surplus_rules_on_a_port_go_and_the_best_one_stays() {
     world.settle();
     let kept = world.rule("tcp-443").id.clone();
     let mut surplus = world.rule("tcp-443").clone();
-    (surplus.id, surplus.state) = ("0".to_owned(), RuleState::Add);
+    (surplus.id, surplus.state) = ("0".into(), RuleState::Add);
     world.observed.rules.insert(0, surplus);
     assert_eq!(world.settle(), [format!("delete-rule({NAME}-tcp-443)")]);
     assert_eq!(world.rule("tcp-443").id, kept);
@@ -350,7 +350,7 @@ fn what_cannot_be_read_of_a_rule_does_not_keep_it() {
     let mut world = World::new();
     world.settle();
     let mut odd = world.rule("udp-4500").clone();
-    (odd.id, odd.public_port, odd.protocol) = ("odd".to_owned(), None, "ssl".to_owned());
+    (odd.id, odd.public_port, odd.protocol) = ("odd".into(), None, "ssl".to_owned());
     world.observed.rules.push(odd);
     assert_eq!(world.settle().len(), 1);
     assert_eq!(world.names(), ["tcp-443", "udp-4500"]);

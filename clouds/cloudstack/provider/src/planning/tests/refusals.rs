@@ -38,7 +38,7 @@ fn what_is_wrong_is_found_before_anything_is_made() {
         ),
         ("found hosts that belong to different networks", |world| {
             let mut machines = (**world.observed.machines.as_ref().unwrap()).clone();
-            machines[2].networks = vec!["n2".to_owned()];
+            machines[2].networks = vec!["n2".into()];
             world.observed.machines = Some(Arc::new(machines));
         }),
         ("offers no load balancing", |world| {
@@ -47,7 +47,7 @@ fn what_is_wrong_is_found_before_anything_is_made() {
             world
                 .observed
                 .networks
-                .insert("n1".to_owned(), Some(Arc::new(network)));
+                .insert("n1".into(), Some(Arc::new(network)));
         }),
     ];
     for (text, change) in cases {

@@ -19,12 +19,12 @@ fn came(world: &mut World, id: &str, ip: &str) {
     let observed = &mut world.observed;
     observed
         .recovered
-        .entry("n1".to_owned())
+        .entry("n1".into())
         .or_default()
         .push(address.clone());
-    observed.addresses.insert(id.to_owned(), Some(address));
-    observed.strangers.insert(id.to_owned(), Vec::new());
-    observed.firewalls.insert(id.to_owned(), Vec::new());
+    observed.addresses.insert(id.into(), Some(address));
+    observed.strangers.insert(id.into(), Vec::new());
+    observed.firewalls.insert(id.into(), Vec::new());
 }
 
 fn releases(labels: &[String]) -> Vec<&str> {
@@ -34,7 +34,7 @@ fn releases(labels: &[String]) -> Vec<&str> {
 
 fn firewall_rule() -> FirewallRule {
     FirewallRule {
-        id: "theirs".to_owned(),
+        id: "theirs".into(),
         opening: Opening {
             protocol: IpProtocol::Tcp,
             port: 22,
@@ -122,7 +122,7 @@ fn what_somebody_else_uses_is_not_taken() {
         let mut world = claimed();
         came(&mut world, "ip-9", "203.0.113.9");
         let rules = vec![firewall_rule()];
-        world.observed.firewalls.insert("ip-9".to_owned(), rules);
+        world.observed.firewalls.insert("ip-9".into(), rules);
         world.is_wanted = is_wanted;
         let labels = world.settle();
         assert!(
@@ -137,7 +137,7 @@ fn what_somebody_else_uses_is_not_taken() {
 fn a_claim_for_a_network_that_is_gone_holds_nothing_up() {
     let mut world = claimed();
     world.annotate(IP_IDS.key, "any-of n0 but");
-    world.observed.networks.insert("n0".to_owned(), None);
+    world.observed.networks.insert("n0".into(), None);
     world.is_wanted = false;
     world.settle();
     assert_eq!(world.annotation(IP_IDS.key), None);
@@ -147,7 +147,7 @@ fn a_claim_for_a_network_that_is_gone_holds_nothing_up() {
 fn an_address_is_not_acquired_under_a_claim_for_another_network() {
     let mut world = claimed();
     world.annotate(IP_IDS.key, "any-of n0 but");
-    world.observed.networks.insert("n0".to_owned(), None);
+    world.observed.networks.insert("n0".into(), None);
     assert_eq!(world.run(), Ok(Some(CHOSEN_IP.to_owned())));
     let acquired = world
         .labels
