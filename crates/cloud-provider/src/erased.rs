@@ -4,19 +4,13 @@
 //! [`DynStep`] that shows its view and goes back in to be applied.
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bowline_plan::{Answer, Plan, Refusal, StepView};
 use futures::future::BoxFuture;
-use k8s_openapi::api::core::v1::Service;
 
-use crate::load_balancer::{BackgroundFacts, BackgroundWork, LoadBalancer, Reconciler};
-use crate::{
-    CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, MadeFor, Measurement, Memory, Node, NodeSet,
-    Seen, SeenBy, ServiceFacts, ServicesView,
-};
+use crate::load_balancer::Reconciler;
+use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measurement, Memory, Seen, SeenBy};
 
 /// A plan with erased steps.
 pub type DynPlan = Plan<DynStep, LoadBalancerStatus>;
@@ -29,23 +23,17 @@ pub struct DynLearned(Box<dyn Any + Send>);
 #[derive(Clone)]
 pub struct DynStep {
     view: StepView,
-    kind: StepKind,
-}
-
-#[derive(Clone)]
-enum StepKind {
-    Cloud(Arc<dyn Any + Send + Sync>),
-    Kube(KubeWrite),
+    step: LoadBalancerStep<Arc<dyn Any + Send + Sync>>,
 }
 
 impl DynStep {
     fn new<C: bowline_plan::Step + Send + Sync + 'static>(step: LoadBalancerStep<C>) -> Self {
         let view = step.view();
-        let kind = match step {
-            LoadBalancerStep::Cloud(step) => StepKind::Cloud(Arc::new(step)),
-            LoadBalancerStep::Kube(write) => StepKind::Kube(write),
+        let step = match step {
+            LoadBalancerStep::Cloud(step) => LoadBalancerStep::Cloud(Arc::new(step) as _),
+            LoadBalancerStep::Kube(write) => LoadBalancerStep::Kube(write),
         };
-        Self { view, kind }
+        Self { view, step }
     }
 
     /// What is to be shown of the step, and the lanes it needs.
@@ -57,16 +45,16 @@ impl DynStep {
     /// The write to Kubernetes, if it is one; else the step goes to [`Reconcile::apply`].
     #[must_use]
     pub fn kube_write(&self) -> Option<&KubeWrite> {
-        match &self.kind {
-            StepKind::Kube(write) => Some(write),
-            StepKind::Cloud(_) => None,
+        match &self.step {
+            LoadBalancerStep::Kube(write) => Some(write),
+            LoadBalancerStep::Cloud(_) => None,
         }
     }
 
     fn cloud_step<C: 'static>(&self) -> Option<&C> {
-        match &self.kind {
-            StepKind::Cloud(step) => step.downcast_ref(),
-            StepKind::Kube(_) => None,
+        match &self.step {
+            LoadBalancerStep::Cloud(step) => step.downcast_ref(),
+            LoadBalancerStep::Kube(_) => None,
         }
     }
 }
@@ -77,47 +65,26 @@ impl std::fmt::Debug for DynStep {
     }
 }
 
-/// Load balancers of any cloud.
-pub trait DynLoadBalancer: Send + Sync {
+/// Begins reconciles, whatever types they work with inside: a provider's [`Reconciler`] does.
+pub trait Begin<F>: Send + Sync {
     /// Begins a reconcile: parses and checks what is asked for. No call to the cloud.
     ///
     /// # Errors
     ///
     /// Everything that is wrong with what is asked.
-    fn begin(&self, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal>;
-    /// See [`LoadBalancer::node_set`].
-    fn node_set(&self) -> NodeSet;
-    /// See [`LoadBalancer::follows_nodes`].
-    fn follows_nodes(&self) -> bool;
-    /// See [`LoadBalancer::node_annotations`].
-    fn node_annotations(&self, node: &Node) -> BTreeMap<String, String>;
-    /// See [`LoadBalancer::needs_annotations`].
-    fn needs_annotations(&self) -> bool;
-    /// See [`LoadBalancer::load_balancer_name`].
-    fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
-    /// See [`LoadBalancer::made_for`].
-    fn made_for<'a>(
-        &'a self,
-        services: &'a dyn ServicesView,
-    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>>;
-    /// See [`LoadBalancer::selects_nodes_by_label`].
-    fn selects_nodes_by_label(&self, service: &Service) -> bool;
+    fn begin(self: Arc<Self>, facts: F) -> Result<Box<dyn Reconcile<F>>, Refusal>;
 }
 
-/// Background work of any cloud.
-pub trait DynBackgroundWork: Send + Sync {
-    /// Begins a run.
-    ///
-    /// # Errors
-    ///
-    /// Everything that is wrong with what is asked.
-    fn begin(&self, facts: BackgroundFacts) -> Result<Box<dyn BackgroundRun>, Refusal>;
-    /// See [`BackgroundWork::name`].
-    fn name(&self) -> &'static str;
-    /// See [`BackgroundWork::period`].
-    fn period(&self) -> Duration;
-    /// See [`BackgroundWork::first`].
-    fn first(&self) -> Duration;
+impl<R: Reconciler> Begin<R::Facts> for R {
+    fn begin(self: Arc<Self>, facts: R::Facts) -> Result<Box<dyn Reconcile<R::Facts>>, Refusal> {
+        let intent = self.intent(&facts)?;
+        Ok(Box::new(Session {
+            reconciler: self,
+            facts,
+            intent,
+            seen: None,
+        }))
+    }
 }
 
 /// One reconcile under way: holds the intent, the last observation and the memory.
@@ -150,81 +117,9 @@ pub trait Reconcile<F>: Send + Sync {
 
     /// The facts that the reconcile goes by.
     fn facts(&self) -> &F;
-}
 
-/// One run of background work.
-pub trait BackgroundRun: Reconcile<BackgroundFacts> {
-    /// What the run has counted; see [`BackgroundWork::measure`]. Nothing before the first observation.
+    /// What was counted; see [`Reconciler::measure`]. Nothing before the first observation.
     fn measurements(&self) -> Vec<Measurement>;
-}
-
-/// Puts a provider's load balancers behind the common type.
-#[must_use]
-pub fn erase<L: LoadBalancer>(load_balancer: Arc<L>) -> Arc<dyn DynLoadBalancer> {
-    Arc::new(Erased(load_balancer))
-}
-
-/// Puts a provider's background work behind the common type.
-#[must_use]
-pub fn erased_background<B: BackgroundWork>(work: Arc<B>) -> Arc<dyn DynBackgroundWork> {
-    Arc::new(Erased(work))
-}
-
-struct Erased<R>(Arc<R>);
-
-impl<L: LoadBalancer> DynLoadBalancer for Erased<L> {
-    fn begin(&self, facts: ServiceFacts) -> Result<Box<dyn Reconcile<ServiceFacts>>, Refusal> {
-        Ok(Box::new(Session::begin(&self.0, facts)?))
-    }
-
-    fn node_set(&self) -> NodeSet {
-        self.0.node_set()
-    }
-
-    fn follows_nodes(&self) -> bool {
-        self.0.follows_nodes()
-    }
-
-    fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
-        self.0.node_annotations(node)
-    }
-
-    fn needs_annotations(&self) -> bool {
-        self.0.needs_annotations()
-    }
-
-    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
-        self.0.load_balancer_name(facts)
-    }
-
-    fn made_for<'a>(
-        &'a self,
-        services: &'a dyn ServicesView,
-    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
-        Box::pin(self.0.made_for(services))
-    }
-
-    fn selects_nodes_by_label(&self, service: &Service) -> bool {
-        self.0.selects_nodes_by_label(service)
-    }
-}
-
-impl<B: BackgroundWork> DynBackgroundWork for Erased<B> {
-    fn begin(&self, facts: BackgroundFacts) -> Result<Box<dyn BackgroundRun>, Refusal> {
-        Ok(Box::new(Session::begin(&self.0, facts)?))
-    }
-
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn period(&self) -> Duration {
-        self.0.period()
-    }
-
-    fn first(&self) -> Duration {
-        self.0.first()
-    }
 }
 
 struct Session<R: Reconciler> {
@@ -232,27 +127,6 @@ struct Session<R: Reconciler> {
     facts: R::Facts,
     intent: R::Intent,
     seen: Option<SeenBy<R>>,
-}
-
-impl<R: Reconciler> Session<R> {
-    fn begin(reconciler: &Arc<R>, facts: R::Facts) -> Result<Self, Refusal> {
-        let intent = reconciler.intent(&facts)?;
-        Ok(Self {
-            reconciler: Arc::clone(reconciler),
-            facts,
-            intent,
-            seen: None,
-        })
-    }
-}
-
-impl<B: BackgroundWork> BackgroundRun for Session<B> {
-    fn measurements(&self) -> Vec<Measurement> {
-        self.seen
-            .as_ref()
-            .map(|seen| self.reconciler.measure(&self.intent, seen))
-            .unwrap_or_default()
-    }
 }
 
 impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
@@ -348,5 +222,13 @@ impl<R: Reconciler> Reconcile<R::Facts> for Session<R> {
 
     fn facts(&self) -> &R::Facts {
         &self.facts
+    }
+
+    fn measurements(&self) -> Vec<Measurement> {
+        let measured = self
+            .seen
+            .as_ref()
+            .map(|seen| self.reconciler.measure(&self.intent, seen));
+        measured.unwrap_or_default()
     }
 }

@@ -37,9 +37,9 @@ impl<K: Ord + Clone, T> Kept<K, T> {
             by_key.insert(key.clone(), (*uses, kept));
         }
         if by_key.len() > MOST
-            && let Some((_, oldest)) = by_key.iter().map(|(key, (used, _))| (*used, key.clone())).min()
+            && let Some((oldest, _)) = by_key.iter().min_by_key(|(_, (used, _))| *used)
         {
-            by_key.remove(&oldest);
+            by_key.remove(&oldest.clone());
         }
         result
     }

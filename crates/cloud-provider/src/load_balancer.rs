@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_plan::{Impact, Lane, Plan, Refusal, Step, StepView};
+use futures::future::BoxFuture;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Service;
 
 use crate::{
-    CloudError, ClusterFacts, Measurement, Memory, Node, NodeName, Seen, ServiceFacts, ServiceKey,
+    Begin, CloudError, ClusterFacts, Measurement, Memory, Node, NodeName, Seen, ServiceFacts, ServiceKey,
     ServicesView,
 };
-use std::sync::Arc;
 
 /// Brings one thing of the cloud to the state that Kubernetes asks for, by plans.
 ///
@@ -130,13 +131,22 @@ pub trait Reconciler: Send + Sync + 'static {
     fn predict(&self, seen: &mut SeenBy<Self>, step: &Self::Step) {
         let _ = (seen, step);
     }
+
+    /// What a run of background work counts of what it has read anyway, for `/metrics`. Pure.
+    ///
+    /// Asked at the end of a run that had its way. The values are shown until the end of the next run, and no longer than
+    /// this process does the work: one that follows, or whose run failed, knows nothing and shows nothing.
+    fn measure(&self, intent: &Self::Intent, seen: &SeenBy<Self>) -> Vec<Measurement> {
+        let _ = (intent, seen);
+        Vec::new()
+    }
 }
 
 /// What a reconcile of this kind has seen.
 pub type SeenBy<R> = Seen<<R as Reconciler>::Observed, <R as Reconciler>::Remembered>;
 
 /// The load balancers of a cloud: one per Service of type `LoadBalancer`.
-pub trait LoadBalancer: Reconciler<Facts = ServiceFacts> {
+pub trait LoadBalancer: Begin<ServiceFacts> {
     /// Which Nodes are balanced over.
     fn node_set(&self) -> NodeSet {
         NodeSet::Stable
@@ -177,12 +187,12 @@ pub trait LoadBalancer: Reconciler<Facts = ServiceFacts> {
     /// # Cancellation
     ///
     /// May be dropped at any await.
-    fn made_for(
-        &self,
-        services: &dyn ServicesView,
-    ) -> impl Future<Output = Result<Vec<MadeFor>, CloudError>> + Send {
+    fn made_for<'a>(
+        &'a self,
+        services: &'a dyn ServicesView,
+    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
         let _ = services;
-        async { Ok(Vec::new()) }
+        Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
     /// Labels of Nodes whose change alters who is balanced over for this Service, beyond the node set itself; all of
@@ -204,7 +214,7 @@ pub struct MadeFor {
 
 /// Work of a provider that belongs to no single Service, such as sweeping what was marked for deletion. Runs on the
 /// leader only, from the same queue as the Services.
-pub trait BackgroundWork: Reconciler<Facts = BackgroundFacts> {
+pub trait BackgroundWork: Begin<BackgroundFacts> {
     /// A name for the queue, for logs and metrics.
     fn name(&self) -> &'static str;
 
@@ -215,15 +225,6 @@ pub trait BackgroundWork: Reconciler<Facts = BackgroundFacts> {
     /// Time from the start of the controller to the first run.
     fn first(&self) -> Duration {
         self.period()
-    }
-
-    /// What a run counts of what it has read anyway, for `/metrics`. Pure.
-    ///
-    /// Asked at the end of a run that had its way. The values are shown until the end of the next run, and no longer than
-    /// this process does the work: one that follows, or whose run failed, knows nothing and shows nothing.
-    fn measure(&self, intent: &Self::Intent, observed: &Self::Observed) -> Vec<Measurement> {
-        let _ = (intent, observed);
-        Vec::new()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{DynLoadBalancer, InstancesV2, Routes, erased::DynBackgroundWork};
+use crate::{BackgroundWork, InstancesV2, LoadBalancer, Routes};
 
 /// A cloud.
 ///
@@ -20,7 +20,7 @@ pub trait CloudProvider: Send + Sync + 'static {
     fn instances(&self) -> Option<Arc<dyn InstancesV2>>;
 
     /// Load balancers. `None`: the service controller is not started.
-    fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>>;
+    fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>>;
 
     /// Routes. `None`: the route controller is not started.
     fn routes(&self) -> Option<Arc<dyn Routes>> {
@@ -39,7 +39,7 @@ pub trait CloudProvider: Send + Sync + 'static {
     }
 
     /// Work that belongs to no single Service.
-    fn background_work(&self) -> Vec<Arc<dyn DynBackgroundWork>> {
+    fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {
         Vec::new()
     }
 }

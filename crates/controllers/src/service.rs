@@ -51,7 +51,7 @@ mod turns;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bowline_cloud_provider::{DynBackgroundWork, DynLoadBalancer, Service, ServiceKey, facts};
+use bowline_cloud_provider::{BackgroundWork, LoadBalancer, Service, ServiceKey, facts};
 use bowline_drive::Lanes;
 use bowline_kube_io::{Kube, ServiceCache};
 use bowline_plan::Said;
@@ -77,9 +77,9 @@ const NODE_QUEUE: &str = "node";
 /// What a cloud has to offer for Services.
 pub struct ServiceProvider {
     /// Its balancers.
-    pub load_balancer: Arc<dyn DynLoadBalancer>,
+    pub load_balancer: Arc<dyn LoadBalancer>,
     /// Its work that belongs to no single Service.
-    pub background: Vec<Arc<dyn DynBackgroundWork>>,
+    pub background: Vec<Arc<dyn BackgroundWork>>,
     /// The API server, with the name under which the provider's own writes are made.
     pub kube: Kube,
 }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bowline_cloud_provider::{
-    DynLoadBalancer, DynPlan, DynStep, KubeWrite, LoadBalancerStatus, ServiceFacts, facts,
+    DynPlan, DynStep, KubeWrite, LoadBalancer, LoadBalancerStatus, ServiceFacts, facts,
 };
 use bowline_plan::{PlanReport, ReportedOutcome, ReportedWave, StepView};
 use futures::future::BoxFuture;
@@ -13,7 +13,7 @@ use crate::{Driven, Hooks, Mode, drive};
 
 /// Looks, plans, predicts the wave's effect, and plans again until there is nothing left to predict. Nothing is written,
 /// neither to the cloud nor to Kubernetes.
-pub async fn foretell(load_balancer: &dyn DynLoadBalancer, facts: ServiceFacts) -> PlanReport {
+pub async fn foretell(load_balancer: Arc<dyn LoadBalancer>, facts: ServiceFacts) -> PlanReport {
     let foretelling = Foretelling(Mutex::new(PlanReport::of_nothing(facts.key().to_string())));
     let outcome = match load_balancer.begin(facts) {
         Ok(mut session) => match drive(&mut *session, Mode::Predict, &foretelling, &mut false).await {

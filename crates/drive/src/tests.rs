@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use bowline_cloud_provider::DynLearned;
+use bowline_cloud_provider::{DynLearned, Measurement};
 use bowline_plan::Plan;
 
 use super::*;
@@ -46,6 +46,10 @@ impl Reconcile<()> for Session {
 
     fn facts(&self) -> &() {
         &()
+    }
+
+    fn measurements(&self) -> Vec<Measurement> {
+        Vec::new()
     }
 }
 

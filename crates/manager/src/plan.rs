@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bowline_cloud_provider::plan::{PlanReport, ReportedOutcome};
 use bowline_cloud_provider::{
-    ClusterFacts, DynLoadBalancer, Node, Service, ServiceFacts, ServiceKey, ServicesView, facts,
+    ClusterFacts, LoadBalancer, Node, Service, ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use bowline_controllers::node_set;
 use bowline_drive::foretell;
@@ -31,7 +31,7 @@ pub struct PlanInput {
 
 /// Plans for these Services, or for all that have to do with a balancer of ours if none is named; in that order.
 pub async fn plan_services(
-    load_balancer: &dyn DynLoadBalancer,
+    load_balancer: &Arc<dyn LoadBalancer>,
     input: &PlanInput,
     only: &[ServiceKey],
 ) -> Vec<PlanReport> {
@@ -54,7 +54,7 @@ pub async fn plan_services(
         });
         async move {
             match facts {
-                Some(facts) if is_ours(&facts.service) => foretell(load_balancer, facts).await,
+                Some(facts) if is_ours(&facts.service) => foretell(Arc::clone(load_balancer), facts).await,
                 Some(_) => PlanReport::of_nothing(key.to_string()),
                 None => PlanReport {
                     outcome: ReportedOutcome::Failed {

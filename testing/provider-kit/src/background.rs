@@ -1,7 +1,7 @@
 //! Background work, by the service controller's own drive.
 
 use std::convert::Infallible;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{BackgroundFacts, CloudError, CloudProvider, DynPlan, KubeWrite, Measurement};
@@ -32,7 +32,7 @@ pub async fn run_background(
         notes: Mutex::default(),
     };
     for _ in 0..crate::MAX_WAITS {
-        let mut session = work.begin(facts()).unwrap();
+        let mut session = Arc::clone(&work).begin(facts()).unwrap();
         let mode = Mode::Apply(&Lanes::default());
         match drive(&mut *session, mode, &hooks, &mut false).await {
             Ok(Driven::Settled(..)) => {

@@ -9,6 +9,7 @@ use bowline_cloud_provider::{
 };
 use bowline_cloudscale_client::Client;
 use bowline_plan::Refusal;
+use futures::future::BoxFuture;
 
 use crate::annotations::NODE_SELECTOR;
 use crate::apply::{Learned, Writer};
@@ -122,12 +123,17 @@ impl LoadBalancer for Balancers {
         intent::effective_name(&facts.service)
     }
 
-    async fn made_for(&self, services: &dyn ServicesView) -> Result<Vec<MadeFor>, CloudError> {
-        if services.cluster_uid().is_none() {
-            return Ok(Vec::new());
-        }
-        let balancers = self.reads.balancers().await?;
-        Ok(ownership::made_by_cluster(&balancers, services))
+    fn made_for<'a>(
+        &'a self,
+        services: &'a dyn ServicesView,
+    ) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
+        Box::pin(async {
+            if services.cluster_uid().is_none() {
+                return Ok(Vec::new());
+            }
+            let balancers = self.reads.balancers().await?;
+            Ok(ownership::made_by_cluster(&balancers, services))
+        })
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {

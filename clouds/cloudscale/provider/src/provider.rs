@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::CloudHttp;
-use bowline_cloud_provider::{CloudConfig, CloudProvider, DynLoadBalancer, Environment, InstancesV2, erase};
+use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment, InstancesV2, LoadBalancer};
 use bowline_cloudscale_client::{Client, Settings, SettingsError};
 
 use crate::balancers::Balancers;
@@ -21,7 +21,7 @@ pub const SERVICE_ACCOUNT: &str = "cloudscale-cloud-controller-manager";
 /// The cloudscale.ch provider.
 pub struct Cloudscale {
     servers: Arc<Servers>,
-    balancers: Arc<dyn DynLoadBalancer>,
+    balancers: Arc<dyn LoadBalancer>,
 }
 
 /// What the provider is told besides how the API is reached.
@@ -66,7 +66,7 @@ impl Cloudscale {
         );
         Self {
             servers: Arc::new(Servers::new(reads)),
-            balancers: erase(Arc::new(balancers)),
+            balancers: Arc::new(balancers),
         }
     }
 
@@ -107,7 +107,7 @@ impl CloudProvider for Cloudscale {
         Some(Arc::clone(&self.servers) as Arc<dyn InstancesV2>)
     }
 
-    fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
+    fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
         Some(Arc::clone(&self.balancers))
     }
 

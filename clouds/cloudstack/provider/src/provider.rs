@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
-use bowline_cloud_provider::{CloudProvider, DynLoadBalancer, InstancesV2, erase};
+use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer};
 use bowline_cloudstack_client::{Client, Keys, Project, WallClock};
 
 use crate::balancers::Balancers;
@@ -22,7 +22,7 @@ pub const SERVICE_ACCOUNT: &str = "cloud-controller-manager";
 /// The Apache CloudStack provider.
 pub struct CloudStack {
     virtual_machines: Arc<VirtualMachines>,
-    balancers: Arc<dyn DynLoadBalancer>,
+    balancers: Arc<dyn LoadBalancer>,
 }
 
 impl CloudStack {
@@ -43,10 +43,10 @@ impl CloudStack {
         let machines = Arc::new(Machines::new(&client));
         let version = ServerVersion::new(&client, options.version.clone(), introduction.version);
         Self {
-            balancers: erase(Arc::new(Balancers {
+            balancers: Arc::new(Balancers {
                 reads: Reads::new(&client, Arc::clone(&machines), version, clock),
                 client: client.taking_short_lists(),
-            })),
+            }),
             virtual_machines: Arc::new(VirtualMachines::new(machines, options.nodes.clone())),
         }
     }
@@ -65,7 +65,7 @@ impl CloudProvider for CloudStack {
         Some(Arc::clone(&self.virtual_machines) as Arc<dyn InstancesV2>)
     }
 
-    fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
+    fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
         Some(Arc::clone(&self.balancers))
     }
 

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::CloudHttp;
-use bowline_cloud_provider::{
-    CloudConfig, CloudProvider, DynLoadBalancer, Environment, InstancesV2, Routes, erase,
-};
+use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment, InstancesV2, LoadBalancer, Routes};
 use bowline_paper_client::{Client, Settings, SettingsError};
 
 use crate::balancers::Balancers;
@@ -17,7 +15,7 @@ use crate::routes::RouteTable;
 /// The Paper provider.
 pub struct Paper {
     instances: Arc<Instances>,
-    balancers: Arc<dyn DynLoadBalancer>,
+    balancers: Arc<dyn LoadBalancer>,
     routes: Arc<RouteTable>,
 }
 
@@ -34,10 +32,10 @@ impl Paper {
                 client: client(),
                 reads: reads(),
             }),
-            balancers: erase(Arc::new(Balancers {
+            balancers: Arc::new(Balancers {
                 client: client(),
                 reads: reads(),
-            })),
+            }),
             routes: Arc::new(RouteTable {
                 client: client(),
                 reads: reads(),
@@ -76,7 +74,7 @@ impl CloudProvider for Paper {
         Some(Arc::clone(&self.instances) as Arc<dyn InstancesV2>)
     }
 
-    fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
+    fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
         Some(Arc::clone(&self.balancers))
     }
 

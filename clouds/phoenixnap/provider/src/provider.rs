@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_http::{CloudHttp, CredentialsFile};
-use bowline_cloud_provider::{
-    CloudProvider, ClusterUid, DynBackgroundWork, DynLoadBalancer, InstancesV2, erase, erased_background,
-};
+use bowline_cloud_provider::{BackgroundWork, CloudProvider, ClusterUid, InstancesV2, LoadBalancer};
 use bowline_phoenixnap_client::{Client, Credentials};
 
 use crate::balancers::Balancers;
@@ -28,8 +26,8 @@ pub struct PhoenixNap {
 }
 
 struct Balancing {
-    balancers: Arc<dyn DynLoadBalancer>,
-    background: Vec<Arc<dyn DynBackgroundWork>>,
+    balancers: Arc<dyn LoadBalancer>,
+    background: Vec<Arc<dyn BackgroundWork>>,
 }
 
 impl PhoenixNap {
@@ -51,7 +49,7 @@ impl PhoenixNap {
         let reads = Arc::new(Reads::new(&client, known.clone()));
         let annotated = network.is_some().then(|| options.nodes.clone());
         let balancing = network.zip(known).map(|(network, known)| Balancing {
-            balancers: erase(Arc::new(Balancers {
+            balancers: Arc::new(Balancers {
                 client: client.clone(),
                 reads: Arc::clone(&reads),
                 network: network.clone(),
@@ -60,10 +58,10 @@ impl PhoenixNap {
                 block_description: options.block_description.clone(),
                 keeps_kube_vip_annotation: options.keeps_kube_vip_annotation,
                 annotated: options.nodes.clone(),
-            })),
+            }),
             background: vec![
-                erased_background(Arc::new(Sweeper::new(&client, &reads, &known, network))),
-                erased_background(Arc::new(NetworkWatch { network: known })),
+                Arc::new(Sweeper::new(&client, &reads, &known, network)),
+                Arc::new(NetworkWatch { network: known }),
             ],
         });
         Self {
@@ -94,7 +92,7 @@ impl CloudProvider for PhoenixNap {
         Some(Arc::clone(&self.servers) as Arc<dyn InstancesV2>)
     }
 
-    fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
+    fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
         Some(Arc::clone(&self.balancing.as_ref()?.balancers))
     }
 
@@ -102,7 +100,7 @@ impl CloudProvider for PhoenixNap {
         Some(SERVICE_ACCOUNT)
     }
 
-    fn background_work(&self) -> Vec<Arc<dyn DynBackgroundWork>> {
+    fn background_work(&self) -> Vec<Arc<dyn BackgroundWork>> {
         self.balancing
             .iter()
             .flat_map(|balancing| balancing.background.clone())

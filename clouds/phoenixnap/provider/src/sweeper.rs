@@ -158,6 +158,10 @@ impl Reconciler for Sweeper {
             _ => {}
         }
     }
+
+    fn measure(&self, _: &Intent, observed: &Seen<Observed>) -> Vec<Measurement> {
+        measuring::measure(observed, &self.network)
+    }
 }
 
 impl Sweeper {
@@ -215,10 +219,6 @@ impl BackgroundWork for Sweeper {
 
     fn period(&self) -> Duration {
         PERIOD
-    }
-
-    fn measure(&self, _intent: &Intent, observed: &Observed) -> Vec<Measurement> {
-        measuring::measure(observed, &self.network)
     }
 }
 

@@ -118,7 +118,7 @@ pub async fn plan_reports(
     };
     let uid = cluster::uid(&kube, &*provider).await?;
     let input = input(&kube, options, uid, surroundings.identity.holder).await?;
-    Ok(plan_services(&*load_balancer, &input, &plan.services).await)
+    Ok(plan_services(&load_balancer, &input, &plan.services).await)
 }
 
 async fn input(

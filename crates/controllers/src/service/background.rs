@@ -34,7 +34,7 @@ impl ServiceController {
             cluster: Arc::clone(&self.ctx.cluster),
             now: self.ctx.kube.clock().now(),
         };
-        let mut session = match work.begin(facts) {
+        let mut session = match Arc::clone(work).begin(facts) {
             Ok(session) => session,
             Err(refusal) => {
                 tracing::warn!(work = work.name(), err = %refusal, "background work refused");

@@ -100,7 +100,7 @@ impl ServiceController {
                     is_wanted: false,
                     ..self.facts(Arc::clone(service), &nodes)
                 };
-                match self.provider.load_balancer.begin(unwanted) {
+                match Arc::clone(&self.provider.load_balancer).begin(unwanted) {
                     Ok(session) => (session, progress),
                     Err(refusal) => {
                         return Err(Box::new(Outcome::Failed(

@@ -101,9 +101,7 @@ impl ServiceController {
         };
         // Parse first: an invalid spec ends the sync before it costs a call to anybody.
         let wanted = self.facts(Arc::clone(service), &nodes);
-        let mut session = self
-            .provider
-            .load_balancer
+        let mut session = Arc::clone(&self.provider.load_balancer)
             .begin(wanted)
             .map_err(|refusal| refused(&refusal))?;
         self.annotate_nodes_soon();

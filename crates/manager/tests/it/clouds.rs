@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bowline_cloud_provider::{
-    CloudError, CloudProvider, ClusterUid, DynLoadBalancer, InstanceQuery, InstanceResult, InstancesV2,
-    Route, Routes,
+    CloudError, CloudProvider, ClusterUid, InstanceQuery, InstanceResult, InstancesV2, LoadBalancer, Route,
+    Routes,
 };
 use futures::future::BoxFuture;
 
@@ -46,7 +46,7 @@ impl CloudProvider for Machines {
         }
     }
 
-    fn load_balancer(&self) -> Option<Arc<dyn DynLoadBalancer>> {
+    fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
         None
     }
 

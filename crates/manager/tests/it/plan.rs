@@ -8,9 +8,8 @@ use bowline_cloud_provider::plan::{
     Answer, Impact, Lane, Plan, PlanReport, Refusal, ReportedOutcome, Step, render_text,
 };
 use bowline_cloud_provider::{
-    CloudError, ClusterFacts, DynLoadBalancer, Ingress, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, Memory, Reconciler, Seen, Service, ServiceFacts, ServiceKey, erase,
-    facts,
+    CloudError, ClusterFacts, Ingress, KubeWrite, LoadBalancer, LoadBalancerPlan, LoadBalancerStatus,
+    LoadBalancerStep, Memory, Reconciler, Seen, Service, ServiceFacts, ServiceKey, facts,
 };
 use bowline_manager::plan::{PlanInput, plan_services};
 use jiff::Timestamp;
@@ -142,8 +141,8 @@ async fn plans(services: Vec<Arc<Service>>, only: &[&str]) -> Vec<PlanReport> {
         .iter()
         .map(|name| ServiceKey::new("default", *name))
         .collect();
-    let toy: Arc<dyn DynLoadBalancer> = erase(Arc::new(Toy));
-    plan_services(&*toy, &input, &only).await
+    let toy: Arc<dyn LoadBalancer> = Arc::new(Toy);
+    plan_services(&toy, &input, &only).await
 }
 
 fn waves(report: &PlanReport) -> Vec<Vec<&str>> {

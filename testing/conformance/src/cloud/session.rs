@@ -33,7 +33,7 @@ async fn input<C: CloudUnderTest>(world: &World<C>) -> PlanInput {
 /// What the command `plan` prints.
 pub(super) async fn printed<C: CloudUnderTest>(world: &World<C>) -> PlanReport {
     let load_balancer = world.provider().load_balancer().unwrap();
-    let mut reports = plan_services(&*load_balancer, &input(world).await, &[]).await;
+    let mut reports = plan_services(&load_balancer, &input(world).await, &[]).await;
     assert_eq!(reports.len(), 1, "{reports:#?}");
     reports.remove(0)
 }

@@ -262,7 +262,7 @@ impl World {
 
     /// The waves that the `plan` command would print, and whether it comes to an end.
     pub(crate) async fn predicted(&self, key: &str) -> (Vec<Vec<String>>, bool) {
-        let report = foretell(&*self.cloud.load_balancer().unwrap(), self.facts(key)).await;
+        let report = foretell(self.cloud.load_balancer().unwrap(), self.facts(key)).await;
         let labels = |wave: &ReportedWave| wave.steps.iter().map(|step| step.label.clone()).collect();
         let is_settled = matches!(report.outcome, ReportedOutcome::Settled { .. });
         (report.waves.iter().map(labels).collect(), is_settled)

@@ -12,6 +12,7 @@ use bowline_cloud_provider::{
     LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, Reconciler, Seen, SeenBy, ServiceFacts,
     ServiceKey, ServicesView, facts,
 };
+use futures::future::BoxFuture;
 use tokio::time::Instant;
 
 /// Set by the cloud on each Service whose balancer it has made.
@@ -354,20 +355,22 @@ impl LoadBalancer for Cloud {
         facts.key().to_string()
     }
 
-    async fn made_for(&self, _: &dyn ServicesView) -> Result<Vec<MadeFor>, CloudError> {
-        let mut state = self.state.lock().unwrap();
-        if state.marks.is_some()
-            && let Some(error) = state.read_errors.pop_front()
-        {
-            return Err(error);
-        }
-        let marks = state.marks.iter().flatten();
-        let shown = marks.filter(|(uid, _)| state.balancers.contains_key(*uid));
-        let made = shown.map(|(uid, name)| MadeFor {
-            key: ServiceKey::new("default", name.as_str()),
-            uid: uid.clone(),
-        });
-        Ok(made.collect())
+    fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
+        Box::pin(async {
+            let mut state = self.state.lock().unwrap();
+            if state.marks.is_some()
+                && let Some(error) = state.read_errors.pop_front()
+            {
+                return Err(error);
+            }
+            let marks = state.marks.iter().flatten();
+            let shown = marks.filter(|(uid, _)| state.balancers.contains_key(*uid));
+            let made = shown.map(|(uid, name)| MadeFor {
+                key: ServiceKey::new("default", name.as_str()),
+                uid: uid.clone(),
+            });
+            Ok(made.collect())
+        })
     }
 }
 

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{ClusterFacts, erase, erased_background};
+use bowline_cloud_provider::ClusterFacts;
 use bowline_controllers::metrics::ControllerMetrics;
 use bowline_controllers::queue::Heartbeat;
 use bowline_controllers::service::{COMPONENT, NAME, ServiceController, ServiceProvider};
@@ -113,8 +113,8 @@ impl World {
             1,
         );
         let provider = ServiceProvider {
-            load_balancer: erase(Arc::clone(&self.cloud)),
-            background: vec![erased_background(Arc::new(Sweep(Arc::clone(&self.cloud))))],
+            load_balancer: Arc::<Cloud>::clone(&self.cloud),
+            background: vec![Arc::new(Sweep(Arc::clone(&self.cloud)))],
             kube: kube.clone(),
         };
         let controller = ServiceController::new(ctx, Arc::clone(&services), provider);
