@@ -14,8 +14,6 @@ use crate::{CloudError, KubeWrite, LoadBalancerStatus, LoadBalancerStep, Measure
 
 /// A plan with erased steps.
 pub type DynPlan = Plan<DynStep, LoadBalancerStatus>;
-/// An answer with erased steps.
-pub type DynAnswer = Answer<DynStep, LoadBalancerStatus>;
 /// What a write's answer told, erased.
 pub struct DynLearned(Box<dyn Any + Send>);
 

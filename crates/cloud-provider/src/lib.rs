@@ -38,7 +38,7 @@ mod service;
 
 pub use annotation::{AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;
-pub use erased::{Begin, DynAnswer, DynLearned, DynPlan, DynStep, Reconcile};
+pub use erased::{Begin, DynLearned, DynPlan, DynStep, Reconcile};
 pub use error::{CloudError, ErrorKind};
 pub use instances::{
     AbsenceProof, Instance, InstanceAnswer, InstanceDirectory, InstanceIndex, InstanceMetadata,

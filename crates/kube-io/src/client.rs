@@ -176,12 +176,6 @@ impl Kube {
         &self.link.clock
     }
 
-    /// The same connections under another `User-Agent`.
-    #[must_use]
-    pub fn with_user_agent(&self, user_agent: &str) -> Self {
-        self.speaking(|speaker| speaker.user_agent = header(user_agent))
-    }
-
     /// The same connections for one part of the program: its name ends the `User-Agent`, and the bound on the rate holds
     /// for it alone. The bound on requests in flight stays shared.
     #[must_use]

@@ -49,13 +49,6 @@ impl Builder {
         self
     }
 
-    /// Adds a load balancer flavor. Default: `lb-standard` only.
-    #[must_use]
-    pub fn lb_flavor(mut self, slug: impl Into<String>) -> Self {
-        self.options.lb_flavors.push(slug.into());
-        self
-    }
-
     /// The range of the servers' private addresses. Default: 10.20.0.0/16.
     #[must_use]
     pub fn private_range(mut self, range: IpNet) -> Self {

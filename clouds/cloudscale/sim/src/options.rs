@@ -63,7 +63,6 @@ pub(crate) struct Options {
     /// Zone slugs; the first one is the default.
     pub(crate) zones: Vec<String>,
     pub(crate) flavors: Vec<Flavor>,
-    pub(crate) lb_flavors: Vec<String>,
     /// Base of hrefs; taken from the request if absent.
     pub(crate) base_url: Option<String>,
     pub(crate) public_v4: IpNet,
@@ -99,7 +98,6 @@ impl Default for Options {
         Self {
             zones: vec!["rma1".to_owned(), "lpg1".to_owned()],
             flavors: flavors.chain([example, flex]).collect(),
-            lb_flavors: vec!["lb-standard".to_owned()],
             base_url: None,
             public_v4: v4_range([198, 18, 0, 0], 16),
             public_v6: documentation_v6_range(0x77, 48),

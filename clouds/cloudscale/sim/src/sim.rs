@@ -76,15 +76,6 @@ impl CloudscaleSim {
         self.read().load_balancers.get(&uuid).cloned()
     }
 
-    /// What the API says about a load balancer now.
-    pub fn load_balancer_status(&self, uuid: Uuid) -> Option<String> {
-        let state = self.read();
-        state
-            .load_balancers
-            .get(&uuid)
-            .map(|balancer| state.balancer_status(balancer))
-    }
-
     /// All pools in order of creation.
     pub fn pools(&self) -> Vec<Pool> {
         self.read().pools.values().cloned().collect()

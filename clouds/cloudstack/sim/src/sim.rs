@@ -9,9 +9,7 @@ use crate::api;
 use crate::behaviour::{Behaviour, JobFault};
 use crate::builder::Builder;
 use crate::jobs::JobRecord;
-use crate::model::{
-    AclItem, AclList, FirewallRule, LoadBalancerRule, Network, PublicAddress, VirtualMachine, Vpc,
-};
+use crate::model::{AclItem, FirewallRule, LoadBalancerRule, Network, PublicAddress, VirtualMachine, Vpc};
 use crate::operation::Operation;
 use crate::snapshot::{self, Snapshot};
 use crate::state::State;
@@ -158,11 +156,6 @@ impl CloudstackSim {
     /// All firewall rules in order of creation.
     pub fn firewall_rules(&self) -> Vec<FirewallRule> {
         self.read().firewall.values().cloned().collect()
-    }
-
-    /// All ACL lists in order of creation, the two built-in ones first.
-    pub fn acl_lists(&self) -> Vec<AclList> {
-        self.read().acl_lists.values().cloned().collect()
     }
 
     /// All ACL items in order of creation.

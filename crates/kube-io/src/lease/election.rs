@@ -72,12 +72,6 @@ impl Election {
         }
     }
 
-    /// The times.
-    #[must_use]
-    pub fn timings(&self) -> LeaseTimings {
-        self.timings
-    }
-
     /// Takes note of what was read, or written by us; `None` if there is no lease. `at` is a moment not after the request
     /// was sent for our own writes, and when the answer came for reads.
     pub fn observe(&mut self, record: Option<LeaseRecord>, at: Instant) {

@@ -10,6 +10,9 @@ use crate::fields::{Fields, given};
 use crate::model::{Address, LoadBalancer};
 use crate::wire::Wire;
 
+/// The only flavor.
+const FLAVOR: &str = "lb-standard";
+
 impl Call<'_> {
     pub(super) fn load_balancers(&mut self, rest: &[&str]) -> Answer {
         match (self.method(), rest) {
@@ -68,13 +71,9 @@ impl Call<'_> {
         let mut fields = self.fields()?;
         fields.require("name");
         let name = fields.text("name");
-        let flavor = fields.text("flavor").unwrap_or_else(|| "lb-standard".to_owned());
-        let flavors = &self.state.options.lb_flavors;
-        if !flavors.contains(&flavor) {
-            let text = format!(
-                "{flavor:?} is not a valid choice. Choose one of: {}.",
-                flavors.join(", ")
-            );
+        let flavor = fields.text("flavor").unwrap_or_else(|| FLAVOR.to_owned());
+        if flavor != FLAVOR {
+            let text = format!("{flavor:?} is not a valid choice. Choose one of: {FLAVOR}.");
             fields.refuse("flavor", text);
         }
         let zone = self.zone(&mut fields);

@@ -87,11 +87,6 @@ impl PhoenixnapSim {
         self.write(|state| state.blocks.shift_remove(id).is_some())
     }
 
-    /// Sets what a block is doing, which then stays.
-    pub fn set_block_status(&self, id: &str, status: BlockStatus) {
-        self.edit_block(id, |block| (block.status, block.change) = (status, None));
-    }
-
     /// Attaches a block to something, or to nothing, at once.
     pub fn assign_block(&self, id: &str, assignment: Option<Assignment>) {
         self.edit_block(id, |block| {
