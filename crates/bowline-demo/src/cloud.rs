@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use bowline_cloud_kit::dataplane::Transport;
-pub(crate) use bowline_cloud_kit::project::{Machine, Project};
+pub(crate) use bowline_cloud_kit::project::{Instance, Project};
 use bowline_cloud_kit::{Entry, Journal};
 
 use crate::service::Port;
@@ -74,12 +74,12 @@ impl Words {
     };
 }
 
-/// An address that a machine announces, so that all traffic for it arrives there.
+/// An address that an instance announces, so that all traffic for it arrives there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Announcement {
     pub(crate) address: IpAddr,
-    /// The machine's name.
-    pub(crate) machine: String,
+    /// The instance's name.
+    pub(crate) instance: String,
     pub(crate) ports: Vec<Port>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) trait Announcer: Send + Sync {
     fn announce(&self, announcements: Vec<Announcement>);
 }
 
-/// A simulated cloud with three machines.
+/// A simulated cloud with three instances.
 pub(crate) trait Cloud: Send + Sync {
     /// The name for people.
     fn title(&self) -> &'static str;
@@ -118,11 +118,11 @@ pub(crate) trait Cloud: Send + Sync {
 
     /// What its owner has in it.
     fn project(&self) -> &dyn Project;
-    /// All machines, in order of creation.
-    fn machines(&self) -> Vec<Machine> {
-        self.project().machines()
+    /// All instances, in order of creation.
+    fn instances(&self) -> Vec<Instance> {
+        self.project().instances()
     }
-    /// How often the cloud has told the manager that the machine of this provider ID does not exist.
+    /// How often the cloud has told the manager that the instance of this provider ID does not exist.
     fn proofs_of_absence(&self, provider_id: &str) -> usize;
 
     /// Switches an outage of the API on or off. Traffic goes on.
@@ -132,16 +132,16 @@ pub(crate) trait Cloud: Send + Sync {
     fn words(&self) -> Words {
         Words::BALANCER
     }
-    /// Where machines announce the addresses of Services themselves; none in a cloud that has load balancers.
+    /// Where instances announce the addresses of Services themselves; none in a cloud that has load balancers.
     fn announcer(&self) -> Option<&dyn Announcer> {
         None
     }
-    /// The machine that announces the address of a Service and takes all of its traffic, if that is the way of this cloud.
-    fn announcing(&self) -> Option<Machine> {
+    /// The instance that announces the address of a Service and takes all of its traffic, if that is the way of this cloud.
+    fn announcing(&self) -> Option<Instance> {
         self.announcer()?;
         let targets = self.targets();
-        let mut machines = self.machines().into_iter();
-        machines.find(|machine| targets.contains(&machine.address()))
+        let mut instances = self.instances().into_iter();
+        instances.find(|instance| targets.contains(&instance.address()))
     }
     /// What costs money now, where somebody should watch it.
     fn bill(&self) -> Option<String> {
@@ -150,7 +150,7 @@ pub(crate) trait Cloud: Send + Sync {
 
     /// How many load balancers, or what stands for them, there are.
     fn balancers(&self) -> usize;
-    /// The machines' addresses that traffic is sent to, without repetition.
+    /// The instances' addresses that traffic is sent to, without repetition.
     fn targets(&self) -> Vec<IpAddr>;
     /// Every place where a Service's address should listen.
     fn wanted(&self) -> Vec<(Transport, SocketAddr)>;
@@ -178,7 +178,7 @@ pub(crate) trait Cloud: Send + Sync {
             .map(|listener| listener.actual)
             .next()
     }
-    /// Sends what is meant for a machine's address and port to where it really is.
+    /// Sends what is meant for an instance's address and port to where it really is.
     fn move_target(&self, transport: Transport, wanted: SocketAddr, actual: SocketAddr);
     /// What is broken inside of the simulated cloud, such as things left over; empty if all is well.
     fn complaints(&self) -> Vec<String> {
@@ -186,16 +186,16 @@ pub(crate) trait Cloud: Send + Sync {
     }
 
     /// What a reader could do to this machine, or look at.
-    fn own_hints(&self, machine: &str) -> Vec<Hint>;
+    fn own_hints(&self, instance: &str) -> Vec<Hint>;
     /// The same, and what a reader could do to the API.
-    fn hints(&self, machine: &str) -> Vec<Hint> {
-        let mut hints = self.own_hints(machine);
+    fn hints(&self, instance: &str) -> Vec<Hint> {
+        let mut hints = self.own_hints(instance);
         hints.extend(hints::of_api(&self.url()));
         hints
     }
 }
 
-/// Starts the cloud of this name, with its machines. The same seed gives the same ids.
+/// Starts the cloud of this name, with its instances. The same seed gives the same ids.
 pub(crate) async fn start(name: &str, seed: u64) -> anyhow::Result<Arc<dyn Cloud>> {
     match name {
         #[cfg(feature = "cloudscale")]
@@ -208,8 +208,8 @@ pub(crate) async fn start(name: &str, seed: u64) -> anyhow::Result<Arc<dyn Cloud
     }
 }
 
-/// Names of the machines to begin with.
-pub(crate) const MACHINES: [&str; 3] = ["demo-node-1", "demo-node-2", "demo-node-3"];
+/// Names of the instances to begin with.
+pub(crate) const INSTANCES: [&str; 3] = ["demo-node-1", "demo-node-2", "demo-node-3"];
 
 #[cfg(test)]
 mod tests {

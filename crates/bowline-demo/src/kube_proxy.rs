@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::api::{Api, Change, follow};
-use crate::cloud::{Cloud, Machine};
+use crate::cloud::{Cloud, Instance};
 use crate::narrative::Narrator;
 use crate::service;
 use crate::workload::{self, Answer, Responder};
@@ -25,7 +25,7 @@ struct Opening {
 pub(crate) async fn run(
     api: Api,
     cloud: Arc<dyn Cloud>,
-    machines: watch::Receiver<Vec<Machine>>,
+    instances: watch::Receiver<Vec<Instance>>,
     narrator: Narrator,
 ) {
     let sender = watch::Sender::new(BTreeSet::new());
@@ -37,7 +37,7 @@ pub(crate) async fn run(
     });
     tokio::select! {
         biased;
-        () = open(wanted, machines, &*cloud, &narrator) => {}
+        () = open(wanted, instances, &*cloud, &narrator) => {}
         () = watching => {}
     }
 }
@@ -62,28 +62,28 @@ fn openings(service: &Value) -> Vec<Opening> {
     ports.chain(health).collect()
 }
 
-/// Keeps the openings of all running machines as they should be.
+/// Keeps the openings of all running instances as they should be.
 async fn open(
     mut wanted: watch::Receiver<BTreeSet<Opening>>,
-    mut machines: watch::Receiver<Vec<Machine>>,
+    mut instances: watch::Receiver<Vec<Instance>>,
     cloud: &dyn Cloud,
     narrator: &Narrator,
 ) {
     let mut open: BTreeMap<(String, SocketAddr, Answer), Responder> = BTreeMap::new();
     loop {
         let openings = wanted.borrow_and_update().clone();
-        let running: Vec<Machine> = machines
+        let running: Vec<Instance> = instances
             .borrow_and_update()
             .iter()
-            .filter(|machine| machine.is_on)
+            .filter(|instance| instance.is_on)
             .cloned()
             .collect();
         let places: BTreeSet<_> = running
             .iter()
-            .flat_map(|machine| {
+            .flat_map(|instance| {
                 openings.iter().map(|opening| {
-                    let address = SocketAddr::new(machine.address(), opening.port);
-                    (machine.name.clone(), address, opening.answer)
+                    let address = SocketAddr::new(instance.address(), opening.port);
+                    (instance.name.clone(), address, opening.answer)
                 })
             })
             .collect();
@@ -114,7 +114,7 @@ async fn open(
         tokio::select! {
             biased;
             changed = wanted.changed() => if changed.is_err() { return },
-            changed = machines.changed() => if changed.is_err() { return },
+            changed = instances.changed() => if changed.is_err() { return },
         }
     }
 }

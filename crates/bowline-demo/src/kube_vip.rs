@@ -1,6 +1,6 @@
 //! A stand-in for kube-vip in ARP mode, without the ARP.
 //!
-//! A cloud without load balancers sends a Service's traffic to the machine that announces its address. kube-vip does that on
+//! A cloud without load balancers sends a Service's traffic to the instance that announces its address. kube-vip does that on
 //! real nodes: for each Service of type `LoadBalancer` with a `spec.loadBalancerIP`, one node that runs answers for the
 //! address, and another one takes over when it falls silent. Here the simulated cloud is told who does. The rest is as with
 //! kube-vip: the node's name goes into an annotation, the address and its ports go into the status, and both are written
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::api::{Api, ApiError, Change, Patch, follow};
-use crate::cloud::{Announcement, Announcer, Cloud, Machine};
+use crate::cloud::{Announcement, Announcer, Cloud, Instance};
 use crate::narrative::Narrator;
 use crate::service::{self, Port};
 
@@ -46,7 +46,7 @@ struct Wish {
 pub(crate) async fn run(
     api: Api,
     cloud: Arc<dyn Cloud>,
-    machines: watch::Receiver<Vec<Machine>>,
+    instances: watch::Receiver<Vec<Instance>>,
     narrator: Narrator,
 ) {
     let Some(announcer) = cloud.announcer() else {
@@ -61,7 +61,7 @@ pub(crate) async fn run(
     });
     tokio::select! {
         biased;
-        () = announce(&api, announcer, wanted, machines, &narrator) => {}
+        () = announce(&api, announcer, wanted, instances, &narrator) => {}
         () = watching => {}
     }
 }
@@ -71,13 +71,13 @@ async fn announce(
     api: &Api,
     announcer: &dyn Announcer,
     mut wanted: watch::Receiver<Wishes>,
-    mut machines: watch::Receiver<Vec<Machine>>,
+    mut instances: watch::Receiver<Vec<Instance>>,
     narrator: &Narrator,
 ) {
     let mut announced: BTreeMap<String, Announcement> = BTreeMap::new();
     loop {
         let wishes = wanted.borrow_and_update().clone();
-        let next = assign(&announced, &wishes, &machines.borrow_and_update());
+        let next = assign(&announced, &wishes, &instances.borrow_and_update());
         announcer.announce(next.values().cloned().collect());
         differences(&announced, &next)
             .iter()
@@ -86,7 +86,7 @@ async fn announce(
         let mut has_failed = false;
         for (uid, announcement) in &announced {
             if let Some(wish) = wishes.get(uid) {
-                let result = wish.publish(api, &announcement.machine, narrator).await;
+                let result = wish.publish(api, &announcement.instance, narrator).await;
                 // One that is gone is told by the watch.
                 has_failed |= result.is_err_and(|error| !error.is_not_found());
             }
@@ -94,27 +94,27 @@ async fn announce(
         tokio::select! {
             biased;
             changed = wanted.changed() => if changed.is_err() { return },
-            changed = machines.changed() => if changed.is_err() { return },
+            changed = instances.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(PAUSE), if has_failed => {}
         }
     }
 }
 
-/// Who announces what: who did, as long as its machine runs, else the first one that does.
+/// Who announces what: who did, as long as its instance runs, else the first one that does.
 fn assign(
     announced: &BTreeMap<String, Announcement>,
     wishes: &Wishes,
-    machines: &[Machine],
+    instances: &[Instance],
 ) -> BTreeMap<String, Announcement> {
-    let running = || machines.iter().filter(|machine| machine.is_on);
+    let running = || instances.iter().filter(|instance| instance.is_on);
     let assigned = wishes.iter().filter_map(|(uid, wish)| {
-        let before = announced.get(uid).map(|announcement| &announcement.machine);
-        let machine = running()
-            .find(|machine| Some(&machine.name) == before)
+        let before = announced.get(uid).map(|announcement| &announcement.instance);
+        let instance = running()
+            .find(|instance| Some(&instance.name) == before)
             .or_else(|| running().next())?;
         let announcement = Announcement {
             address: wish.address,
-            machine: machine.name.clone(),
+            instance: instance.name.clone(),
             ports: wish.ports.clone(),
         };
         Some((uid.clone(), announcement))
@@ -127,13 +127,13 @@ fn differences(
     before: &BTreeMap<String, Announcement>,
     after: &BTreeMap<String, Announcement>,
 ) -> Vec<String> {
-    let place = |announcement: &Announcement| (announcement.address, announcement.machine.clone());
+    let place = |announcement: &Announcement| (announcement.address, announcement.instance.clone());
     let lost = before.iter().filter(|(uid, _)| !after.contains_key(*uid));
     let lost = lost.map(|(_, it)| format!("vip     {} is announced by nobody any more", it.address));
     let found = after
         .iter()
         .filter(|(uid, it)| before.get(*uid).map(place) != Some(place(it)));
-    let found = found.map(|(_, it)| format!("vip     {} is announced by {}", it.address, it.machine));
+    let found = found.map(|(_, it)| format!("vip     {} is announced by {}", it.address, it.instance));
     lost.chain(found).collect()
 }
 
@@ -156,13 +156,13 @@ impl Wish {
     }
 
     /// Writes into the Service who announces it, and where it can be reached, as far as it does not say so.
-    async fn publish(&self, api: &Api, machine: &str, narrator: &Narrator) -> Result<(), ApiError> {
-        if self.host.as_deref() != Some(machine) {
-            let annotations = json!({ HOST: machine });
+    async fn publish(&self, api: &Api, instance: &str, narrator: &Narrator) -> Result<(), ApiError> {
+        if self.host.as_deref() != Some(instance) {
+            let annotations = json!({ HOST: instance });
             let patch = json!({ "metadata": { "annotations": annotations } });
             api.patch(&self.path, Patch::Merge, &patch).await?;
             narrator.tell(format!(
-                "vip     service {} is annotated {HOST}={machine}",
+                "vip     service {} is annotated {HOST}={instance}",
                 self.name
             ));
         }
@@ -216,8 +216,8 @@ mod tests {
         })
     }
 
-    fn machine(name: &str, is_on: bool) -> Machine {
-        Machine {
+    fn instance(name: &str, is_on: bool) -> Instance {
+        Instance {
             name: name.to_owned(),
             is_on,
             provider_id: String::new(),
@@ -245,13 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_moves_only_when_its_machine_falls_silent() {
+    fn an_address_moves_only_when_its_instance_falls_silent() {
         let wishes = Wishes::from([("1".to_owned(), Wish::read(&service()).unwrap())]);
         let mut announced = BTreeMap::new();
         let mut told = Vec::new();
         for (first, second) in [(true, true), (false, true), (true, true), (false, false)] {
-            let machines = [machine("a", first), machine("b", second)];
-            let next = assign(&announced, &wishes, &machines);
+            let instances = [instance("a", first), instance("b", second)];
+            let next = assign(&announced, &wishes, &instances);
             told.push(differences(&announced, &next).join(", "));
             announced = next;
         }

@@ -1,6 +1,6 @@
 //! A stand-in for the kubelets, and for the part of kube-controller-manager that notices when they fall silent.
 //!
-//! A machine that runs registers its Node with the taint that calls for a cloud controller manager. A machine that is
+//! An instance that runs registers its Node with the taint that calls for a cloud controller manager. An instance that is
 //! off or gone is silent, and its Node's `Ready` condition becomes `Unknown`.
 
 use std::collections::BTreeMap;
@@ -14,43 +14,45 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::api::{Api, ApiError, Patch};
-use crate::cloud::{Cloud, Machine};
+use crate::cloud::{Cloud, Instance};
 use crate::narrative::Narrator;
 
-/// How often the machines are looked at.
+/// How often the instances are looked at.
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// How long a silent kubelet is believed to be well. 50 s in a real cluster (`--node-monitor-grace-period`).
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Plays the kubelets and publishes the machines. Never returns; drop it to stop.
+/// Plays the kubelets and publishes the instances. Never returns; drop it to stop.
 pub(crate) async fn run(
     api: Api,
     cloud: Arc<dyn Cloud>,
-    machines: watch::Sender<Vec<Machine>>,
+    instances: watch::Sender<Vec<Instance>>,
     narrator: Narrator,
 ) {
     let mut nodes = BTreeMap::new();
     loop {
-        let found = cloud.machines();
-        machines.send_if_modified(|known| {
+        let found = cloud.instances();
+        instances.send_if_modified(|known| {
             let differs = *known != found;
             known.clone_from(&found);
             differs
         });
-        for machine in &found {
-            if !nodes.contains_key(&machine.name) && machine.is_on {
-                match register(&api, machine).await {
-                    Ok(()) => narrator.tell(format!("node    {} registers, uninitialized", machine.name)),
+        for instance in &found {
+            if !nodes.contains_key(&instance.name) && instance.is_on {
+                match register(&api, instance).await {
+                    Ok(()) => narrator.tell(format!("node    {} registers, uninitialized", instance.name)),
                     Err(ApiError::Answered { status, .. }) if status == http::StatusCode::CONFLICT => {}
                     // Tried again at the next look.
                     Err(_) => continue,
                 }
-                nodes.insert(machine.name.clone(), Kubelet::default());
+                nodes.insert(instance.name.clone(), Kubelet::default());
             }
         }
         for (name, kubelet) in &mut nodes {
-            let is_well = found.iter().any(|machine| machine.name == *name && machine.is_on);
+            let is_well = found
+                .iter()
+                .any(|instance| instance.name == *name && instance.is_on);
             let Some(ready) = kubelet.hear(is_well) else {
                 continue;
             };
@@ -59,10 +61,10 @@ pub(crate) async fn run(
                 _ => kubelet.told = ready,
             }
         }
-        // A machine that comes back under an old name after its Node was deleted is a new one.
+        // An instance that comes back under an old name after its Node was deleted is a new one.
         let mut gone = Vec::new();
         for name in nodes.keys() {
-            let is_there = found.iter().any(|machine| machine.name == *name);
+            let is_there = found.iter().any(|instance| instance.name == *name);
             if !is_there && matches!(api.find(&format!("/api/v1/nodes/{name}")).await, Ok(None)) {
                 gone.push(name.clone());
             }
@@ -102,10 +104,10 @@ impl Kubelet {
     }
 }
 
-async fn register(api: &Api, machine: &Machine) -> Result<(), ApiError> {
-    api.create("/api/v1/nodes", &node(&machine.name, machine.address()))
+async fn register(api: &Api, instance: &Instance) -> Result<(), ApiError> {
+    api.create("/api/v1/nodes", &node(&instance.name, instance.address()))
         .await?;
-    set_ready(api, &machine.name, true).await
+    set_ready(api, &instance.name, true).await
 }
 
 /// A Node as a kubelet with `--cloud-provider=external` and `--node-ip` creates it.

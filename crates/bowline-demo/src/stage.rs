@@ -60,13 +60,13 @@ impl Stage {
         narrator.tell(format!(
             "a simulated {} with {} servers is at {}",
             cloud.title(),
-            cloud.machines().len(),
+            cloud.instances().len(),
             cloud.url()
         ));
 
-        let machines = watch::Sender::new(Vec::new());
-        let seen = machines.subscribe();
-        let announced = machines.subscribe();
+        let instances = watch::Sender::new(Vec::new());
+        let seen = instances.subscribe();
+        let announced = instances.subscribe();
         let mut actors = vec![
             spawn(reporter::run(api.clone(), Arc::clone(&cloud), narrator.clone())),
             spawn(kube_proxy::run(
@@ -78,7 +78,7 @@ impl Stage {
             spawn(kubelet::run(
                 api.clone(),
                 Arc::clone(&cloud),
-                machines,
+                instances,
                 narrator.clone(),
             )),
         ];

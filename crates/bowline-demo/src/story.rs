@@ -32,7 +32,7 @@ pub(crate) async fn beginning(stage: &Stage) -> anyhow::Result<IpAddr> {
     let planned = plan_is_shown(stage).await?;
     let address = service_gets_its_address(stage).await?;
     plan_was_followed(stage, planned).await?;
-    all_machines_answer(stage, address, PORT).await?;
+    all_instances_answer(stage, address, PORT).await?;
     Ok(address)
 }
 
@@ -49,12 +49,12 @@ pub(crate) async fn whole(stage: &Stage) -> anyhow::Result<()> {
 
 async fn nodes_are_initialised(stage: &Stage) -> anyhow::Result<()> {
     stage.narrator().chapter("Nodes get their place in the cloud");
-    for machine in stage.cloud().machines() {
-        let name = &machine.name;
+    for instance in stage.cloud().instances() {
+        let name = &instance.name;
         let what = format!("{name} is initialised as its server says");
         checks::check(stage, &what, async || {
             let node = stage.api().read(&format!("/api/v1/nodes/{name}")).await?;
-            checks::node_is(&node, &machine)
+            checks::node_is(&node, &instance)
         })
         .await?;
     }
@@ -145,22 +145,22 @@ async fn service_gets_its_address(stage: &Stage) -> anyhow::Result<IpAddr> {
     .await
 }
 
-/// Visits until each machine that runs has answered, or the one that has all the traffic.
-async fn all_machines_answer(stage: &Stage, address: IpAddr, port: u16) -> anyhow::Result<()> {
+/// Visits until each instance that runs has answered, or the one that has all the traffic.
+async fn all_instances_answer(stage: &Stage, address: IpAddr, port: u16) -> anyhow::Result<()> {
     if stage.cloud().announcer().is_some() {
-        return announced::announcing_machine_answers(stage, address, port).await;
+        return announced::announcing_instance_answers(stage, address, port).await;
     }
     let what = format!("all servers answer at {address}:{port}");
     let mut answered = BTreeSet::new();
     checks::check(stage, &what, async || {
         let page = visitor::visit(stage.cloud(), address, port).await?;
-        let machine = visitor::machine(&page).with_context(|| format!("a strange page: {page}"))?;
-        answered.insert(machine.to_owned());
-        let machines = stage.cloud().machines();
-        let silent: Vec<_> = machines
+        let instance = visitor::instance(&page).with_context(|| format!("a strange page: {page}"))?;
+        answered.insert(instance.to_owned());
+        let instances = stage.cloud().instances();
+        let silent: Vec<_> = instances
             .iter()
-            .filter(|machine| !answered.contains(&machine.name))
-            .map(|machine| machine.name.as_str())
+            .filter(|instance| !answered.contains(&instance.name))
+            .map(|instance| instance.name.as_str())
             .collect();
         ensure!(silent.is_empty(), "no answer yet from {}", silent.join(", "));
         Ok(())

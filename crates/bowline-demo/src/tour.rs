@@ -38,9 +38,9 @@ pub(crate) fn print(stage: &Stage, address: IpAddr) {
 
     narrator.chapter("Things to try; what follows is told here");
     let mut hints = port_hints(stage.control_plane().plain_url().as_deref());
-    let machine = stage.cloud().announcing();
-    if let Some(machine) = machine.or_else(|| stage.cloud().machines().pop()) {
-        hints.extend(stage.cloud().hints(&machine.name));
+    let instance = stage.cloud().announcing();
+    if let Some(instance) = instance.or_else(|| stage.cloud().instances().pop()) {
+        hints.extend(stage.cloud().hints(&instance.name));
     }
     hints.push(Hint {
         what: "End it: Ctrl-C".to_owned(),

@@ -40,7 +40,7 @@ pub(crate) async fn page(place: SocketAddr) -> anyhow::Result<String> {
 }
 
 /// The instance that a page is from.
-pub(crate) fn machine(page: &str) -> Option<&str> {
+pub(crate) fn instance(page: &str) -> Option<&str> {
     page.strip_prefix("hello from ")?.split(',').next()
 }
 
@@ -49,9 +49,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_names_its_machine() {
+    fn a_page_names_its_instance() {
         let page = "hello from demo-node-1, you are 127.0.0.1:5";
-        assert_eq!(machine(page), Some("demo-node-1"));
-        assert_eq!(machine("bad gateway"), None);
+        assert_eq!(instance(page), Some("demo-node-1"));
+        assert_eq!(instance("bad gateway"), None);
     }
 }

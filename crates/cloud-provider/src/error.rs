@@ -9,7 +9,7 @@ const THROTTLED: Duration = Duration::from_secs(10);
 
 /// A failed call into a cloud.
 ///
-/// Loops match on [`CloudError::kind`] and never on the text. The text is for people: it says what failed, on which
+/// Controllers match on [`CloudError::kind`] and never on the text. The text is for people: it says what failed, on which
 /// object and, where it can, what to do. It never holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -27,7 +27,7 @@ pub enum ErrorKind {
     NotFound,
     /// The cloud cannot do this at all.
     NotSupported,
-    /// Another controller does this for the cloud: a silent no-op for the service loop (framework sentinel
+    /// Another controller does this for the cloud: a silent no-op for the service controller (framework sentinel
     /// `ImplementedElsewhere`).
     ImplementedElsewhere,
     /// The cloud asked to be left alone: try again after exactly this time, without raising the back-off.

@@ -1,9 +1,9 @@
-//! The cloud-node-lifecycle controller (`cloud-node-lifecycle-controller`): deletes the Node of a machine that is proved gone,
+//! The cloud-node-lifecycle controller (`cloud-node-lifecycle-controller`): deletes the Node of an instance that is proved gone,
 //! and taints the Node of one that is powered off.
 //!
 //! It is driven by the watch: a Node that loses `Ready` is asked for at once, then again at growing distance while the
-//! answer does not change. Deletion is earned: the machine must be proved absent twice, the credentials must still see
-//! the machine of a single Node that is ready, and no more than a share of the Nodes goes in any ten minutes.
+//! answer does not change. Deletion is earned: the instance must be proved absent twice, the credentials must still see
+//! the instance of a single Node that is ready, and no more than a share of the Nodes goes in any ten minutes.
 //!
 //! ```text
 //! node_lifecycle.rs  who is asked for, and the writes that come of it
@@ -123,7 +123,7 @@ impl Work for NodeLifecycleController {
             .filter_map(|name| self.ctx.nodes.get(name))
             .partition(|node| node.readiness == Readiness::Ready);
         let back = back.iter().map(|node| async move {
-            // The kubelet reports, so the machine runs: no question.
+            // The kubelet reports, so the instance runs: no question.
             self.set_shutdown_taint(node, false).await;
             working.beat();
             self.ledger().rest(node, Instant::now());
@@ -312,7 +312,7 @@ impl NodeLifecycleController {
         Sighting::of(&self.instances.instances(&queries).await)
     }
 
-    /// The Nodes whose machines certainly run: ready, and of a cloud, which may be this one.
+    /// The Nodes whose instances certainly run: ready, and of a cloud, which may be this one.
     fn witnesses(&self) -> Vec<Arc<Node>> {
         let mut nodes = self.ctx.nodes.all();
         nodes.retain(|node| node.readiness == Readiness::Ready && node.provider_id.is_some());
@@ -427,7 +427,7 @@ impl NodeLifecycleController {
 struct Verdicts {
     /// Nodes to taint, or to free from the taint.
     taints: Vec<(Arc<Node>, bool)>,
-    /// Nodes to delete, if the answer is credible and their turn has come; and those whose machines are not seen, if only to
+    /// Nodes to delete, if the answer is credible and their turn has come; and those whose instances are not seen, if only to
     /// tell so.
     doomed: Vec<Arc<Node>>,
 }

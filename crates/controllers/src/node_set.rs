@@ -32,7 +32,7 @@ pub fn balanced<'a>(nodes: impl IntoIterator<Item = &'a Arc<Node>>, set: NodeSet
 }
 
 /// Whether the change from one state of a Node to the next has the balancers looked at: somebody excludes it or takes that
-/// back, or it is in the set and is another machine or has other addresses now; in the *ready* set also when it comes or
+/// back, or it is in the set and is another instance or has other addresses now; in the *ready* set also when it comes or
 /// goes for any other reason.
 ///
 /// From the *stable* set, a Node that is about to be removed goes with the next look that something else causes, as with
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_balanced_node_concerns_the_balancers_by_machine_and_addresses_only() {
+    fn a_balanced_node_concerns_the_balancers_by_instance_and_addresses_only() {
         let node = ready();
         let changed = |change: fn(&mut Node)| {
             let mut new = node.clone();

@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-/// A machine, and what its Node has to show.
+/// An instance, and what its Node has to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct Instance {
     /// Its name, which is the Node's name too.
     pub name: String,
     /// Whether it runs.
@@ -21,7 +21,7 @@ pub struct Machine {
     pub addresses: Vec<(&'static str, String)>,
 }
 
-impl Machine {
+impl Instance {
     /// Its first address inside the project, where its workload listens.
     pub fn address(&self) -> IpAddr {
         let internal = self.addresses.iter().filter(|(kind, _)| *kind == "InternalIP");
@@ -32,14 +32,14 @@ impl Machine {
 
 /// What every simulator's handle lets the owner of the project do and see.
 pub trait Project: Send + Sync {
-    /// All machines in order of creation.
-    fn machines(&self) -> Vec<Machine>;
+    /// All instances in order of creation.
+    fn instances(&self) -> Vec<Instance>;
 
-    /// Starts or stops a machine; whether there is one of this name.
-    fn switch_machine(&self, name: &str, is_on: bool) -> bool;
+    /// Starts or stops an instance; whether there is one of this name.
+    fn switch_instance(&self, name: &str, is_on: bool) -> bool;
 
-    /// Deletes a machine, so that the API proves from then on that it is gone; whether there was one of this name.
-    fn delete_machine(&self, name: &str) -> bool;
+    /// Deletes an instance, so that the API proves from then on that it is gone; whether there was one of this name.
+    fn delete_instance(&self, name: &str) -> bool;
 
     /// What must never be and is, in words; empty if all is well.
     fn violations(&self) -> Vec<String>;

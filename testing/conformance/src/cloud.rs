@@ -39,7 +39,7 @@ mod world;
 
 pub use fuse::{End, Fuse, Writer};
 pub use under_test::{
-    Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, StrayRoute, Wish, without_ids,
+    Ability, Balancer, CloudUnderTest, Denial, Instance, Seat, StrayRoute, Wish, without_ids,
 };
 pub use world::{
     AUTOSCALER, EXCLUDED, FINALIZER, SECOND, SHUTDOWN, Since, Start, UNINITIALIZED, World, service,
@@ -74,25 +74,25 @@ macro_rules! bodies {
 fn bodies<C: CloudUnderTest>() -> Vec<Body> {
     bodies! { C:
         nodes () {
-            a_node_gets_what_its_machine_tells,
-            a_node_that_registers_before_its_machine_is_listed_is_waited_for,
+            a_node_gets_what_its_instance_tells,
+            a_node_that_registers_before_its_instance_is_listed_is_waited_for,
             nothing_is_written_before_the_cloud_has_answered,
             a_node_at_rest_is_not_written_to,
             the_calls_for_many_nodes_are_those_for_a_few,
         }
         nodes (NewAddresses) {
-            new_addresses_of_a_machine_come_to_its_node,
+            new_addresses_of_an_instance_come_to_its_node,
         }
         lifecycle () {
-            a_node_goes_when_its_machine_is_proved_gone_twice,
+            a_node_goes_when_its_instance_is_proved_gone_twice,
             no_error_is_a_proof,
-            a_machine_that_runs_changes_nothing,
+            an_instance_that_runs_changes_nothing,
             a_pass_costs_the_same_for_many_nodes,
             a_node_of_another_cloud_is_left_alone_and_costs_no_call,
             unknown_credentials_delete_no_node,
         }
         lifecycle (PowerState) {
-            a_machine_that_is_switched_off_taints_its_node,
+            an_instance_that_is_switched_off_taints_its_node,
         }
         lifecycle (OtherProjects) {
             credentials_of_another_project_delete_no_node,
@@ -121,7 +121,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_node_comes_and_goes_and_nothing_else_changes,
             the_last_node_goes_and_people_are_told,
             nodes_that_come_together_are_few_updates,
-            a_node_whose_machine_is_gone_leaves_the_balancers,
+            a_node_whose_instance_is_gone_leaves_the_balancers,
         }
         balanced (LoadBalancers, BalancedNodes, UnreadyNodes) {
             what_comes_and_goes_with_a_node_s_health_changes_no_balancer,
@@ -130,7 +130,7 @@ fn bodies<C: CloudUnderTest>() -> Vec<Body> {
             a_node_that_is_not_ready_is_left_out_until_it_is,
         }
         balanced (LoadBalancers, BalancedNodes, NewAddresses) {
-            new_addresses_of_a_machine_reach_the_balancers,
+            new_addresses_of_an_instance_reach_the_balancers,
         }
         routes (Routes) {
             a_pod_network_gets_its_route_and_its_node_the_condition,

@@ -8,7 +8,7 @@ use crate::error::ApiError;
 use crate::settings::Settings;
 use crate::wire::{Balancer, BalancerId, Machine, MachineId, NewBalancer, NewRoute, Port, Route, RouteId};
 
-/// The most pages of one listing: a cloud that never says "last page" must not hold a loop for ever.
+/// The most pages of one listing: a cloud that never says "last page" must not hold a caller for ever.
 const MAX_PAGES: usize = 1_000;
 
 /// A client of the API. Clones share the stack below.

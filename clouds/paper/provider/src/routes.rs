@@ -27,7 +27,7 @@ impl Routes for RouteTable {
         async move {
             let routes = self.client.routes().map_err(CloudError::from);
             let (routes, machines) = try_join!(routes, self.reads.machines())?;
-            // The loop deletes what is listed here and not wanted, so what does not bear our mark is not listed.
+            // The controller deletes what is listed here and not wanted, so what does not bear our mark is not listed.
             let own = routes
                 .iter()
                 .filter(|route| route.cluster.as_deref() == Some(cluster));

@@ -13,11 +13,11 @@ impl PaperSim {
 }
 
 impl Project for PaperSim {
-    fn machines(&self) -> Vec<project::Machine> {
-        self.machines().into_iter().map(machine).collect()
+    fn instances(&self) -> Vec<project::Instance> {
+        self.machines().into_iter().map(instance).collect()
     }
 
-    fn switch_machine(&self, name: &str, is_on: bool) -> bool {
+    fn switch_instance(&self, name: &str, is_on: bool) -> bool {
         let power = if is_on { "on" } else { "off" };
         let machine = self.machine_named(name);
         machine
@@ -25,7 +25,7 @@ impl Project for PaperSim {
             .is_some()
     }
 
-    fn delete_machine(&self, name: &str) -> bool {
+    fn delete_instance(&self, name: &str) -> bool {
         self.machine_named(name)
             .is_some_and(|it| self.remove_machine(it.id))
     }
@@ -35,11 +35,11 @@ impl Project for PaperSim {
     }
 }
 
-fn machine(machine: Machine) -> project::Machine {
+fn instance(machine: Machine) -> project::Instance {
     let hostname = ("Hostname", machine.name.clone());
     let inside = machine.private.iter().map(|it| ("InternalIP", it.to_string()));
     let outside = machine.public.iter().map(|it| ("ExternalIP", it.to_string()));
-    project::Machine {
+    project::Instance {
         is_on: machine.power == "on",
         provider_id: format!("paper://{}", machine.id),
         addresses: std::iter::once(hostname).chain(inside).chain(outside).collect(),

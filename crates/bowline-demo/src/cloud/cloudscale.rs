@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, MACHINES, Project, Served};
+use super::{Cloud, Hint, INSTANCES, Project, Served};
 use crate::loopback::Block;
 
 /// The token that the simulator accepts. Not a secret: it opens nothing else.
@@ -37,7 +37,7 @@ impl Cloudscale {
             .private_range(addresses.nodes().parse()?)
             .vip_range(addresses.balancers().parse()?)
             .build();
-        for name in MACHINES {
+        for name in INSTANCES {
             sim.add_server(ServerSpec::new(name));
         }
         let served = Served::start(sim.service(), addresses).await?;
@@ -124,8 +124,8 @@ impl Cloud for Cloudscale {
         self.sim.move_member(transport, wanted, actual);
     }
 
-    fn own_hints(&self, machine: &str) -> Vec<Hint> {
-        let Some(server) = self.sim.server_named(machine) else {
+    fn own_hints(&self, instance: &str) -> Vec<Hint> {
+        let Some(server) = self.sim.server_named(instance) else {
             return Vec::new();
         };
         let path = format!("{}/v1/servers/{}", self.url(), server.uuid);
@@ -137,7 +137,7 @@ impl Cloud for Cloudscale {
             start: call("POST", "/start"),
             delete: call("DELETE", ""),
         };
-        hints::of_machine(machine, "", commands).into()
+        hints::of_instance(instance, "", commands).into()
     }
 }
 

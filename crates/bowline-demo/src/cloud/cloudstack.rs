@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, MACHINES, Project, Served};
+use super::{Cloud, Hint, INSTANCES, Project, Served};
 use crate::loopback::Block;
 
 /// The zone, which is the region as well.
@@ -36,7 +36,7 @@ impl CloudStack {
             .guest_range(addresses.nodes().parse()?)
             .public_range(addresses.balancers().parse()?)
             .build();
-        for name in MACHINES {
+        for name in INSTANCES {
             sim.add_vm(VmSpec::new(name));
         }
         let served = Served::start(sim.service(), addresses).await?;
@@ -103,8 +103,8 @@ impl Cloud for CloudStack {
             .iter()
             .flat_map(|rule| self.sim.member_names(&rule.id))
             .collect();
-        let machines = self.machines().into_iter();
-        let behind = machines.filter(|it| members.contains(&it.name));
+        let instances = self.instances().into_iter();
+        let behind = instances.filter(|it| members.contains(&it.name));
         behind.map(|it| it.address()).collect()
     }
 
@@ -139,16 +139,16 @@ impl Cloud for CloudStack {
         complaints
     }
 
-    fn own_hints(&self, machine: &str) -> Vec<Hint> {
+    fn own_hints(&self, instance: &str) -> Vec<Hint> {
         let url = self.url();
         let mut hints = vec![Hint {
             what: "See the public IP address and the rules on it".to_owned(),
             command: format!("curl {url}/_sim/snapshot"),
         }];
-        if let Some(vm) = self.sim.vm_named(machine) {
+        if let Some(vm) = self.sim.vm_named(instance) {
             let path = format!("{url}/_sim/virtual-machines/{}", vm.id);
             let commands = Commands::by_hand(&path, "state", "Stopped", "Running");
-            hints.extend(hints::of_machine(machine, "", commands));
+            hints.extend(hints::of_instance(instance, "", commands));
         }
         hints
     }

@@ -22,11 +22,11 @@ impl Commands {
 }
 
 /// Stopping an instance, starting it and deleting it. `besides` is what else a stop leads to.
-pub(super) fn of_machine(machine: &str, besides: &str, commands: Commands) -> [Hint; 3] {
+pub(super) fn of_instance(instance: &str, besides: &str, commands: Commands) -> [Hint; 3] {
     let hint = |what: String, command| Hint { what, command };
     [
         hint(
-            format!("Stop a server: {machine} is tainted, not deleted{besides}"),
+            format!("Stop a server: {instance} is tainted, not deleted{besides}"),
             commands.stop,
         ),
         hint("Start it again".to_owned(), commands.start),

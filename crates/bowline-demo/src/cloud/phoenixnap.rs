@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Announcement, Announcer, Cloud, Hint, MACHINES, Project, Served, Words};
+use super::{Announcement, Announcer, Cloud, Hint, INSTANCES, Project, Served, Words};
 use crate::loopback::Block;
 
 /// The credentials that the simulator accepts. Not a secret: they open nothing else.
@@ -45,7 +45,7 @@ impl PhoenixNap {
             .pool(LOCATION, [addresses.balancers().parse()?])
             .build();
         let network = sim.add_network(NetworkSpec::located(LOCATION, "demo-vips"));
-        for name in MACHINES {
+        for name in INSTANCES {
             sim.add_server(ServerSpec {
                 location: Some(LOCATION.to_owned()),
                 ..ServerSpec::on(&network, name)
@@ -60,7 +60,7 @@ impl Announcer for PhoenixNap {
     fn announce(&self, announcements: Vec<Announcement>) {
         let announcements = announcements.into_iter().map(|it| sim::Announcement {
             address: it.address,
-            node: it.machine,
+            node: it.instance,
             ports: it
                 .ports
                 .iter()
@@ -152,8 +152,8 @@ impl Cloud for PhoenixNap {
             ports.any(|port| self.sim.bound_to(port.transport, it.address, port.port).is_some())
         });
         let names: BTreeSet<String> = carried.map(|it| it.node).collect();
-        let machines = self.machines().into_iter();
-        let behind = machines.filter(|it| names.contains(&it.name));
+        let instances = self.instances().into_iter();
+        let behind = instances.filter(|it| names.contains(&it.name));
         behind.map(|it| it.address()).collect()
     }
 
@@ -174,16 +174,16 @@ impl Cloud for PhoenixNap {
         self.sim.move_server_port(transport, wanted, actual);
     }
 
-    fn own_hints(&self, machine: &str) -> Vec<Hint> {
+    fn own_hints(&self, instance: &str) -> Vec<Hint> {
         let url = self.url();
         let mut hints = vec![Hint {
             what: "See what is paid for: IP blocks and their tags".to_owned(),
             command: format!("curl {url}/_sim/snapshot"),
         }];
-        if let Some(server) = self.sim.server_named(machine) {
+        if let Some(server) = self.sim.server_named(instance) {
             let path = format!("{url}/_sim/servers/{}", server.id);
             let commands = Commands::by_hand(&path, "status", "powered-off", "powered-on");
-            hints.extend(hints::of_machine(machine, ", and the address moves", commands));
+            hints.extend(hints::of_instance(instance, ", and the address moves", commands));
         }
         hints
     }

@@ -6,48 +6,48 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use super::{PATH, PORT, checks};
-use crate::cloud::Machine;
+use crate::cloud::Instance;
 use crate::stage::Stage;
 use crate::visitor;
 
 /// Visits until an instance has answered, and it is the one that announces the address.
-pub(super) async fn announcing_machine_answers(
+pub(super) async fn announcing_instance_answers(
     stage: &Stage,
     address: IpAddr,
     port: u16,
 ) -> anyhow::Result<()> {
     let what = format!("the server that announces {address} answers at port {port}");
     checks::check(stage, &what, async || {
-        let machine = machine_that_answers(stage, address, port).await?;
+        let instance = instance_that_answers(stage, address, port).await?;
         let announcing = stage.cloud().announcing().context("no server announces it")?;
-        ensure!(machine == announcing.name, "{machine} answers");
+        ensure!(instance == announcing.name, "{instance} answers");
         Ok(())
     })
     .await
 }
 
 /// Visits until another instance than the lost one answers.
-pub(super) async fn another_machine_answers(
+pub(super) async fn another_instance_answers(
     stage: &Stage,
     address: IpAddr,
-    lost: &Machine,
+    lost: &Instance,
 ) -> anyhow::Result<()> {
     let what = format!(
         "another server than {} announces {address} and answers",
         lost.name
     );
     checks::check(stage, &what, async || {
-        let machine = machine_that_answers(stage, address, PORT).await?;
-        ensure!(machine != lost.name, "{machine} still answers");
+        let instance = instance_that_answers(stage, address, PORT).await?;
+        ensure!(instance != lost.name, "{instance} still answers");
         Ok(())
     })
     .await
 }
 
-async fn machine_that_answers(stage: &Stage, address: IpAddr, port: u16) -> anyhow::Result<String> {
+async fn instance_that_answers(stage: &Stage, address: IpAddr, port: u16) -> anyhow::Result<String> {
     let page = visitor::visit(stage.cloud(), address, port).await?;
-    let machine = visitor::machine(&page).with_context(|| format!("a strange page: {page}"))?;
-    Ok(machine.to_owned())
+    let instance = visitor::instance(&page).with_context(|| format!("a strange page: {page}"))?;
+    Ok(instance.to_owned())
 }
 
 /// The announcer completes the status with ports and takes its address off and on again when they are lost, so the manager

@@ -6,7 +6,7 @@ use anyhow::{anyhow, bail, ensure};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::cloud::Machine;
+use crate::cloud::Instance;
 use crate::reporter;
 use crate::stage::Stage;
 
@@ -83,8 +83,8 @@ pub(super) fn verdict<T>(stage: &Stage, what: &str, result: anyhow::Result<T>) -
     }
 }
 
-/// Whether a Node is initialised, and as its machine says.
-pub(super) fn node_is(node: &Value, expected: &Machine) -> anyhow::Result<()> {
+/// Whether a Node is initialised, and as its instance says.
+pub(super) fn node_is(node: &Value, expected: &Instance) -> anyhow::Result<()> {
     ensure!(!reporter::is_uninitialized(node), "it is still uninitialized");
     let provider_id = node["spec"]["providerID"].as_str().unwrap_or_default();
     ensure!(
@@ -126,8 +126,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_must_be_exactly_what_its_machine_says() {
-        let expected = Machine {
+    fn a_node_must_be_exactly_what_its_instance_says() {
+        let expected = Instance {
             name: "demo-node-1".into(),
             is_on: true,
             provider_id: "cloudscale://1".into(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{PATH, PORT, announced, checks};
 use crate::api::Patch;
-use crate::cloud::{MACHINES, Machine};
+use crate::cloud::{INSTANCES, Instance};
 use crate::reporter;
 use crate::stage::Stage;
 use crate::visitor;
@@ -61,11 +61,11 @@ async fn undisturbed(stage: &Stage, address: IpAddr, what: &str) -> anyhow::Resu
     .await
 }
 
-/// The machine whose loss matters most: the one that takes all traffic, where one does.
-fn victim(stage: &Stage, otherwise: &str) -> anyhow::Result<Machine> {
+/// The instance whose loss matters most: the one that takes all traffic, where one does.
+fn victim(stage: &Stage, otherwise: &str) -> anyhow::Result<Instance> {
     let named = || {
-        let machines = stage.cloud().machines();
-        machines.into_iter().find(|machine| machine.name == otherwise)
+        let instances = stage.cloud().instances();
+        instances.into_iter().find(|instance| instance.name == otherwise)
     };
     let announcing = stage.cloud().announcing();
     announcing
@@ -74,37 +74,41 @@ fn victim(stage: &Stage, otherwise: &str) -> anyhow::Result<Machine> {
 }
 
 pub(super) async fn server_is_stopped(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
-    let [_, second, _] = MACHINES;
+    let [_, second, _] = INSTANCES;
     let stopped = victim(stage, second)?;
-    let machine = stopped.name.as_str();
+    let instance = stopped.name.as_str();
     stage.narrator().chapter("A server is stopped");
-    stage.cloud().project().switch_machine(machine, false);
+    stage.cloud().project().switch_instance(instance, false);
     stage
         .narrator()
-        .tell(format!("cloud   (by hand) {machine} is powered off"));
-    checks::check(stage, &format!("{machine} is tainted, not deleted"), async || {
-        let node = stage.api().read(&format!("/api/v1/nodes/{machine}")).await?;
-        ensure!(reporter::is_shut_down(&node), "it is not tainted");
-        Ok(())
-    })
+        .tell(format!("cloud   (by hand) {instance} is powered off"));
+    checks::check(
+        stage,
+        &format!("{instance} is tainted, not deleted"),
+        async || {
+            let node = stage.api().read(&format!("/api/v1/nodes/{instance}")).await?;
+            ensure!(reporter::is_shut_down(&node), "it is not tainted");
+            Ok(())
+        },
+    )
     .await?;
     if stage.cloud().announcer().is_some() {
-        announced::another_machine_answers(stage, address, &stopped).await?;
+        announced::another_instance_answers(stage, address, &stopped).await?;
     }
     Ok(())
 }
 
 pub(super) async fn server_is_deleted(stage: &Stage, address: IpAddr) -> anyhow::Result<()> {
-    let [_, _, third] = MACHINES;
+    let [_, _, third] = INSTANCES;
     let deleted = victim(stage, third)?;
-    let (machine, lost) = (&deleted.name, &deleted.address());
+    let (instance, lost) = (&deleted.name, &deleted.address());
     stage.narrator().chapter("Another server is deleted");
-    stage.cloud().project().delete_machine(machine);
+    stage.cloud().project().delete_instance(instance);
     stage
         .narrator()
-        .tell(format!("cloud   (by hand) {machine} is deleted"));
-    let path = format!("/api/v1/nodes/{machine}");
-    let what = format!("the Node {machine} is deleted");
+        .tell(format!("cloud   (by hand) {instance} is deleted"));
+    let path = format!("/api/v1/nodes/{instance}");
+    let what = format!("the Node {instance} is deleted");
     checks::check(stage, &what, async || {
         let node = stage.api().find(&path).await?;
         ensure!(node.is_none(), "it is still there");

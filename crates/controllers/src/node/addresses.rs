@@ -16,7 +16,7 @@ pub enum ProvidedIpError {
     /// One of two entries is `0.0.0.0` or `::`.
     #[error("an unspecified IP address cannot be one of two: {0:?}")]
     Unspecified(String),
-    /// The machine has no such address.
+    /// The instance has no such address.
     #[error("failed to get node address from cloud provider that matches ip: {0}")]
     NoMatch(IpAddr),
 }
@@ -30,7 +30,7 @@ pub enum ProvidedIpError {
 ///
 /// # Errors
 ///
-/// The annotation with the kubelet's IPs does not parse, or the machine has no such address.
+/// The annotation with the kubelet's IPs does not parse, or the instance has no such address.
 pub fn wished(node: &Node, cloud: &[NodeAddress]) -> Result<Option<Vec<NodeAddress>>, ProvidedIpError> {
     if cloud.is_empty() {
         return Ok(None);

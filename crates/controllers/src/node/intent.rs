@@ -123,7 +123,7 @@ pub fn refresh(node: &Node, metadata: &InstanceMetadata) -> (NodeUpdate, Option<
     (update, problem)
 }
 
-/// The machine's provider ID, if the Node says another one. It cannot be changed.
+/// The instance's provider ID, if the Node says another one. It cannot be changed.
 #[must_use]
 pub fn other_provider_id<'a>(node: &Node, metadata: &'a InstanceMetadata) -> Option<&'a str> {
     let id = given_id(metadata)?;

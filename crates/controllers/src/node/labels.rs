@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resized_machine_gets_its_new_type_and_nothing_else() {
+    fn a_resized_instance_gets_its_new_type_and_nothing_else() {
         let node = node(&[
             (keys::LABEL_INSTANCE_TYPE, "flex-4"),
             (keys::LABEL_INSTANCE_TYPE_BETA, "flex-4"),

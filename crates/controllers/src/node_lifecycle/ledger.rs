@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The answers about a Node have to be the same for so long before it is asked about less often: a Node that is not ready
 /// has most of its news in its first minutes, and they are waited for.
 const STEADY: Duration = Duration::from_secs(2 * 60);
-/// A Node that is not initialised, or names no machine, is not deleted before it is so old: its machine may be too new
+/// A Node that is not initialised, or names no instance, is not deleted before it is so old: its instance may be too new
 /// for the cloud's listing.
 const GRACE: Duration = Duration::from_secs(5 * 60);
 
@@ -35,15 +35,15 @@ pub(super) struct Moment {
 /// What a cloud answered about a Node that is not ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// The machine runs.
+    /// The instance runs.
     Running,
-    /// The machine is powered off.
+    /// The instance is powered off.
     Off,
-    /// The machine is proved gone.
+    /// The instance is proved gone.
     Absent,
     /// The Node is another cloud's.
     Foreign,
-    /// The credentials do not see the machine, which is no proof that it is gone.
+    /// The credentials do not see the instance, which is no proof that it is gone.
     Unseen,
     /// Nothing is known.
     Unknown {
@@ -59,9 +59,9 @@ pub(super) enum Verdict {
     Nothing,
     /// The Node must have the shutdown taint, or not.
     SetTaint(bool),
-    /// The machine was proved gone often enough; [`Ledger::rule`] has the last word.
+    /// The instance was proved gone often enough; [`Ledger::rule`] has the last word.
     Delete,
-    /// The machine was not seen for as long as a proof takes. The Node stays in any case; [`Ledger::rule`] finds out whether
+    /// The instance was not seen for as long as a proof takes. The Node stays in any case; [`Ledger::rule`] finds out whether
     /// the credentials see anything at all.
     Doubt,
 }
@@ -71,15 +71,15 @@ pub(super) enum Verdict {
 pub(super) enum Ruling {
     /// It is deleted now.
     Delete { is_news: bool },
-    /// It stays, because the cloud does not show the machine of any of these ready Nodes either.
+    /// It stays, because the cloud does not show the instance of any of these ready Nodes either.
     Frozen { ready: usize, is_news: bool },
     /// It waits, because so many have gone in the last window.
     Throttled { recent: usize, is_news: bool },
-    /// It waits, because nothing is known of the ready Nodes' machines, or nothing is proved about its own.
+    /// It waits, because nothing is known of the ready Nodes' instances, or nothing is proved about its own.
     Wait,
 }
 
-/// How many Nodes wait although their machines seem to be gone.
+/// How many Nodes wait although their instances seem to be gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Held {
     pub(super) frozen: usize,
@@ -391,7 +391,7 @@ impl Ledger {
         }
     }
 
-    /// How many wait although their machines are proved gone.
+    /// How many wait although their instances are proved gone.
     pub(super) fn held(&self) -> Held {
         let count = |hold| {
             let held = self

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_machine_seen_makes_the_answer_credible() {
+    fn one_instance_seen_makes_the_answer_credible() {
         let present = || {
             Ok(InstanceAnswer::Present(Box::new(Instance {
                 metadata: InstanceMetadata::default(),

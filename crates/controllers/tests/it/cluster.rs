@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::machines::Machines;
+use crate::instances::TestInstances;
 use crate::route_table::RouteTable;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ pub(crate) const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 /// A cluster. Everything in it stops when it is dropped.
 pub(crate) struct Cluster {
     pub(crate) api: KubeApi,
-    pub(crate) machines: Machines,
+    pub(crate) instances: TestInstances,
     pub(crate) metrics: ControllerMetrics,
     pub(crate) nodes: Arc<NodeCache>,
     pub(crate) kube: Kube,
@@ -44,15 +44,18 @@ impl Cluster {
     /// A cluster without controllers.
     pub(crate) fn new() -> Self {
         let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-        Self::of(KubeApi::builder().start_time(start).build(), Machines::default())
+        Self::of(
+            KubeApi::builder().start_time(start).build(),
+            TestInstances::default(),
+        )
     }
 
     /// The same cluster and cloud after the manager was killed: without controllers, caches and memory.
     pub(crate) fn after_a_crash(self) -> Self {
-        Self::of(self.api.clone(), self.machines.clone())
+        Self::of(self.api.clone(), self.instances.clone())
     }
 
-    fn of(api: KubeApi, machines: Machines) -> Self {
+    fn of(api: KubeApi, instances: TestInstances) -> Self {
         let options = KubeOptions {
             clock: Arc::new(TokioClock::starting_at(api.now())),
             ..KubeOptions::new("test")
@@ -65,7 +68,7 @@ impl Cluster {
         tasks.spawn(writer.run());
         Self {
             api,
-            machines,
+            instances,
             metrics: ControllerMetrics::default(),
             nodes,
             kube,
@@ -102,16 +105,16 @@ impl Cluster {
     /// Starts the cloud-node controller.
     pub(crate) fn with_node_loop(mut self, settings: NodeSettings) -> Self {
         let ctx = self.context(node::NAME, node::NAME);
-        let machines = Arc::new(self.machines.clone());
-        self.start(NodeController::new(ctx, machines, settings));
+        let instances = Arc::new(self.instances.clone());
+        self.start(NodeController::new(ctx, instances, settings));
         self
     }
 
     /// Starts the cloud-node-lifecycle controller.
     pub(crate) fn with_lifecycle_loop(mut self, settings: NodeLifecycleSettings) -> Self {
         let ctx = self.context(node_lifecycle::NAME, node_lifecycle::NAME);
-        let machines = Arc::new(self.machines.clone());
-        self.start(NodeLifecycleController::new(ctx, machines, &settings));
+        let instances = Arc::new(self.instances.clone());
+        self.start(NodeLifecycleController::new(ctx, instances, &settings));
         self
     }
 

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends on a surprise")]
 
 mod cluster;
-mod machines;
+mod instances;
 mod node;
 mod node_ipam;
 mod node_lifecycle;

@@ -8,7 +8,7 @@ use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, SECOND, new_node, node_of};
-use crate::machines::metadata;
+use crate::instances::metadata;
 
 const PROVIDED: &str = "alpha.kubernetes.io/provided-node-ip";
 const TYPE: &str = "node.kubernetes.io/instance-type";
@@ -44,7 +44,7 @@ pub(crate) async fn initialized(cluster: &Cluster, name: &str) {
 #[tokio::test(start_paused = true)]
 async fn a_new_node_gets_everything_with_one_question() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     assert_eq!(cluster.node("n1")["spec"]["providerID"], "fake://1");
@@ -68,14 +68,14 @@ async fn a_new_node_gets_everything_with_one_question() {
         )]
     );
     cluster.pass(SECOND * 10).await;
-    assert_eq!(cluster.machines.calls().len(), 1);
+    assert_eq!(cluster.instances.calls().len(), 1);
     assert_eq!(cluster.node_writes().len(), 2, "the addresses and the rest");
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_uninitialized_taint_goes_and_no_other() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(with(new_node("n1"), |node| {
         node["spec"]["taints"] = json!([
             {"key": "other", "value": "x", "effect": "NoSchedule"},
@@ -92,7 +92,7 @@ async fn the_ips_given_to_the_kubelet_come_first_and_hide_others_of_their_type()
     let cluster = cluster();
     for (name, ips) in [("both", "10.1.0.1,fd00::1"), ("one", "10.1.0.1")] {
         cluster
-            .machines
+            .instances
             .run(name, metadata(&["10.1.0.1", "203.0.113.1", "fd00::1"]));
         cluster.put(provided(new_node(name), ips));
         initialized(&cluster, name).await;
@@ -119,7 +119,7 @@ async fn a_wrong_provided_ip_keeps_the_taint_until_it_is_corrected() {
         ("blank", "10.1.0.1, fd00::1"),
         ("empty", ""),
     ] {
-        cluster.machines.run(name, metadata(&["10.1.0.1", "fd00::1"]));
+        cluster.instances.run(name, metadata(&["10.1.0.1", "fd00::1"]));
         cluster.put(provided(new_node(name), ips));
     }
     cluster.pass(SECOND * 3).await;
@@ -158,7 +158,7 @@ async fn further_labels_never_take_the_place_of_others() {
         ("foo.k8s.io/y", "z"),
         ("existing", "cloud"),
     ];
-    cluster.machines.run(
+    cluster.instances.run(
         "n1",
         InstanceMetadata {
             additional_labels: labels
@@ -184,8 +184,8 @@ async fn a_provider_id_comes_from_the_cloud_or_is_there_already() {
         provider_id: None,
         ..metadata(&["10.1.0.1"])
     };
-    cluster.machines.run("bare", without.clone());
-    cluster.machines.run("named", without);
+    cluster.instances.run("bare", without.clone());
+    cluster.instances.run("named", without);
     cluster.put(new_node("bare"));
     cluster.put(with(new_node("named"), |node| {
         node["spec"]["providerID"] = json!("fake://x")
@@ -195,7 +195,7 @@ async fn a_provider_id_comes_from_the_cloud_or_is_there_already() {
     cluster.pass(SECOND * 10).await;
     assert!(!cluster.is_initialized("bare"));
     assert!(
-        cluster.machines.asked("bare", Purpose::Metadata).len() > 2,
+        cluster.instances.asked("bare", Purpose::Metadata).len() > 2,
         "tried again"
     );
 }
@@ -203,7 +203,7 @@ async fn a_provider_id_comes_from_the_cloud_or_is_there_already() {
 #[tokio::test(start_paused = true)]
 async fn another_provider_id_is_left_and_told_once() {
     let cluster = cluster_with_pass_every(SECOND * 5);
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(with(new_node("n1"), |node| {
         node["spec"]["providerID"] = json!("fake://old")
     }));
@@ -216,7 +216,7 @@ async fn another_provider_id_is_left_and_told_once() {
 #[tokio::test(start_paused = true)]
 async fn a_foreign_node_is_asked_for_once_until_it_changes() {
     let cluster = cluster();
-    cluster.machines.set("n1", Ok(InstanceAnswer::Foreign));
+    cluster.instances.set("n1", Ok(InstanceAnswer::Foreign));
     cluster.put(new_node("n1"));
     cluster.pass(SECOND * 60).await;
     for second in 0..5 {
@@ -226,10 +226,10 @@ async fn a_foreign_node_is_asked_for_once_until_it_changes() {
         });
         cluster.pass(SECOND).await;
     }
-    assert_eq!(cluster.machines.calls().len(), 1);
+    assert_eq!(cluster.instances.calls().len(), 1);
     assert!(cluster.node_writes().is_empty());
     assert!(cluster.events("n1").is_empty());
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.edit("n1", |node| node["metadata"]["labels"]["owner"] = json!("us"));
     initialized(&cluster, "n1").await;
 }
@@ -237,16 +237,16 @@ async fn a_foreign_node_is_asked_for_once_until_it_changes() {
 #[tokio::test(start_paused = true)]
 async fn a_cloud_that_is_down_delays_an_initialisation_and_nothing_is_written_before() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster
-        .machines
+        .instances
         .outage(Some(CloudError::transient("bad gateway")));
     cluster.put(new_node("n1"));
     cluster
-        .within(SECOND * 10, "three tries", |c| c.machines.calls().len() == 3)
+        .within(SECOND * 10, "three tries", |c| c.instances.calls().len() == 3)
         .await;
     assert!(cluster.node_writes().is_empty());
-    cluster.machines.outage(None);
+    cluster.instances.outage(None);
     cluster
         .within(SECOND * 5, "initialized", |c| c.is_initialized("n1"))
         .await;
@@ -262,7 +262,7 @@ async fn a_cloud_that_is_down_delays_an_initialisation_and_nothing_is_written_be
 async fn tries_are_a_second_to_a_minute_apart_whatever_the_kubelet_posts() {
     let cluster = cluster();
     cluster
-        .machines
+        .instances
         .outage(Some(CloudError::transient("bad gateway")));
     cluster.put(new_node("n1"));
     for _ in 0..100 {
@@ -271,7 +271,7 @@ async fn tries_are_a_second_to_a_minute_apart_whatever_the_kubelet_posts() {
             node["status"]["conditions"][0]["reason"] = json!(format!("{:?}", tokio::time::Instant::now()));
         });
     }
-    let asked = cluster.machines.asked("n1", Purpose::Metadata);
+    let asked = cluster.instances.asked("n1", Purpose::Metadata);
     for pair in asked.windows(2) {
         let distance = pair[1] - pair[0];
         assert!(distance >= SECOND && distance <= SECOND * 61, "{distance:?}");
@@ -283,18 +283,18 @@ async fn tries_are_a_second_to_a_minute_apart_whatever_the_kubelet_posts() {
 async fn the_delay_that_a_cloud_states_is_kept() {
     let cluster = cluster();
     let after = SECOND * 33;
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
-    cluster.machines.outage(Some(CloudError::new(
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.outage(Some(CloudError::new(
         ErrorKind::Throttled { after },
         "too many requests",
     )));
     cluster.put(new_node("n1"));
-    cluster.soon("asked", |c| !c.machines.calls().is_empty()).await;
-    cluster.machines.outage(None);
+    cluster.soon("asked", |c| !c.instances.calls().is_empty()).await;
+    cluster.instances.outage(None);
     cluster
         .within(after + SECOND, "initialized", |c| c.is_initialized("n1"))
         .await;
-    let asked = cluster.machines.asked("n1", Purpose::Metadata);
+    let asked = cluster.instances.asked("n1", Purpose::Metadata);
     assert_eq!(asked.len(), 2);
     assert!(asked[1] - asked[0] >= after);
 }
@@ -302,17 +302,17 @@ async fn the_delay_that_a_cloud_states_is_kept() {
 #[tokio::test(start_paused = true)]
 async fn the_periodic_pass_leaves_nodes_that_wait_to_the_queue() {
     let cluster = cluster_with_pass_every(SECOND);
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(provided(new_node("n1"), "10.9.9.9"));
     cluster.pass(SECOND * 300).await;
-    let asked = cluster.machines.asked("n1", Purpose::Metadata).len();
+    let asked = cluster.instances.asked("n1", Purpose::Metadata).len();
     assert!(asked < 15, "{asked} questions, as many as the back-off allows");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_without_its_addresses_keeps_the_taint() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.api.faults().inject(
         Fault::new(Effect::Answer(Status::new(
             403,
@@ -339,8 +339,8 @@ async fn a_node_without_its_addresses_keeps_the_taint() {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_change() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
-    cluster.machines.latency(SECOND);
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.latency(SECOND);
     cluster.api.faults().inject(
         // The taint patch is late, and somebody adds a taint before it arrives.
         Fault::new(Effect::Delay(SECOND))
@@ -366,7 +366,7 @@ async fn a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_change
         .count();
     assert_eq!(conflicts, 1);
     assert_eq!(
-        cluster.machines.asked("n1", Purpose::Metadata).len(),
+        cluster.instances.asked("n1", Purpose::Metadata).len(),
         1,
         "no second question"
     );
@@ -375,8 +375,8 @@ async fn a_node_that_changes_meanwhile_is_read_again_and_keeps_the_others_change
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_tainted_anew_while_the_watch_is_away_is_initialised_again() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
-    cluster.machines.latency(SECOND);
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.latency(SECOND);
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     cluster.pass(SECOND * 5).await;
@@ -387,7 +387,7 @@ async fn a_node_that_is_tainted_anew_while_the_watch_is_away_is_initialised_agai
     };
     taint(&cluster);
     cluster
-        .soon("asked", |c| c.machines.asked("n1", Purpose::Metadata).len() == 2)
+        .soon("asked", |c| c.instances.asked("n1", Purpose::Metadata).len() == 2)
         .await;
     // The watch sees neither how the taint goes nor how it comes back, only the Node as it is then.
     for verb in ["list", "watch"] {
@@ -402,13 +402,13 @@ async fn a_node_that_is_tainted_anew_while_the_watch_is_away_is_initialised_agai
     cluster.api.compact();
     cluster.pass(SECOND * 60).await;
     assert_eq!(cluster.taints("n1"), Vec::<String>::new());
-    assert_eq!(cluster.machines.asked("n1", Purpose::Metadata).len(), 3);
+    assert_eq!(cluster.instances.asked("n1", Purpose::Metadata).len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_taint_that_somebody_adds_before_the_addresses_arrive_is_kept() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.api.faults().inject(
         Fault::new(Effect::Delay(SECOND))
             .verb("patch")
@@ -417,7 +417,7 @@ async fn a_taint_that_somebody_adds_before_the_addresses_arrive_is_kept() {
             .times(1),
     );
     cluster.put(new_node("n1"));
-    cluster.soon("asked", |c| !c.machines.calls().is_empty()).await;
+    cluster.soon("asked", |c| !c.instances.calls().is_empty()).await;
     cluster.edit("n1", |node| {
         let taints = node["spec"]["taints"].as_array_mut().unwrap();
         taints.push(json!({"key": "late", "effect": "NoExecute"}));
@@ -429,22 +429,22 @@ async fn a_taint_that_somebody_adds_before_the_addresses_arrive_is_kept() {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_comes_anew_under_the_same_name_is_not_written_to_by_the_old_answer() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
-    cluster.machines.latency(SECOND);
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.latency(SECOND);
     cluster.put(new_node("n1"));
-    cluster.soon("asked", |c| c.machines.calls().len() == 1).await;
+    cluster.soon("asked", |c| c.instances.calls().len() == 1).await;
     cluster.api.delete("Node", "", "n1");
     cluster.put(new_node("n1"));
     cluster.pass(SECOND).await;
     assert!(cluster.node_writes().is_empty());
     initialized(&cluster, "n1").await;
-    assert_eq!(cluster.machines.asked("n1", Purpose::Metadata).len(), 2);
+    assert_eq!(cluster.instances.asked("n1", Purpose::Metadata).len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn stopped_between_its_two_writes_the_next_run_finishes_and_repeats_none() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.api.faults().inject(
         Fault::new(Effect::Delay(SECOND))
             .verb("patch")
@@ -472,7 +472,7 @@ async fn stopped_between_its_two_writes_the_next_run_finishes_and_repeats_none()
 async fn an_answer_that_is_lost_is_no_failure() {
     for subresource in ["status", ""] {
         let cluster = cluster();
-        cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+        cluster.instances.run("n1", metadata(&["10.1.0.1"]));
         cluster.api.faults().inject(
             Fault::new(Effect::DropAfter)
                 .verb("patch")
@@ -485,17 +485,17 @@ async fn an_answer_that_is_lost_is_no_failure() {
         cluster.soon("the event", |c| c.count_events("Synced") == 1).await;
         cluster.pass(SECOND * 10).await;
         assert_eq!(cluster.count_events("NodeInitFailed"), 0);
-        assert_eq!(cluster.machines.calls().len(), 1, "{subresource:?}");
+        assert_eq!(cluster.instances.calls().len(), 1, "{subresource:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_new_nodes_share_a_few_questions() {
     let cluster = Cluster::new();
-    cluster.machines.latency(Duration::from_millis(20));
+    cluster.instances.latency(Duration::from_millis(20));
     for n in 0..1000 {
         let name = format!("n{n}");
-        cluster.machines.run(&name, metadata(&["10.1.0.1"]));
+        cluster.instances.run(&name, metadata(&["10.1.0.1"]));
         cluster.put(new_node(&name));
     }
     let cluster = cluster.with_node_loop(NodeSettings::default());
@@ -505,7 +505,7 @@ async fn a_thousand_new_nodes_share_a_few_questions() {
             nodes.len() == 1000 && nodes.iter().all(|node| !node.is_uninitialized())
         })
         .await;
-    let calls = cluster.machines.calls();
+    let calls = cluster.instances.calls();
     assert!(calls.len() <= 10, "{} questions", calls.len());
     assert_eq!(cluster.node_writes().len(), 2000, "two writes per node");
 }
@@ -513,12 +513,12 @@ async fn a_thousand_new_nodes_share_a_few_questions() {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_tainted_again_is_initialised_again_and_tried_until_that_works() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     cluster.pass(SECOND).await;
     cluster
-        .machines
+        .instances
         .outage(Some(CloudError::new(ErrorKind::Transient, "bad gateway")));
     cluster.edit("n1", |node| {
         node["spec"]["taints"] =
@@ -526,12 +526,12 @@ async fn a_node_that_is_tainted_again_is_initialised_again_and_tried_until_that_
     });
     cluster
         .within(SECOND * 60, "tried several times", |c| {
-            c.machines.asked("n1", Purpose::Metadata).len() >= 4
+            c.instances.asked("n1", Purpose::Metadata).len() >= 4
         })
         .await;
     assert!(!cluster.is_initialized("n1"));
     assert_eq!(cluster.count_events("NodeInitFailed"), 1);
-    cluster.machines.outage(None);
+    cluster.instances.outage(None);
     cluster
         .within(SECOND * 61, "initialised again", |c| c.is_initialized("n1"))
         .await;
@@ -543,7 +543,7 @@ async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
     cluster.slow_writes();
     for n in 0..350 {
         let name = format!("n{n:03}");
-        cluster.machines.run(&name, metadata(&["10.1.0.1"]));
+        cluster.instances.run(&name, metadata(&["10.1.0.1"]));
         cluster.put(new_node(&name));
         let mut labelled = node_of(&format!("l{n:03}"), Some("True"));
         labelled["metadata"]["labels"] = json!({"failure-domain.beta.kubernetes.io/zone": "z1"});
@@ -564,16 +564,16 @@ async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
 async fn nothing_is_said_or_kept_of_a_node_that_goes_while_its_cloud_is_asked() {
     for outage in [Some(CloudError::transient("bad gateway")), None] {
         let cluster = cluster();
-        cluster.machines.run("n1", metadata(&["10.1.0.1"]));
-        cluster.machines.latency(SECOND * 5);
-        cluster.machines.outage(outage);
+        cluster.instances.run("n1", metadata(&["10.1.0.1"]));
+        cluster.instances.latency(SECOND * 5);
+        cluster.instances.outage(outage);
         cluster.put(new_node("n1"));
         cluster
-            .soon("asked", |c| c.machines.asked("n1", Purpose::Metadata).len() == 1)
+            .soon("asked", |c| c.instances.asked("n1", Purpose::Metadata).len() == 1)
             .await;
         assert!(cluster.api.delete("Node", "", "n1"));
         cluster.pass(SECOND * 600).await;
-        assert_eq!(cluster.machines.asked("n1", Purpose::Metadata).len(), 1);
+        assert_eq!(cluster.instances.asked("n1", Purpose::Metadata).len(), 1);
         assert!(cluster.events("n1").is_empty(), "{:?}", cluster.events("n1"));
     }
 }

@@ -10,7 +10,7 @@ use bowline_kube_api::{Effect, Fault, Status};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, SECOND, SHUTDOWN, new_node, node_of};
-use crate::machines::{metadata, present};
+use crate::instances::{metadata, present};
 
 fn cluster() -> Cluster {
     Cluster::new().with_lifecycle_loop(NodeLifecycleSettings::default())
@@ -23,12 +23,12 @@ fn set_ready(cluster: &Cluster, name: &str, status: &str) {
 }
 
 fn running(cluster: &Cluster, name: &str) {
-    cluster.machines.run(name, InstanceMetadata::default());
+    cluster.instances.run(name, InstanceMetadata::default());
 }
 
 fn powered_off(cluster: &Cluster, name: &str) {
     cluster
-        .machines
+        .instances
         .set(name, present(InstanceMetadata::default(), PowerState::Off));
 }
 
@@ -48,24 +48,24 @@ async fn about_to_taint(name: &str) -> Cluster {
 }
 
 fn questions(cluster: &Cluster, name: &str) -> usize {
-    cluster.machines.asked(name, Purpose::Existence).len()
+    cluster.instances.asked(name, Purpose::Existence).len()
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_asks_for_a_ready_node() {
     let cluster = cluster();
-    cluster.machines.remove("n1");
+    cluster.instances.remove("n1");
     cluster.put(node_of("n1", Some("True")));
     cluster.pass(SECOND * 12).await;
     assert!(cluster.exists("n1"));
-    assert!(cluster.machines.calls().is_empty());
+    assert!(cluster.instances.calls().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_whose_machine_is_gone_is_deleted_within_six_seconds() {
+async fn a_node_whose_instance_is_gone_is_deleted_within_six_seconds() {
     for ready in [Some("Unknown"), Some("False"), None] {
         let cluster = cluster();
-        cluster.machines.remove("n1");
+        cluster.instances.remove("n1");
         cluster.put(node_of("n1", ready));
         let uid = cluster.node("n1")["metadata"]["uid"].clone();
         let took = cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
@@ -88,7 +88,7 @@ async fn a_node_whose_machine_is_gone_is_deleted_within_six_seconds() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_node_is_asked_for_at_once() {
     let cluster = cluster();
-    cluster.machines.remove("n1");
+    cluster.instances.remove("n1");
     running(&cluster, "n2");
     for name in ["n1", "n2"] {
         cluster.put(node_of(name, Some("True")));
@@ -108,7 +108,7 @@ async fn upstreams_behaviour_is_one_proof_and_no_limit() {
         ..NodeLifecycleSettings::default()
     });
     for n in 0..20 {
-        cluster.machines.remove(&format!("n{n}"));
+        cluster.instances.remove(&format!("n{n}"));
         cluster.put(node_of(&format!("n{n}"), Some("Unknown")));
     }
     cluster
@@ -128,7 +128,7 @@ fn upstreams() -> Cluster {
 async fn upstreams_behaviour_spares_no_young_node_and_asks_for_no_witness() {
     let cluster = upstreams();
     for name in ["young", "blind", "lost"] {
-        cluster.machines.remove(name);
+        cluster.instances.remove(name);
     }
     cluster.put(node_of("blind", Some("True")));
     cluster.put(node_of("lost", Some("Unknown")));
@@ -139,7 +139,7 @@ async fn upstreams_behaviour_spares_no_young_node_and_asks_for_no_witness() {
         .await;
     assert!(cluster.exists("blind"), "a ready node is not asked for");
     assert!(
-        cluster.machines.asked("blind", Purpose::Sighting).is_empty(),
+        cluster.instances.asked("blind", Purpose::Sighting).is_empty(),
         "no call that the Go managers do not make"
     );
     assert_eq!(cluster.count_events("NodeDeletionFrozen"), 0);
@@ -154,7 +154,7 @@ async fn one_of_the_two_settings_alone_keeps_the_freeze_and_the_grace() {
             ..NodeLifecycleSettings::default()
         });
         for name in ["young", "blind", "lost"] {
-            cluster.machines.remove(name);
+            cluster.instances.remove(name);
         }
         cluster.put(node_of("blind", Some("True")));
         cluster.put(node_of("lost", Some("Unknown")));
@@ -176,14 +176,14 @@ async fn a_node_that_comes_back_while_the_witnesses_are_asked_for_stays() {
         node_deletion_confirmation: Duration::ZERO,
         ..NodeLifecycleSettings::default()
     });
-    cluster.machines.remove("n1");
+    cluster.instances.remove("n1");
     running(&cluster, "n2");
-    cluster.machines.latency(SECOND * 2);
+    cluster.instances.latency(SECOND * 2);
     cluster.put(node_of("n2", Some("True")));
     cluster.put(node_of("n1", Some("Unknown")));
     cluster
         .within(SECOND * 10, "the witness is asked for", |c| {
-            !c.machines.asked("n2", Purpose::Sighting).is_empty()
+            !c.instances.asked("n2", Purpose::Sighting).is_empty()
         })
         .await;
     set_ready(&cluster, "n1", "True");
@@ -224,7 +224,7 @@ async fn ready_nodes_without_a_provider_id_are_no_witnesses_against_the_credenti
     let cluster = cluster();
     for n in 0..3 {
         let name = format!("n{n}");
-        cluster.machines.remove(&name);
+        cluster.instances.remove(&name);
         let mut node = node_of(&name, Some(if n == 0 { "Unknown" } else { "True" }));
         if n > 0 {
             node["spec"].as_object_mut().unwrap().remove("providerID");
@@ -239,10 +239,10 @@ async fn ready_nodes_without_a_provider_id_are_no_witnesses_against_the_credenti
 async fn an_error_deletes_and_taints_nothing() {
     let cluster = cluster();
     cluster
-        .machines
+        .instances
         .set("n1", Err(CloudError::not_found("server not found")));
     cluster
-        .machines
+        .instances
         .set("n2", Err(CloudError::transient("bad gateway")));
     for name in ["n1", "n2"] {
         cluster.put(node_of(name, Some("False")));
@@ -277,7 +277,7 @@ async fn power_decides_about_the_taint_and_ready_takes_it_away_without_a_questio
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_taint_goes_when_the_machine_runs_though_the_node_is_not_ready() {
+async fn the_taint_goes_when_the_instance_runs_though_the_node_is_not_ready() {
     let cluster = cluster();
     powered_off(&cluster, "n1");
     cluster.put(node_of("n1", Some("Unknown")));
@@ -294,7 +294,7 @@ async fn a_running_node_that_stays_not_ready_is_asked_for_less_and_less() {
     running(&cluster, "n1");
     cluster.put(node_of("n1", Some("False")));
     cluster.pass(SECOND * 3600).await;
-    let asked = cluster.machines.asked("n1", Purpose::Existence);
+    let asked = cluster.instances.asked("n1", Purpose::Existence);
     assert!((80..90).contains(&asked.len()), "{}", asked.len());
     assert!(
         asked
@@ -308,7 +308,7 @@ async fn a_running_node_that_stays_not_ready_is_asked_for_less_and_less() {
 #[tokio::test(start_paused = true)]
 async fn a_refused_deletion_is_told() {
     let cluster = cluster();
-    cluster.machines.remove("n1");
+    cluster.instances.remove("n1");
     cluster.api.faults().inject(
         Fault::new(Effect::Answer(Status::new(
             403,
@@ -335,7 +335,7 @@ async fn a_refused_deletion_is_told() {
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_conflicts_is_tried_again() {
     let cluster = cluster();
-    cluster.machines.remove("n1");
+    cluster.instances.remove("n1");
     let conflict = Status::new(409, "Conflict", "the object has been modified");
     cluster.api.faults().fail_next(1, "delete", "nodes", conflict);
     cluster.put(node_of("n1", Some("Unknown")));
@@ -347,7 +347,7 @@ async fn a_deletion_that_conflicts_is_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn a_finalizer_that_holds_a_node_makes_no_noise() {
     let cluster = cluster();
-    cluster.machines.remove("n1");
+    cluster.instances.remove("n1");
     cluster.put(node_of("n1", Some("Unknown")));
     cluster.edit("n1", |node| {
         node["metadata"]["finalizers"] = json!(["example.com/hold"])
@@ -364,9 +364,9 @@ async fn a_finalizer_that_holds_a_node_makes_no_noise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_whose_machine_appears_late_is_not_deleted() {
+async fn a_node_whose_instance_appears_late_is_not_deleted() {
     let cluster = cluster();
-    cluster.machines.remove("n1");
+    cluster.instances.remove("n1");
     cluster.put(new_node("n1"));
     set_ready(&cluster, "n1", "False");
     cluster.pass(SECOND * 10).await;
@@ -377,10 +377,10 @@ async fn a_node_whose_machine_appears_late_is_not_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_never_got_a_machine_goes_when_it_is_five_minutes_old() {
+async fn a_node_that_never_got_an_instance_goes_when_it_is_five_minutes_old() {
     for id in [Value::Null, json!("fake://n1")] {
         let cluster = cluster();
-        cluster.machines.remove("n1");
+        cluster.instances.remove("n1");
         let mut node = new_node("n1");
         node["spec"]["providerID"] = id;
         cluster.put(node);
@@ -397,7 +397,7 @@ async fn less_than_a_fifth_of_the_nodes_goes_at_once_but_all_go_in_the_end() {
     cluster.pass(SECOND * 600).await; // the first window of a leader is another matter
     for n in 0..50 {
         let name = format!("n{n:02}");
-        cluster.machines.remove(&name);
+        cluster.instances.remove(&name);
         cluster.put(node_of(&name, Some("Unknown")));
     }
     cluster.pass(SECOND * 30).await;
@@ -432,7 +432,7 @@ async fn the_share_holds_across_a_change_of_leader() {
         cluster.pass(SECOND * 600).await;
         for n in 0..50 {
             let name = format!("n{n:02}");
-            cluster.machines.remove(&name);
+            cluster.instances.remove(&name);
             cluster.put(node_of(&name, Some("Unknown")));
         }
         cluster.pass(SECOND * 30).await;
@@ -452,7 +452,7 @@ async fn the_share_holds_across_a_change_of_leader() {
     }
     let cluster = Cluster::new();
     for n in 0..50 {
-        cluster.machines.remove(&format!("n{n:02}"));
+        cluster.instances.remove(&format!("n{n:02}"));
         cluster.put(node_of(&format!("n{n:02}"), Some("Unknown")));
     }
     let cluster = cluster.with_lifecycle_loop(settings(0.0));
@@ -461,11 +461,11 @@ async fn the_share_holds_across_a_change_of_leader() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_goes_while_the_credentials_see_no_machine_of_a_ready_node() {
+async fn nothing_goes_while_the_credentials_see_no_instance_of_a_ready_node() {
     let cluster = cluster();
     for n in 0..5 {
         let name = format!("n{n}");
-        cluster.machines.remove(&name); // another project: everything is absent
+        cluster.instances.remove(&name); // another project: everything is absent
         cluster.put(node_of(&name, Some(if n < 3 { "True" } else { "Unknown" })));
     }
     cluster.pass(SECOND * 300).await;
@@ -490,8 +490,8 @@ async fn nothing_goes_while_the_credentials_see_no_machine_of_a_ready_node() {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_is_ready_again_when_the_answer_comes_stays() {
     let cluster = cluster();
-    cluster.machines.remove("n1");
-    cluster.machines.latency(SECOND * 2);
+    cluster.instances.remove("n1");
+    cluster.instances.latency(SECOND * 2);
     cluster.put(node_of("n1", Some("Unknown")));
     cluster
         .within(SECOND * 10, "asked twice", |c| questions(c, "n1") == 2)
@@ -524,7 +524,7 @@ async fn a_taint_that_somebody_adds_meanwhile_is_kept() {
 #[tokio::test(start_paused = true)]
 async fn five_hundred_lost_nodes_are_one_question() {
     let cluster = cluster();
-    cluster.machines.latency(Duration::from_millis(100));
+    cluster.instances.latency(Duration::from_millis(100));
     for n in 0..500 {
         let name = format!("n{n}");
         running(&cluster, &name);
@@ -536,19 +536,19 @@ async fn five_hundred_lost_nodes_are_one_question() {
     }
     cluster
         .within(SECOND * 10, "all asked for", |c| {
-            let asked: usize = c.machines.calls().iter().map(|call| call.asked.len()).sum();
+            let asked: usize = c.instances.calls().iter().map(|call| call.asked.len()).sum();
             asked >= 500
         })
         .await;
     cluster.pass(SECOND * 60).await;
-    let calls = cluster.machines.calls().len();
+    let calls = cluster.instances.calls().len();
     assert!(calls <= 20, "{calls} questions for 500 nodes in a minute");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_leader_begins_without_a_proof() {
     let cluster = cluster();
-    cluster.machines.remove("n1");
+    cluster.instances.remove("n1");
     cluster.put(node_of("n1", Some("Unknown")));
     cluster.pass(SECOND * 4).await;
     assert_eq!(questions(&cluster, "n1"), 1);
@@ -569,7 +569,7 @@ async fn a_loop_that_is_blocked_for_ten_minutes_is_named() {
         cluster.stalled().is_empty(),
         "a cloud that fails is no blocked controller"
     );
-    cluster.machines.latency(SECOND * 3600);
+    cluster.instances.latency(SECOND * 3600);
     cluster.pass(SECOND * 660).await;
     assert_eq!(
         cluster.stalled(),
@@ -584,7 +584,7 @@ async fn many_nodes_at_a_slow_api_server_do_not_look_stuck() {
     for n in 0..700 {
         let name = format!("n{n:03}");
         cluster
-            .machines
+            .instances
             .set(&name, present(metadata(&["10.1.0.1"]), PowerState::Off));
         cluster.put(node_of(&name, Some("Unknown")));
     }

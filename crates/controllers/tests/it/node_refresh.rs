@@ -8,7 +8,7 @@ use serde_json::json;
 use tracing::Level;
 
 use crate::cluster::{Cluster, SECOND, new_node, node_of};
-use crate::machines::metadata;
+use crate::instances::metadata;
 use crate::node::{cluster, cluster_with_pass_every, initialized, provided, with};
 
 const TYPE: &str = "node.kubernetes.io/instance-type";
@@ -18,7 +18,9 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 #[tokio::test(start_paused = true)]
 async fn the_periodic_pass_keeps_addresses_true() {
     let cluster = cluster_with_pass_every(SECOND * 2);
-    cluster.machines.run("n1", metadata(&["10.1.0.1", "203.0.113.1"]));
+    cluster
+        .instances
+        .run("n1", metadata(&["10.1.0.1", "203.0.113.1"]));
     cluster.put(provided(
         with(new_node("n1"), |node| {
             node["status"]["addresses"] = json!([{"type": "Hostname", "address": "h1"}]);
@@ -30,13 +32,15 @@ async fn the_periodic_pass_keeps_addresses_true() {
         cluster.addresses("n1"),
         ["InternalIP 10.1.0.1", "ExternalIP 203.0.113.1", "Hostname h1"]
     );
-    cluster.machines.run("n1", metadata(&["10.1.0.1", "203.0.113.9"]));
+    cluster
+        .instances
+        .run("n1", metadata(&["10.1.0.1", "203.0.113.9"]));
     cluster
         .within(SECOND * 5, "the new address", |c| {
             c.addresses("n1") == ["InternalIP 10.1.0.1", "ExternalIP 203.0.113.9", "Hostname h1"]
         })
         .await;
-    cluster.machines.run("n1", metadata(&[]));
+    cluster.instances.run("n1", metadata(&[]));
     cluster.pass(SECOND * 5).await;
     assert_eq!(
         cluster.addresses("n1").len(),
@@ -48,10 +52,10 @@ async fn the_periodic_pass_keeps_addresses_true() {
 #[tokio::test(start_paused = true)]
 async fn type_and_zone_follow_the_cloud() {
     let cluster = cluster_with_pass_every(SECOND * 2);
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
-    cluster.machines.run(
+    cluster.instances.run(
         "n1",
         InstanceMetadata {
             instance_type: "flex-8".into(),
@@ -71,7 +75,7 @@ async fn type_and_zone_follow_the_cloud() {
 #[tokio::test(start_paused = true)]
 async fn both_label_families_agree_again_and_the_present_one_is_the_master() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     cluster.edit("n1", |node| node["metadata"]["labels"][TYPE] = json!("mine"));
@@ -90,7 +94,7 @@ async fn both_label_families_agree_again_and_the_present_one_is_the_master() {
     cluster
         .soon("agreed", |c| c.label("n1", TYPE).as_deref() == Some("mine"))
         .await;
-    assert_eq!(cluster.machines.calls().len(), 1, "no question is needed for it");
+    assert_eq!(cluster.instances.calls().len(), 1, "no question is needed for it");
     cluster.pass(SECOND * 310).await;
     for key in [TYPE, TYPE_BETA] {
         assert_eq!(
@@ -105,7 +109,7 @@ async fn both_label_families_agree_again_and_the_present_one_is_the_master() {
 async fn both_label_families_agree_though_the_write_conflicts_at_first() {
     let (log, _while_it_lasts) = Log::listen(Level::WARN);
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     cluster.pass(SECOND).await;
@@ -127,20 +131,20 @@ async fn both_label_families_agree_though_the_write_conflicts_at_first() {
 async fn nothing_is_written_when_nothing_changes() {
     let cluster = cluster_with_pass_every(SECOND);
     cluster
-        .machines
+        .instances
         .run("n1", metadata(&["10.1.0.1", "fd00::1", "203.0.113.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     let written = cluster.node_writes().len();
     cluster.pass(SECOND * 10).await;
     assert_eq!(cluster.node_writes().len(), written);
-    assert!(cluster.machines.calls().len() >= 10, "it was looked at");
+    assert!(cluster.instances.calls().len() >= 10, "it was looked at");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
     let cluster = cluster_with_pass_every(SECOND);
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     let before = cluster.node("n1");
@@ -148,13 +152,13 @@ async fn a_node_that_becomes_foreign_or_fails_stays_as_it_is() {
         Ok(InstanceAnswer::Foreign),
         Err(CloudError::transient("bad gateway")),
     ] {
-        cluster.machines.set("n1", answer);
+        cluster.instances.set("n1", answer);
         cluster.pass(SECOND * 3).await;
     }
-    cluster.machines.remove("n1");
+    cluster.instances.remove("n1");
     cluster.pass(SECOND * 3).await;
     assert_eq!(cluster.node("n1"), before);
-    cluster.machines.run("n2", metadata(&["10.1.0.2"]));
+    cluster.instances.run("n2", metadata(&["10.1.0.2"]));
     cluster.put(new_node("n2"));
     initialized(&cluster, "n2").await;
 }
@@ -164,7 +168,7 @@ async fn one_pass_over_many_nodes_is_one_question() {
     let cluster = Cluster::new();
     for n in 0..200 {
         let name = format!("n{n}");
-        cluster.machines.run(&name, metadata(&["10.1.0.1"]));
+        cluster.instances.run(&name, metadata(&["10.1.0.1"]));
         cluster.put(node_of(&name, Some("True")));
     }
     let cluster = cluster.with_node_loop(NodeSettings::default());
@@ -173,13 +177,13 @@ async fn one_pass_over_many_nodes_is_one_question() {
             (0..200).all(|n| !c.addresses(&format!("n{n}")).is_empty())
         })
         .await;
-    assert_eq!(cluster.machines.calls().len(), 1);
+    assert_eq!(cluster.instances.calls().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_leader_writes_nothing_when_nothing_changed() {
     let cluster = cluster();
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
     let cluster = cluster.after_a_crash();
@@ -187,24 +191,26 @@ async fn a_new_leader_writes_nothing_when_nothing_changed() {
     let cluster = cluster.with_node_loop(NodeSettings::default());
     cluster.pass(SECOND * 900).await;
     assert!(cluster.api.journal().writes().is_empty());
-    assert!(cluster.machines.calls().len() > 3);
+    assert!(cluster.instances.calls().len() > 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_answer_about_a_node_is_not_written_to_its_successor_of_the_same_name() {
     let cluster = cluster_with_pass_every(SECOND * 10);
-    cluster.machines.run("n1", metadata(&["10.1.0.1"]));
+    cluster.instances.run("n1", metadata(&["10.1.0.1"]));
     cluster.put(new_node("n1"));
     initialized(&cluster, "n1").await;
-    cluster.machines.run("n1", metadata(&["10.1.0.99"])); // what the pass is told is the old instance's
-    cluster.machines.latency(SECOND);
-    let calls = cluster.machines.calls().len();
+    cluster.instances.run("n1", metadata(&["10.1.0.99"])); // what the pass is told is the old instance's
+    cluster.instances.latency(SECOND);
+    let calls = cluster.instances.calls().len();
     cluster
-        .within(SECOND * 11, "the pass asks", |c| c.machines.calls().len() > calls)
+        .within(SECOND * 11, "the pass asks", |c| {
+            c.instances.calls().len() > calls
+        })
         .await;
     cluster.api.delete("Node", "", "n1");
     cluster.put(node_of("n1", Some("True")));
-    cluster.machines.run("n1", metadata(&[]));
+    cluster.instances.run("n1", metadata(&[]));
     let writes = cluster.node_writes().len();
     cluster.pass(SECOND * 5).await;
     assert_eq!(cluster.addresses("n1"), Vec::<String>::new());

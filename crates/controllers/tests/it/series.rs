@@ -5,7 +5,7 @@ use bowline_controllers::node_lifecycle::NodeLifecycleSettings;
 use bowline_controllers::route::RouteTiming;
 
 use crate::cluster::{Cluster, SECOND, node_of};
-use crate::machines::present;
+use crate::instances::present;
 use crate::route::{PERIODIC, node, start};
 
 const ROUTE_SYNCS: &str = "route_controller_route_sync_total";
@@ -91,7 +91,7 @@ async fn what_is_learned_of_the_instance_of_a_lost_node_is_counted_by_upstreams_
         ),
     ] {
         let cluster = Cluster::new().with_lifecycle_loop(NodeLifecycleSettings::default());
-        cluster.machines.set("n1", answer.clone());
+        cluster.instances.set("n1", answer.clone());
         cluster.put(node_of("n1", Some("Unknown")));
         // Nobody asks for a Node that is ready.
         cluster.put(node_of("n2", Some("True")));
@@ -103,8 +103,8 @@ async fn what_is_learned_of_the_instance_of_a_lost_node_is_counted_by_upstreams_
 #[tokio::test(start_paused = true)]
 async fn a_proof_of_absence_is_counted_and_what_witnesses_say_is_not() {
     let cluster = Cluster::new().with_lifecycle_loop(NodeLifecycleSettings::default());
-    cluster.machines.remove("n1");
-    cluster.machines.run("n2", InstanceMetadata::default());
+    cluster.instances.remove("n1");
+    cluster.instances.run("n2", InstanceMetadata::default());
     cluster.put(node_of("n1", Some("Unknown")));
     cluster.put(node_of("n2", Some("True")));
     cluster.within(SECOND * 6, "gone", |c| !c.exists("n1")).await;
@@ -120,9 +120,9 @@ async fn passes_over_the_nodes_are_counted_also_while_there_is_nothing_to_do() {
     cluster.put(node_of("n1", Some("True")));
     cluster.pass(SECOND * 61).await;
     assert_eq!(cluster.series(PASSES), ["12"], "one in --node-monitor-period");
-    assert!(cluster.machines.calls().is_empty());
+    assert!(cluster.instances.calls().is_empty());
 
-    cluster.machines.latency(SECOND * 2);
+    cluster.instances.latency(SECOND * 2);
     cluster.put(node_of("n2", Some("Unknown")));
     cluster.pass(SECOND * 3).await;
     assert_eq!(cluster.series(PASSES), ["13"]);

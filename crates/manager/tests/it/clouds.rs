@@ -11,16 +11,16 @@ use futures::future::BoxFuture;
 
 /// A cloud of instances that it knows nothing about; it counts how often it is asked.
 #[derive(Default)]
-pub(crate) struct Machines {
+pub(crate) struct TestInstances {
     pub(crate) asked: Arc<AtomicUsize>,
-    pub(crate) has_machines: bool,
+    pub(crate) has_instances: bool,
     pub(crate) needs_uid: bool,
     pub(crate) has_routes: bool,
     /// It never answers.
     pub(crate) hangs: bool,
 }
 
-impl CloudProvider for Machines {
+impl CloudProvider for TestInstances {
     fn name(&self) -> &'static str {
         "nimbus"
     }
@@ -39,7 +39,7 @@ impl CloudProvider for Machines {
 
     fn instances(&self) -> Option<Arc<dyn InstancesV2>> {
         let asked = Asked(Arc::clone(&self.asked));
-        match (self.has_machines, self.hangs) {
+        match (self.has_instances, self.hangs) {
             (false, _) => None,
             (true, false) => Some(Arc::new(asked)),
             (true, true) => Some(Arc::new(Hung(asked))),

@@ -17,13 +17,13 @@ use hyper::body::Frame;
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::clouds::Machines;
+use crate::clouds::TestInstances;
 use crate::process::{Process, SECOND, api_server, until};
 
-fn machines() -> Machines {
-    Machines {
-        has_machines: true,
-        ..Machines::default()
+fn instances() -> TestInstances {
+    TestInstances {
+        has_instances: true,
+        ..TestInstances::default()
     }
 }
 
@@ -46,9 +46,9 @@ fn new_node(name: &str) -> serde_json::Value {
 #[tokio::test(start_paused = true)]
 async fn a_leader_runs_its_loops_and_a_standby_calls_no_cloud() {
     let api = api_server();
-    let leader = Process::with(&api, "a", Config::default(), machines());
+    let leader = Process::with(&api, "a", Config::default(), instances());
     until("a leads", || leader.leads()).await;
-    let standby = Process::with(&api, "b", Config::default(), machines());
+    let standby = Process::with(&api, "b", Config::default(), instances());
     api.apply_json(new_node("node-1")).unwrap();
     tokio::time::sleep(30 * SECOND).await;
     assert_eq!(
@@ -69,7 +69,7 @@ async fn only_selected_loops_are_shown() {
         controllers: ControllerSelection::parse(["cloud-node"]).unwrap(),
         ..Config::default()
     };
-    let process = Process::with(&api, "a", config, machines());
+    let process = Process::with(&api, "a", config, instances());
     let running = || process.metrics.render().unwrap();
     until("the controller runs", || {
         running().contains("running_managed_controllers{")
@@ -93,7 +93,7 @@ async fn only_selected_loops_are_shown() {
 #[tokio::test(start_paused = true)]
 async fn without_an_election_the_loops_start_at_once_and_there_is_no_lease() {
     let api = api_server();
-    let mut process = Process::with(&api, "a", without_election(), machines());
+    let mut process = Process::with(&api, "a", without_election(), instances());
     until("the controllers run", || {
         process.healthz().contains("cloud-node-controller")
     })
@@ -107,9 +107,9 @@ async fn without_an_election_the_loops_start_at_once_and_there_is_no_lease() {
 #[tokio::test(start_paused = true)]
 async fn health_names_a_loop_that_is_blocked_for_ten_minutes() {
     let api = api_server();
-    let cloud = Machines {
+    let cloud = TestInstances {
         hangs: true,
-        ..machines()
+        ..instances()
     };
     let process = Process::with(&api, "a", Config::default(), cloud);
     api.apply_json(new_node("node-1")).unwrap();
@@ -169,7 +169,7 @@ async fn each_loop_works_under_an_account_of_its_own_if_asked_to() {
         service_accounts: true,
         ..Config::default()
     };
-    let process = Process::with(&api, "a", config, machines());
+    let process = Process::with(&api, "a", config, instances());
     api.apply_json(new_node("node-1")).unwrap();
     until("the controller has written an event", || {
         !api.journal().of("create", "events").is_empty() && process.leads()
@@ -207,9 +207,9 @@ async fn the_cluster_s_uid_is_read_for_a_provider_that_asks_for_it() {
             &api,
             "a",
             Config::default(),
-            Machines {
+            TestInstances {
                 needs_uid: asks,
-                ..machines()
+                ..instances()
             },
         );
         until("the controllers run", || {
@@ -230,10 +230,10 @@ async fn where_the_uid_of_the_cluster_is_required_and_cannot_be_read_nothing_sta
         &api,
         "a",
         Config::default(),
-        Machines {
+        TestInstances {
             needs_uid: true,
             asked: Arc::clone(&asked),
-            ..machines()
+            ..instances()
         },
     );
     let End::CannotStart { reason } = process.end().await else {
@@ -249,9 +249,9 @@ async fn where_the_uid_of_the_cluster_is_required_and_cannot_be_read_nothing_sta
 
 #[tokio::test(start_paused = true)]
 async fn the_uid_of_the_cluster_is_asked_for_again_while_the_api_server_has_troubles_of_its_own() {
-    let needing = || Machines {
+    let needing = || TestInstances {
         needs_uid: true,
-        ..machines()
+        ..instances()
     };
     let api = api_server();
     let trouble = || Status::new(500, "InternalError", "etcd failed");
@@ -281,8 +281,8 @@ async fn the_uid_of_the_cluster_is_asked_for_again_while_the_api_server_has_trou
 async fn the_same_seed_gives_the_same_history() {
     async fn history() -> Vec<String> {
         let api = api_server();
-        let first = Process::with(&api, "a", Config::default(), machines());
-        let _second = Process::with(&api, "b", Config::default(), machines());
+        let first = Process::with(&api, "a", Config::default(), instances());
+        let _second = Process::with(&api, "b", Config::default(), instances());
         api.apply_json(new_node("node-1")).unwrap();
         tokio::time::sleep(20 * SECOND).await;
         drop(first);
@@ -381,7 +381,7 @@ async fn an_unhealthy_api_server_is_waited_for() {
     let api = api_server();
     api.faults().inject(unhealthy(500).times(3));
     let begun = Instant::now();
-    let process = Process::with(&api, "a", without_election(), machines());
+    let process = Process::with(&api, "a", without_election(), instances());
     until("the controllers run", || {
         process.healthz().contains("cloud-node-controller")
     })
@@ -394,7 +394,7 @@ async fn without_a_healthy_api_server_it_ends_after_ten_seconds() {
     let api = api_server();
     api.faults().inject(unhealthy(500));
     let begun = Instant::now();
-    let mut process = Process::with(&api, "a", without_election(), machines());
+    let mut process = Process::with(&api, "a", without_election(), instances());
     let End::CannotStart { reason } = process.end().await else {
         panic!("it started");
     };
@@ -411,7 +411,7 @@ async fn without_a_healthy_api_server_it_ends_after_ten_seconds() {
 async fn who_may_not_see_the_api_servers_health_works_without() {
     let api = api_server();
     api.faults().inject(unhealthy(403));
-    let process = Process::with(&api, "a", without_election(), machines());
+    let process = Process::with(&api, "a", without_election(), instances());
     until("the controllers run", || {
         process.healthz().contains("cloud-node-controller")
     })

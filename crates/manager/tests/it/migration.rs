@@ -6,7 +6,7 @@ use bowline_manager::config::Config;
 use bowline_manager::migration::Migration;
 use serde_json::{Value, json};
 
-use crate::clouds::Machines;
+use crate::clouds::TestInstances;
 use crate::process::{Process, SECOND, api_server, lease, until};
 
 const MIGRATION: &str = "cloud-provider-extraction-migration";
@@ -16,9 +16,9 @@ fn start(api: &KubeApi, name: &str, migration: Migration) -> Process {
         migration: Some(migration),
         ..Config::default()
     };
-    let cloud = Machines {
-        has_machines: true,
-        ..Machines::default()
+    let cloud = TestInstances {
+        has_instances: true,
+        ..TestInstances::default()
     };
     Process::with(api, name, config, cloud)
 }
@@ -130,9 +130,9 @@ async fn without_an_election_there_is_no_migration() {
         migration: Some(Migration::built_in()),
         ..Config::default()
     };
-    let cloud = Machines {
-        has_machines: true,
-        ..Machines::default()
+    let cloud = TestInstances {
+        has_instances: true,
+        ..TestInstances::default()
     };
     let process = Process::with(&api, "a", config, cloud);
     until("all controllers run", || running(&process).len() == 2).await;

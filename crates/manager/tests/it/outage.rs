@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tracing::Level;
 
-use crate::clouds::Machines;
+use crate::clouds::TestInstances;
 use crate::process::{Process, SECOND, api_server, lease, until};
 
 /// The shortest wait after a failed attempt is the retry period of 2 s, so these are the most attempts in a minute.
@@ -128,7 +128,7 @@ async fn a_leader_whose_renewals_are_answered_with_something_else_ends_at_the_re
                 migration: Some(Migration::built_in()),
                 ..Config::default()
             };
-            let mut process = Process::with(&api, "a", config, Machines::default());
+            let mut process = Process::with(&api, "a", config, TestInstances::default());
             let name = if main {
                 "cloud-controller-manager"
             } else {
@@ -348,10 +348,10 @@ async fn a_release_that_meets_a_conflict_is_tried_again_unless_somebody_else_hol
     assert_eq!(lease(&api)["holderIdentity"], "b");
 }
 
-fn machines() -> Machines {
-    Machines {
-        has_machines: true,
-        ..Machines::default()
+fn instances() -> TestInstances {
+    TestInstances {
+        has_instances: true,
+        ..TestInstances::default()
     }
 }
 
@@ -410,9 +410,9 @@ async fn a_new_leader_acts_on_nothing_that_was_not_listed_after_its_lease_was_wo
     for resource in ["nodes", "services"] {
         let api = api_server();
         api.apply_json(new_node("node-1")).unwrap();
-        let routes_too = |has_routes| Machines {
+        let routes_too = |has_routes| TestInstances {
             has_routes,
-            ..machines()
+            ..instances()
         };
         let mut first = Process::with(&api, "a", Config::default(), routes_too(true));
         until("a works", || first.cloud_calls() > 0).await;
@@ -469,7 +469,7 @@ async fn nothing_is_done_before_every_node_can_be_read() {
             .verb("list")
             .resource("nodes"),
     );
-    let process = Process::with(&api, "a", Config::default(), machines());
+    let process = Process::with(&api, "a", Config::default(), instances());
     until("it leads", || process.leads()).await;
     log.take();
     tokio::time::sleep(60 * SECOND).await;
@@ -500,7 +500,7 @@ async fn the_loops_of_a_second_lease_wait_for_caches_as_new_as_it_is() {
         migration: Some(Migration::built_in()),
         ..Config::default()
     };
-    let _process = Process::with(&api, "a", config, machines());
+    let _process = Process::with(&api, "a", config, instances());
     tokio::time::sleep(10 * SECOND).await;
     let lists = || api.journal().of("list", "services").len();
     let before = lists();

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::clouds::Machines;
+use crate::clouds::TestInstances;
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
@@ -51,10 +51,10 @@ impl Drop for Process {
 
 impl Process {
     pub(crate) fn start(api: &KubeApi, name: &str) -> Self {
-        Self::with(api, name, Config::default(), Machines::default())
+        Self::with(api, name, Config::default(), TestInstances::default())
     }
 
-    pub(crate) fn with(api: &KubeApi, name: &str, config: Config, cloud: Machines) -> Self {
+    pub(crate) fn with(api: &KubeApi, name: &str, config: Config, cloud: TestInstances) -> Self {
         let gate = Arc::new(if config.election.is_some() {
             FencingGate::closed()
         } else {

@@ -7,7 +7,7 @@ use bowline_manager::config::{Config, ControllerSettings, RangeFlags, Ranges, Ro
 use bowline_manager::controllers::ControllerSelection;
 use serde_json::json;
 
-use crate::clouds::Machines;
+use crate::clouds::TestInstances;
 use crate::process::{Process, SECOND, api_server, until};
 
 const TIMING: RouteTiming = RouteTiming::Periodic(Duration::from_secs(10));
@@ -22,11 +22,11 @@ fn config(is_wanted: bool, cluster_cidr: &str) -> Config {
     }
 }
 
-fn cloud(has_routes: bool) -> Machines {
-    Machines {
-        has_machines: !has_routes,
+fn cloud(has_routes: bool) -> TestInstances {
+    TestInstances {
+        has_instances: !has_routes,
         has_routes,
-        ..Machines::default()
+        ..TestInstances::default()
     }
 }
 

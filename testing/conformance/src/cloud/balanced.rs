@@ -99,14 +99,14 @@ pub(super) async fn nodes_that_come_together_are_few_updates<C: CloudUnderTest>(
     );
 }
 
-pub(super) async fn a_node_whose_machine_is_gone_leaves_the_balancers<C: CloudUnderTest>() {
+pub(super) async fn a_node_whose_instance_is_gone_leaves_the_balancers<C: CloudUnderTest>() {
     let world = World::<C>::with_web(4).await;
-    world.break_machine("n2");
+    world.break_instance("n2");
     world.until("the node is gone", |w| w.node("n2").is_none()).await;
     followed(&world).await;
 }
 
-pub(super) async fn new_addresses_of_a_machine_reach_the_balancers<C: CloudUnderTest>() {
+pub(super) async fn new_addresses_of_an_instance_reach_the_balancers<C: CloudUnderTest>() {
     let world = World::<C>::with_web(2).await;
     world.pass(SECOND * 310).await;
     world.sim.renumber("n1");

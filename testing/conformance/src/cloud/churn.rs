@@ -43,7 +43,7 @@ impl<C: CloudUnderTest> Churn<C> {
 
     async fn step(&mut self) {
         let told = match self.below(4) {
-            0 => self.machines(),
+            0 => self.instances(),
             1 if self.world.can(Ability::LoadBalancers) => self.services(),
             2 => self.accident().await,
             _ => self.illness(),
@@ -53,20 +53,20 @@ impl<C: CloudUnderTest> Churn<C> {
         self.world.pass(Duration::from_millis(pause)).await;
     }
 
-    fn machines(&mut self) -> String {
+    fn instances(&mut self) -> String {
         let name = format!("n{}", self.below(NAMES));
-        let (machines, has_node) = (self.world.sim.machines(), self.world.node(&name).is_some());
-        let has_machine = machines.contains_key(&name);
+        let (instances, has_node) = (self.world.sim.instances(), self.world.node(&name).is_some());
+        let has_instance = instances.contains_key(&name);
         match self.below(4) {
-            0 | 1 if !has_machine && !has_node => {
+            0 | 1 if !has_instance && !has_node => {
                 self.world.join(&name);
                 format!("{name} joins")
             }
-            0 if has_machine && has_node && machines.len() > 2 => {
-                self.world.break_machine(&name);
+            0 if has_instance && has_node && instances.len() > 2 => {
+                self.world.break_instance(&name);
                 format!("{name} breaks")
             }
-            2 if has_machine && has_node && self.world.can(Ability::NewAddresses) => {
+            2 if has_instance && has_node && self.world.can(Ability::NewAddresses) => {
                 self.world.sim.renumber(&name);
                 format!("{name} gets other addresses")
             }
@@ -183,14 +183,14 @@ impl<C: CloudUnderTest> Churn<C> {
 
     /// Without any instance to balance over a cloud may not know where a balancer belongs, so let there be one.
     fn give_a_place(&mut self) {
-        for name in self.world.sim.machines().keys() {
+        for name in self.world.sim.instances().keys() {
             match self.world.node(name) {
                 Some(_) => self.world.label_node(name, EXCLUDED, None),
                 // Its Node was deleted while it was not known yet; a kubelet registers again.
                 None => drop(self.world.apply(super::world::tainted_node(name))),
             }
         }
-        if self.world.sim.machines().is_empty() {
+        if self.world.sim.instances().is_empty() {
             self.world.join("spare");
         }
     }

@@ -11,14 +11,14 @@ use super::world::{SECOND, SHUTDOWN, World, tainted_node};
 
 const GONE: &str = "DeletingNode: Deleting node n1 because it does not exist in the cloud provider";
 
-pub(super) async fn a_node_goes_when_its_machine_is_proved_gone_twice<C: CloudUnderTest>() {
+pub(super) async fn a_node_goes_when_its_instance_is_proved_gone_twice<C: CloudUnderTest>() {
     for conditions in [
         json!([{ "type": "Ready", "status": "Unknown" }]),
         json!([{ "type": "Ready", "status": "False" }]),
         json!([]),
     ] {
         let world = World::<C>::with_nodes(4).await;
-        world.sim.remove_machine("n1");
+        world.sim.remove_instance("n1");
         let begun = world.since();
         world.edit_node("n1", |node| node["status"]["conditions"] = conditions.clone());
         let took = world.until("the node is gone", |w| w.node("n1").is_none()).await;
@@ -35,7 +35,7 @@ pub(super) async fn no_error_is_a_proof<C: CloudUnderTest>() {
     for (name, ill) in ILLNESSES {
         let world = World::<C>::with_nodes(3).await;
         world.cloud().faults().add(ill(Fault::any().always()));
-        world.sim.remove_machine("n1");
+        world.sim.remove_instance("n1");
         for node in ["n1", "n2"] {
             world.set_ready(node, "Unknown");
         }
@@ -52,7 +52,7 @@ pub(super) async fn no_error_is_a_proof<C: CloudUnderTest>() {
     }
 }
 
-pub(super) async fn a_machine_that_is_switched_off_taints_its_node<C: CloudUnderTest>() {
+pub(super) async fn an_instance_that_is_switched_off_taints_its_node<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     world.edit_node("n1", |node| {
         node["spec"]["taints"] = json!([{ "key": "other", "effect": "NoSchedule" }]);
@@ -83,7 +83,7 @@ pub(super) async fn a_machine_that_is_switched_off_taints_its_node<C: CloudUnder
     assert!(took < SECOND * 6, "{took:?}");
 }
 
-pub(super) async fn a_machine_that_runs_changes_nothing<C: CloudUnderTest>() {
+pub(super) async fn an_instance_that_runs_changes_nothing<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(3).await;
     let begun = world.since();
     world.set_ready("n1", "Unknown");
@@ -143,7 +143,7 @@ pub(super) async fn credentials_of_another_project_delete_no_node<C: CloudUnderT
         );
     }
     // The right ones are put back: what is proved gone goes, the others stay.
-    world.sim.remove_machine("n1");
+    world.sim.remove_instance("n1");
     world.sim.deny(None);
     world.until("the lost one goes", |w| w.node("n1").is_none()).await;
     world.pass(SECOND * 60).await;

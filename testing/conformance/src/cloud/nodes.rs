@@ -2,13 +2,13 @@
 
 use bowline_cloud_kit::Fault;
 
-use super::under_test::{CloudUnderTest, Machine};
+use super::under_test::{CloudUnderTest, Instance};
 use super::world::{SECOND, World, tainted_node};
 
 /// A world with a manager at rest and one instance `n1`, whose kubelet has not come up.
-async fn with_machine<C: CloudUnderTest>(is_special: bool) -> World<C> {
+async fn with_instance<C: CloudUnderTest>(is_special: bool) -> World<C> {
     let world = World::<C>::with_nodes(0).await;
-    world.sim.add_machine(&Machine {
+    world.sim.add_instance(&Instance {
         name: "n1".to_owned(),
         is_special,
     });
@@ -20,9 +20,9 @@ async fn initialized<C: CloudUnderTest>(world: &World<C>, name: &str) {
     world.rest().await;
 }
 
-pub(super) async fn a_node_gets_what_its_machine_tells<C: CloudUnderTest>() {
+pub(super) async fn a_node_gets_what_its_instance_tells<C: CloudUnderTest>() {
     for is_special in [false, true] {
-        let world = with_machine::<C>(is_special).await;
+        let world = with_instance::<C>(is_special).await;
         let begun = world.since();
         world.apply(tainted_node("n1"));
         let took = world.until("initialised", |w| w.is_initialized("n1")).await;
@@ -44,19 +44,19 @@ pub(super) async fn a_node_gets_what_its_machine_tells<C: CloudUnderTest>() {
     }
 }
 
-pub(super) async fn a_node_that_registers_before_its_machine_is_listed_is_waited_for<C: CloudUnderTest>() {
+pub(super) async fn a_node_that_registers_before_its_instance_is_listed_is_waited_for<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(1).await;
     world.apply(tainted_node("early"));
     world.set_ready("early", "False");
     world.pass(SECOND * 30).await;
     assert!(world.node("early").is_some() && !world.is_initialized("early"));
-    world.sim.add_machine(&Machine::plain("early"));
+    world.sim.add_instance(&Instance::plain("early"));
     initialized(&world, "early").await;
     assert_eq!(world.unlike(), Vec::<String>::new());
 }
 
 pub(super) async fn nothing_is_written_before_the_cloud_has_answered<C: CloudUnderTest>() {
-    let world = with_machine::<C>(false).await;
+    let world = with_instance::<C>(false).await;
     let fault = world.cloud().faults().add(Fault::any().always().status(503));
     let begun = world.since();
     world.apply(tainted_node("n1"));
@@ -68,7 +68,7 @@ pub(super) async fn nothing_is_written_before_the_cloud_has_answered<C: CloudUnd
     assert_eq!(world.unlike(), Vec::<String>::new());
 }
 
-pub(super) async fn new_addresses_of_a_machine_come_to_its_node<C: CloudUnderTest>() {
+pub(super) async fn new_addresses_of_an_instance_come_to_its_node<C: CloudUnderTest>() {
     let world = World::<C>::with_nodes(2).await;
     world.pass(SECOND * 310).await;
     assert_eq!(world.unlike(), Vec::<String>::new());
@@ -83,7 +83,7 @@ pub(super) async fn new_addresses_of_a_machine_come_to_its_node<C: CloudUnderTes
 }
 
 pub(super) async fn a_node_at_rest_is_not_written_to<C: CloudUnderTest>() {
-    let world = with_machine::<C>(true).await;
+    let world = with_instance::<C>(true).await;
     world.apply(tainted_node("n1"));
     world.join("n2");
     initialized(&world, "n1").await;
@@ -93,7 +93,7 @@ pub(super) async fn a_node_at_rest_is_not_written_to<C: CloudUnderTest>() {
     assert!(world.counts(begun).0 > 0, "it never looked");
     assert_eq!(world.kube_writes(begun), Vec::<String>::new());
     // Its instance goes while the kubelet still reports: unknown is not empty.
-    world.sim.remove_machine("n2");
+    world.sim.remove_instance("n2");
     world.pass(SECOND * 1_000).await;
     assert_eq!(world.object_writes(begun), Vec::<String>::new());
 }

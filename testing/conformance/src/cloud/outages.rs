@@ -161,7 +161,7 @@ pub(super) async fn an_api_server_that_is_away_for_a_while_loses_nothing<C: Clou
     world.join("late");
     world.apply(tainted_node("bare"));
     assert!(world.api.delete("Node", "", "n1"));
-    world.sim.remove_machine("n1");
+    world.sim.remove_instance("n1");
     if has_balancers {
         world.ask_for("other", 30080);
     }

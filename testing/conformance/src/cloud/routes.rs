@@ -9,7 +9,7 @@ use bowline_manager::config::RouteSettings;
 use serde_json::json;
 
 use super::outages::ILLNESSES;
-use super::under_test::{CloudUnderTest, Machine, StrayRoute};
+use super::under_test::{CloudUnderTest, Instance, StrayRoute};
 use super::world::{SECOND, Start, World, tainted_node};
 
 /// The default mode: a period, and changes of Nodes.
@@ -36,7 +36,7 @@ async fn started<C: CloudUnderTest>(timing: RouteTiming) -> World<C> {
 
 /// An instance and its Node with these pod networks.
 fn add<C: CloudUnderTest>(world: &World<C>, name: &str, networks: &[&str]) {
-    world.sim.add_machine(&Machine::plain(name));
+    world.sim.add_instance(&Instance::plain(name));
     let mut node = tainted_node(name);
     node["spec"]["providerID"] = json!(world.provider_id(name));
     if let Some(first) = networks.first() {
@@ -129,7 +129,7 @@ pub(super) async fn the_route_goes_with_its_node<C: CloudUnderTest>() {
             .await;
         assert!(took <= SOON, "{timing:?}: {took:?}");
         // The instance goes first, and what becomes of its route is the cloud's business until its Node is gone.
-        world.break_machine("n2");
+        world.break_instance("n2");
         world.until("its Node is gone", |w| w.node("n2").is_none()).await;
         let took = world
             .until("its route is gone", |w| w.sim.routes() == of_many(1))

@@ -78,7 +78,7 @@ pub(super) async fn the_same_seed_gives_the_same_history<C: CloudUnderTest>() {
             .add(bowline_cloud_kit::Fault::write().nth(3).lose_answer());
         world.start();
         world.pass(SECOND * 45).await;
-        world.break_machine("n3");
+        world.break_instance("n3");
         world.join("late");
         world.restart().await;
         world.pass(SECOND * 400).await;

@@ -48,26 +48,26 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// The provider as the program builds it, over the transport of the seat.
     fn provider(&self, seat: Seat) -> Arc<dyn CloudProvider>;
 
-    /// Adds a running machine.
-    fn add_machine(&self, machine: &Machine);
+    /// Adds a running instance.
+    fn add_instance(&self, instance: &Instance);
 
-    /// Removes the machine of this name, as its owner does: from then on the API proves that it is gone.
-    fn remove_machine(&self, name: &str) {
-        assert!(self.project().delete_machine(name), "no instance {name}");
+    /// Removes the instance of this name, as its owner does: from then on the API proves that it is gone.
+    fn remove_instance(&self, name: &str) {
+        assert!(self.project().delete_instance(name), "no instance {name}");
     }
 
-    /// What the Node of each machine must show, by the machine's name.
-    fn machines(&self) -> BTreeMap<String, InstanceMetadata> {
-        let machines = self.project().machines().into_iter();
-        machines.map(|it| (it.name.clone(), shown(it))).collect()
+    /// What the Node of each instance must show, by the instance's name.
+    fn instances(&self) -> BTreeMap<String, InstanceMetadata> {
+        let instances = self.project().instances().into_iter();
+        instances.map(|it| (it.name.clone(), shown(it))).collect()
     }
 
-    /// Starts or stops a machine. Only asked of clouds with [`Ability::PowerState`].
+    /// Starts or stops an instance. Only asked of clouds with [`Ability::PowerState`].
     fn set_power(&self, name: &str, is_on: bool) {
-        assert!(self.project().switch_machine(name, is_on), "no instance {name}");
+        assert!(self.project().switch_instance(name, is_on), "no instance {name}");
     }
 
-    /// Gives a machine other addresses. Only asked of clouds with [`Ability::NewAddresses`].
+    /// Gives an instance other addresses. Only asked of clouds with [`Ability::NewAddresses`].
     fn renumber(&self, _name: &str) {}
 
     /// Makes the credentials wrong, or good for another place; `None` makes them right again.
@@ -102,7 +102,7 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// Turns a plain Service of type LoadBalancer into one that asks for this cloud's balancer.
     fn ask(&self, _service: &mut Value, _wish: Wish) {}
 
-    /// All routes, as `destination -> machine`, whoever made them; the name of the machine, or anything else if there is
+    /// All routes, as `destination -> instance`, whoever made them; the name of the instance, or anything else if there is
     /// none.
     fn routes(&self) -> BTreeSet<String> {
         BTreeSet::new()
@@ -147,7 +147,7 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     }
 }
 
-fn shown(machine: project::Machine) -> InstanceMetadata {
+fn shown(instance: project::Instance) -> InstanceMetadata {
     let address = |(kind, address)| {
         let kind = match kind {
             "InternalIP" => AddressType::InternalIp,
@@ -157,11 +157,11 @@ fn shown(machine: project::Machine) -> InstanceMetadata {
         NodeAddress::new(kind, address)
     };
     InstanceMetadata {
-        provider_id: Some(machine.provider_id),
-        instance_type: machine.instance_type,
-        zone: machine.zone.unwrap_or_default(),
-        region: machine.region,
-        addresses: machine.addresses.into_iter().map(address).collect(),
+        provider_id: Some(instance.provider_id),
+        instance_type: instance.instance_type,
+        zone: instance.zone.unwrap_or_default(),
+        region: instance.region,
+        addresses: instance.addresses.into_iter().map(address).collect(),
         ..InstanceMetadata::default()
     }
 }
@@ -173,7 +173,7 @@ pub enum Ability {
     LoadBalancers,
     /// A balancer has parts that follow its Service's ports and annotations.
     ServiceParts,
-    /// The Nodes are behind the balancers, each as `machine:node port`.
+    /// The Nodes are behind the balancers, each as `instance:node port`.
     BalancedNodes,
     /// A Node is behind the balancers whatever its kubelet says of its health.
     UnreadyNodes,
@@ -183,11 +183,11 @@ pub enum Ability {
     EmptyBalancers,
     /// A balancer that is lost is found missing by the periodic check.
     Repair,
-    /// The cloud tells which machine is switched off.
+    /// The cloud tells which instance is switched off.
     PowerState,
-    /// A machine may get other addresses.
+    /// An instance may get other addresses.
     NewAddresses,
-    /// Credentials may be good and see none of the cluster's machines.
+    /// Credentials may be good and see none of the cluster's instances.
     OtherProjects,
     /// Nodes get routes to their pods.
     Routes,
@@ -219,25 +219,25 @@ impl Ability {
 /// A route that the provider did not make. All but the last one bear the mark of the cluster `kubernetes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrayRoute {
-    /// It has no machine.
+    /// It has no instance.
     Nowhere,
-    /// It has no machine any more, and the cloud says so.
+    /// It has no instance any more, and the cloud says so.
     Blackhole,
     /// It is another cluster's.
     OfOthers,
 }
 
-/// A machine to be added. The cloud chooses type, zone and addresses.
+/// An instance to be added. The cloud chooses type, zone and addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub struct Instance {
     /// Its name, which is its Node's.
     pub name: String,
     /// Whether it is to be of another type, in another zone if there is one, and with several addresses of a kind.
     pub is_special: bool,
 }
 
-impl Machine {
-    /// A machine like most.
+impl Instance {
+    /// An instance like most.
     #[must_use]
     pub fn plain(name: &str) -> Self {
         Self {
@@ -274,7 +274,7 @@ pub struct Balancer {
     pub service: String,
     /// Where it is reached.
     pub addresses: Vec<String>,
-    /// What is behind each port, `machine:node port` by `TCP/80`. Left empty without [`Ability::BalancedNodes`].
+    /// What is behind each port, `instance:node port` by `TCP/80`. Left empty without [`Ability::BalancedNodes`].
     pub ports: BTreeMap<String, BTreeSet<String>>,
 }
 

@@ -12,7 +12,7 @@ use bowline_cloudscale_client::Settings;
 use bowline_cloudscale_sim::{Access, CloudscaleSim, FloatingSpec, InterfaceSpec, OverlapMode, ServerSpec};
 use serde_json::{Value, json};
 
-use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
+use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Instance, Seat, Wish};
 
 /// cloudscale.ch and its simulator.
 pub struct Cloudscale(pub CloudscaleSim);
@@ -61,9 +61,9 @@ impl CloudUnderTest for Cloudscale {
         Arc::new(Provider::new(http, &settings, Options::default()))
     }
 
-    fn add_machine(&self, machine: &Machine) {
-        let mut spec = ServerSpec::new(&machine.name);
-        if machine.is_special {
+    fn add_instance(&self, instance: &Instance) {
+        let mut spec = ServerSpec::new(&instance.name);
+        if instance.is_special {
             use InterfaceSpec::{Private, Public};
             (spec.zone, spec.flavor) = (Some("lpg2".into()), "flex-8-2".into());
             spec.interfaces = vec![Private, Private, Public { v6: true }];
@@ -94,11 +94,11 @@ impl CloudUnderTest for Cloudscale {
     }
 
     fn balancers(&self) -> Vec<Balancer> {
-        let machines = self.project().machines();
+        let instances = self.project().instances();
         let owner = |member: std::net::IpAddr| {
             let member = member.to_string();
-            let is_member = |it: &&project::Machine| it.addresses.iter().any(|(_, found)| *found == member);
-            let owner = machines.iter().find(is_member);
+            let is_member = |it: &&project::Instance| it.addresses.iter().any(|(_, found)| *found == member);
+            let owner = instances.iter().find(is_member);
             owner.map_or(member.clone(), |it| it.name.clone())
         };
         let of = |balancer: &bowline_cloudscale_sim::model::LoadBalancer| Balancer {

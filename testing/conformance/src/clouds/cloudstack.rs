@@ -17,11 +17,11 @@ use bowline_cloudstack_sim::{
 };
 use serde_json::{Value, json};
 
-use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish, without_ids};
+use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Instance, Seat, Wish, without_ids};
 
 const API_KEY: &str = "vT4kQm8-3aXo9bRz";
 
-/// Where the machines are, and what the server is like.
+/// Where the instances are, and what the server is like.
 pub trait Place: Send + Sync + 'static {
     /// Its name; none for the usual one.
     const NAME: Option<&'static str>;
@@ -70,7 +70,7 @@ pub struct CloudStack<P = Isolated> {
     clock: Clock,
     network: String,
     project: Option<String>,
-    /// The zone and the network of special machines.
+    /// The zone and the network of special instances.
     elsewhere: (String, String),
     place: PhantomData<P>,
 }
@@ -149,9 +149,9 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         ))
     }
 
-    fn add_machine(&self, machine: &Machine) {
-        let mut spec = VmSpec::with_nics(&machine.name, [NicSpec::on(&self.network)]);
-        if machine.is_special {
+    fn add_instance(&self, instance: &Instance) {
+        let mut spec = VmSpec::with_nics(&instance.name, [NicSpec::on(&self.network)]);
+        if instance.is_special {
             let (zone, network) = &self.elsewhere;
             let home = NicSpec {
                 is_default: true,
@@ -184,15 +184,15 @@ impl<P: Place> CloudUnderTest for CloudStack<P> {
         let user = UserSpec::new(API_KEY, Self::SECRET);
         match denial {
             Some(Denial::Unknown) => drop(self.remove_user(API_KEY)),
-            // A configured project that is not theirs would be refused; one whose machines are elsewhere is not.
+            // A configured project that is not theirs would be refused; one whose instances are elsewhere is not.
             Some(Denial::OtherProject) if self.project.is_some() => {
-                self.give_machines(&Owner::Account("another one".to_owned()));
+                self.give_instances(&Owner::Account("another one".to_owned()));
             }
             Some(Denial::OtherProject) => self.add_user(user.account("another one")),
             None => {
                 self.add_user(user);
                 if let Some(project) = &self.project {
-                    self.give_machines(&Owner::Project(project.clone()));
+                    self.give_instances(&Owner::Project(project.clone()));
                 }
             }
         }
@@ -316,7 +316,7 @@ impl<P> CloudStack<P> {
         self.vm_named(name).unwrap()
     }
 
-    fn give_machines(&self, owner: &Owner) {
+    fn give_instances(&self, owner: &Owner) {
         for vm in self.vms() {
             self.edit_vm(&vm.id, |vm| vm.owner = owner.clone());
         }

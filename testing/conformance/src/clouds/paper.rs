@@ -14,7 +14,7 @@ use bowline_paper_sim::model::{Balancer as Made, Route};
 use bowline_paper_sim::{MachineSpec, PaperSim};
 use uuid::Uuid;
 
-use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, StrayRoute};
+use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Instance, Seat, StrayRoute};
 
 /// Paper and its simulator.
 pub struct Paper {
@@ -63,9 +63,9 @@ impl CloudUnderTest for Paper {
         Arc::new(Provider::new(seat.http(Self::NAME, |_| {}), &settings))
     }
 
-    fn add_machine(&self, machine: &Machine) {
-        let mut spec = MachineSpec::new(&machine.name);
-        if machine.is_special {
+    fn add_instance(&self, instance: &Instance) {
+        let mut spec = MachineSpec::new(&instance.name);
+        if instance.is_special {
             (spec.kind, spec.zone) = ("paper-8".to_owned(), "south-2".to_owned());
             spec.private = ["10.99.0.1", "fd00::99"].map(|it| it.parse().unwrap()).to_vec();
         }

@@ -14,7 +14,7 @@ use bowline_phoenixnap_sim::model::Block;
 use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, Scope, ServerSpec};
 use serde_json::{Value, json};
 
-use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Machine, Seat, Wish};
+use crate::cloud::{Ability, Balancer, CloudUnderTest, Denial, Instance, Seat, Wish};
 
 const NETWORK: &str = "6598f7c2d2a94b6e0f1c1234";
 const CLIENT: &str = "b1f9f8e6-6a0e-4a57-9d3a-0f0cf2d2a7c4";
@@ -91,9 +91,9 @@ impl CloudUnderTest for Phoenixnap {
         Arc::new(Provider::new(http, &options, None))
     }
 
-    fn add_machine(&self, machine: &Machine) {
-        let mut spec = ServerSpec::new(&machine.name);
-        if machine.is_special {
+    fn add_instance(&self, instance: &Instance) {
+        let mut spec = ServerSpec::new(&instance.name);
+        if instance.is_special {
             spec.instance_type = Some("d2.c3.medium".into());
             spec.location = Some("CHI".into());
             spec.public_addresses = Some(vec!["192.0.2.71".into(), "2001:db8:7::71".into()]);

@@ -1,6 +1,6 @@
 //! The project in the words that all clouds have in common.
 
-use bowline_cloud_kit::project::{Machine, Project};
+use bowline_cloud_kit::project::{Instance, Project};
 
 use super::{CloudscaleSim, region_of};
 use crate::model::{Server, ServerStatus};
@@ -13,11 +13,11 @@ impl CloudscaleSim {
 }
 
 impl Project for CloudscaleSim {
-    fn machines(&self) -> Vec<Machine> {
-        self.servers().into_iter().map(machine).collect()
+    fn instances(&self) -> Vec<Instance> {
+        self.servers().into_iter().map(instance).collect()
     }
 
-    fn switch_machine(&self, name: &str, is_on: bool) -> bool {
+    fn switch_instance(&self, name: &str, is_on: bool) -> bool {
         let status = match is_on {
             true => ServerStatus::Running,
             false => ServerStatus::Stopped,
@@ -26,7 +26,7 @@ impl Project for CloudscaleSim {
         server.map(|it| self.set_server_status(it.uuid, status)).is_some()
     }
 
-    fn delete_machine(&self, name: &str) -> bool {
+    fn delete_instance(&self, name: &str) -> bool {
         self.server_named(name)
             .is_some_and(|it| self.remove_server(it.uuid))
     }
@@ -36,7 +36,7 @@ impl Project for CloudscaleSim {
     }
 }
 
-fn machine(server: Server) -> Machine {
+fn instance(server: Server) -> Instance {
     let interfaces = server.interfaces.iter();
     let addresses = interfaces.flat_map(|interface| {
         let kind = match interface.public {
@@ -47,7 +47,7 @@ fn machine(server: Server) -> Machine {
         addresses.map(move |it| (kind, it.address.to_string()))
     });
     let hostname = ("Hostname", server.name.clone());
-    Machine {
+    Instance {
         is_on: server.status != ServerStatus::Stopped,
         provider_id: format!("cloudscale://{}", server.uuid),
         addresses: std::iter::once(hostname).chain(addresses).collect(),

@@ -1,18 +1,18 @@
 //! The cloud in the words that all clouds have in common.
 
-use bowline_cloud_kit::project::{Machine, Project};
+use bowline_cloud_kit::project::{Instance, Project};
 
 use super::CloudstackSim;
 use crate::model::{VirtualMachine, VmState};
 use crate::state::State;
 
 impl Project for CloudstackSim {
-    fn machines(&self) -> Vec<Machine> {
+    fn instances(&self) -> Vec<Instance> {
         let state = self.read();
-        state.vms.values().map(|vm| machine(&state, vm)).collect()
+        state.vms.values().map(|vm| instance(&state, vm)).collect()
     }
 
-    fn switch_machine(&self, name: &str, is_on: bool) -> bool {
+    fn switch_instance(&self, name: &str, is_on: bool) -> bool {
         let wanted = match is_on {
             true => VmState::Running,
             false => VmState::Stopped,
@@ -21,7 +21,7 @@ impl Project for CloudstackSim {
         vm.map(|it| self.set_vm_state(&it.id, wanted)).is_some()
     }
 
-    fn delete_machine(&self, name: &str) -> bool {
+    fn delete_instance(&self, name: &str) -> bool {
         self.vm_named(name).is_some_and(|it| self.expunge_vm(&it.id))
     }
 
@@ -30,10 +30,10 @@ impl Project for CloudstackSim {
     }
 }
 
-fn machine(state: &State, vm: &VirtualMachine) -> Machine {
+fn instance(state: &State, vm: &VirtualMachine) -> Instance {
     let zone = state.zones.get(&vm.zone).map(|it| it.name.clone());
     let nic = vm.nics.iter().find(|nic| nic.is_default);
-    Machine {
+    Instance {
         name: vm.name.clone(),
         is_on: vm.state != VmState::Stopped,
         provider_id: format!("external-cloudstack://{}", vm.id),

@@ -96,7 +96,7 @@ async fn name_is_a_part_without_case_and_ids_are_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn destroyed_machine_is_shown_to_admins_and_expunged_one_to_nobody() {
+async fn destroyed_vm_is_shown_to_admins_and_expunged_one_to_nobody() {
     let (sim, vms) = cloud();
     sim.add_user(UserSpec::new("a", "s").admin());
     let (user, admin) = (Caller::new(&sim), Caller::with_keys(&sim, "a", "s"));

@@ -1,4 +1,4 @@
-//! A cluster around the provider: a Service, Nodes, and the service loop without a manager.
+//! A cluster around the provider: a Service, Nodes, and the service controller without a manager.
 
 use std::sync::Arc;
 

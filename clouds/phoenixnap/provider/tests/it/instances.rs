@@ -249,7 +249,7 @@ async fn ask_all(world: &World, ids: &[String], purpose: Purpose) -> Vec<Instanc
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_fails_leaves_no_machine_unknown_that_can_be_asked_for_by_its_id() {
+async fn a_list_that_fails_leaves_no_server_unknown_that_can_be_asked_for_by_its_id() {
     let faults: [fn() -> Fault; 3] = [
         || Fault::operation("servers.list").always().status(500),
         || Fault::operation("servers.list").always().html(200),
@@ -284,7 +284,7 @@ async fn a_list_that_fails_leaves_no_machine_unknown_that_can_be_asked_for_by_it
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_fails_for_everybody_s_reason_costs_no_call_for_each_machine() {
+async fn a_list_that_fails_for_everybody_s_reason_costs_no_call_for_each_server() {
     let faults: [fn() -> Fault; 5] = [
         || Fault::operation("servers.list").always().status(403),
         || Fault::operation("servers.list").always().status(429),

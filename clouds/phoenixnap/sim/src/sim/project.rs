@@ -1,6 +1,6 @@
 //! The account in the words that all clouds have in common.
 
-use bowline_cloud_kit::project::{Machine, Project};
+use bowline_cloud_kit::project::{Instance, Project};
 
 use super::PhoenixnapSim;
 use crate::model::{Server, ServerStatus};
@@ -14,11 +14,11 @@ impl PhoenixnapSim {
 }
 
 impl Project for PhoenixnapSim {
-    fn machines(&self) -> Vec<Machine> {
-        self.servers().into_iter().map(machine).collect()
+    fn instances(&self) -> Vec<Instance> {
+        self.servers().into_iter().map(instance).collect()
     }
 
-    fn switch_machine(&self, name: &str, is_on: bool) -> bool {
+    fn switch_instance(&self, name: &str, is_on: bool) -> bool {
         let status = match is_on {
             true => ServerStatus::PoweredOn,
             false => ServerStatus::PoweredOff,
@@ -27,7 +27,7 @@ impl Project for PhoenixnapSim {
         server.map(|it| self.set_server_status(&it.id, status)).is_some()
     }
 
-    fn delete_machine(&self, name: &str) -> bool {
+    fn delete_instance(&self, name: &str) -> bool {
         self.server_named(name)
             .is_some_and(|it| self.remove_server(&it.id))
     }
@@ -37,12 +37,12 @@ impl Project for PhoenixnapSim {
     }
 }
 
-fn machine(server: Server) -> Machine {
+fn instance(server: Server) -> Instance {
     let of = |kind: &'static str, addresses: Vec<String>| addresses.into_iter().map(move |it| (kind, it));
     let outside = of("ExternalIP", server.public_addresses);
     let inside = of("InternalIP", server.private_addresses);
     let hostname = ("Hostname", server.hostname.clone());
-    Machine {
+    Instance {
         is_on: server.status != ServerStatus::PoweredOff,
         provider_id: format!("phoenixnap://{}", server.id),
         addresses: std::iter::once(hostname).chain(outside).chain(inside).collect(),

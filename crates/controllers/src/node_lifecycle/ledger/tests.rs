@@ -141,7 +141,7 @@ fn one_proof_is_enough_without_a_confirmation_time() {
 }
 
 #[test]
-fn a_machine_that_is_seen_again_takes_the_proof_away() {
+fn an_instance_that_is_seen_again_takes_the_proof_away() {
     for seen in [Seen::Running, Seen::Off, Seen::Foreign] {
         let mut world = world();
         let node = lost("a");
@@ -377,7 +377,7 @@ fn a_blind_cloud_freezes_deletions_until_it_sees_again() {
 }
 
 #[test]
-fn a_machine_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never_goes() {
+fn an_instance_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never_goes() {
     let mut world = world();
     let node = Arc::new(lost("a"));
     world.watch(&node);
@@ -400,7 +400,7 @@ fn a_machine_that_is_not_seen_is_told_of_if_no_ready_one_is_and_its_node_never_g
 }
 
 #[test]
-fn a_frozen_node_whose_machine_is_seen_again_is_no_longer_held() {
+fn a_frozen_node_whose_instance_is_seen_again_is_no_longer_held() {
     let mut world = world();
     let node = Arc::new(lost("a"));
     world.watch(&node);

@@ -46,16 +46,16 @@ fn shown(nodes: &[Arc<Node>], listed: &[Route]) -> Vec<String> {
 }
 
 #[test]
-fn a_machine_of_another_name_is_known_by_its_provider_id() {
+fn an_instance_of_another_name_is_known_by_its_provider_id() {
     let node = |name: &str, id: &str, network: &str| {
         Arc::new(Node {
             provider_id: Some(id.into()),
             ..Node::clone(&node(name, &[network]))
         })
     };
-    let to = |id: &str, machine: &str, destination: &str| Route {
+    let to = |id: &str, instance: &str, destination: &str| Route {
         target_provider_id: Some(id.into()),
-        ..route(machine, destination)
+        ..route(instance, destination)
     };
     let nodes = [
         node("a", "cloud://1", "10.200.1.0/24"),

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 pub(super) const MARK: &str = "cloud.example/made";
 
 /// Set by the cloud on each Node, if it is told to.
-pub(super) const MACHINE: &str = "cloud.example/machine";
+pub(super) const INSTANCE: &str = "cloud.example/machine";
 
 #[derive(Default)]
 pub(super) struct State {
@@ -49,7 +49,7 @@ pub(super) struct State {
     pub(super) refuses_a_part: bool,
     /// Balancers do not change with the Nodes.
     pub(super) ignores_nodes: bool,
-    /// Notes on each Node which instance it is, under [`MACHINE`].
+    /// Notes on each Node which instance it is, under [`INSTANCE`].
     pub(super) annotates_nodes: bool,
     /// Does without annotations on Services that may not be written.
     pub(super) does_without_annotations: bool,
@@ -340,9 +340,9 @@ impl LoadBalancer for Cloud {
 
     fn node_annotations(&self, node: &Node) -> BTreeMap<String, String> {
         let is_wanted = self.state.lock().unwrap().annotates_nodes;
-        let machine = node.provider_id.as_ref().filter(|_| is_wanted);
-        machine
-            .map(|machine| (MACHINE.to_owned(), machine.to_string()))
+        let instance = node.provider_id.as_ref().filter(|_| is_wanted);
+        instance
+            .map(|instance| (INSTANCE.to_owned(), instance.to_string()))
             .into_iter()
             .collect()
     }

@@ -6,7 +6,7 @@ use bowline_cloud_provider::CloudError;
 use bowline_kube_api::Status;
 use serde_json::{Value, json};
 
-use super::cloud::MACHINE;
+use super::cloud::INSTANCE;
 use super::seconds;
 use super::world::World;
 
@@ -338,9 +338,9 @@ async fn a_service_on_its_way_out_is_told_of_no_nodes() {
 }
 
 /// What the cloud has noted on a Node.
-fn machine(world: &World, node: &str) -> Option<String> {
+fn instance(world: &World, node: &str) -> Option<String> {
     let node = world.api.object("Node", "", node)?;
-    node["metadata"]["annotations"][MACHINE]
+    node["metadata"]["annotations"][INSTANCE]
         .as_str()
         .map(str::to_owned)
 }
@@ -360,26 +360,26 @@ async fn nodes_of_a_sync_or_an_update_carry_what_the_cloud_notes_on_them() {
             cloud.annotates_nodes = true;
         });
         world.pass(seconds(10)).await;
-        assert_eq!(machine(&world, "a"), None, "handed to nobody yet");
+        assert_eq!(instance(&world, "a"), None, "handed to nobody yet");
         world.add_service("web");
         world.add_service("web-2");
         world.settled("web").await;
-        assert_eq!(machine(&world, "a").as_deref(), Some("fake://a"));
+        assert_eq!(instance(&world, "a").as_deref(), Some("fake://a"));
         world.add_node("b");
         world.pass(seconds(10)).await;
-        assert_eq!(machine(&world, "b").as_deref(), Some("fake://b"));
+        assert_eq!(instance(&world, "b").as_deref(), Some("fake://b"));
         let mut node = world.api.object("Node", "", "a").unwrap();
-        node["metadata"]["annotations"][MACHINE] = json!("zzz");
+        node["metadata"]["annotations"][INSTANCE] = json!("zzz");
         world.apply(node);
         world.pass(seconds(10)).await;
         assert_eq!(
-            machine(&world, "a").as_deref(),
+            instance(&world, "a").as_deref(),
             Some("zzz"),
             "nobody was handed it"
         );
         world.annotate("web", "example.com/changed", "yes");
         world.pass(seconds(10)).await;
-        assert_eq!(machine(&world, "a").as_deref(), Some("fake://a"));
+        assert_eq!(instance(&world, "a").as_deref(), Some("fake://a"));
         let before = versions(&world, &["a", "b"]);
         world.annotate("web", "example.com/changed", "again");
         world.pass(seconds(10)).await;
@@ -401,7 +401,7 @@ async fn a_note_on_a_node_that_cannot_be_written_fails_nothing_and_is_tried_at_t
     let uid = world.add_service("web");
     world.settled("web").await;
     world.pass(seconds(60)).await;
-    assert_eq!(machine(&world, "a"), None);
+    assert_eq!(instance(&world, "a"), None);
     assert_eq!(world.cloud.balancer(&uid).unwrap(), ["a"]);
     assert_eq!(
         world.reasons("web"),
@@ -409,5 +409,5 @@ async fn a_note_on_a_node_that_cannot_be_written_fails_nothing_and_is_tried_at_t
     );
     world.annotate("web", "example.com/changed", "yes");
     world.pass(seconds(10)).await;
-    assert_eq!(machine(&world, "a").as_deref(), Some("fake://a"));
+    assert_eq!(instance(&world, "a").as_deref(), Some("fake://a"));
 }

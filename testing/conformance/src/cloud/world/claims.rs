@@ -56,7 +56,7 @@ impl<C: CloudUnderTest> World<C> {
 
     /// What is to be behind each port of a Service: every Node that is balanced over and has an instance.
     fn backends(&self, service: &Value) -> Backends {
-        let machines = self.sim.machines();
+        let instances = self.sim.instances();
         let mut nodes = self.api.objects("Node");
         nodes.retain(|node| {
             let taints = node["spec"]["taints"].to_string();
@@ -64,7 +64,7 @@ impl<C: CloudUnderTest> World<C> {
             matches!(excluded, None | Some("false"))
                 && node["metadata"]["deletionTimestamp"].is_null()
                 && !taints.contains(AUTOSCALER)
-                && machines.contains_key(&text(&node["metadata"]["name"]))
+                && instances.contains_key(&text(&node["metadata"]["name"]))
                 && (!self.can(Ability::ReadyNodesOnly) || is_ready(node))
         });
         let ports = service["spec"]["ports"].as_array().cloned().unwrap_or_default();
@@ -85,9 +85,9 @@ impl<C: CloudUnderTest> World<C> {
     /// What the Nodes do not show of their instances, Nodes without an instance, and instances without a Node.
     #[must_use]
     pub fn unlike(&self) -> Vec<String> {
-        let machines = self.sim.machines();
+        let instances = self.sim.instances();
         let mut wrong = Vec::new();
-        for name in machines.keys() {
+        for name in instances.keys() {
             match self.node(name) {
                 Some(_) => wrong.extend(self.unlike_node(name)),
                 None => wrong.push(format!("{name} has no Node")),
@@ -96,7 +96,7 @@ impl<C: CloudUnderTest> World<C> {
         for node in self.api.objects("Node") {
             let name = text(&node["metadata"]["name"]);
             // Nothing can prove that the instance of a Node without provider ID is gone.
-            if !machines.contains_key(&name) && node["spec"]["providerID"].is_string() {
+            if !instances.contains_key(&name) && node["spec"]["providerID"].is_string() {
                 wrong.push(format!("{name} has no instance"));
             }
         }
@@ -110,7 +110,7 @@ impl<C: CloudUnderTest> World<C> {
     /// Where there is no such instance or Node.
     #[must_use]
     pub fn unlike_node(&self, name: &str) -> Vec<String> {
-        let machine = &self.sim.machines()[name];
+        let instance = &self.sim.instances()[name];
         let node = self.node(name).unwrap();
         let mut wrong = Vec::new();
         let mut same = |what: &str, found: &Value, wanted: Value| {
@@ -121,7 +121,7 @@ impl<C: CloudUnderTest> World<C> {
         same(
             "its provider ID",
             &node["spec"]["providerID"],
-            json!(machine.provider_id),
+            json!(instance.provider_id),
         );
         for (keys, value) in [
             (
@@ -129,21 +129,21 @@ impl<C: CloudUnderTest> World<C> {
                     "node.kubernetes.io/instance-type",
                     "beta.kubernetes.io/instance-type",
                 ],
-                &machine.instance_type,
+                &instance.instance_type,
             ),
             (
                 [
                     "topology.kubernetes.io/zone",
                     "failure-domain.beta.kubernetes.io/zone",
                 ],
-                &machine.zone,
+                &instance.zone,
             ),
             (
                 [
                     "topology.kubernetes.io/region",
                     "failure-domain.beta.kubernetes.io/region",
                 ],
-                &machine.region,
+                &instance.region,
             ),
         ] {
             let wanted = if value.is_empty() {
@@ -155,7 +155,7 @@ impl<C: CloudUnderTest> World<C> {
                 same(key, &node["metadata"]["labels"][key], wanted.clone());
             }
         }
-        let addresses: Vec<Value> = machine
+        let addresses: Vec<Value> = instance
             .addresses
             .iter()
             .map(|it| json!({ "type": it.kind, "address": it.address }))

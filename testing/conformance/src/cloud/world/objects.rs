@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{SECOND, World};
-use crate::cloud::under_test::{CloudUnderTest, Machine, Wish};
+use crate::cloud::under_test::{CloudUnderTest, Instance, Wish};
 
 /// The taint that a kubelet registers its Node with.
 pub const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -57,7 +57,7 @@ impl<C: CloudUnderTest> World<C> {
 
     /// An instance in the cloud whose kubelet has just registered.
     pub fn join(&self, name: &str) {
-        self.sim.add_machine(&Machine::plain(name));
+        self.sim.add_instance(&Instance::plain(name));
         self.apply(tainted_node(name));
     }
 
@@ -67,7 +67,7 @@ impl<C: CloudUnderTest> World<C> {
     ///
     /// Where the cloud does not tell the instance's provider ID.
     pub fn add_node(&self, name: &str) {
-        self.sim.add_machine(&Machine::plain(name));
+        self.sim.add_instance(&Instance::plain(name));
         let mut node = tainted_node(name);
         node["spec"] = json!({ "providerID": self.provider_id(name) });
         self.apply(node);
@@ -86,13 +86,13 @@ impl<C: CloudUnderTest> World<C> {
     ///
     /// Where there is none.
     #[must_use]
-    pub fn provider_id(&self, machine: &str) -> String {
-        self.sim.machines()[machine].provider_id.clone().unwrap()
+    pub fn provider_id(&self, instance: &str) -> String {
+        self.sim.instances()[instance].provider_id.clone().unwrap()
     }
 
     /// The instance goes, and its Node loses Ready.
-    pub fn break_machine(&self, name: &str) {
-        self.sim.remove_machine(name);
+    pub fn break_instance(&self, name: &str) {
+        self.sim.remove_instance(name);
         self.set_ready(name, "Unknown");
     }
 

@@ -57,7 +57,7 @@ impl Cloud for CloudscaleSim {
         vec![("CLOUDSCALE_ACCESS_TOKEN".to_owned(), TOKEN.to_owned()), url]
     }
 
-    fn add_machine(&self, name: &str) -> String {
+    fn add_instance(&self, name: &str) -> String {
         format!("cloudscale://{}", self.add_server(ServerSpec::new(name)))
     }
 
@@ -76,16 +76,16 @@ impl Life for CloudscaleSim {
         assert_eq!(kinds, ["Hostname", "ExternalIP", "ExternalIP", "InternalIP"]);
     }
 
-    fn set_power(&self, machine: &str, is_on: bool) {
+    fn set_power(&self, instance: &str, is_on: bool) {
         let status = if is_on {
             ServerStatus::Running
         } else {
             ServerStatus::Stopped
         };
-        self.set_server_status(server(self, machine).uuid, status);
+        self.set_server_status(server(self, instance).uuid, status);
     }
 
-    fn remove_machine(&self, name: &str) {
+    fn remove_instance(&self, name: &str) {
         self.remove_server(server(self, name).uuid);
     }
 

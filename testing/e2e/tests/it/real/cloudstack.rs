@@ -95,7 +95,7 @@ impl Cloud for CloudStack {
         ]
     }
 
-    fn add_machine(&self, name: &str) -> String {
+    fn add_instance(&self, name: &str) -> String {
         let id = self
             .sim
             .add_vm(VmSpec::with_nics(name, [NicSpec::on(&self.network)]));
@@ -130,19 +130,19 @@ impl Life for CloudStack {
         service
     }
 
-    fn set_power(&self, machine: &str, is_on: bool) {
+    fn set_power(&self, instance: &str, is_on: bool) {
         let state = if is_on { VmState::Running } else { VmState::Stopped };
-        let id = self.sim.vm_named(machine).unwrap().id;
+        let id = self.sim.vm_named(instance).unwrap().id;
         self.sim.set_vm_state(&id, state);
     }
 
-    fn is_spared(&self, machine: &str) -> bool {
+    fn is_spared(&self, instance: &str) -> bool {
         let rules = self.sim.rules();
         let mut members = rules.iter().map(|rule| self.sim.member_names(&rule.id));
-        members.all(|names| names.iter().all(|name| name != machine))
+        members.all(|names| names.iter().all(|name| name != instance))
     }
 
-    fn remove_machine(&self, name: &str) {
+    fn remove_instance(&self, name: &str) {
         self.sim.expunge_vm(&self.sim.vm_named(name).unwrap().id);
     }
 
@@ -161,7 +161,7 @@ impl Life for CloudStack {
         let mut rules = rules.iter();
         is_whole
             && rules.all(|rule| {
-                let is_served = self.sim.member_names(&rule.id).len() == Self::MACHINES.len();
+                let is_served = self.sim.member_names(&rule.id).len() == Self::INSTANCES.len();
                 is_served && rule.protocol.as_deref() == Some("tcp-proxy") && rule.algorithm == "source"
             })
     }
@@ -177,7 +177,7 @@ impl Life for CloudStack {
         for rule in rules {
             let mut members = self.sim.member_names(&rule.id);
             members.sort();
-            assert_eq!(members, Self::MACHINES, "{what}");
+            assert_eq!(members, Self::INSTANCES, "{what}");
         }
         assert_eq!(self.violations(), Vec::<String>::new(), "{what}");
     }

@@ -62,7 +62,7 @@ impl<C: Mortal> Site<C> {
 
     async fn die_at_all(&self, to: To, writes: [u64; 3]) {
         let mut first = self.mortal();
-        for name in C::MACHINES {
+        for name in C::INSTANCES {
             self.join(name).await;
             self.initialised(&first, name).await;
         }

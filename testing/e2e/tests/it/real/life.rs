@@ -12,21 +12,21 @@ use crate::process::program::Running;
 /// What it comes to in one cloud.
 pub(crate) trait Life: Cloud + Sized {
     /// The instances behind its balancers.
-    const MACHINES: [&'static str; 2] = ["pool-a-7", "pool-a-8"];
+    const INSTANCES: [&'static str; 2] = ["pool-a-7", "pool-a-8"];
 
     /// Whether what a Service had is taken away some time after it rather than before it.
     const LINGERS: bool = false;
 
     fn assert_initialised(&self, node: &Node);
 
-    fn set_power(&self, machine: &str, is_on: bool);
+    fn set_power(&self, instance: &str, is_on: bool);
 
     /// Whether an instance that was switched off is behind no balancer any more, where that is the custom.
-    fn is_spared(&self, _machine: &str) -> bool {
+    fn is_spared(&self, _instance: &str) -> bool {
         true
     }
 
-    fn remove_machine(&self, name: &str);
+    fn remove_instance(&self, name: &str);
 
     /// As its user creates it.
     fn service(&self, name: &str) -> Value {
@@ -53,7 +53,7 @@ pub(crate) trait Life: Cloud + Sized {
 impl<C: Life> Site<C> {
     /// Everything that a manager of this cloud does.
     pub(crate) async fn lead_a_life(&self, manager: &Running) {
-        for name in C::MACHINES {
+        for name in C::INSTANCES {
             let provider_id = self.join(name).await;
             let node = self.initialised(manager, name).await;
             let spec = node.spec.as_ref().unwrap();
@@ -73,7 +73,7 @@ impl<C: Life> Site<C> {
             self.changed(manager).await;
         }
 
-        let [_, name] = C::MACHINES;
+        let [_, name] = C::INSTANCES;
         let shutdown = "node.cloudprovider.kubernetes.io/shutdown".to_owned();
         self.cloud.set_power(name, false);
         self.set_ready(name, "Unknown").await;
@@ -92,7 +92,7 @@ impl<C: Life> Site<C> {
                 !self.taints(name).await.contains(&shutdown)
             })
             .await;
-        self.cloud.remove_machine(name);
+        self.cloud.remove_instance(name);
         self.set_ready(name, "Unknown").await;
         manager
             .until("its node goes", async || self.node(name).await.is_none())

@@ -72,7 +72,7 @@ impl Cloud for PhoenixnapSim {
     }
 
     /// Under a hostname that begins with a capital letter, which a Node's name cannot.
-    fn add_machine(&self, name: &str) -> String {
+    fn add_instance(&self, name: &str) -> String {
         let n = 71 + self.servers().len();
         let spec = ServerSpec {
             public_addresses: Some(vec![format!("192.0.2.{n}"), format!("2001:db8:7::{n}")]),
@@ -104,16 +104,16 @@ impl Life for PhoenixnapSim {
         assert!(shown.eq(wanted), "{status:?}");
     }
 
-    fn set_power(&self, machine: &str, is_on: bool) {
+    fn set_power(&self, instance: &str, is_on: bool) {
         let status = if is_on {
             ServerStatus::PoweredOn
         } else {
             ServerStatus::PoweredOff
         };
-        self.set_server_status(&server(self, machine).id, status);
+        self.set_server_status(&server(self, instance).id, status);
     }
 
-    fn remove_machine(&self, name: &str) {
+    fn remove_instance(&self, name: &str) {
         self.remove_server(&server(self, name).id);
     }
 

@@ -34,7 +34,7 @@ impl Cloud for PaperSim {
         vec![("PAPER_TOKEN".to_owned(), TOKEN.to_owned()), url]
     }
 
-    fn add_machine(&self, name: &str) -> String {
+    fn add_instance(&self, name: &str) -> String {
         format!("paper://{}", PaperSim::add_machine(self, MachineSpec::new(name)))
     }
 
@@ -64,7 +64,7 @@ async fn a_route_that_cannot_be_made_is_told_of_made_later_and_goes_with_its_nod
     };
     site.faults().add(Fault::write().always().status(500));
     let manager = site.manager_with(&["--cluster-cidr=10.200.0.0/16"]);
-    let provider_id = Cloud::add_machine(&site.cloud, "n1");
+    let provider_id = Cloud::add_instance(&site.cloud, "n1");
     site.add_node(json!({
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" },
         "spec": {

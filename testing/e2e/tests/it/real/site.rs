@@ -34,7 +34,7 @@ pub(crate) trait Cloud {
     }
 
     /// An instance that runs; answers its provider ID.
-    fn add_machine(&self, name: &str) -> String;
+    fn add_instance(&self, name: &str) -> String;
 
     /// What should never be, in words.
     fn violations(&self) -> Vec<String>;
@@ -159,7 +159,7 @@ impl<C: Cloud> Site<C> {
 
     /// An instance, and its Node whose kubelet has just registered. Answers the instance's provider ID.
     pub(crate) async fn join(&self, name: &str) -> String {
-        let provider_id = self.cloud.add_machine(name);
+        let provider_id = self.cloud.add_instance(name);
         self.register(name).await;
         provider_id
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bowline_cloudstack_sim::{AddressSpec, FirewallSpec, Operation, RuleSpec, VmSpec};
-use bowline_conformance::cloud::{CloudUnderTest as _, Machine, SECOND, UNINITIALIZED, service, web};
+use bowline_conformance::cloud::{CloudUnderTest as _, Instance, SECOND, UNINITIALIZED, service, web};
 use bowline_conformance::clouds::cloudstack::{Isolated, Place};
 use bowline_conformance::clouds::{CloudStack, Tier};
 use bowline_kube_api::{Effect, Fault, Status};
@@ -20,8 +20,8 @@ const OF_PLAIN: Ports = [("web", 80, 30080), ("secure", 443, 30443)];
 
 /// A Node as version 1.2.0 of the former manager leaves it.
 fn node_of_upstream(world: &World, name: &str) -> Value {
-    let machine = &world.sim.machines()[name];
-    let (zone, kind) = (&machine.zone, &machine.instance_type);
+    let instance = &world.sim.instances()[name];
+    let (zone, kind) = (&instance.zone, &instance.instance_type);
     json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": { "name": name, "labels": {
@@ -30,11 +30,11 @@ fn node_of_upstream(world: &World, name: &str) -> Value {
             "topology.kubernetes.io/zone": zone, "failure-domain.beta.kubernetes.io/zone": zone,
             "topology.kubernetes.io/region": zone, "failure-domain.beta.kubernetes.io/region": zone,
         } },
-        "spec": { "providerID": machine.provider_id },
+        "spec": { "providerID": instance.provider_id },
         "status": {
             "conditions": [{ "type": "Ready", "status": "True" }],
             "addresses": [
-                { "type": "InternalIP", "address": machine.addresses[0].address },
+                { "type": "InternalIP", "address": instance.addresses[0].address },
                 { "type": "Hostname", "address": name },
             ],
         },
@@ -137,7 +137,7 @@ async fn with_two_things_on_a_page_everything_is_as_with_five_hundred() {
         world.settled("wide").await;
         world.assert_served();
         assert_eq!(world.unlike().len(), 2, "the two others have no Node");
-        world.sim.remove_machine("n5");
+        world.sim.remove_instance("n5");
         world.set_ready("n5", "Unknown");
         world.until("the node goes", |w| w.node("n5").is_none()).await;
         world.rest().await;
@@ -152,21 +152,23 @@ async fn with_two_things_on_a_page_everything_is_as_with_five_hundred() {
 
 #[tokio::test(start_paused = true)]
 async fn many_nodes_cost_a_handful_of_calls_for_a_pass_and_three_pages_for_a_start() {
-    twelve_hundred_machines::<Isolated>().await;
+    twelve_hundred_instances::<Isolated>().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn in_a_project_many_nodes_cost_as_few_calls() {
-    twelve_hundred_machines::<Tier>().await;
+    twelve_hundred_instances::<Tier>().await;
 }
 
-async fn twelve_hundred_machines<P: Place>() {
+async fn twelve_hundred_instances<P: Place>() {
     const NODES: usize = 300;
     /// As many again and more are no nodes: 1,200 instances, on three pages.
     const OTHERS: usize = 900;
     let mut world = bowline_conformance::cloud::World::<CloudStack<P>>::new();
     for index in 0..OTHERS {
-        world.sim.add_machine(&Machine::plain(&format!("other-{index}")));
+        world
+            .sim
+            .add_instance(&Instance::plain(&format!("other-{index}")));
     }
     for index in 0..NODES {
         world.join(&format!("n{index}"));

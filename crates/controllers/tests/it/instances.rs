@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// The instances. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Machines(Arc<Mutex<State>>);
+pub(crate) struct TestInstances(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -32,7 +32,7 @@ pub(crate) struct Call {
     pub(crate) asked: Vec<(String, Purpose)>,
 }
 
-impl Machines {
+impl TestInstances {
     /// What the cloud says about the instance of a Node from now on.
     pub(crate) fn set(&self, node: &str, answer: InstanceResult) {
         self.lock().table.insert(node.to_owned(), answer);
@@ -84,7 +84,7 @@ impl Machines {
     }
 }
 
-impl InstancesV2 for Machines {
+impl InstancesV2 for TestInstances {
     fn instances<'a>(&'a self, queries: &'a [InstanceQuery]) -> BoxFuture<'a, Vec<InstanceResult>> {
         async move {
             let (latency, answers) = {
