@@ -71,11 +71,6 @@ impl Process {
         self.child.id()
     }
 
-    /// Where its output goes.
-    pub(crate) fn log(&self) -> &Path {
-        &self.log
-    }
-
     /// The end of its log, for an error message.
     pub(crate) fn last_words(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();

@@ -270,11 +270,6 @@ impl ControlPlane {
             .collect())
     }
 
-    /// The API server's log.
-    pub fn apiserver_log(&self) -> &Path {
-        self.apiserver.log()
-    }
-
     /// The process ids of the API server and of etcd.
     pub fn process_ids(&self) -> [u32; 2] {
         [self.apiserver.id(), self.etcd.id()]

@@ -23,7 +23,6 @@ const CLIENT: &str = "b1f9f8e6-6a0e-4a57-9d3a-0f0cf2d2a7c4";
 pub struct Phoenixnap {
     sim: PhoenixnapSim,
     variables: BTreeMap<String, String>,
-    file: Option<String>,
 }
 
 impl Deref for Phoenixnap {
@@ -65,7 +64,6 @@ impl CloudUnderTest for Phoenixnap {
                 ("PNAP_LOCATION".to_owned(), "NLD".to_owned()),
                 ("PNAP_LOAD_BALANCER".to_owned(), format!("kube-vip://{NETWORK}")),
             ]),
-            file: None,
         }
     }
 
@@ -79,14 +77,7 @@ impl CloudUnderTest for Phoenixnap {
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        let config = self
-            .file
-            .as_ref()
-            .map_or(CloudConfig::Absent, |text| CloudConfig::Given {
-                path: "/etc/cloud-sa/cloud-sa.json".to_owned(),
-                contents: text.clone().into_bytes(),
-            });
-        let options = Options::read(&Given::default(), &environment, &config).unwrap();
+        let options = Options::read(&Given::default(), &environment, &CloudConfig::Absent).unwrap();
         let http = seat.http(Self::NAME, |config| options.configure(config));
         Arc::new(Provider::new(http, &options, None))
     }
@@ -211,12 +202,6 @@ impl Phoenixnap {
     /// Sets a variable of the environment for the providers that are built from now on.
     pub fn set(&mut self, variable: &str, value: &str) {
         self.variables.insert(variable.to_owned(), value.to_owned());
-    }
-
-    /// Gives the providers that are built from now on a file, and none of these variables of the environment.
-    pub fn set_file(&mut self, file: &Value, without: &[&str]) {
-        self.file = Some(file.to_string());
-        self.variables.retain(|name, _| !without.contains(&name.as_str()));
     }
 }
 
