@@ -200,6 +200,35 @@ async fn each_loop_works_under_an_account_of_its_own_if_asked_to() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_recorded_before_a_stop_is_written_under_the_account_of_its_controller() {
+    let api = api_server();
+    let slow = Fault::new(Effect::Delay(SECOND / 5))
+        .verb("create")
+        .resource("events");
+    api.faults().inject(slow);
+    let config = Config {
+        service_accounts: true,
+        ..Config::default()
+    };
+    let mut process = Process::with(&api, "a", config, instances());
+    api.apply_json(new_node("node-1")).unwrap();
+    until("the controller has tried the node", || process.cloud_calls() > 0).await;
+    let about_the_node = || {
+        let events = api.journal().of("create", "events");
+        let mut about = events.iter().filter(|it| it.namespace == "default");
+        about.next().map(|it| it.user.clone())
+    };
+    assert_eq!(
+        about_the_node(),
+        None,
+        "the event still waits when the stop comes"
+    );
+    assert_eq!(process.stop().await, End::Stopped);
+    let controller = "system:serviceaccount:kube-system:node-controller";
+    assert_eq!(about_the_node().as_deref(), Some(controller));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_cluster_s_uid_is_read_for_a_provider_that_asks_for_it() {
     for asks in [true, false] {
         let api = api_server();
