@@ -1,0 +1,253 @@
+//! The calls.
+
+mod balancers;
+mod compute;
+mod keys;
+mod network;
+mod parts;
+mod security;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use bowline_cloud_http::{
+    Class, CloudHttp, Failure, HttpError, Kind, Method, Request, Response, Url, resolve,
+};
+use tokio::time::Instant;
+
+pub use self::keys::KeyKind;
+use crate::error::ApiError;
+use crate::operation::{CallObserver, Operation};
+use crate::session::{Service, Session};
+use crate::settings::Settings;
+use crate::wire::{One, Page, Resource};
+
+/// More pages than this no list has: at the least that services allow, a thousand entries each.
+const MOST_PAGES: usize = 1000;
+
+/// A client of all services. Clones share login, endpoints and everything below.
+///
+/// Reads are repeated by the HTTP stack where that can help; writes are sent once, but for the repeat after a `401`.
+/// Lists are whole: all pages are read.
+#[derive(Clone)]
+pub struct Client {
+    http: CloudHttp,
+    session: Session,
+    observer: Option<Arc<dyn CallObserver>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Client")
+    }
+}
+
+/// What became of something that was to be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deleted {
+    /// The service took the request; the object may be there for a moment longer.
+    Accepted,
+    /// The object was not there any more.
+    AlreadyGone,
+}
+
+/// One call without its body.
+struct Call<'a> {
+    kind: Kind,
+    method: Method,
+    operation: Operation,
+    service: Service,
+    path: &'static str,
+    segments: &'a [&'a str],
+}
+
+impl Client {
+    /// A client. Makes no call: the login is made with the first one.
+    pub fn new(http: CloudHttp, settings: Settings) -> Self {
+        Self {
+            session: Session::new(http.clone(), settings),
+            http,
+            observer: None,
+        }
+    }
+
+    /// Tells `observer` of every call.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Arc<dyn CallObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The HTTP stack below.
+    pub fn http(&self) -> &CloudHttp {
+        &self.http
+    }
+
+    /// Logs in, unless that is done.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`], as for every call.
+    pub async fn login(&self) -> Result<(), ApiError> {
+        self.session.login().await
+    }
+
+    /// Looks for the endpoint of a service, unless that is done.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError::is_missing_service`] if the catalog has none that can be used. Any other failure may be gone at the next
+    /// try.
+    pub async fn find(&self, service: Service) -> Result<(), ApiError> {
+        self.session.endpoint(service).await.map(drop)
+    }
+
+    /// All pages of a list.
+    async fn list<T: Resource>(
+        &self,
+        call: Call<'_>,
+        query: &[(&'static str, String)],
+    ) -> Result<Vec<T>, ApiError> {
+        self.observed(call.operation, self.pages(&call, query)).await
+    }
+
+    async fn pages<T: Resource>(
+        &self,
+        call: &Call<'_>,
+        query: &[(&'static str, String)],
+    ) -> Result<Vec<T>, ApiError> {
+        let url = self.url(call).await?;
+        let mut entries = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut next: Option<String> = None;
+        loop {
+            let request = Request::read(call.method.clone(), call.operation.name, url.clone());
+            let request = match &next {
+                Some(query) => request.raw_query(query),
+                None => query
+                    .iter()
+                    .fold(request, |request, (name, value)| request.query(name, value)),
+            };
+            let page: Page<T> = self.session.send(request).await?.json()?;
+            entries.extend(page.entries);
+            // The host of the link is not believed: behind a proxy it is often another one, and the token would go there.
+            let link = page.next.and_then(|link| url.join(&link).ok());
+            let Some(after) = link.and_then(|link| link.query().map(str::to_owned)) else {
+                entries.shrink_to_fit();
+                return Ok(entries);
+            };
+            if seen.len() == MOST_PAGES || !seen.insert(after.clone()) {
+                return Err(ApiError::endless(call.operation.name));
+            }
+            next = Some(after);
+        }
+    }
+
+    /// One object, or `None` if the service itself says that there is none.
+    async fn one<T: Resource>(&self, call: Call<'_>) -> Result<Option<T>, ApiError> {
+        self.observed(call.operation, async {
+            match self.send(&call, |request| request).await {
+                Ok(response) => Ok(Some(response.json::<One<T>>()?.0)),
+                Err(error) if proves_absence(&call, &error) => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+        .await
+    }
+
+    /// A change that answers with the object.
+    async fn change<T: Resource>(
+        &self,
+        call: Call<'_>,
+        dress: impl Fn(Request) -> Request,
+    ) -> Result<T, ApiError> {
+        self.observed(call.operation, async {
+            Ok(self.send(&call, dress).await?.json::<One<T>>()?.0)
+        })
+        .await
+    }
+
+    async fn delete(&self, call: Call<'_>, dress: impl Fn(Request) -> Request) -> Result<Deleted, ApiError> {
+        self.observed(call.operation, async {
+            match self.send(&call, dress).await {
+                Ok(_) => Ok(Deleted::Accepted),
+                Err(error) if error.class == Class::NotFound => Ok(Deleted::AlreadyGone),
+                Err(error) => Err(error),
+            }
+        })
+        .await
+    }
+
+    async fn send(&self, call: &Call<'_>, dress: impl Fn(Request) -> Request) -> Result<Response, ApiError> {
+        let url = self.url(call).await?;
+        let request = match call.kind {
+            Kind::Read => Request::read(call.method.clone(), call.operation.name, url),
+            Kind::Write => Request::write(call.method.clone(), call.operation.name, url),
+        };
+        self.session.send(dress(request)).await
+    }
+
+    async fn url(&self, call: &Call<'_>) -> Result<Url, ApiError> {
+        let endpoint = self.session.endpoint(call.service).await?;
+        let url = resolve(&endpoint.base, call.path, call.segments).map_err(|error| {
+            let failure = Failure::Unsendable(error.to_string());
+            HttpError::new(call.operation.name, call.method.clone(), call.path, failure)
+        })?;
+        Ok(url)
+    }
+
+    /// Tells the observer how a call ended.
+    async fn observed<T>(
+        &self,
+        operation: Operation,
+        work: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        let begun = Instant::now();
+        let outcome = work.await;
+        if let (Some(observer), Some(request)) = (&self.observer, operation.request) {
+            observer.observe(request, begun.elapsed(), outcome.is_err());
+        }
+        outcome
+    }
+}
+
+/// Whether a refusal proves that the object asked for is absent.
+///
+/// Nova also answers a path that it does not know with `itemNotFound`, so its text has to name the object: a Node is
+/// deleted on that word.
+fn proves_absence(call: &Call<'_>, error: &ApiError) -> bool {
+    let names_it = || {
+        let message = error.message.as_deref().unwrap_or_default();
+        call.segments.last().is_some_and(|id| message.contains(id))
+    };
+    error.class == Class::NotFound && (call.service != Service::Compute || names_it())
+}
+
+fn read<'a>(service: Service, operation: Operation, path: &'static str, segments: &'a [&'a str]) -> Call<'a> {
+    Call {
+        kind: Kind::Read,
+        method: Method::GET,
+        operation,
+        service,
+        path,
+        segments,
+    }
+}
+
+fn write<'a>(
+    service: Service,
+    method: Method,
+    operation: Operation,
+    path: &'static str,
+    segments: &'a [&'a str],
+) -> Call<'a> {
+    Call {
+        kind: Kind::Write,
+        method,
+        operation,
+        service,
+        path,
+        segments,
+    }
+}

@@ -1,0 +1,132 @@
+//! Calls to Octavia: versions and load balancers.
+
+use bowline_cloud_http::{Method, Request};
+use serde::Deserialize;
+
+use super::{Client, Deleted, read, write};
+use crate::error::ApiError;
+use crate::operation;
+use crate::session::Service::LoadBalancer as Octavia;
+use crate::wire::{
+    ApiVersion, LoadBalancer, LoadBalancerId, LoadBalancerUpdate, NewLoadBalancer, Resource, Wrapped,
+};
+
+const BALANCERS: &str = "loadbalancers";
+
+impl Client {
+    /// The versions of the API, in its own order: the last one is the newest.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class), as for every call.
+    pub async fn load_balancer_versions(&self) -> Result<Vec<ApiVersion>, ApiError> {
+        #[derive(Deserialize)]
+        struct Versions {
+            versions: Vec<ApiVersion>,
+        }
+        self.observed(operation::API_VERSIONS_LIST, async {
+            let root = self.session.endpoint(Octavia).await?.root.clone();
+            let request = Request::read(Method::GET, operation::API_VERSIONS_LIST.name, root);
+            Ok(self.session.send(request).await?.json::<Versions>()?.versions)
+        })
+        .await
+    }
+
+    /// The load balancers with a name, or all of the project.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn load_balancers(&self, name: Option<&str>) -> Result<Vec<LoadBalancer>, ApiError> {
+        let query = name.map(|name| ("name", name.to_owned()));
+        let call = read(Octavia, operation::LOAD_BALANCERS_LIST, BALANCERS, &[]);
+        self.list(call, query.as_slice()).await
+    }
+
+    /// One load balancer, or `None` if Octavia says that there is none.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn load_balancer(&self, id: &LoadBalancerId) -> Result<Option<LoadBalancer>, ApiError> {
+        self.one(read(
+            Octavia,
+            operation::LOAD_BALANCERS_GET,
+            BALANCERS,
+            &[id.as_str()],
+        ))
+        .await
+    }
+
+    /// Creates a load balancer with all parts that it is given.
+    ///
+    /// # Repeatability
+    ///
+    /// None: names need not be unique. If [`ApiError::maybe_applied`], look for it by its name first.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn create_load_balancer(&self, new: &NewLoadBalancer) -> Result<LoadBalancer, ApiError> {
+        let call = write(
+            Octavia,
+            Method::POST,
+            operation::LOAD_BALANCERS_CREATE,
+            BALANCERS,
+            &[],
+        );
+        self.change(call, |request| request.json(&Wrapped(LoadBalancer::ONE, new)))
+            .await
+    }
+
+    /// Changes a load balancer.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError::is_busy`] while another change is under way.
+    pub async fn update_load_balancer(
+        &self,
+        id: &LoadBalancerId,
+        update: &LoadBalancerUpdate,
+    ) -> Result<LoadBalancer, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Octavia,
+            Method::PUT,
+            operation::LOAD_BALANCERS_UPDATE,
+            BALANCERS,
+            &segments,
+        );
+        self.change(call, |request| request.json(&Wrapped(LoadBalancer::ONE, update)))
+            .await
+    }
+
+    /// Begins to delete a load balancer; it is gone when it is not found any more. With `cascade` all its parts go too;
+    /// without, one that has parts is refused.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError::is_busy`] while another change is under way; one that is gone is none.
+    pub async fn delete_load_balancer(
+        &self,
+        id: &LoadBalancerId,
+        cascade: bool,
+    ) -> Result<Deleted, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Octavia,
+            Method::DELETE,
+            operation::LOAD_BALANCERS_DELETE,
+            BALANCERS,
+            &segments,
+        );
+        self.delete(call, |request| {
+            if cascade {
+                request.query("cascade", "true")
+            } else {
+                request
+            }
+        })
+        .await
+    }
+}

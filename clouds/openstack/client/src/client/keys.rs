@@ -1,0 +1,39 @@
+//! Calls to Barbican.
+
+use bowline_cloud_http::Class;
+
+use super::{Client, read};
+use crate::error::ApiError;
+use crate::operation;
+use crate::session::Service::KeyManager as Barbican;
+
+/// What a certificate is kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// A container of certificate, key and chain.
+    Container,
+    /// A secret that holds all of them.
+    Secret,
+}
+
+impl Client {
+    /// Whether there is such a container or secret. What it holds is not read.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`], as for every call.
+    pub async fn has_key(&self, kind: KeyKind, id: &str) -> Result<bool, ApiError> {
+        let (operation, path) = match kind {
+            KeyKind::Container => (operation::CONTAINERS_GET, "containers"),
+            KeyKind::Secret => (operation::SECRETS_GET, "secrets"),
+        };
+        match self
+            .send(&read(Barbican, operation, path, &[id]), |request| request)
+            .await
+        {
+            Ok(_) => Ok(true),
+            Err(error) if error.class == Class::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

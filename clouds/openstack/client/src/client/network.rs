@@ -1,0 +1,273 @@
+//! Calls to Neutron: networks, subnets, ports, routers, floating IPs.
+
+use bowline_cloud_http::{HeaderName, Method, Request};
+use serde::Serialize;
+
+use super::{Client, Deleted, read, write};
+use crate::error::ApiError;
+use crate::operation::{self, Operation};
+use crate::session::Service::Network as Neutron;
+use crate::wire::{
+    Extension, FloatingIp, FloatingIpFilter, FloatingIpId, Network, NetworkId, NewFloatingIp, Port,
+    PortFilter, PortId, PortUpdate, Resource, Router, RouterId, RouterRoute, Subnet, SubnetFilter, SubnetId,
+    Wrapped,
+};
+
+const IF_MATCH: HeaderName = HeaderName::from_static("if-match");
+
+/// Has a change made only if the object is as it was read (Networking API, "Revisions").
+fn only_if(request: Request, revision: Option<u64>) -> Request {
+    match revision {
+        Some(revision) => request.header(IF_MATCH, &format!("revision_number={revision}")),
+        None => request,
+    }
+}
+
+impl Client {
+    /// The parts of the API that this cloud has.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class), as for every call.
+    pub async fn extensions(&self) -> Result<Vec<Extension>, ApiError> {
+        let call = read(Neutron, operation::EXTENSIONS_LIST, "extensions", &[]);
+        self.list(call, &[]).await
+    }
+
+    /// All networks that the project sees.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn networks(&self) -> Result<Vec<Network>, ApiError> {
+        self.list(read(Neutron, operation::NETWORKS_LIST, "networks", &[]), &[])
+            .await
+    }
+
+    /// One network, or `None` if Neutron says that there is none.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn network(&self, id: &NetworkId) -> Result<Option<Network>, ApiError> {
+        self.one(read(Neutron, operation::NETWORKS_GET, "networks", &[id.as_str()]))
+            .await
+    }
+
+    /// The subnets that fulfil all conditions.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn subnets(&self, filter: &SubnetFilter<'_>) -> Result<Vec<Subnet>, ApiError> {
+        let call = read(Neutron, operation::SUBNETS_LIST, "subnets", &[]);
+        self.list(call, &filter.query()).await
+    }
+
+    /// One subnet, or `None` if Neutron says that there is none.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn subnet(&self, id: &SubnetId) -> Result<Option<Subnet>, ApiError> {
+        self.one(read(Neutron, operation::SUBNETS_GET, "subnets", &[id.as_str()]))
+            .await
+    }
+
+    /// The ports that fulfil all conditions; without one, all that the project sees.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn ports(&self, filter: &PortFilter<'_>) -> Result<Vec<Port>, ApiError> {
+        let call = read(Neutron, operation::PORTS_LIST, "ports", &[]);
+        self.list(call, &filter.query()).await
+    }
+
+    /// One port, or `None` if Neutron says that there is none.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn port(&self, id: &PortId) -> Result<Option<Port>, ApiError> {
+        self.one(read(Neutron, operation::PORTS_GET, "ports", &[id.as_str()]))
+            .await
+    }
+
+    /// Changes a port, if `revision` is what it was read with; `None` changes it as it is now.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError::is_outdated`] if the port was changed meanwhile.
+    pub async fn update_port(
+        &self,
+        id: &PortId,
+        update: &PortUpdate,
+        revision: Option<u64>,
+    ) -> Result<Port, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(Neutron, Method::PUT, operation::PORTS_UPDATE, "ports", &segments);
+        self.change(call, |request| {
+            only_if(request, revision).json(&Wrapped(Port::ONE, update))
+        })
+        .await
+    }
+
+    /// Takes a tag off a port.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class); a tag that is not there is none.
+    pub async fn delete_port_tag(&self, id: &PortId, tag: &str) -> Result<Deleted, ApiError> {
+        let segments = [id.as_str(), "tags", tag];
+        let call = write(
+            Neutron,
+            Method::DELETE,
+            operation::PORT_TAGS_DELETE,
+            "ports",
+            &segments,
+        );
+        self.delete(call, |request| request).await
+    }
+
+    /// One router, or `None` if Neutron says that there is none.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn router(&self, id: &RouterId) -> Result<Option<Router>, ApiError> {
+        self.one(read(Neutron, operation::ROUTERS_GET, "routers", &[id.as_str()]))
+            .await
+    }
+
+    /// Replaces the routes of a router, if `revision` is what it was read with; `None` replaces them as they are now.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError::is_outdated`] if the router was changed meanwhile.
+    pub async fn replace_routes(
+        &self,
+        id: &RouterId,
+        routes: &[RouterRoute],
+        revision: Option<u64>,
+    ) -> Result<Router, ApiError> {
+        self.put_routes(operation::ROUTERS_UPDATE, &[id.as_str()], routes, revision)
+            .await
+    }
+
+    /// Adds routes to a router, whatever others do to it meanwhile. Those that it has are left as they are.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Invalid`](crate::Class::Invalid) if a next hop is on no subnet of the router.
+    pub async fn add_routes(&self, id: &RouterId, routes: &[RouterRoute]) -> Result<Router, ApiError> {
+        let segments = [id.as_str(), "add_extraroutes"];
+        self.put_routes(operation::ROUTERS_ADD_ROUTES, &segments, routes, None)
+            .await
+    }
+
+    /// Removes routes of a router, whatever others do to it meanwhile. Those that it does not have are no error.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn remove_routes(&self, id: &RouterId, routes: &[RouterRoute]) -> Result<Router, ApiError> {
+        let segments = [id.as_str(), "remove_extraroutes"];
+        self.put_routes(operation::ROUTERS_REMOVE_ROUTES, &segments, routes, None)
+            .await
+    }
+
+    async fn put_routes(
+        &self,
+        operation: Operation,
+        segments: &[&str],
+        routes: &[RouterRoute],
+        revision: Option<u64>,
+    ) -> Result<Router, ApiError> {
+        #[derive(Serialize)]
+        struct Routes<'a> {
+            routes: &'a [RouterRoute],
+        }
+        let call = write(Neutron, Method::PUT, operation, "routers", segments);
+        self.change(call, |request| {
+            only_if(request, revision).json(&Wrapped(Router::ONE, &Routes { routes }))
+        })
+        .await
+    }
+
+    /// The floating IPs that fulfil all conditions; without one, all of the project.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn floating_ips(&self, filter: &FloatingIpFilter<'_>) -> Result<Vec<FloatingIp>, ApiError> {
+        let call = read(Neutron, operation::FLOATING_IPS_LIST, "floatingips", &[]);
+        self.list(call, &filter.query()).await
+    }
+
+    /// Creates a floating IP.
+    ///
+    /// # Repeatability
+    ///
+    /// With a port, the second one is refused (409). Without, none: if [`ApiError::maybe_applied`], look for it first.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Exhausted`](crate::Class::Exhausted) if the subnet or the network has no address left.
+    pub async fn create_floating_ip(&self, new: &NewFloatingIp) -> Result<FloatingIp, ApiError> {
+        let call = write(
+            Neutron,
+            Method::POST,
+            operation::FLOATING_IPS_CREATE,
+            "floatingips",
+            &[],
+        );
+        self.change(call, |request| request.json(&Wrapped(FloatingIp::ONE, new)))
+            .await
+    }
+
+    /// Leads a floating IP to a port; `None` leads it nowhere.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Conflict`](crate::Class::Conflict) if another floating IP leads to that port.
+    pub async fn attach_floating_ip(
+        &self,
+        id: &FloatingIpId,
+        port: Option<&PortId>,
+    ) -> Result<FloatingIp, ApiError> {
+        #[derive(Serialize)]
+        struct Target<'a> {
+            // Sent also when there is none: `null` is what detaches.
+            port_id: Option<&'a PortId>,
+        }
+        let segments = [id.as_str()];
+        let target = Target { port_id: port };
+        let call = write(
+            Neutron,
+            Method::PUT,
+            operation::FLOATING_IPS_UPDATE,
+            "floatingips",
+            &segments,
+        );
+        self.change(call, |request| request.json(&Wrapped(FloatingIp::ONE, &target)))
+            .await
+    }
+
+    /// Deletes a floating IP.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class); one that is gone is none.
+    pub async fn delete_floating_ip(&self, id: &FloatingIpId) -> Result<Deleted, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Neutron,
+            Method::DELETE,
+            operation::FLOATING_IPS_DELETE,
+            "floatingips",
+            &segments,
+        );
+        self.delete(call, |request| request).await
+    }
+}

@@ -1,0 +1,255 @@
+//! Calls to Octavia: the parts of a load balancer. While one is being changed, the load balancer takes no other change:
+//! then they fail with [`ApiError::is_busy`].
+
+use bowline_cloud_http::Method;
+use serde::Serialize;
+
+use super::{Client, Deleted, read, write};
+use crate::error::ApiError;
+use crate::operation;
+use crate::session::Service::LoadBalancer as Octavia;
+use crate::wire::{
+    Listener, ListenerId, ListenerUpdate, LoadBalancerId, Member, MemberId, Monitor, MonitorId,
+    MonitorUpdate, NewListener, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate, Resource, Wrapped,
+};
+
+const LISTENERS: &str = "listeners";
+const POOLS: &str = "pools";
+const MONITORS: &str = "healthmonitors";
+
+fn of(balancer: Option<&LoadBalancerId>) -> Option<(&'static str, String)> {
+    balancer.map(|id| ("loadbalancer_id", id.to_string()))
+}
+
+impl Client {
+    /// The listeners of a load balancer, or all of the project.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class), as for every call.
+    pub async fn listeners(&self, balancer: Option<&LoadBalancerId>) -> Result<Vec<Listener>, ApiError> {
+        let call = read(Octavia, operation::LISTENERS_LIST, LISTENERS, &[]);
+        self.list(call, of(balancer).as_slice()).await
+    }
+
+    /// Creates a listener.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Conflict`](crate::Class::Conflict) if another listener of the load balancer has the port.
+    pub async fn create_listener(&self, new: &NewListener) -> Result<Listener, ApiError> {
+        let call = write(Octavia, Method::POST, operation::LISTENERS_CREATE, LISTENERS, &[]);
+        self.change(call, |request| request.json(&Wrapped(Listener::ONE, new)))
+            .await
+    }
+
+    /// Changes a listener.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn update_listener(
+        &self,
+        id: &ListenerId,
+        update: &ListenerUpdate,
+    ) -> Result<Listener, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Octavia,
+            Method::PUT,
+            operation::LISTENERS_UPDATE,
+            LISTENERS,
+            &segments,
+        );
+        self.change(call, |request| request.json(&Wrapped(Listener::ONE, update)))
+            .await
+    }
+
+    /// Deletes a listener. Its pool stays.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class); one that is gone is none.
+    pub async fn delete_listener(&self, id: &ListenerId) -> Result<Deleted, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Octavia,
+            Method::DELETE,
+            operation::LISTENERS_DELETE,
+            LISTENERS,
+            &segments,
+        );
+        self.delete(call, |request| request).await
+    }
+
+    /// The pools of a load balancer, or all of the project.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn pools(&self, balancer: Option<&LoadBalancerId>) -> Result<Vec<Pool>, ApiError> {
+        let call = read(Octavia, operation::POOLS_LIST, POOLS, &[]);
+        self.list(call, of(balancer).as_slice()).await
+    }
+
+    /// Creates a pool.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Conflict`](crate::Class::Conflict) if the listener has a pool.
+    pub async fn create_pool(&self, new: &NewPool) -> Result<Pool, ApiError> {
+        let call = write(Octavia, Method::POST, operation::POOLS_CREATE, POOLS, &[]);
+        self.change(call, |request| request.json(&Wrapped(Pool::ONE, new)))
+            .await
+    }
+
+    /// Changes a pool.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Invalid`](crate::Class::Invalid) for an algorithm that the load balancer's provider does not know.
+    pub async fn update_pool(&self, id: &PoolId, update: &PoolUpdate) -> Result<Pool, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(Octavia, Method::PUT, operation::POOLS_UPDATE, POOLS, &segments);
+        self.change(call, |request| request.json(&Wrapped(Pool::ONE, update)))
+            .await
+    }
+
+    /// Deletes a pool with its members and its monitor.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class); one that is gone is none.
+    pub async fn delete_pool(&self, id: &PoolId) -> Result<Deleted, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(Octavia, Method::DELETE, operation::POOLS_DELETE, POOLS, &segments);
+        self.delete(call, |request| request).await
+    }
+
+    /// All members of a pool.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn members(&self, pool: &PoolId) -> Result<Vec<Member>, ApiError> {
+        let segments = [pool.as_str(), "members"];
+        self.list(read(Octavia, operation::MEMBERS_LIST, POOLS, &segments), &[])
+            .await
+    }
+
+    /// Replaces all members of a pool. Those that are there with address and port keep their ids and their traffic.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn replace_members(&self, pool: &PoolId, members: &[NewMember]) -> Result<(), ApiError> {
+        #[derive(Serialize)]
+        struct Members<'a> {
+            members: &'a [NewMember],
+        }
+        let segments = [pool.as_str(), "members"];
+        let call = write(Octavia, Method::PUT, operation::MEMBERS_REPLACE, POOLS, &segments);
+        // The answer is empty.
+        self.observed(call.operation, async {
+            self.send(&call, |request| request.json(&Members { members }))
+                .await
+                .map(drop)
+        })
+        .await
+    }
+
+    /// Creates a member of a pool: for providers that take no more than one change at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Conflict`](crate::Class::Conflict) if the pool has one with that address and port.
+    pub async fn create_member(&self, pool: &PoolId, new: &NewMember) -> Result<Member, ApiError> {
+        let segments = [pool.as_str(), "members"];
+        let call = write(Octavia, Method::POST, operation::MEMBERS_CREATE, POOLS, &segments);
+        self.change(call, |request| request.json(&Wrapped(Member::ONE, new)))
+            .await
+    }
+
+    /// Deletes a member of a pool.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class); one that is gone is none.
+    pub async fn delete_member(&self, pool: &PoolId, id: &MemberId) -> Result<Deleted, ApiError> {
+        let segments = [pool.as_str(), "members", id.as_str()];
+        let call = write(
+            Octavia,
+            Method::DELETE,
+            operation::MEMBERS_DELETE,
+            POOLS,
+            &segments,
+        );
+        self.delete(call, |request| request).await
+    }
+
+    /// All health monitors of the project: the API knows no list of a load balancer's.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn monitors(&self) -> Result<Vec<Monitor>, ApiError> {
+        self.list(read(Octavia, operation::MONITORS_LIST, MONITORS, &[]), &[])
+            .await
+    }
+
+    /// One health monitor, or `None` if Octavia says that there is none.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn monitor(&self, id: &MonitorId) -> Result<Option<Monitor>, ApiError> {
+        self.one(read(Octavia, operation::MONITORS_GET, MONITORS, &[id.as_str()]))
+            .await
+    }
+
+    /// Creates a health monitor.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Conflict`](crate::Class::Conflict) if the pool has one.
+    pub async fn create_monitor(&self, new: &NewMonitor) -> Result<Monitor, ApiError> {
+        let call = write(Octavia, Method::POST, operation::MONITORS_CREATE, MONITORS, &[]);
+        self.change(call, |request| request.json(&Wrapped(Monitor::ONE, new)))
+            .await
+    }
+
+    /// Changes a health monitor.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn update_monitor(&self, id: &MonitorId, update: &MonitorUpdate) -> Result<Monitor, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Octavia,
+            Method::PUT,
+            operation::MONITORS_UPDATE,
+            MONITORS,
+            &segments,
+        );
+        self.change(call, |request| request.json(&Wrapped(Monitor::ONE, update)))
+            .await
+    }
+
+    /// Deletes a health monitor.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class); one that is gone is none.
+    pub async fn delete_monitor(&self, id: &MonitorId) -> Result<Deleted, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Octavia,
+            Method::DELETE,
+            operation::MONITORS_DELETE,
+            MONITORS,
+            &segments,
+        );
+        self.delete(call, |request| request).await
+    }
+}

@@ -1,0 +1,121 @@
+//! Calls to Neutron: security groups.
+
+use bowline_cloud_http::Method;
+
+use super::{Client, Deleted, read, write};
+use crate::error::ApiError;
+use crate::operation;
+use crate::session::Service::Network as Neutron;
+use crate::wire::{
+    NewSecurityGroup, NewSecurityGroupRule, Resource, SecurityGroup, SecurityGroupId, SecurityGroupRule,
+    SecurityGroupRuleId, Wrapped,
+};
+
+const GROUPS: &str = "security-groups";
+const RULES: &str = "security-group-rules";
+
+impl Client {
+    /// The security groups with a name, or all of the project.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class), as for every call.
+    pub async fn security_groups(&self, name: Option<&str>) -> Result<Vec<SecurityGroup>, ApiError> {
+        let query = name.map(|name| ("name", name.to_owned()));
+        self.list(
+            read(Neutron, operation::SECURITY_GROUPS_LIST, GROUPS, &[]),
+            query.as_slice(),
+        )
+        .await
+    }
+
+    /// Creates a security group; the API gives it rules that let everything out.
+    ///
+    /// # Repeatability
+    ///
+    /// None: names need not be unique. If [`ApiError::maybe_applied`], look for it by its name first.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn create_security_group(&self, new: &NewSecurityGroup) -> Result<SecurityGroup, ApiError> {
+        let call = write(
+            Neutron,
+            Method::POST,
+            operation::SECURITY_GROUPS_CREATE,
+            GROUPS,
+            &[],
+        );
+        self.change(call, |request| request.json(&Wrapped(SecurityGroup::ONE, new)))
+            .await
+    }
+
+    /// Deletes a security group with its rules.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Conflict`](crate::Class::Conflict) while a port has it; one that is gone is none.
+    pub async fn delete_security_group(&self, id: &SecurityGroupId) -> Result<Deleted, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Neutron,
+            Method::DELETE,
+            operation::SECURITY_GROUPS_DELETE,
+            GROUPS,
+            &segments,
+        );
+        self.delete(call, |request| request).await
+    }
+
+    /// The rules of a security group.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class).
+    pub async fn security_group_rules(
+        &self,
+        group: &SecurityGroupId,
+    ) -> Result<Vec<SecurityGroupRule>, ApiError> {
+        let call = read(Neutron, operation::SECURITY_GROUP_RULES_LIST, RULES, &[]);
+        self.list(call, &[("security_group_id", group.to_string())]).await
+    }
+
+    /// Creates a rule of a security group.
+    ///
+    /// # Errors
+    ///
+    /// [`Class::Conflict`](crate::Class::Conflict) if there is such a rule.
+    pub async fn create_security_group_rule(
+        &self,
+        new: &NewSecurityGroupRule,
+    ) -> Result<SecurityGroupRule, ApiError> {
+        let call = write(
+            Neutron,
+            Method::POST,
+            operation::SECURITY_GROUP_RULES_CREATE,
+            RULES,
+            &[],
+        );
+        self.change(call, |request| {
+            request.json(&Wrapped(SecurityGroupRule::ONE, new))
+        })
+        .await
+    }
+
+    /// Deletes a rule of a security group.
+    ///
+    /// # Errors
+    ///
+    /// See [`Class`](crate::Class); one that is gone is none.
+    pub async fn delete_security_group_rule(&self, id: &SecurityGroupRuleId) -> Result<Deleted, ApiError> {
+        let segments = [id.as_str()];
+        let call = write(
+            Neutron,
+            Method::DELETE,
+            operation::SECURITY_GROUP_RULES_DELETE,
+            RULES,
+            &segments,
+        );
+        self.delete(call, |request| request).await
+    }
+}

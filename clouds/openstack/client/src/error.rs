@@ -1,0 +1,204 @@
+//! Why a call failed, in terms of what to do next.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use bowline_cloud_http::{Class, Classified, Failure, HttpError};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// A call that failed.
+///
+/// The text is `operation: METHOD path: status: message`, without query, headers, token or password.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    /// What to do about it. [`Class::NotFound`] is said by the service itself.
+    pub class: Class,
+    /// What the service said.
+    pub message: Option<Box<str>>,
+    /// The word by which Neutron tells its errors apart, e.g. `IpAddressGenerationFailure`.
+    pub word: Option<Box<str>>,
+    /// What failed below.
+    pub(crate) cause: Cause,
+}
+
+/// What failed.
+#[derive(Debug, Clone)]
+pub(crate) enum Cause {
+    /// The call itself.
+    Http(HttpError),
+    /// The catalog has no such service.
+    NoEndpoint(&'static str),
+    /// A list has more pages than can be.
+    Endless(&'static str),
+}
+
+impl ApiError {
+    /// The HTTP status, if there was an answer.
+    pub fn status(&self) -> Option<u16> {
+        match &self.cause {
+            Cause::Http(http) => http.status().map(|status| status.as_u16()),
+            Cause::NoEndpoint(_) | Cause::Endless(_) => None,
+        }
+    }
+
+    /// Whether a write may have had its effect: look before trying again.
+    pub fn maybe_applied(&self) -> bool {
+        matches!(&self.cause, Cause::Http(http) if http.maybe_applied() && !self.is_of_login())
+    }
+
+    /// Whether the load balancer, or a part of it, is being changed and takes no other change now.
+    pub fn is_busy(&self) -> bool {
+        self.status() == Some(409)
+            && self
+                .message
+                .as_deref()
+                .is_some_and(|message| message.contains("immutable") || message.starts_with("Invalid state"))
+    }
+
+    /// Whether the object was changed since it was read.
+    pub fn is_outdated(&self) -> bool {
+        self.status() == Some(412)
+    }
+
+    /// Whether the catalog names no endpoint of the service, or none that can be used.
+    pub fn is_missing_service(&self) -> bool {
+        matches!(self.cause, Cause::NoEndpoint(_))
+    }
+
+    pub(crate) fn no_endpoint(service: &'static str) -> Self {
+        Self {
+            class: Class::Unavailable { after: None },
+            message: None,
+            word: None,
+            cause: Cause::NoEndpoint(service),
+        }
+    }
+
+    pub(crate) fn endless(operation: &'static str) -> Self {
+        Self {
+            class: Class::Unusable,
+            message: None,
+            word: None,
+            cause: Cause::Endless(operation),
+        }
+    }
+
+    /// Whether it was the login that failed, so that the call itself was never made.
+    fn is_of_login(&self) -> bool {
+        matches!(&self.cause, Cause::Http(http) if http.call.operation == crate::operation::LOGIN.name)
+    }
+}
+
+/// What a service said, whichever form it has.
+struct Said {
+    message: String,
+    word: Option<String>,
+}
+
+impl Said {
+    /// Reads an error body. Keystone: `{"error": {"message"}}`; Nova: `{"itemNotFound": {"message"}}`; Neutron:
+    /// `{"NeutronError": {"type", "message"}}`; Octavia: `{"faultstring"}`; Barbican: `{"title", "description"}`.
+    fn read(body: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Inner {
+            message: String,
+            #[serde(default, rename = "type")]
+            word: Option<String>,
+        }
+
+        let map: Map<String, Value> = serde_json::from_slice(body).ok()?;
+        for key in ["faultstring", "description"] {
+            if let Some(text) = map.get(key).and_then(Value::as_str) {
+                return Some(Self {
+                    message: text.to_owned(),
+                    word: None,
+                });
+            }
+        }
+        // One key, whose name is the kind of error.
+        let (_, inner) = map.into_iter().find(|(_, value)| value.is_object())?;
+        let inner: Inner = serde_json::from_value(inner).ok()?;
+        Some(Self {
+            message: inner.message,
+            word: inner.word,
+        })
+    }
+}
+
+impl From<HttpError> for ApiError {
+    fn from(http: HttpError) -> Self {
+        let said = match &http.failure {
+            Failure::Status(failure) => Said::read(&failure.body),
+            _ => None,
+        };
+        let message: Option<Box<str>> = said.as_ref().map(|said| http.call.redact(&said.message).into());
+        let word: Option<Box<str>> = said.and_then(|said| said.word).map(Into::into);
+        let class = refine(&http, message.as_deref(), word.as_deref());
+        Self {
+            class,
+            message,
+            word,
+            cause: Cause::Http(http),
+        }
+    }
+}
+
+/// What the services mean differently from what HTTP says.
+fn refine(http: &HttpError, message: Option<&str>, word: Option<&str>) -> Class {
+    let class = http.class();
+    let status = http.status().map(|status| status.as_u16());
+    // Neutron 409 `OverQuota`; Octavia 403 `Quota has been met for resources: ...`; Nova 403 and 413.
+    let is_quota = word == Some("OverQuota")
+        || message.is_some_and(|message| message.to_ascii_lowercase().contains("quota"));
+    match (class, status) {
+        // A page of HTML comes from something in between, or from a wrong endpoint, and proves nothing.
+        (Class::NotFound, _) if message.is_none() => Class::Invalid,
+        (_, Some(403 | 409 | 413)) if is_quota => Class::Exhausted,
+        (_, Some(409)) if matches!(word, Some("IpAddressGenerationFailure" | "NoMoreIpAddresses")) => {
+            Class::Exhausted
+        }
+        // What was read before is not so any more (`If-Match`).
+        (_, Some(412)) => Class::Conflict,
+        _ => class,
+    }
+}
+
+impl Classified for ApiError {
+    fn class(&self) -> Class {
+        self.class
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let http = match &self.cause {
+            Cause::Http(http) => http,
+            Cause::NoEndpoint(service) => {
+                return write!(
+                    f,
+                    "No suitable endpoint could be found in the service catalog for {service}"
+                );
+            }
+            Cause::Endless(operation) => {
+                return write!(
+                    f,
+                    "{operation}: the list has no end: a page follows that was read already"
+                );
+            }
+        };
+        match (&http.failure, &self.message) {
+            (Failure::Status(failure), Some(message)) => {
+                let call = &http.call;
+                write!(
+                    f,
+                    "{}: {} {}: {}: {message}",
+                    call.operation, call.method, call.path, failure.status
+                )
+            }
+            _ => http.fmt(f),
+        }
+    }
+}
+
+impl StdError for ApiError {}

@@ -1,0 +1,136 @@
+//! The one login of the process, and the endpoints that its catalog names.
+
+mod catalog;
+mod discovery;
+mod token;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_http::{CloudHttp, Request, Response, SharedRead, Url};
+
+use self::token::Tokens;
+use crate::error::ApiError;
+use crate::operation::{self, Operation};
+use crate::settings::Settings;
+
+/// The shortest time between two requests for the same token or version list when the first failed.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// A service of the cloud.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Service {
+    /// Servers: Nova.
+    Compute,
+    /// Networks: Neutron.
+    Network,
+    /// Load balancers: Octavia.
+    LoadBalancer,
+    /// Certificates: Barbican.
+    KeyManager,
+}
+
+impl Service {
+    const ALL: [Self; 4] = [Self::Compute, Self::Network, Self::LoadBalancer, Self::KeyManager];
+
+    /// The service's type in the catalog.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Compute => "compute",
+            Self::Network => "network",
+            Self::LoadBalancer => "load-balancer",
+            Self::KeyManager => "key-manager",
+        }
+    }
+
+    /// The major version of its API that this client speaks.
+    fn major(self) -> u32 {
+        match self {
+            Self::Compute | Self::Network | Self::LoadBalancer => 2,
+            Self::KeyManager => 1,
+        }
+    }
+
+    fn versions(self) -> Operation {
+        match self {
+            Self::Compute => operation::COMPUTE_VERSIONS,
+            Self::Network => operation::NETWORK_VERSIONS,
+            Self::LoadBalancer => operation::BALANCER_VERSIONS,
+            Self::KeyManager => operation::KEY_VERSIONS,
+        }
+    }
+}
+
+/// Where a service is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    /// Where its versions are listed.
+    pub(crate) root: Url,
+    /// What the paths of its calls are relative to.
+    pub(crate) base: Url,
+}
+
+/// Sends calls with the token of the login, to the endpoints of its catalog. Clones share both.
+#[derive(Clone)]
+pub(crate) struct Session {
+    tokens: Tokens,
+    endpoints: Arc<[Shared; Service::ALL.len()]>,
+}
+
+/// A service's endpoint: looked for by all callers together, and kept when it was found.
+struct Shared {
+    found: Arc<Mutex<Option<Arc<Endpoint>>>>,
+    look: SharedRead<Result<Arc<Endpoint>, ApiError>>,
+}
+
+impl Session {
+    pub(crate) fn new(http: CloudHttp, settings: Settings) -> Self {
+        let tokens = Tokens::new(http, settings);
+        let endpoints = Service::ALL.map(|service| Shared::new(&tokens, service));
+        Self {
+            tokens,
+            endpoints: Arc::new(endpoints),
+        }
+    }
+
+    /// Logs in, unless that is done.
+    pub(crate) async fn login(&self) -> Result<(), ApiError> {
+        self.tokens.ticket().await.map(drop)
+    }
+
+    /// Where a service is.
+    pub(crate) async fn endpoint(&self, service: Service) -> Result<Arc<Endpoint>, ApiError> {
+        let shared = &self.endpoints[service as usize];
+        match shared.found() {
+            Some(endpoint) => Ok(endpoint),
+            None => shared.look.ask().await,
+        }
+    }
+
+    /// Sends a request with the token, and once more with a new one if the first was refused.
+    pub(crate) async fn send(&self, request: Request) -> Result<Response, ApiError> {
+        self.tokens.send(request).await
+    }
+}
+
+impl Shared {
+    fn new(tokens: &Tokens, service: Service) -> Self {
+        let found = Arc::new(Mutex::new(None));
+        let source = (tokens.clone(), found.clone());
+        let look = SharedRead::single(INTERVAL, &source, move |(tokens, found)| async move {
+            let endpoint = Arc::new(discovery::endpoint(&tokens, service).await?);
+            *lock(&found) = Some(Arc::clone(&endpoint));
+            Ok(endpoint)
+        });
+        Self { found, look }
+    }
+
+    fn found(&self) -> Option<Arc<Endpoint>> {
+        lock(&self.found).clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // No code that can panic runs under the lock.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,71 @@
+//! Floating IPs (Networking API v2.0).
+
+use bowline_cloud_http::lenient::or_default;
+use serde::{Deserialize, Serialize};
+
+use super::{FloatingIpId, NetworkId, PortId, Resource, SubnetId};
+
+/// A floating IP.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct FloatingIp {
+    /// Its id.
+    pub id: FloatingIpId,
+    /// The address.
+    pub floating_ip_address: String,
+    /// The network that it comes from.
+    pub floating_network_id: NetworkId,
+    /// The port that it leads to.
+    #[serde(default)]
+    pub port_id: Option<PortId>,
+    /// The address of that port that it leads to.
+    #[serde(default)]
+    pub fixed_ip_address: Option<String>,
+    /// What its maker wrote on it.
+    #[serde(default, deserialize_with = "or_default")]
+    pub description: String,
+}
+
+impl Resource for FloatingIp {
+    const ONE: &'static str = "floatingip";
+    const MANY: &'static str = "floatingips";
+}
+
+/// Which floating IPs are asked for; all conditions hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FloatingIpFilter<'a> {
+    /// Those that lead to this port.
+    pub port_id: Option<&'a PortId>,
+    /// The one with this address.
+    pub address: Option<&'a str>,
+}
+
+impl FloatingIpFilter<'_> {
+    pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
+        let conditions = [
+            ("port_id", self.port_id.map(ToString::to_string)),
+            ("floating_ip_address", self.address.map(str::to_owned)),
+        ];
+        conditions
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect()
+    }
+}
+
+/// A floating IP to be created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewFloatingIp {
+    /// The network that it shall come from.
+    pub floating_network_id: NetworkId,
+    /// The port that it shall lead to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_id: Option<PortId>,
+    /// The subnet that it shall come from; `None` is any of the network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnet_id: Option<SubnetId>,
+    /// The address itself. Ordinary users may not choose one in most clouds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floating_ip_address: Option<String>,
+    /// Whose it is.
+    pub description: String,
+}

@@ -1,0 +1,138 @@
+//! Pools and their members (Load Balancer API v2).
+
+use bowline_cloud_http::lenient::{list, or_default};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    ListenerId, LoadBalancerId, MemberId, MonitorId, NewMonitor, PersistenceType, PoolId, PoolProtocol,
+    ProvisioningStatus, Reference, Resource, SubnetId,
+};
+
+/// A pool of a load balancer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Pool {
+    /// Its id.
+    pub id: PoolId,
+    /// Its name; several may share one.
+    #[serde(default, deserialize_with = "or_default")]
+    pub name: String,
+    /// What it speaks to its members.
+    pub protocol: PoolProtocol,
+    /// How it chooses a member, e.g. `ROUND_ROBIN`: a word that belongs to the load balancer's provider.
+    #[serde(default, deserialize_with = "or_default")]
+    pub lb_algorithm: String,
+    /// The listeners that send to it by default.
+    #[serde(default, deserialize_with = "list")]
+    pub listeners: Vec<Reference<ListenerId>>,
+    /// The load balancer that it belongs to.
+    #[serde(default, deserialize_with = "list")]
+    pub loadbalancers: Vec<Reference<LoadBalancerId>>,
+    /// Its members.
+    #[serde(default, deserialize_with = "list")]
+    pub members: Vec<Reference<MemberId>>,
+    /// What probes its members.
+    #[serde(default)]
+    pub healthmonitor_id: Option<MonitorId>,
+    /// How it keeps a client at a member; `None` is not at all.
+    #[serde(default)]
+    pub session_persistence: Option<SessionPersistence>,
+    /// Whether it takes changes.
+    #[serde(default, deserialize_with = "or_default")]
+    pub provisioning_status: ProvisioningStatus,
+}
+
+impl Resource for Pool {
+    const ONE: &'static str = "pool";
+    const MANY: &'static str = "pools";
+}
+
+/// How a pool keeps a client at a member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionPersistence {
+    /// By what.
+    #[serde(rename = "type")]
+    pub kind: PersistenceType,
+}
+
+/// A pool to be created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewPool {
+    /// The listener that shall send to it; `None` inside of a [`NewListener`](super::NewListener).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listener_id: Option<ListenerId>,
+    /// Its name.
+    pub name: String,
+    /// What it shall speak to its members.
+    pub protocol: PoolProtocol,
+    /// How it shall choose a member.
+    pub lb_algorithm: String,
+    /// How it shall keep a client at a member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_persistence: Option<SessionPersistence>,
+    /// Its members; only inside of a [`NewListener`](super::NewListener).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<NewMember>,
+    /// What shall probe its members; only inside of a [`NewListener`](super::NewListener).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub healthmonitor: Option<NewMonitor>,
+}
+
+/// What a call changes at a pool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PoolUpdate {
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How it chooses a member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lb_algorithm: Option<String>,
+}
+
+/// A member of a pool.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Member {
+    /// Its id.
+    pub id: MemberId,
+    /// Its name.
+    #[serde(default, deserialize_with = "or_default")]
+    pub name: String,
+    /// Its address as the API writes it.
+    pub address: String,
+    /// The port that gets the traffic.
+    pub protocol_port: u16,
+    /// The port that is probed; `None` is the port that gets the traffic.
+    #[serde(default)]
+    pub monitor_port: Option<u16>,
+    /// The subnet that its address belongs to.
+    #[serde(default)]
+    pub subnet_id: Option<SubnetId>,
+    /// Its share of the traffic; 0 is none.
+    #[serde(default)]
+    pub weight: Option<u16>,
+    /// Whether it takes changes.
+    #[serde(default, deserialize_with = "or_default")]
+    pub provisioning_status: ProvisioningStatus,
+}
+
+impl Resource for Member {
+    const ONE: &'static str = "member";
+    const MANY: &'static str = "members";
+}
+
+/// A member to be created, alone or in a list that replaces all members of a pool. In such a list the API tells members
+/// apart by address and port.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct NewMember {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: String,
+    /// The port that shall get the traffic.
+    pub protocol_port: u16,
+    /// The subnet that its address belongs to; `None` is the load balancer's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnet_id: Option<SubnetId>,
+    /// The port that shall be probed; `None` is the port that gets the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monitor_port: Option<u16>,
+}
