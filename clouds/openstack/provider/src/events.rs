@@ -1,0 +1,46 @@
+//! Everything that the provider tells people: the reasons of its events, in one table.
+
+use bowline_plan::EventSpec;
+
+bowline_plan::events! {
+    TABLE;
+    FORCED_INTERNAL = "LoadBalancerForcedInternal", Warning,
+        "There is no network that a floating IP could come from, so the load balancer is reached at its address in the project's network only.",
+        "Set floating-network-id in cloud.conf or on the Service, or mark the Service as internal.";
+    EXTERNAL_NETWORK_SEARCH_FAILED = "LoadBalancerExternalNetworkSearchFailed", Warning,
+        "No floating network is configured, and the search for one failed.",
+        "Set floating-network-id in cloud.conf or on the Service.";
+    SOURCE_RANGES_IGNORED = "LoadBalancerSourceRangesIgnored", Warning,
+        "The Service limits who may connect, and this cloud's load balancers cannot do that.",
+        "Limit the sources with security groups or network policies, or use Octavia from API version 2.12 on with a provider that knows allowed CIDRs.";
+    ZONES_IGNORED = "LoadBalancerAvailabilityZonesIgnored", Warning,
+        "The Service asks for an availability zone, and this cloud's load balancers have none.",
+        "Remove the annotation or option.";
+    FLOATING_IP_SKIPPED = "LoadBalancerFloatingIPSkipped", Warning,
+        "The Service is external and its address is IPv6, which no floating IP leads to. The load balancer's own address is published.",
+        "Nothing to do if that address can be reached from outside.";
+    RENAMED = "LoadBalancerRename", Warning,
+        "The cluster was renamed. Bowline gives the load balancer and its parts names with the new cluster name.",
+        "Nothing to do.";
+    LB_METHOD_UNKNOWN = "LoadBalancerLbMethodUnknown", Warning,
+        "Octavia refused the balancing method. The pool keeps the one that it has.",
+        "Choose a method that the provider of the load balancer knows.";
+    ANNOTATIONS_IGNORED = "LoadBalancerAnnotationsIgnored", Warning,
+        "Annotations of the Service cannot be read, or are not known. They have no effect.",
+        "Correct the keys and values that the event names.";
+    CHANGE_IGNORED = "LoadBalancerChangeIgnored", Warning,
+        "The Service asks for something that an existing load balancer cannot change.",
+        "Take the change back, or delete the Service and create it anew.";
+    IN_ERROR = "LoadBalancerInError", Warning,
+        "Octavia says that the load balancer failed. It takes no change in this state.",
+        "Follow the text.";
+    DUPLICATE_REMOVED = "LoadBalancerDuplicateRemoved", Warning,
+        "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes the newer ones.",
+        "Nothing to do.";
+}
+
+/// All reasons of events that the provider raises, besides those of the service controller.
+#[must_use]
+pub fn event_table() -> &'static [EventSpec] {
+    TABLE
+}

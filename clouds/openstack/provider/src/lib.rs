@@ -1,0 +1,27 @@
+//! The OpenStack provider: servers as the instances of Nodes, Octavia load balancers for Services, routes of a Neutron router.
+//!
+//! It takes the place of the Go manager: same names, tags, annotations, provider IDs and status, so that a cluster can be
+//! switched over and back without any part of a load balancer being made anew.
+//!
+//! ```text
+//! intent (pure)   what a Service asks for: annotations, ports, nodes, and what cloud.conf adds
+//! observe         one listing per kind, shared by all Services that ask together; members pool by pool
+//! planning (pure) guards, then the first step that is missing: Octavia takes one change at a time
+//! apply           one write
+//! learn (pure)    what the answer told, or what it will tell
+//! ```
+//!
+//! Octavia does what it is asked to later: a load balancer that is pending is waited for by the plan, never inside of a call.
+
+#![expect(
+    dead_code,
+    reason = "the crate grows in slices: what uses these modules follows"
+)]
+
+mod annotations;
+mod events;
+mod names;
+pub mod options;
+
+pub use annotations::annotation_table;
+pub use events::event_table;

@@ -1,0 +1,187 @@
+//! Names of load balancers and their parts. They carry ownership, so none may ever change.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use bowline_cloud_provider::ServiceKey;
+
+/// What the names of all load balancers begin with that a controller of some cluster made. A tag that begins so names a
+/// Service that uses the object.
+pub(crate) const PREFIX: &str = "kube_service_";
+/// What the description of every floating IP holds that a controller made.
+pub(crate) const FLOATING_IP_MARK: &str = "Floating IP for Kubernetes external service";
+/// The most bytes of a name (Octavia and Neutron APIs).
+const MAX_NAME: usize = 255;
+/// The characters of a name in the form that very old controllers used.
+const LEGACY_NAME: usize = 32;
+
+/// The name of a Service's load balancer. It is also the tag that marks what is used by the Service.
+pub(crate) fn balancer(cluster: &str, service: &ServiceKey) -> String {
+    cut(format!(
+        "{PREFIX}{cluster}_{}_{}",
+        service.namespace, service.name
+    ))
+}
+
+/// The name that very old controllers gave: load balancers are looked for by it, and never named so.
+pub(crate) fn legacy_balancer(service_uid: &str) -> String {
+    let name = format!("a{}", service_uid.replace('-', ""));
+    name.chars().take(LEGACY_NAME).collect()
+}
+
+/// The name of the listener of the port at this position in the Service.
+pub(crate) fn listener(index: usize, balancer: &str) -> String {
+    cut(format!("listener_{index}_{balancer}"))
+}
+
+/// The name of a port's pool.
+pub(crate) fn pool(index: usize, balancer: &str) -> String {
+    cut(format!("pool_{index}_{balancer}"))
+}
+
+/// The name of a port's health monitor.
+pub(crate) fn monitor(index: usize, balancer: &str) -> String {
+    cut(format!("monitor_{index}_{balancer}"))
+}
+
+/// The name of a member where members are created one by one.
+pub(crate) fn single_member(node: &str, address: IpAddr, port: u16) -> String {
+    cut(format!("member_{node}_{address}_{port}"))
+}
+
+/// What is written on a load balancer, internal ones too.
+pub(crate) fn balancer_description(cluster: &str, service: &ServiceKey) -> String {
+    cut(format!(
+        "Kubernetes external service {service} from cluster {cluster}"
+    ))
+}
+
+/// What is written on a floating IP.
+pub(crate) fn floating_ip_description(cluster: &str, service: &ServiceKey) -> String {
+    cut(format!("{FLOATING_IP_MARK} {service} from cluster {cluster}"))
+}
+
+/// The cluster in a name or tag: `kube_service_CLUSTER_NAMESPACE_SERVICE`, for parts after their kind and index. Only
+/// the cluster's name can hold an underscore.
+pub(crate) fn cluster_of(name: &str) -> Option<&str> {
+    let rest = after_kind(name).strip_prefix(PREFIX)?;
+    let (front, service) = rest.rsplit_once('_')?;
+    // A name that was cut may have lost its Service, and then its namespace stands last.
+    let cluster = match front.rsplit_once('_') {
+        Some((cluster, namespace)) if !namespace.is_empty() && !cluster.is_empty() => cluster,
+        _ => front,
+    };
+    (!cluster.is_empty() && !service.is_empty()).then_some(cluster)
+}
+
+/// The same name with another cluster in it: namespace and Service stay as they are.
+pub(crate) fn with_cluster(name: &str, former: &str, now: &str) -> String {
+    let kind = name.len() - after_kind(name).len();
+    match after_kind(name)
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.strip_prefix(former))
+    {
+        Some(rest) if rest.starts_with('_') => cut(format!("{}{PREFIX}{now}{rest}", &name[..kind])),
+        _ => name.to_owned(),
+    }
+}
+
+/// A part's name without kind and index: `listener_0_kube_service_...` gives `kube_service_...`.
+fn after_kind(name: &str) -> &str {
+    let mut parts = name.splitn(3, '_');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some("listener" | "pool" | "monitor"), Some(index), Some(rest))
+            if !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            rest
+        }
+        _ => name,
+    }
+}
+
+/// The one spelling of an address; other text as it is. For comparison only: the APIs spell IPv6 in their own way.
+pub(crate) fn spelling(address: &str) -> Cow<'_, str> {
+    match address.parse::<IpAddr>() {
+        Ok(parsed) => Cow::Owned(parsed.to_string()),
+        Err(_) => Cow::Borrowed(address),
+    }
+}
+
+fn cut(mut name: String) -> String {
+    let end = (0..=MAX_NAME).rev().find(|end| name.is_char_boundary(*end));
+    name.truncate(end.unwrap_or_default());
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn web() -> ServiceKey {
+        ServiceKey::new("default", "web")
+    }
+
+    #[test]
+    fn names_are_those_that_live_load_balancers_have() {
+        let name = balancer("lab", &web());
+        assert_eq!(name, "kube_service_lab_default_web");
+        assert_eq!(listener(0, &name), "listener_0_kube_service_lab_default_web");
+        assert_eq!(pool(1, &name), "pool_1_kube_service_lab_default_web");
+        assert_eq!(monitor(2, &name), "monitor_2_kube_service_lab_default_web");
+        assert_eq!(
+            single_member("node-1", IpAddr::from([10, 0, 0, 11]), 30080),
+            "member_node-1_10.0.0.11_30080"
+        );
+        assert_eq!(
+            balancer_description("lab", &web()),
+            "Kubernetes external service default/web from cluster lab"
+        );
+        assert_eq!(
+            floating_ip_description("lab", &web()),
+            "Floating IP for Kubernetes external service default/web from cluster lab"
+        );
+        assert_eq!(
+            legacy_balancer("0f6f7f2c-3b1d-4f9a-8a7e-3c4f5a6b7c8d"),
+            "a0f6f7f2c3b1d4f9a8a7e3c4f5a6b7c8"
+        );
+    }
+
+    #[test]
+    fn no_name_is_longer_than_the_api_takes() {
+        let key = ServiceKey::new("n".repeat(63), "s".repeat(63));
+        let name = balancer(&"ä".repeat(100), &key);
+        assert_eq!(name.len(), 255);
+        assert_eq!(listener(10, &name).len(), 255);
+    }
+
+    #[test]
+    fn the_cluster_is_read_from_names_of_load_balancers_and_parts() {
+        for (name, cluster) in [
+            ("kube_service_lab_default_web", Some("lab")),
+            ("kube_service_my_old_lab_default_web", Some("my_old_lab")),
+            ("listener_12_kube_service_lab_default_web", Some("lab")),
+            ("monitor_0_kube_service_lab_default_web", Some("lab")),
+            ("listener_x_kube_service_lab_default_web", None),
+            ("kube_service_lab_default", Some("lab")),
+            ("kube_service_lab", None),
+            ("by-hand", None),
+        ] {
+            assert_eq!(cluster_of(name), cluster, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_renamed_part_keeps_namespace_service_and_index() {
+        for (name, renamed) in [
+            ("kube_service_old_default_web", "kube_service_lab_default_web"),
+            (
+                "pool_1_kube_service_old_default_old",
+                "pool_1_kube_service_lab_default_old",
+            ),
+            ("kube_service_older_default_web", "kube_service_older_default_web"),
+            ("by-hand", "by-hand"),
+        ] {
+            assert_eq!(with_cluster(name, "old", "lab"), renamed);
+        }
+    }
+}
