@@ -1,7 +1,6 @@
 //! The command line: one table of flags, and what becomes of it.
 
 mod configz;
-pub mod duration;
 pub mod features;
 mod flag;
 mod help;

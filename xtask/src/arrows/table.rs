@@ -16,6 +16,8 @@ pub(super) const ARROWS: &[Row] = &[
     ("crates/edge", &[]),
     // What to do next about a failed call: clients say it, the contract understands it, and neither knows the other.
     ("crates/failure", &[]),
+    // What the Go managers' configuration files are written in.
+    ("crates/gcfg", &[]),
     ("crates/cloud-http", &["crates/edge", "crates/failure"]),
     ("crates/cloud-provider", &["crates/plan", "crates/failure"]),
     // The drive of a plan; what is written to Kubernetes is handed to its caller.
@@ -54,6 +56,7 @@ pub(super) const ARROWS: &[Row] = &[
             "clouds/*/client",
             "crates/cloud-http",
             "crates/cloud-provider",
+            "crates/gcfg",
             "crates/plan",
         ],
     ),
@@ -68,6 +71,7 @@ pub(super) const ARROWS: &[Row] = &[
             "crates/manager",
             "crates/cloud-http",
             "crates/cloud-provider",
+            "crates/gcfg",
             "crates/kube-io",
             "crates/plan",
             "clouds/*/provider",
@@ -145,7 +149,12 @@ pub(super) const WRAPPED: &[Wrapped] = &[
 ];
 
 /// Crates that read no clock, make no call and draw no number.
-pub(super) const PURE: &[&str] = &["crates/plan", "crates/failure", "crates/cloud-provider"];
+pub(super) const PURE: &[&str] = &[
+    "crates/plan",
+    "crates/failure",
+    "crates/gcfg",
+    "crates/cloud-provider",
+];
 
 /// What a pure crate may not link, not even through another crate.
 pub(super) const IMPURE: &[&str] = &[

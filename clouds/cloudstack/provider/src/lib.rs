@@ -21,7 +21,6 @@ mod cidrs;
 mod claim;
 mod events;
 mod fingerprint;
-mod ini;
 mod instances;
 mod intent;
 mod labels;
@@ -43,8 +42,8 @@ mod version;
 
 pub use annotations::annotation_table;
 pub use bowline_cloudstack_client::WallClock;
+pub use bowline_gcfg::SyntaxError;
 pub use events::event_table;
-pub use ini::SyntaxError;
 pub use options::{FileError, NodeOptions, Options, OptionsError, Setting};
 pub use provider::{CloudStack, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

@@ -7,11 +7,11 @@ use bowline_cloud_http::{
 };
 use bowline_cloud_provider::CloudConfig;
 use bowline_cloudstack_client::{Keys, Project, Settings, SettingsError};
+use bowline_gcfg::SyntaxError;
 use std::time::Duration;
 
 use self::file::File;
 pub use self::file::{FileError, Setting};
-use crate::ini::SyntaxError;
 use crate::version::Version;
 
 /// How long a connection may take, as in the Go manager.

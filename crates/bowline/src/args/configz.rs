@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::duration;
 use super::parse::Flags;
+use bowline_gcfg::duration;
 
 /// The configuration as the Go managers show it. Lists that are empty are `null` there.
 pub(super) fn page(flags: &Flags) -> Value {

@@ -229,7 +229,7 @@ fn shown(value: &Value) -> String {
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
         Value::Float(value) => value.to_string(),
-        Value::Duration(value) => super::duration::format(*value),
+        Value::Duration(value) => bowline_gcfg::duration::format(*value),
         Value::List(list) => list.join(","),
         Value::Ints(list) => list.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
         Value::Ip(address) => address.to_string(),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::duration;
 use super::features;
 use super::parse::Flags;
+use bowline_gcfg::duration;
 
 /// Reads flags and notes what is wrong with them; a wrong value is replaced by a harmless one.
 pub(super) struct Checks<'a> {

@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 use std::num::{IntErrorKind, ParseIntError};
 
+use bowline_gcfg::duration;
 use jiff::SignedDuration;
 
-use super::{duration, features, quantity};
+use super::{features, quantity};
 
 /// What a flag's value looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_http::{Malformed, glimpse, is_word};
-
-use crate::ini::{self, SyntaxError};
+use bowline_gcfg::SyntaxError;
 
 /// The one section. Letter case does not count.
 const SECTION: &str = "Global";
@@ -130,7 +129,7 @@ impl File {
     pub(super) fn parse(contents: &[u8]) -> Result<Self, FileError> {
         let mut file = Self::default();
         let mut unknown = Vec::new();
-        for entry in ini::parse(contents)? {
+        for entry in bowline_gcfg::parse(contents)? {
             let (section, line) = (&entry.section, entry.line);
             let is_known = section.eq_ignore_ascii_case(SECTION) && entry.subsection.is_none();
             let Some(variable) = entry.variable else {
@@ -197,16 +196,11 @@ impl File {
 
 /// A switch; its name alone turns it on.
 fn switch(setting: Setting, value: Option<String>, line: usize) -> Result<bool, FileError> {
-    let Some(value) = value else { return Ok(true) };
-    match value.to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" | "1" => Ok(true),
-        "false" | "no" | "off" | "0" => Ok(false),
-        _ => Err(FileError::Bool {
-            setting,
-            value: glimpse(&value),
-            line,
-        }),
-    }
+    bowline_gcfg::switch(value.as_deref()).ok_or_else(|| FileError::Bool {
+        setting,
+        value: glimpse(&value.unwrap_or_default()),
+        line,
+    })
 }
 
 /// A name that somebody has written, as it may be shown: it may be a key of the API in the wrong place.

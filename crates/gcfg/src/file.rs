@@ -9,24 +9,24 @@ use self::scanner::{Scanner, Token};
 
 /// What stands on one line: a section, or a variable of the last one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// The section, as written.
-    pub(crate) section: String,
+    pub section: String,
     /// The subsection, as in `[section "subsection"]`.
-    pub(crate) subsection: Option<String>,
+    pub subsection: Option<String>,
     /// The variable and its value; `None` for the section's own line.
-    pub(crate) variable: Option<Variable>,
+    pub variable: Option<Variable>,
     /// The line, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
 }
 
 /// A variable.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Variable {
+pub struct Variable {
     /// The name, as written. Letter case does not count.
-    pub(crate) name: String,
+    pub name: String,
     /// The value; `None` if there is no equals sign.
-    pub(crate) value: Option<String>,
+    pub value: Option<String>,
 }
 
 impl fmt::Debug for Variable {
@@ -53,7 +53,7 @@ pub struct SyntaxError {
 /// # Errors
 ///
 /// The first rule that is broken.
-pub(crate) fn parse(contents: &[u8]) -> Result<Vec<Entry>, SyntaxError> {
+pub fn parse(contents: &[u8]) -> Result<Vec<Entry>, SyntaxError> {
     let mut scanner = Scanner::new(contents);
     let mut entries = Vec::new();
     let mut section: Option<(String, Option<String>)> = None;
