@@ -22,6 +22,8 @@ mod annotations;
 mod events;
 mod names;
 pub mod options;
+mod security_groups;
+mod subnets;
 
 pub use annotations::annotation_table;
 pub use events::event_table;

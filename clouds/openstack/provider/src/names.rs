@@ -61,6 +61,21 @@ pub(crate) fn floating_ip_description(cluster: &str, service: &ServiceKey) -> St
     cut(format!("{FLOATING_IP_MARK} {service} from cluster {cluster}"))
 }
 
+/// The name of a Service's security group.
+pub(crate) fn security_group(service_uid: &str, service: &ServiceKey) -> String {
+    cut(format!(
+        "lb-sg-{service_uid}-{}-{}",
+        service.namespace, service.name
+    ))
+}
+
+/// What is written on a security group.
+pub(crate) fn security_group_description(cluster: &str, service: &ServiceKey) -> String {
+    cut(format!(
+        "Security Group for {service} Service LoadBalancer in cluster {cluster}"
+    ))
+}
+
 /// The cluster in a name or tag: `kube_service_CLUSTER_NAMESPACE_SERVICE`, for parts after their kind and index. Only
 /// the cluster's name can hold an underscore.
 pub(crate) fn cluster_of(name: &str) -> Option<&str> {
@@ -139,6 +154,11 @@ mod tests {
         assert_eq!(
             floating_ip_description("lab", &web()),
             "Floating IP for Kubernetes external service default/web from cluster lab"
+        );
+        assert_eq!(security_group("uid", &web()), "lb-sg-uid-default-web");
+        assert_eq!(
+            security_group_description("lab", &web()),
+            "Security Group for default/web Service LoadBalancer in cluster lab"
         );
         assert_eq!(
             legacy_balancer("0f6f7f2c-3b1d-4f9a-8a7e-3c4f5a6b7c8d"),
