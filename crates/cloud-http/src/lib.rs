@@ -42,7 +42,10 @@ pub use request::{Body, Kind, Request, UrlError, resolve};
 pub use response::Response;
 pub use secret::{Secret, mask_token};
 pub use shared_read::SharedRead;
-pub use transport::{AnswerBody, SocketOptions, Transport, TransportError, TransportSetupError};
+pub use transport::{
+    AnswerBody, ClientCertificate, SocketOptions, Transport, TransportError, TransportSetupError,
+    TrustedAuthorities,
+};
 
 // What the contract with the controllers understands of a failure, whatever the cloud.
 pub use bowline_failure::{Class, Classified};

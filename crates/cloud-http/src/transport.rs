@@ -12,7 +12,7 @@ use tower::ServiceExt;
 use tower::util::BoxCloneSyncService;
 
 use self::sockets::Sockets;
-pub use self::sockets::{SocketOptions, TransportSetupError};
+pub use self::sockets::{ClientCertificate, SocketOptions, TransportSetupError, TrustedAuthorities};
 use crate::error::Failure;
 use bowline_edge::{Gate, GateClosed};
 

@@ -1,5 +1,7 @@
 //! The transport over TCP and TLS.
 
+mod identity;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +16,9 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::sign::SingleCertAndKey;
 
+pub use self::identity::{ClientCertificate, TrustedAuthorities};
 use super::TransportError;
 
 /// How connections are made.
@@ -26,6 +30,10 @@ pub struct SocketOptions {
     pub cert_file: Option<PathBuf>,
     /// `SSL_CERT_DIR`: directories of certificate authorities in place of the system's.
     pub cert_dirs: Option<Vec<PathBuf>>,
+    /// Certificate authorities in place of all others. Default: none.
+    pub authorities: Option<TrustedAuthorities>,
+    /// What is shown to a cloud that asks for a certificate; a proxy never sees it. Default: none.
+    pub certificate: Option<ClientCertificate>,
     /// The longest time until a connection stands, TLS and proxy included. Default 10 s.
     pub connect_timeout: Duration,
     /// Whether the other side has to prove who it is. Default true; without it anybody in between can read and change
@@ -39,6 +47,8 @@ impl Default for SocketOptions {
             proxies: ProxyRules::default(),
             cert_file: None,
             cert_dirs: None,
+            authorities: None,
+            certificate: None,
             connect_timeout: Duration::from_secs(10),
             verifies_certificates: true,
         }
@@ -81,16 +91,20 @@ pub(super) struct Sockets {
 
 impl Sockets {
     pub(super) fn new(options: &SocketOptions) -> Result<Self, TransportSetupError> {
-        let authorities = options
-            .verifies_certificates
-            .then(|| roots::load(options.cert_file.as_deref(), options.cert_dirs.as_deref()));
-        let tls = client_tls(authorities)
-            .map_err(TransportSetupError::Tls)?
-            .with_no_client_auth();
+        let authorities = options.verifies_certificates.then(|| match &options.authorities {
+            Some(TrustedAuthorities(authorities)) => authorities.clone(),
+            None => roots::load(options.cert_file.as_deref(), options.cert_dirs.as_deref()),
+        });
+        let tls = client_tls(authorities).map_err(TransportSetupError::Tls)?;
         let proxies = Arc::new(options.proxies.clone());
         // To a proxy, which is spoken to in HTTP/1.1; the cloud itself may choose HTTP/2.
-        let proxy = Arc::new(tls.clone());
-        let mut target = tls;
+        let proxy = Arc::new(tls.clone().with_no_client_auth());
+        let mut target = match &options.certificate {
+            Some(ClientCertificate(key)) => {
+                tls.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(key))))
+            }
+            None => tls.with_no_client_auth(),
+        };
         target.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let way = Way {
             target: Arc::new(target),
