@@ -24,7 +24,9 @@ pub use self::ids::{
     RouterId, SecurityGroupId, SecurityGroupRuleId, ServerId, SubnetId,
 };
 pub use self::listener::{Listener, ListenerAttributes, ListenerUpdate, NewListener};
-pub use self::load_balancer::{ApiVersion, LoadBalancer, LoadBalancerUpdate, NewLoadBalancer, Reference};
+pub use self::load_balancer::{
+    AdditionalVip, ApiVersion, LoadBalancer, LoadBalancerUpdate, NewAdditionalVip, NewLoadBalancer, Reference,
+};
 pub use self::monitor::{Monitor, MonitorUpdate, NewMonitor, NewMonitorHttp};
 pub use self::network::{Extension, Network, Router, RouterRoute, Subnet, SubnetFilter};
 pub use self::pool::{Member, NewMember, NewPool, Pool, PoolUpdate, SessionPersistence};

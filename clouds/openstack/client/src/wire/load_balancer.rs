@@ -41,6 +41,9 @@ pub struct LoadBalancer {
     /// The network that the address comes from.
     #[serde(default)]
     pub vip_network_id: Option<NetworkId>,
+    /// Further addresses; always empty before API v2.26.
+    #[serde(default, deserialize_with = "list")]
+    pub additional_vips: Vec<AdditionalVip>,
     /// Its tags; always empty before API v2.5.
     #[serde(default, deserialize_with = "list")]
     pub tags: Vec<String>,
@@ -99,9 +102,33 @@ pub struct NewLoadBalancer {
     /// The address itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_address: Option<String>,
+    /// Further addresses, on the same network; API v2.26.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub additional_vips: Vec<NewAdditionalVip>,
     /// Its listeners.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listeners: Vec<NewListener>,
+}
+
+/// A further address of a load balancer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct AdditionalVip {
+    /// The address.
+    #[serde(default, deserialize_with = "or_default")]
+    pub ip_address: String,
+    /// The subnet that it comes from.
+    #[serde(default)]
+    pub subnet_id: Option<SubnetId>,
+}
+
+/// A further address of a load balancer to be created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewAdditionalVip {
+    /// The subnet that it shall come from.
+    pub subnet_id: SubnetId,
+    /// The address itself; `None` is any of the subnet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip_address: Option<String>,
 }
 
 /// What a call changes at a load balancer.

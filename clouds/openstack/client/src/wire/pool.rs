@@ -86,6 +86,9 @@ pub struct PoolUpdate {
     /// How it chooses a member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lb_algorithm: Option<String>,
+    /// How it keeps a client at a member; `Some(None)` is not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_persistence: Option<Option<SessionPersistence>>,
 }
 
 /// A member of a pool.
