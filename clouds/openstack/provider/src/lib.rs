@@ -21,9 +21,15 @@
 mod annotations;
 mod events;
 mod names;
-pub mod options;
+mod options;
+pub mod provider_id;
 mod security_groups;
 mod subnets;
 
 pub use annotations::annotation_table;
 pub use events::event_table;
+pub use options::{
+    ClassOptions, ContainerStore, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions,
+    NodeOptions, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError,
+};
+pub use provider_id::PROVIDER_NAME;

@@ -1,7 +1,358 @@
-//! What `cloud.conf` says, checked and with its defaults.
+//! What the operator sets, in the file that `--cloud-config` names and in `clouds.yaml`.
 
+mod clouds_yaml;
+mod file;
 mod load_balancer;
+mod search_order;
+mod value;
 
-pub use load_balancer::{
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use bowline_cloud_http::{
+    BaseUrlError, ClientCertificate, CloudHttpConfig, Malformed, SocketOptions, TrustedAuthorities, base_url,
+};
+use bowline_cloud_provider::{CloudConfig, Environment};
+use bowline_openstack_client::{Credentials, Interface, Login, LoginError, RouterId, Settings};
+use ipnet::IpNet;
+
+pub use self::file::FileError;
+use self::file::{File, Global};
+pub use self::load_balancer::{
     ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, MonitorOptions, PlacementOptions,
 };
+pub use self::value::ValueError;
+
+/// What reads a file.
+pub type Files<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
+
+/// How long a request may take if the file does not say it.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The longest time until a connection stands: the Go manager's for TLS.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Whether provider IDs name the region.
+const REGIONAL: &str = "OS_CCM_REGIONAL";
+
+/// Everything that the provider is told.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How the APIs are reached.
+    pub settings: Settings,
+    /// Whom to trust, and who we are.
+    pub tls: Tls,
+    /// What Nodes get.
+    pub nodes: NodeOptions,
+    /// What Services get; `None`: nothing.
+    pub load_balancer: Option<LoadBalancerOptions>,
+    /// The router that gets the routes; `None`: there are no routes.
+    pub router: Option<RouterId>,
+    /// What has no effect, and what looks like a mistake.
+    pub warnings: Vec<String>,
+    /// Each option as it is in force, under the heading of its section, for the log.
+    report: Vec<(String, &'static str, String)>,
+}
+
+/// How TLS is spoken to all services.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// Certificate authorities in place of the system's.
+    pub authorities: Option<TrustedAuthorities>,
+    /// The certificate that is shown.
+    pub certificate: Option<ClientCertificate>,
+    /// Whether certificates of services are checked.
+    pub verifies_certificates: bool,
+}
+
+/// What Nodes get.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeOptions {
+    /// The region of all Nodes; empty: none.
+    pub region: String,
+    /// Whether provider IDs name it.
+    pub is_regional: bool,
+    /// Whether IPv6 addresses are left out.
+    pub without_ipv6: bool,
+    /// Networks whose addresses are external.
+    pub public_networks: Vec<String>,
+    /// Networks whose addresses are internal; none is all.
+    pub internal_networks: Vec<String>,
+    /// Ranges in the order in which addresses stand.
+    pub sort_order: Vec<IpNet>,
+}
+
+/// The configuration cannot be used, or something is missing. No text holds a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OptionsError {
+    /// There is no file.
+    #[error("no OpenStack cloud provider config file given")]
+    NoFile,
+    /// The file cannot be understood.
+    #[error("cannot read cloud config {path}: {reason}")]
+    File {
+        /// The path.
+        path: String,
+        /// What is wrong, and where.
+        reason: FileError,
+    },
+    /// There is no `clouds.yaml`, or no `clouds-public.yaml` where an entry names one of its own.
+    #[error("use-clouds is on, and no {0} was found")]
+    NoCloudsFile(&'static str),
+    /// A file of clouds cannot be understood.
+    #[error("cannot read {path}: {reason}")]
+    Yaml {
+        /// The path.
+        path: String,
+        /// What is wrong, and where.
+        reason: Malformed,
+    },
+    /// A file of clouds has several entries, or none.
+    #[error(
+        "clouds.yaml does not have exactly one entry: name one by the option `cloud` or the variable OS_CLOUD"
+    )]
+    NoCloudChosen,
+    /// A file of clouds has no such entry.
+    #[error("{file} has no entry {name:?}")]
+    NoSuchCloud {
+        /// The entry.
+        name: String,
+        /// The file.
+        file: &'static str,
+    },
+    /// Nobody says where Keystone is.
+    #[error("`auth-url` is missing or empty in section \"Global\"")]
+    NoAuthUrl,
+    /// Keystone's URL cannot be used. It is not repeated: it may hold a password.
+    #[error("`auth-url` is {0}")]
+    AuthUrl(BaseUrlError),
+    /// The credentials make no login.
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    /// There is no such kind of endpoint.
+    #[error("`os-endpoint-type` is {0:?}: it is one of public, internal, admin")]
+    EndpointType(String),
+    /// A certificate or key cannot be used.
+    #[error("cannot use `{option}`, file {path}: {reason}")]
+    Certificate {
+        /// The option.
+        option: &'static str,
+        /// The path.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The order is none.
+    #[error(transparent)]
+    SearchOrder(#[from] SearchOrderError),
+    /// There is no such version of load balancing.
+    #[error("`lb-version` is {0:?}: v2 is the only one")]
+    LbVersion(String),
+}
+
+/// The option `search-order` is wrong. The texts are the Go manager's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SearchOrderError {
+    /// It is empty.
+    #[error("invalid value in section [Metadata] with key `search-order`. Value cannot be empty")]
+    Empty,
+    /// It has more words than there are.
+    #[error(
+        "invalid value in section [Metadata] with key `search-order`. Value cannot contain more than 2 elements"
+    )]
+    TooMany,
+    /// It has a word that means nothing.
+    #[error(
+        "invalid element {0:?} found in section [Metadata] with key `search-order`.Supported elements include \
+         \"configDrive\" and \"metadataService\""
+    )]
+    Unknown(String),
+}
+
+impl Options {
+    /// Reads the file, and whatever other files it names.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be understood, or something in it is missing or wrong. No secret is ever part of the text.
+    pub fn read(
+        config: &CloudConfig,
+        environment: &Environment,
+        files: Files<'_>,
+    ) -> Result<Self, OptionsError> {
+        let CloudConfig::Given { path, contents } = config else {
+            return Err(OptionsError::NoFile);
+        };
+        let mut file = File::parse(contents).map_err(|reason| OptionsError::File {
+            path: path.clone(),
+            reason,
+        })?;
+        let mut warnings: Vec<String> = file
+            .unknown
+            .iter()
+            .map(|unknown| format!("{path}: {unknown} is not known and has no effect"))
+            .collect();
+        if file.global.use_clouds {
+            let entry = clouds_yaml::fill(&mut file.global, environment, files)?;
+            tracing::info!(
+                entry,
+                "Options that the configuration file leaves empty are taken from clouds.yaml"
+            );
+        }
+        if file.metadata.search_order.is_empty() {
+            search_order::DEFAULT.clone_into(&mut file.metadata.search_order);
+        }
+        search_order::check(&file.metadata.search_order)?;
+        let timeouts = [
+            file.global.request_timeout,
+            file.metadata.request_timeout,
+            REQUEST_TIMEOUT,
+        ];
+        let request_timeout = timeouts
+            .into_iter()
+            .find(|timeout| !timeout.is_zero())
+            .unwrap_or(REQUEST_TIMEOUT);
+        file.metadata.request_timeout = request_timeout;
+        let settings = settings(&file.global, request_timeout)?;
+        if settings.region.is_empty() {
+            warnings.push(
+                "`region` is empty: endpoints of any region are used, and Nodes get no region".to_owned(),
+            );
+        }
+        Ok(Self {
+            tls: tls(&file.global, files)?,
+            nodes: nodes(&file, environment, &mut warnings),
+            load_balancer: load_balancer::read(&file, environment, &mut warnings)?,
+            router: Some(&file.route.router_id)
+                .filter(|id| !id.is_empty())
+                .map(|id| id.as_str().into()),
+            report: file.shown(),
+            settings,
+            warnings,
+        })
+    }
+
+    /// Puts the times and the trust of this cloud into the configurations of the HTTP stack.
+    pub fn configure(&self, config: &mut CloudHttpConfig, sockets: &mut SocketOptions) {
+        self.settings.configure(config);
+        sockets.connect_timeout = CONNECT_TIMEOUT;
+        sockets.authorities.clone_from(&self.tls.authorities);
+        sockets.certificate.clone_from(&self.tls.certificate);
+        sockets.verifies_certificates = self.tls.verifies_certificates;
+    }
+
+    /// Writes one line for each option that has a value, and what has to be said about them. Secrets are not shown.
+    pub fn log(&self) {
+        for (section, option, value) in &self.report {
+            if !value.is_empty() {
+                tracing::debug!(section, option, value, "Provider option");
+            }
+        }
+        if !self.tls.verifies_certificates {
+            tracing::warn!(
+                "`tls-insecure` is on: whoever answers at an API's address is believed, and can read the requests"
+            );
+        }
+        for warning in &self.warnings {
+            tracing::warn!(reason = warning, "Something in the configuration needs a look");
+        }
+    }
+}
+
+fn settings(global: &Global, request_timeout: Duration) -> Result<Settings, OptionsError> {
+    if global.auth_url.is_empty() {
+        return Err(OptionsError::NoAuthUrl);
+    }
+    let interface = match global.endpoint_type.as_str() {
+        "" | "public" => Interface::Public,
+        "internal" => Interface::Internal,
+        "admin" => Interface::Admin,
+        other => return Err(OptionsError::EndpointType(other.to_owned())),
+    };
+    Ok(Settings {
+        auth_url: base_url(&global.auth_url).map_err(OptionsError::AuthUrl)?,
+        login: Login::new(&credentials(global))?,
+        region: global.region.clone(),
+        interface,
+        request_timeout,
+    })
+}
+
+fn credentials(global: &Global) -> Credentials {
+    Credentials {
+        username: global.username.clone(),
+        user_id: global.user_id.clone(),
+        password: global.password.clone(),
+        tenant_id: global.tenant_id.clone(),
+        tenant_name: global.tenant_name.clone(),
+        domain_id: global.domain_id.clone(),
+        domain_name: global.domain_name.clone(),
+        user_domain_id: global.user_domain_id.clone(),
+        user_domain_name: global.user_domain_name.clone(),
+        tenant_domain_id: global.tenant_domain_id.clone(),
+        tenant_domain_name: global.tenant_domain_name.clone(),
+        trust_id: global.trust_id.clone(),
+        trustee_id: global.trustee_id.clone(),
+        trustee_password: global.trustee_password.clone(),
+        application_credential_id: global.application_credential_id.clone(),
+        application_credential_name: global.application_credential_name.clone(),
+        application_credential_secret: global.application_credential_secret.clone(),
+        token: global.token.clone(),
+    }
+}
+
+fn tls(global: &Global, files: Files<'_>) -> Result<Tls, OptionsError> {
+    let wrong = |option, path: &str, reason: &dyn ToString| OptionsError::Certificate {
+        option,
+        path: path.to_owned(),
+        reason: reason.to_string(),
+    };
+    let contents = |option, path: &str| files(Path::new(path)).map_err(|error| wrong(option, path, &error));
+    let authorities = if !global.ca_file.is_empty() {
+        let path = &global.ca_file;
+        let pem = contents("ca-file", path)?;
+        Some(TrustedAuthorities::from_pem(&pem).map_err(|reason| wrong("ca-file", path, &reason))?)
+    } else if !global.ca_file_contents.is_empty() {
+        let read = TrustedAuthorities::from_pem(global.ca_file_contents.as_bytes());
+        Some(read.map_err(|reason| wrong("cafilecontents", "in place", &reason))?)
+    } else {
+        None
+    };
+    let (chain, key) = (&global.cert_file, &global.key_file);
+    let certificate = if chain.is_empty() || key.is_empty() {
+        None
+    } else {
+        let read = ClientCertificate::from_pem(&contents("cert-file", chain)?, &contents("key-file", key)?);
+        Some(read.map_err(|reason| wrong("cert-file", chain, &reason))?)
+    };
+    Ok(Tls {
+        authorities,
+        certificate,
+        verifies_certificates: global.tls_insecure != "true",
+    })
+}
+
+fn nodes(file: &File, environment: &Environment, warnings: &mut Vec<String>) -> NodeOptions {
+    let words = file.networking.address_sort_order.split([',', ' ', '\t', '\n']);
+    let mut sort_order = Vec::new();
+    for word in words.filter(|word| !word.is_empty()) {
+        match word.parse::<IpNet>() {
+            Ok(range) => sort_order.push(range),
+            Err(_) => warnings.push(format!(
+                "`address-sort-order`: {word:?} is no range and is ignored"
+            )),
+        }
+    }
+    NodeOptions {
+        region: file.global.region.clone(),
+        is_regional: environment.value(REGIONAL) == Some("true"),
+        without_ipv6: file.networking.ipv6_support_disabled,
+        public_networks: file.networking.public_network_name.clone(),
+        internal_networks: file.networking.internal_network_name.clone(),
+        sort_order,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,10 @@
 //! What `[LoadBalancer]` and its classes say. An option that is not set, and one that is set to nothing, are `None`.
 
+mod read;
+
 use std::collections::BTreeMap;
 
+pub(super) use self::read::read;
 use bowline_openstack_client::{NetworkId, SubnetId};
 
 /// The provider of load balancers that forwards packets itself and has the fewest features.

@@ -1,0 +1,259 @@
+//! `clouds.yaml`, as every OpenStack client reads it (openstacksdk documentation, "Configuration").
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bowline_cloud_http::{Malformed, Secret, yaml};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::file::Global;
+use super::{Files, OptionsError};
+use bowline_cloud_provider::Environment;
+
+/// All keys that are read, for messages.
+const KEYS: &[&str] = &[
+    "clouds",
+    "public-clouds",
+    "profile",
+    "cloud",
+    "auth",
+    "auth_url",
+    "username",
+    "user_id",
+    "password",
+    "project_id",
+    "project_name",
+    "domain_id",
+    "domain_name",
+    "project_domain_id",
+    "project_domain_name",
+    "user_domain_id",
+    "user_domain_name",
+    "application_credential_id",
+    "application_credential_name",
+    "application_credential_secret",
+    "token",
+    "region_name",
+    "interface",
+    "endpoint_type",
+    "cacert",
+    "cert",
+    "key",
+];
+
+/// The variable that names the file.
+const CONFIG_FILE: &str = "OS_CLIENT_CONFIG_FILE";
+/// The variable that names the entry.
+const CLOUD: &str = "OS_CLOUD";
+
+#[derive(Default, Deserialize)]
+struct Clouds {
+    #[serde(default)]
+    clouds: BTreeMap<String, Cloud>,
+}
+
+#[derive(Default, Deserialize)]
+struct PublicClouds {
+    #[serde(rename = "public-clouds", default)]
+    clouds: BTreeMap<String, Cloud>,
+}
+
+/// An entry. What is not taken over is not read.
+#[derive(Default, Deserialize)]
+struct Cloud {
+    profile: Option<String>,
+    cloud: Option<String>,
+    #[serde(default)]
+    auth: Auth,
+    region_name: Option<String>,
+    interface: Option<String>,
+    endpoint_type: Option<String>,
+    cacert: Option<String>,
+    cert: Option<String>,
+    key: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Auth {
+    auth_url: Option<String>,
+    username: Option<String>,
+    user_id: Option<String>,
+    password: Option<Secret>,
+    project_id: Option<String>,
+    project_name: Option<String>,
+    domain_id: Option<String>,
+    domain_name: Option<String>,
+    project_domain_id: Option<String>,
+    project_domain_name: Option<String>,
+    user_domain_id: Option<String>,
+    user_domain_name: Option<String>,
+    application_credential_id: Option<String>,
+    application_credential_name: Option<String>,
+    application_credential_secret: Option<Secret>,
+    token: Option<Secret>,
+}
+
+/// Takes from `base` what is not there.
+macro_rules! fill {
+    ($whole:expr, $base:expr, $($field:ident)*) => {
+        $($whole.$field = $whole.$field.take().or($base.$field);)*
+    };
+}
+
+impl Cloud {
+    fn over(mut self, base: Self) -> Self {
+        fill!(self, base, profile cloud region_name interface endpoint_type cacert cert key);
+        fill!(
+            self.auth,
+            base.auth,
+            auth_url username user_id password project_id project_name domain_id domain_name project_domain_id
+            project_domain_name user_domain_id user_domain_name application_credential_id
+            application_credential_name application_credential_secret token
+        );
+        self
+    }
+}
+
+/// Fills each option of `[Global]` that is empty from the chosen entry, and says which entry that was.
+///
+/// # Errors
+///
+/// There is no such file or entry, or the file cannot be read.
+pub(super) fn fill(
+    global: &mut Global,
+    environment: &Environment,
+    files: Files<'_>,
+) -> Result<String, OptionsError> {
+    let (name, cloud) = chosen(global, environment, files)?;
+    let auth = cloud.auth;
+    for (option, value) in [
+        (&mut global.auth_url, auth.auth_url),
+        (&mut global.username, auth.username),
+        (&mut global.user_id, auth.user_id),
+        (&mut global.tenant_id, auth.project_id),
+        (&mut global.tenant_name, auth.project_name),
+        (&mut global.domain_id, auth.domain_id),
+        (&mut global.domain_name, auth.domain_name),
+        (&mut global.tenant_domain_id, auth.project_domain_id),
+        (&mut global.tenant_domain_name, auth.project_domain_name),
+        (&mut global.user_domain_id, auth.user_domain_id),
+        (&mut global.user_domain_name, auth.user_domain_name),
+        (
+            &mut global.application_credential_id,
+            auth.application_credential_id,
+        ),
+        (
+            &mut global.application_credential_name,
+            auth.application_credential_name,
+        ),
+        (&mut global.region, cloud.region_name),
+        (&mut global.endpoint_type, cloud.interface.or(cloud.endpoint_type)),
+        (&mut global.ca_file, cloud.cacert),
+        (&mut global.cert_file, cloud.cert),
+        (&mut global.key_file, cloud.key),
+    ] {
+        if option.is_empty() {
+            *option = value.unwrap_or_default();
+        }
+    }
+    for (option, value) in [
+        (&mut global.password, auth.password),
+        (
+            &mut global.application_credential_secret,
+            auth.application_credential_secret,
+        ),
+        (&mut global.token, auth.token),
+    ] {
+        *option = option.take().or(value);
+    }
+    Ok(name)
+}
+
+fn chosen(
+    global: &Global,
+    environment: &Environment,
+    files: Files<'_>,
+) -> Result<(String, Cloud), OptionsError> {
+    let named = Some(global.clouds_file.as_str())
+        .filter(|path| !path.is_empty())
+        .or(environment.value(CONFIG_FILE));
+    let places = Places { environment, files };
+    let mut clouds: Clouds = match named
+        .map(Path::new)
+        .and_then(|path| Some((path, (files)(path).ok()?)))
+    {
+        Some((path, contents)) => parse(path, &contents)?,
+        None => places
+            .find("clouds")?
+            .ok_or(OptionsError::NoCloudsFile("clouds.yaml"))?,
+    };
+    let wanted = Some(global.cloud.as_str())
+        .filter(|name| !name.is_empty())
+        .or(environment.value(CLOUD).filter(|name| !name.is_empty()));
+    let name = match (wanted, clouds.clouds.len()) {
+        (Some(name), _) => name.to_owned(),
+        (None, 1) => clouds.clouds.keys().next().cloned().unwrap_or_default(),
+        (None, _) => return Err(OptionsError::NoCloudChosen),
+    };
+    let missing = |file| OptionsError::NoSuchCloud {
+        name: name.clone(),
+        file,
+    };
+    let mut cloud = clouds
+        .clouds
+        .remove(&name)
+        .ok_or_else(|| missing("clouds.yaml"))?;
+    if let Some(profile) = cloud.profile.clone().or(cloud.cloud.clone()) {
+        let public: PublicClouds = places
+            .find("clouds-public")?
+            .ok_or(OptionsError::NoCloudsFile("clouds-public.yaml"))?;
+        let mut public = public.clouds;
+        let base = public.remove(&profile).ok_or(OptionsError::NoSuchCloud {
+            name: profile,
+            file: "clouds-public.yaml",
+        })?;
+        cloud = cloud.over(base);
+    }
+    let secure: Option<Clouds> = places.find("secure")?;
+    if let Some(secure) = secure.and_then(|mut secure| secure.clouds.remove(&name)) {
+        cloud = secure.over(cloud);
+    }
+    Ok((name, cloud))
+}
+
+/// Where files are looked for.
+struct Places<'a> {
+    environment: &'a Environment,
+    files: Files<'a>,
+}
+
+impl Places<'_> {
+    /// A file by its name without an ending, in the first place that has it: `.yaml` in all places, then `.yml`.
+    fn find<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, OptionsError> {
+        let home = self
+            .environment
+            .value("HOME")
+            .map(|home| Path::new(home).join(".config/openstack"));
+        let places: Vec<PathBuf> = [Some(PathBuf::new()), home, Some(PathBuf::from("/etc/openstack"))]
+            .into_iter()
+            .flatten()
+            .collect();
+        for ending in ["yaml", "yml"] {
+            for place in &places {
+                let path = place.join(format!("{name}.{ending}"));
+                if let Ok(contents) = (self.files)(&path) {
+                    return parse(&path, &contents).map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, contents: &[u8]) -> Result<T, OptionsError> {
+    yaml::document(contents, KEYS).map_err(|reason: Malformed| OptionsError::Yaml {
+        path: path.display().to_string(),
+        reason,
+    })
+}

@@ -1,0 +1,300 @@
+//! The file's sections and options.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bowline_cloud_http::{Secret, is_word};
+use bowline_gcfg::SyntaxError;
+
+use super::value::{Section, Value, ValueError, sections};
+
+sections! {
+    /// `[Global]`: where the cloud is and what opens it.
+    Global {
+        /// Keystone's URL.
+        auth_url: String = "auth-url";
+        /// The user's name.
+        username: String = "username";
+        /// The user's id.
+        user_id: String = "user-id";
+        /// The password.
+        password: Option<Secret> = "password";
+        /// The project's id.
+        tenant_id: String = "tenant-id";
+        /// The project's name.
+        tenant_name: String = "tenant-name";
+        /// The domain of user and project, by its id.
+        domain_id: String = "domain-id";
+        /// The domain of user and project, by its name.
+        domain_name: String = "domain-name";
+        /// The user's domain, by its id.
+        user_domain_id: String = "user-domain-id";
+        /// The user's domain, by its name.
+        user_domain_name: String = "user-domain-name";
+        /// The project's domain, by its id.
+        tenant_domain_id: String = "tenant-domain-id";
+        /// The project's domain, by its name.
+        tenant_domain_name: String = "tenant-domain-name";
+        /// A trust.
+        trust_id: String = "trust-id";
+        /// To whom it is given.
+        trustee_id: String = "trustee-id";
+        /// The password of that user.
+        trustee_password: Option<Secret> = "trustee-password";
+        /// An application credential, by its id.
+        application_credential_id: String = "application-credential-id";
+        /// An application credential, by its name.
+        application_credential_name: String = "application-credential-name";
+        /// Its secret.
+        application_credential_secret: Option<Secret> = "application-credential-secret";
+        /// A token that was made before.
+        token: Option<Secret> = "token";
+        /// The region whose endpoints are used, and of all Nodes.
+        region: String = "region";
+        /// Which endpoints of the catalog are used.
+        endpoint_type: String = "os-endpoint-type";
+        /// Certificate authorities in place of the system's.
+        ca_file: String = "ca-file";
+        /// The same in place.
+        ca_file_contents: String = "cafilecontents";
+        /// The client's certificate.
+        cert_file: String = "cert-file";
+        /// The key of that certificate.
+        key_file: String = "key-file";
+        /// Whether certificates are left unchecked: exactly `true`.
+        tls_insecure: String = "tls-insecure";
+        /// Whether clouds.yaml is read.
+        use_clouds: bool = "use-clouds";
+        /// Where clouds.yaml is.
+        clouds_file: String = "clouds-file";
+        /// The entry of clouds.yaml.
+        cloud: String = "cloud";
+        /// How long a request may take; comes before the option of that name in `[Metadata]`.
+        request_timeout: Duration = "request-timeout";
+    }
+    /// `[Networking]`: which addresses Nodes get.
+    Networking {
+        /// Whether IPv6 addresses are left out.
+        ipv6_support_disabled: bool = "ipv6-support-disabled";
+        /// Networks whose addresses are external.
+        public_network_name: Vec<String> = "public-network-name";
+        /// Networks whose addresses are internal; none is all.
+        internal_network_name: Vec<String> = "internal-network-name";
+        /// Ranges in the order in which Nodes get their addresses.
+        address_sort_order: String = "address-sort-order";
+    }
+    /// `[LoadBalancer]`.
+    LoadBalancer {
+        /// Whether Services get load balancers.
+        enabled: bool = "enabled", true;
+        /// `v2` or nothing.
+        lb_version: String = "lb-version";
+        /// What makes load balancers.
+        lb_provider: String = "lb-provider", "amphora";
+        /// How pools choose a member.
+        lb_method: String = "lb-method", "ROUND_ROBIN";
+        /// The subnet of addresses, and of members where no other is named.
+        subnet_id: String = "subnet-id";
+        /// The subnet of members.
+        member_subnet_id: String = "member-subnet-id";
+        /// The network of addresses.
+        network_id: String = "network-id";
+        /// The network of floating IPs.
+        floating_network_id: String = "floating-network-id";
+        /// The subnet of floating IPs, by its id.
+        floating_subnet_id: String = "floating-subnet-id";
+        /// The subnets of floating IPs, by a pattern of names.
+        floating_subnet: String = "floating-subnet";
+        /// The subnets of floating IPs, by tags.
+        floating_subnet_tags: String = "floating-subnet-tags";
+        /// Whether members are probed.
+        create_monitor: bool = "create-monitor";
+        /// The time between two probes.
+        monitor_delay: Duration = "monitor-delay", Duration::from_secs(5);
+        /// How long a probe may take.
+        monitor_timeout: Duration = "monitor-timeout", Duration::from_secs(3);
+        /// How many good probes make a member up.
+        monitor_max_retries: u32 = "monitor-max-retries", 1_u32;
+        /// How many bad probes make a member down.
+        monitor_max_retries_down: u32 = "monitor-max-retries-down", 3_u32;
+        /// Whether Nodes get security groups that let the traffic in.
+        manage_security_groups: bool = "manage-security-groups";
+        /// Whether no load balancer gets a floating IP.
+        internal_lb: bool = "internal-lb";
+        /// Which Nodes are members.
+        node_selector: String = "node-selector";
+        /// Whether a load balancer is deleted with all its parts in one call.
+        cascade_delete: bool = "cascade-delete", true;
+        /// The size of load balancers.
+        flavor_id: String = "flavor-id";
+        /// Where load balancers stand.
+        availability_zone: String = "availability-zone";
+        /// Whether Services with the PROXY protocol get a host name in place of an address.
+        enable_ingress_hostname: bool = "enable-ingress-hostname";
+        /// What follows the address in that name.
+        ingress_hostname_suffix: String = "ingress-hostname-suffix", "nip.io";
+        /// How many Services may share a load balancer.
+        max_shared_lb: i64 = "max-shared-lb", 2;
+        /// The certificate of Services that name none.
+        default_tls_container_ref: String = "default-tls-container-ref";
+        /// What keeps certificates.
+        container_store: String = "container-store", "barbican";
+        /// Whether the provider takes no more than one change at a time.
+        provider_requires_serial_api_calls: bool = "provider-requires-serial-api-calls";
+        /// Names that the cluster had before.
+        former_cluster_name: Vec<String> = "former-cluster-name";
+    }
+    /// `[LoadBalancerClass "NAME"]`: a set of defaults that a Service can choose.
+    Class {
+        /// The network of floating IPs.
+        floating_network_id: String = "floating-network-id";
+        /// The subnet of floating IPs, by its id.
+        floating_subnet_id: String = "floating-subnet-id";
+        /// The subnets of floating IPs, by a pattern of names.
+        floating_subnet: String = "floating-subnet";
+        /// The subnets of floating IPs, by tags.
+        floating_subnet_tags: String = "floating-subnet-tags";
+        /// The network of addresses.
+        network_id: String = "network-id";
+        /// The subnet of addresses.
+        subnet_id: String = "subnet-id";
+        /// The subnet of members.
+        member_subnet_id: String = "member-subnet-id";
+    }
+    /// `[Route]`.
+    Route {
+        /// The router that gets the routes.
+        router_id: String = "router-id";
+    }
+    /// `[Metadata]`.
+    Metadata {
+        /// Where an instance would look for what it is. Checked, and otherwise without effect, as upstream.
+        search_order: String = "search-order";
+        /// How long a request may take.
+        request_timeout: Duration = "request-timeout";
+    }
+}
+
+/// The file cannot be read. The texts begin as those of the Go manager do, and end with the line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    /// The file breaks a rule of its language.
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    /// A value is none of its kind.
+    #[error("{source} at section {section:?}, variable {option:?} (line {line})")]
+    Value {
+        /// The section.
+        section: &'static str,
+        /// The option.
+        option: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with the value.
+        source: ValueError,
+    },
+}
+
+/// What the file says, and defaults for what it does not say.
+#[derive(Debug, Default)]
+pub(super) struct File {
+    pub(super) global: Global,
+    pub(super) networking: Networking,
+    pub(super) load_balancer: LoadBalancer,
+    pub(super) classes: BTreeMap<String, Class>,
+    pub(super) route: Route,
+    pub(super) metadata: Metadata,
+    /// What is unknown, and has no effect.
+    pub(super) unknown: Vec<String>,
+}
+
+/// Sections of programs that read the same file.
+const OF_OTHERS: [&str; 1] = ["BlockStorage"];
+
+impl File {
+    /// Reads the file. Of an option that stands several times the last one counts, unless it is a list.
+    pub(super) fn parse(contents: &[u8]) -> Result<Self, FileError> {
+        let mut file = Self::default();
+        for entry in bowline_gcfg::parse(contents)? {
+            let line = entry.line;
+            let Some((section, options)) = file.section(&entry.section, entry.subsection.as_deref()) else {
+                let is_of_others = OF_OTHERS
+                    .iter()
+                    .any(|name| name.eq_ignore_ascii_case(&entry.section));
+                if entry.variable.is_none() && !is_of_others {
+                    let name = shown(&entry.section);
+                    file.unknown.push(format!("section {name} (line {line})"));
+                }
+                continue;
+            };
+            let Some(variable) = entry.variable else { continue };
+            match options.set(&variable.name, variable.value) {
+                Some(Ok(())) => {}
+                Some(Err(source)) => {
+                    return Err(FileError::Value {
+                        section,
+                        option: variable.name.to_lowercase(),
+                        line,
+                        source,
+                    });
+                }
+                None => {
+                    let name = shown(&variable.name);
+                    file.unknown
+                        .push(format!("option {name} in section {section:?} (line {line})"));
+                }
+            }
+        }
+        Ok(file)
+    }
+
+    /// A section by its heading; `None` if there is no such section. Letter case does not count, but in the name of a class.
+    fn section(&mut self, name: &str, subsection: Option<&str>) -> Option<(&'static str, &mut dyn Section)> {
+        let is = |known: &str| known.eq_ignore_ascii_case(name);
+        match subsection {
+            None if is("Global") => Some(("Global", &mut self.global)),
+            None if is("Networking") => Some(("Networking", &mut self.networking)),
+            None if is("LoadBalancer") => Some(("LoadBalancer", &mut self.load_balancer)),
+            None if is("Route") => Some(("Route", &mut self.route)),
+            None if is("Metadata") => Some(("Metadata", &mut self.metadata)),
+            Some(class) if is("LoadBalancerClass") => Some((
+                "LoadBalancerClass",
+                self.classes.entry(class.to_owned()).or_default(),
+            )),
+            _ => None,
+        }
+    }
+
+    /// Each option and its value, as it may be shown, under the heading of its section.
+    pub(super) fn shown(&self) -> Vec<(String, &'static str, String)> {
+        let sections: [(&str, &dyn Section); 5] = [
+            ("Global", &self.global),
+            ("Networking", &self.networking),
+            ("LoadBalancer", &self.load_balancer),
+            ("Route", &self.route),
+            ("Metadata", &self.metadata),
+        ];
+        let classes = self.classes.iter().map(|(name, class)| {
+            let class: &dyn Section = class;
+            (format!("LoadBalancerClass {name:?}"), class)
+        });
+        sections
+            .into_iter()
+            .map(|(heading, section)| (heading.to_owned(), section))
+            .chain(classes)
+            .flat_map(|(heading, section)| {
+                let options = section.shown().into_iter();
+                options.map(move |(name, value)| (heading.clone(), name, value))
+            })
+            .collect()
+    }
+}
+
+/// A name that somebody has written, as it may be shown: a password may stand in the wrong place.
+fn shown(name: &str) -> String {
+    if is_word(name) {
+        format!("{name:?}")
+    } else {
+        bowline_cloud_http::glimpse(name)
+    }
+}

@@ -1,0 +1,171 @@
+//! Values of the file by their kind, and the sections that hold them.
+
+use std::time::Duration;
+
+use bowline_cloud_http::{Secret, glimpse};
+
+/// Why a value is none of its kind. The text begins as the Go manager's does.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    /// A variable without an equals sign that is no switch.
+    #[error("blank value not supported for type {0}")]
+    Blank(&'static str),
+    /// A switch that is neither on nor off.
+    #[error("failed to parse bool {0}: it is one of true, yes, on, 1, false, no, off, 0")]
+    Bool(String),
+    /// No number, or one out of range.
+    #[error("failed to parse {0}: it is a whole number, decimal or hexadecimal after 0x{1}")]
+    Number(String, &'static str),
+    /// No duration.
+    #[error("failed to parse {0}: it is a duration such as 5s, 1m30s or 500ms{1}")]
+    Duration(String, &'static str),
+}
+
+/// What a variable can hold.
+pub(super) trait Value {
+    /// Takes what a line says; `None` is a variable without an equals sign.
+    fn assign(&mut self, said: Option<String>) -> Result<(), ValueError>;
+
+    /// The value as it may be shown; empty if it is not set.
+    fn shown(&self) -> String;
+}
+
+fn text(said: Option<String>, kind: &'static str) -> Result<String, ValueError> {
+    said.ok_or(ValueError::Blank(kind))
+}
+
+impl Value for String {
+    fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
+        *self = text(said, "string")?;
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Value for Option<Secret> {
+    fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
+        *self = Some(text(said, "string")?)
+            .filter(|text| !text.is_empty())
+            .map(Secret::new);
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
+        self.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+/// Each line adds one; a line without an equals sign removes those above it.
+impl Value for Vec<String> {
+    fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
+        match said {
+            Some(text) => self.push(text),
+            None => self.clear(),
+        }
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
+        self.join(", ")
+    }
+}
+
+impl Value for bool {
+    fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
+        *self = bowline_gcfg::switch(said.as_deref())
+            .ok_or_else(|| ValueError::Bool(glimpse(&said.unwrap_or_default())))?;
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for i64 {
+    fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
+        let text = text(said, "int")?;
+        *self = bowline_gcfg::integer(&text).ok_or_else(|| ValueError::Number(glimpse(&text), ""))?;
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for u32 {
+    fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
+        let text = text(said, "uint")?;
+        *self = bowline_gcfg::integer(&text)
+            .and_then(|number| Self::try_from(number).ok())
+            .ok_or_else(|| ValueError::Number(glimpse(&text), ", and not negative"))?;
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for Duration {
+    fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
+        let text = text(said, "duration")?;
+        let wrong = |more| ValueError::Duration(glimpse(&text), more);
+        let signed = bowline_gcfg::duration::parse(&text).map_err(|_| wrong(""))?;
+        *self = Self::try_from(signed).map_err(|_| wrong(", and not negative"))?;
+        Ok(())
+    }
+
+    fn shown(&self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// Options that stand under one heading.
+pub(super) trait Section {
+    /// Takes a line, if there is such an option. Letter case does not count.
+    fn set(&mut self, name: &str, said: Option<String>) -> Option<Result<(), ValueError>>;
+
+    /// Each option and its value, as it may be shown.
+    fn shown(&self) -> Vec<(&'static str, String)>;
+}
+
+/// Defines sections: for each option its field, kind, name in the file and default.
+macro_rules! sections {
+    ($($(#[$doc:meta])* $name:ident {
+        $($(#[$option_doc:meta])* $field:ident: $kind:ty = $key:literal $(, $default:expr)?;)*
+    })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone)]
+        pub(super) struct $name {
+            $($(#[$option_doc])* pub(super) $field: $kind,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: sections!(@default $($default)?),)* }
+            }
+        }
+
+        impl Section for $name {
+            fn set(&mut self, name: &str, said: Option<String>) -> Option<Result<(), ValueError>> {
+                $(if name.eq_ignore_ascii_case($key) {
+                    return Some(self.$field.assign(said));
+                })*
+                None
+            }
+
+            fn shown(&self) -> Vec<(&'static str, String)> {
+                vec![$(($key, self.$field.shown()),)*]
+            }
+        }
+    )*};
+    (@default) => { Default::default() };
+    (@default $default:expr) => { $default.into() };
+}
+
+pub(super) use sections;
