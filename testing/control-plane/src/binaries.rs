@@ -3,6 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use bowline_real_servers::in_ci;
+
 use crate::build::RECIPE;
 use crate::version::Version;
 
@@ -80,14 +82,7 @@ pub fn binaries_or_leave_out(version: Version, what: &str) -> Option<Binaries> {
     }
 }
 
-/// Whether this is continuous integration (`CI` is set and not false).
-pub fn in_ci() -> bool {
-    env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
-}
-
 /// The directory of one version in the cache, which git ignores.
 pub(crate) fn cache_directory(version: Version) -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = here.ancestors().nth(2).unwrap_or(here);
-    root.join(".cache/control-plane").join(version.cache_key(RECIPE))
+    bowline_real_servers::cache_directory("control-plane").join(version.cache_key(RECIPE))
 }

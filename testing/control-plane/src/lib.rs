@@ -13,16 +13,15 @@ mod build;
 mod certificates;
 mod client;
 mod kubeconfig;
-mod process;
 mod server;
 mod version;
 
 pub use audit::{AuditEvent, AuditLogError};
-pub use binaries::{Binaries, Missing, binaries, binaries_or_leave_out, in_ci};
+pub use binaries::{Binaries, Missing, binaries, binaries_or_leave_out};
+pub use bowline_real_servers::{ProcessError, in_ci};
 pub use build::{BuildError, build};
 pub use certificates::CertificateError;
 pub use client::ClientError;
 pub use kubeconfig::Kubeconfig;
-pub use process::ProcessError;
 pub use server::{ControlPlane, Options, StartError};
 pub use version::{UnknownVersion, Version};

@@ -1,10 +1,11 @@
 //! One control plane: an etcd and a kube-apiserver.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 use std::{fs, io};
 
+use bowline_real_servers::{Process, ProcessError, free_ports};
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -13,7 +14,6 @@ use crate::binaries::{Binaries, Missing, binaries};
 use crate::certificates::{Authority, CertificateError, Identity, TokenKeys};
 use crate::client::{self, ClientError};
 use crate::kubeconfig::{Endpoint, Kubeconfig, write_private};
-use crate::process::{Process, ProcessError};
 use crate::version::Version;
 
 /// Two seconds on a quiet machine; a busy one with two cores may take many times that.
@@ -126,16 +126,13 @@ impl ControlPlane {
             Kubeconfig::with_certificate(directory.path().join("admin.kubeconfig"), &endpoint, &identity)?;
         let client = client::connect(&admin).await?;
 
-        let etcd_flags = etcd_flags(directory.path(), client_port, peer_port);
-        let etcd = Process::start(
-            "etcd",
-            &programs.etcd,
-            &etcd_flags,
-            directory.path().join("etcd.log"),
-        )?;
-        let flags = files.apiserver_flags(client_port, secure_port, options);
+        let mut etcd = Command::new(&programs.etcd);
+        etcd.args(etcd_flags(directory.path(), client_port, peer_port));
+        let etcd = Process::start("etcd", &etcd, directory.path().join("etcd.log"))?;
+        let mut apiserver = Command::new(&programs.kube_apiserver);
+        apiserver.args(files.apiserver_flags(client_port, secure_port, options));
         let log = directory.path().join("kube-apiserver.log");
-        let apiserver = Process::start("kube-apiserver", &programs.kube_apiserver, &flags, log)?;
+        let apiserver = Process::start("kube-apiserver", &apiserver, log)?;
 
         let Files {
             authority, audit_log, ..
@@ -382,16 +379,4 @@ fn etcd_flags(directory: &Path, client_port: u16, peer_port: u16) -> Vec<String>
         "--unsafe-no-fsync".to_owned(),
         "--log-level=warn".to_owned(),
     ]
-}
-
-/// Ports that nobody listens on; held together until all are known, so that they differ.
-fn free_ports<const N: usize>() -> io::Result<[u16; N]> {
-    let mut ports = [0; N];
-    let mut held = Vec::with_capacity(N);
-    for port in &mut ports {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        *port = listener.local_addr()?.port();
-        held.push(listener);
-    }
-    Ok(ports)
 }

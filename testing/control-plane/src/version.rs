@@ -64,8 +64,8 @@ impl Version {
 
     /// The name of this release's directory in the cache. It changes with the releases and with the recipe.
     pub(crate) fn cache_key(self, recipe: &str) -> String {
-        let hash = fnv1a([self.go_mod(), self.go_sum(), recipe]);
-        format!("{}-{hash:016x}", self.release())
+        let key = bowline_real_servers::key([self.go_mod(), self.go_sum(), recipe]);
+        format!("{}-{key}", self.release())
     }
 
     /// Where the Go module of this minor lies in the source tree.
@@ -108,14 +108,6 @@ impl FromStr for Version {
             .find(|version| version.minor() == minor)
             .ok_or_else(|| UnknownVersion(text.to_owned()))
     }
-}
-
-/// FNV-1a, 64 bits: the same on every machine and toolchain, which the standard hasher does not promise.
-fn fnv1a<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    texts.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, text| {
-        step(text.bytes().fold(hash, step), 0)
-    })
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! Server processes that do not outlive us.
+//! One server process.
 
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Runs the server and, beside it, one who waits for the end of the pipe that we hold and then kills it.
+/// Runs the server and, beside it, one who waits for the end of the pipe that we hold and then kills the whole group.
 ///
 /// The kernel closes the pipe when we die, even when nothing of ours runs any more; a parent-death signal would need
-/// unsafe code. `$$` is the server: the shell's process becomes it.
-const GUARD: &str = r#"exec 3<&0 </dev/null; (read -r _ <&3; kill -9 $$) & exec "$@" 3<&-"#;
+/// unsafe code. `$$` is the server, because the shell's process becomes it, and the server leads its group.
+const GUARD: &str = r#"exec 3<&0 </dev/null; (read -r _ <&3; kill -9 -$$) & exec "$@" 3<&-"#;
 
 /// A server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -22,26 +22,35 @@ pub struct ProcessError {
     source: io::Error,
 }
 
-/// A running server, killed when this is dropped.
+/// A running server, killed with its children when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     name: &'static str,
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
-    /// Starts a program whose output goes to a log file.
-    pub(crate) fn start(
-        name: &'static str,
-        program: &Path,
-        arguments: &[String],
-        log: PathBuf,
-    ) -> Result<Self, ProcessError> {
+    /// Starts a program whose output goes to a log file. The program, its arguments, environment and directory are the command's.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be written. A program that does not exist ends at once, and its last words say so.
+    pub fn start(name: &'static str, server: &Command, log: PathBuf) -> Result<Self, ProcessError> {
         let start = || {
             let out = File::create(&log)?;
             let mut command = Command::new("/bin/sh");
-            command.args(["-c", GUARD, name]).arg(program).args(arguments);
+            command.args(["-c", GUARD, name]);
+            command.arg(server.get_program()).args(server.get_args());
+            for (variable, value) in server.get_envs() {
+                match value {
+                    Some(value) => command.env(variable, value),
+                    None => command.env_remove(variable),
+                };
+            }
+            if let Some(directory) = server.get_current_dir() {
+                command.current_dir(directory);
+            }
             command.stdin(Stdio::piped()).stdout(out.try_clone()?).stderr(out);
             // A group of its own: Ctrl-C is for us, who then stop it in order; and one signal reaches all of it.
             command.process_group(0);
@@ -50,55 +59,66 @@ impl Process {
         match start() {
             Ok(child) => Ok(Self { name, child, log }),
             Err(source) => Err(ProcessError {
-                program: program.display().to_string(),
+                program: server.get_program().to_string_lossy().into_owned(),
                 source,
             }),
         }
     }
 
     /// Whether it has ended by itself.
-    pub(crate) fn has_ended(&mut self) -> bool {
+    pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Which server this is.
-    pub(crate) fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its process id.
-    pub(crate) fn id(&self) -> u32 {
+    /// Its process id, which is also that of its group.
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
+    /// Asks it, and its children, to end in order (`SIGTERM`). Whether it has, [`Self::has_ended`] tells.
+    pub fn ask_to_end(&self) {
+        self.signal(Signal::TERM);
+    }
+
     /// The end of its log, for an error message.
-    pub(crate) fn last_words(&self) -> String {
+    pub fn last_words(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(15)..].join("\n")
+    }
+
+    fn signal(&self, signal: Signal) {
+        // The group still has the guard in it when the server has ended, so the number cannot belong to another yet.
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It fails only when the whole group has ended, and that is what is wanted.
+            let _ = kill_process_group(group, signal);
+        }
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The group still has the guard in it when the server has ended, so the number cannot belong to another yet.
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // It fails only when the whole group has ended, and that is what is wanted.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        self.signal(Signal::KILL);
         let _ = self.child.wait();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::time::Duration;
 
     use super::*;
 
     fn start(directory: &Path, script: &str) -> Process {
-        let arguments = ["-c".to_owned(), script.to_owned()];
-        Process::start("test", Path::new("/bin/sh"), &arguments, directory.join("log")).unwrap()
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]).env("GREETING", "hello");
+        Process::start("test", &command, directory.join("log")).unwrap()
     }
 
     /// Whether a process of this group runs. One that has ended but that nobody has reaped yet does not: in a
@@ -132,13 +152,40 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_dies_when_the_pipe_to_it_closes() {
+    async fn a_server_dies_with_its_children_when_the_pipe_to_it_closes() {
         let directory = tempfile::tempdir().unwrap();
-        let mut process = start(directory.path(), "exec sleep 1000");
+        let mut process = start(directory.path(), "sleep 1000 & sleep 1000");
         assert!(!process.has_ended());
         // What the kernel does for a process that was killed.
         drop(process.child.stdin.take());
         eventually("the server ends", || process.has_ended()).await;
+        let id = process.id();
+        eventually("the group ends", || !group_is_alive(id)).await;
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_asked_to_end_ends_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut process = start(
+            directory.path(),
+            "trap 'echo in order; exit 0' TERM; echo ready; while :; do sleep 0.01; done",
+        );
+        eventually("the server is ready", || process.last_words() == "ready").await;
+        process.ask_to_end();
+        eventually("the server ends", || process.has_ended()).await;
+        assert!(
+            process.last_words().ends_with("in order"),
+            "{}",
+            process.last_words()
+        );
+    }
+
+    #[tokio::test]
+    async fn a_server_gets_the_environment_of_its_command() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut process = start(directory.path(), "echo $GREETING");
+        eventually("the server ends", || process.has_ended()).await;
+        assert_eq!(process.last_words(), "hello");
     }
 
     #[tokio::test]
