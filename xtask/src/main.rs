@@ -14,6 +14,7 @@ mod bench;
 mod deny;
 mod generate;
 mod image;
+mod openstack;
 mod release;
 mod stages;
 mod test;
@@ -58,6 +59,14 @@ fn command() -> Command {
                         .long("kubernetes")
                         .value_name("MINOR")
                         .help("the real API server to test with: 1.35, 1.36 or 1.37 [default: 1.37]"),
+                )
+                .arg(
+                    Arg::new("openstack")
+                        .long("openstack")
+                        .value_name("WHICH")
+                        .value_parser(["real"])
+                        .conflicts_with_all(["quick", "kubernetes"])
+                        .help("instead of all that: the tests that use the real OpenStack services, which are installed first"),
                 ),
         )
         .subcommand(Command::new("arrows").about("Check which crate depends on which against the table"))
@@ -85,6 +94,7 @@ fn command() -> Command {
                 ),
         )
         .subcommand(bench::command())
+        .subcommand(openstack::command())
         .subcommand(
             Command::new("release")
                 .about("Check the steps of docs/releasing.md that a machine can check")
@@ -95,6 +105,7 @@ fn command() -> Command {
 fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let workspace = Workspace::locate()?;
     match matches.subcommand() {
+        Some(("test", args)) if args.contains_id("openstack") => openstack::test(&workspace),
         Some(("test", args)) => {
             let kubernetes = args.get_one::<String>("kubernetes").cloned();
             test::run(
@@ -114,6 +125,7 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
             let wanted: Vec<Arch> = args.get_many("arch").unwrap_or_default().copied().collect();
             image::run(&workspace, &wanted)
         }
+        Some(("openstack", args)) => openstack::run(&workspace, args),
         Some(("bench", args)) => bench::run(&workspace, args),
         Some(("release", _)) => release::check(&workspace),
         other => anyhow::bail!("no such command: {other:?}"),
