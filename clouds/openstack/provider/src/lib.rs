@@ -18,12 +18,16 @@
     reason = "the crate grows in slices: what uses these modules follows"
 )]
 
+mod addresses;
 mod annotations;
 mod events;
+mod instances;
+mod labels;
 mod names;
 mod options;
 pub mod provider_id;
 mod security_groups;
+mod servers;
 mod subnets;
 
 pub use annotations::annotation_table;
