@@ -55,6 +55,17 @@ impl Clock {
             .to_string()
     }
 
+    /// Wall time now as RFC 3339 in UTC with whole seconds, as OpenStack writes it.
+    pub fn rfc3339_seconds(&self) -> String {
+        format!("{:.0}", self.now())
+    }
+
+    /// Wall time in a while as RFC 3339 in UTC with microseconds.
+    pub fn rfc3339_micros_after(&self, wait: Duration) -> String {
+        let then = self.now().saturating_add(wait).unwrap_or(Timestamp::MAX);
+        format!("{then:.6}")
+    }
+
     /// Wall time now in UTC with whole seconds and `+0000` for the zone, as Apache CloudStack writes it.
     pub fn iso8601_seconds(&self) -> String {
         self.now()
@@ -93,6 +104,9 @@ mod tests {
         assert_eq!(clock.rfc3339_micros(), "2026-01-01T00:01:30.500000Z");
         assert_eq!(clock.rfc3339_millis(), "2026-01-01T00:01:30.500Z");
         assert_eq!(clock.iso8601_seconds(), "2026-01-01T00:01:30+0000");
+        assert_eq!(clock.rfc3339_seconds(), "2026-01-01T00:01:30Z");
+        let later = clock.rfc3339_micros_after(Duration::from_secs(3_600));
+        assert_eq!(later, "2026-01-01T01:01:30.500000Z");
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use http::{Method, Request};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::pattern::PathPattern;
 
 /// Names of body and query fields whose value is never recorded, compared without case.
-const SECRET_FIELDS: [&str; 8] = [
+const SECRET_FIELDS: [&str; 9] = [
     "password",
+    "secret",
     "signature",
     "apikey",
     "secretkey",
@@ -22,6 +23,9 @@ const SECRET_FIELDS: [&str; 8] = [
     "token",
     "user_data",
 ];
+
+/// What is recorded instead.
+const STARS: &str = "***";
 
 /// One request and what came of it.
 #[derive(Clone, Debug, Serialize)]
@@ -389,15 +393,26 @@ fn star_secrets(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields {
-                if is_secret(key) {
-                    *field = Value::String("***".to_owned());
-                } else {
-                    star_secrets(field);
+                match field {
+                    // OpenStack names the way to log in as it names the secret: who logs in is worth a look.
+                    Value::Object(parts) if is_secret(key) => star_part(parts),
+                    _ if is_secret(key) => *field = Value::String(STARS.to_owned()),
+                    _ => star_secrets(field),
                 }
             }
         }
         Value::Array(items) => items.iter_mut().for_each(star_secrets),
         _ => {}
+    }
+}
+
+/// An object whose name is that of a secret: what it holds itself is secret, but not all that lies deeper.
+fn star_part(parts: &mut Map<String, Value>) {
+    for part in parts.values_mut() {
+        match part {
+            Value::Object(_) => star_secrets(part),
+            _ => *part = Value::String(STARS.to_owned()),
+        }
     }
 }
 
