@@ -1,0 +1,253 @@
+//! Octavia: `/v2.0/lbaas`
+
+use std::net::IpAddr;
+
+use bowline_cloud_kit::service::json;
+use http::StatusCode;
+use serde_json::{Value, json as value};
+
+use super::{Answer, Call, path_id};
+use crate::error::ApiError;
+use crate::fields::{Dialect, Fields};
+use crate::model::Id;
+use crate::model::balancing::{LoadBalancer, Part, Provisioning};
+use crate::place::Place;
+use crate::query::next_link;
+use crate::state::State;
+
+mod listeners;
+mod load_balancers;
+mod members;
+mod monitors;
+mod pools;
+mod protocols;
+mod tree;
+mod vip;
+
+/// Filters that every list knows.
+const COMMON: [&str; 9] = [
+    "id",
+    "name",
+    "description",
+    "project_id",
+    "tenant_id",
+    "provisioning_status",
+    "operating_status",
+    "admin_state_up",
+    "protocol_port",
+];
+
+/// Fields that came with a version of the API after v2.0.
+const SINCE: [(&str, u32); 9] = [
+    ("timeout_client_data", 1),
+    ("timeout_member_connect", 1),
+    ("timeout_member_data", 1),
+    ("timeout_tcp_inspect", 1),
+    ("tags", 5),
+    ("flavor_id", 6),
+    ("allowed_cidrs", 12),
+    ("availability_zone", 14),
+    ("additional_vips", 26),
+];
+
+impl State {
+    /// Whether Octavia's API is as new as v2.`minor`.
+    pub(crate) fn offers(&self, minor: u32) -> bool {
+        self.behaviour.octavia_minor_version >= minor
+    }
+}
+
+/// The load balancer that a write changes: while it is under way, every other one is refused.
+pub(super) fn lane(state: &State, place: &Place<'_>, body: &[u8]) -> Option<Id> {
+    if place.service != crate::options::Service::LoadBalancer {
+        return None;
+    }
+    let body: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+    let named = |root: &str, field: &str| body[root][field].as_str().and_then(path_id);
+    let of_pool = |pool: Option<Id>| pool.and_then(|it| state.balancer_of_pool(it));
+    let of_listener = |id: Option<Id>| {
+        id.and_then(|it| state.listeners.get(&it))
+            .map(|it| it.load_balancer)
+    };
+    let balancer = match place.below_version()? {
+        ["loadbalancers", id] => path_id(id),
+        ["listeners"] => named("listener", "loadbalancer_id"),
+        ["listeners", id] => of_listener(path_id(id)),
+        ["pools"] => named("pool", "loadbalancer_id").or_else(|| of_listener(named("pool", "listener_id"))),
+        ["pools", id, ..] => of_pool(path_id(id)),
+        ["healthmonitors"] => of_pool(named("healthmonitor", "pool_id")),
+        ["healthmonitors", id] => of_pool(
+            path_id(id)
+                .and_then(|id| state.monitors.get(&id))
+                .map(|it| it.pool),
+        ),
+        _ => None,
+    };
+    balancer.filter(|id| state.load_balancers.contains_key(id))
+}
+
+/// What a part has to know about its load balancer.
+#[derive(Clone, Debug)]
+struct Parent {
+    id: Id,
+    project: String,
+    provider: String,
+    /// The addresses of the load balancer.
+    addresses: Vec<IpAddr>,
+}
+
+impl Parent {
+    fn of(balancer: &LoadBalancer) -> Self {
+        let first = balancer.vip.fixed_ip.address;
+        let further = balancer.additional_vips.iter().map(|it| it.address);
+        Self {
+            id: balancer.part.id,
+            project: balancer.part.meta.project.clone(),
+            provider: balancer.provider.clone(),
+            addresses: std::iter::once(first).chain(further).collect(),
+        }
+    }
+
+    /// Something that the driver for OVN does not do.
+    fn unless_ovn(&self, is_asked: bool, what: impl std::fmt::Display) -> Result<(), ApiError> {
+        match is_asked && self.provider == "ovn" {
+            false => Ok(()),
+            true => {
+                let text = format!(
+                    "Provider 'ovn' does not support a requested option: OVN provider does not support {what}"
+                );
+                Err(ApiError::octavia(StatusCode::NOT_IMPLEMENTED, text))
+            }
+        }
+    }
+}
+
+impl Call<'_> {
+    pub(super) fn load_balancing(&mut self, rest: &[&str]) -> Answer {
+        match rest {
+            ["loadbalancers", rest @ ..] => self.load_balancers(rest),
+            ["listeners", rest @ ..] => self.listeners(rest),
+            ["pools", pool, "members", rest @ ..] => self.members(pool, rest),
+            ["pools", rest @ ..] => self.pools(rest),
+            ["healthmonitors", rest @ ..] => self.monitors(rest),
+            _ => self.no_such_path(),
+        }
+    }
+
+    /// The object of a body that may have these fields, as far as the API is new enough for them.
+    fn octavia_fields(&self, root: &str, names: &[&str]) -> Result<Fields, ApiError> {
+        let fields = Fields::parse(Dialect::Octavia, root, self.request.body())?;
+        self.only(&fields, names)?;
+        Ok(fields)
+    }
+
+    fn only(&self, fields: &Fields, names: &[&str]) -> Result<(), ApiError> {
+        let is_offered = |name: &&str| {
+            let since = SINCE.iter().find(|(field, _)| field == name);
+            since.is_none_or(|(_, minor)| self.state.offers(*minor))
+        };
+        let offered: Vec<&str> = names.iter().copied().filter(is_offered).collect();
+        fields.only(&offered)
+    }
+
+    /// An object without the fields that an old API does not have.
+    fn dated(&self, mut object: Value) -> Value {
+        if let Some(fields) = object.as_object_mut() {
+            for (name, _) in SINCE.iter().filter(|(_, minor)| !self.state.offers(*minor)) {
+                fields.remove(*name);
+            }
+        }
+        object
+    }
+
+    fn octavia_one(&self, root: &str, object: Value) -> Answer {
+        self.one(root, self.dated(object))
+    }
+
+    fn octavia_created(&self, root: &str, object: Value) -> Answer {
+        self.created(root, self.dated(object))
+    }
+
+    /// A list of those objects that pass the filters of the query but those of these names, which were applied already.
+    fn octavia_list(
+        &self,
+        collection: &str,
+        filters: &[&str],
+        applied: &[&str],
+        objects: Vec<Value>,
+    ) -> Answer {
+        let known = [&COMMON, filters, applied].concat();
+        if self.query.unknown(&known).is_some() {
+            let text = "One or more arguments are either duplicate or invalid";
+            return Err(ApiError::octavia(StatusCode::BAD_REQUEST, text));
+        }
+        let query = self.query.without(applied);
+        let passing = objects.into_iter().filter(|it| query.passes(it));
+        let passing = passing.map(|it| self.dated(it)).collect();
+        let page = self.query.page(passing, self.state.behaviour.octavia_page_size);
+        let page = page.map_err(|unknown| {
+            let text = format!("Invalid marker: {}", unknown.0);
+            ApiError::octavia(StatusCode::BAD_REQUEST, text)
+        })?;
+        let links = page.next.map(|marker| {
+            let href = self.href(&self.query.after(&marker, page.limit));
+            next_link(&href)
+        });
+        let objects: Vec<Value> = page.objects.into_iter().map(|it| self.query.trim(it)).collect();
+        let links = links.unwrap_or_else(|| value!([]));
+        let body = value!({ collection: objects, format!("{collection}_links"): links });
+        Ok(json(StatusCode::OK, &body))
+    }
+
+    /// Something is not there, or belongs to somebody else.
+    fn check_part(&self, part: Option<&Part>, what: &str, id: &str) -> Result<Id, ApiError> {
+        let text = format!("{what} {id} not found.");
+        let part = part.ok_or_else(|| ApiError::octavia(StatusCode::NOT_FOUND, text))?;
+        match self.sees(&part.meta.project) {
+            true => Ok(part.id),
+            false => {
+                let text = "Policy does not allow this request to be performed.";
+                Err(ApiError::octavia(StatusCode::FORBIDDEN, text))
+            }
+        }
+    }
+
+    /// The load balancer of a part that is to be written: it must be `ACTIVE`.
+    fn mutable(&self, balancer: Id, what: &str, id: Id) -> Result<Parent, ApiError> {
+        let found = self.state.load_balancers.get(&balancer);
+        let found = found.filter(|it| it.part.status == Provisioning::Active);
+        found.map(Parent::of).ok_or_else(|| ApiError::immutable(what, id))
+    }
+
+    /// Notes that a part of a load balancer was written.
+    fn touch(&mut self, balancer: Id) {
+        self.state.begin(balancer, Provisioning::PendingUpdate);
+    }
+
+    /// Whether a project may have as many more objects of a kind.
+    fn check_quota(&self, most: Option<usize>, used: usize, more: usize, kind: &str) -> Result<(), ApiError> {
+        match most.is_some_and(|most| used + more > most) && more > 0 {
+            true => Err(ApiError::met_quota(kind)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Changes what every object has as a body says; a change of it is under way from now on.
+fn patch_part(part: &mut Part, fields: &Fields, now: &str) -> Result<(), ApiError> {
+    if let Some(name) = fields.text("name")? {
+        part.name = name;
+    }
+    if let Some(description) = fields.text("description")? {
+        part.meta.description = description;
+    }
+    if let Some(tags) = fields.texts("tags")? {
+        part.meta.tags = tags;
+    }
+    if let Some(is_up) = fields.flag("admin_state_up")? {
+        part.is_up = is_up;
+    }
+    part.status = Provisioning::PendingUpdate;
+    part.meta.touch(now);
+    Ok(())
+}

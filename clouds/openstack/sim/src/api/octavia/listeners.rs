@@ -1,0 +1,345 @@
+//! `/v2.0/lbaas/listeners`
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+use serde_json::Value;
+
+use super::protocols::{LISTENER_PROTOCOLS, check_pool, word};
+use super::tree::Tree;
+use super::{Parent, patch_part};
+use crate::api::{Answer, Call, path_id};
+use crate::error::ApiError;
+use crate::fields::Fields;
+use crate::model::Id;
+use crate::model::balancing::{Listener, ListenerProtocol, ListenerSettings, Provisioning};
+
+/// Fields that are taken at any time. Those after `tags` are understood and not kept.
+const SETTINGS: [&str; 24] = [
+    "name",
+    "description",
+    "admin_state_up",
+    "connection_limit",
+    "default_pool_id",
+    "insert_headers",
+    "default_tls_container_ref",
+    "sni_container_refs",
+    "timeout_client_data",
+    "timeout_member_connect",
+    "timeout_member_data",
+    "timeout_tcp_inspect",
+    "allowed_cidrs",
+    "tags",
+    "client_ca_tls_container_ref",
+    "client_authentication",
+    "client_crl_container_ref",
+    "tls_ciphers",
+    "tls_versions",
+    "alpn_protocols",
+    "hsts_max_age",
+    "hsts_include_subdomains",
+    "hsts_preload",
+    "default_pool",
+];
+const FIXED: [&str; 5] = [
+    "protocol",
+    "protocol_port",
+    "loadbalancer_id",
+    "project_id",
+    "tenant_id",
+];
+const FILTERS: [&str; 3] = ["protocol", "default_pool_id", "connection_limit"];
+
+/// The longest time-out in milliseconds: 24 days.
+const MAX_TIMEOUT: i64 = 24 * 86_400 * 1_000;
+
+/// Headers that a listener can add for its members.
+const HEADERS: [&str; 10] = [
+    "X-Forwarded-For",
+    "X-Forwarded-Port",
+    "X-Forwarded-Proto",
+    "X-SSL-Client-Verify",
+    "X-SSL-Client-Has-Cert",
+    "X-SSL-Client-DN",
+    "X-SSL-Client-CN",
+    "X-SSL-Issuer",
+    "X-SSL-Client-SHA1",
+    "X-SSL-Client-Not-Before",
+];
+
+impl Call<'_> {
+    pub(super) fn listeners(&mut self, rest: &[&str]) -> Answer {
+        match (self.method(), rest) {
+            ("GET", []) => {
+                let may_pass = |it: &&Listener| {
+                    self.sees(&it.part.meta.project)
+                        && self
+                            .query
+                            .may_be("loadbalancer_id", &it.load_balancer.to_string())
+                };
+                let shown = self.state.listeners.values().filter(may_pass);
+                let shown = shown.map(|it| self.wire().listener(it)).collect();
+                self.octavia_list("listeners", &FILTERS, &["loadbalancer_id"], shown)
+            }
+            ("POST", []) => {
+                let fields = self.octavia_fields("listener", &[&SETTINGS[..], &FIXED[..]].concat())?;
+                let balancer = fields.given("loadbalancer_id", fields.id("loadbalancer_id")?)?;
+                self.load_balancer(&balancer.to_string())?;
+                let parent = self.mutable(balancer, "Load Balancer", balancer)?;
+                let mut tree = Tree::default();
+                self.grow_listener(&mut tree, &fields, &parent)?;
+                self.check_tree(&tree, &parent)?;
+                let id = tree.listeners.first().map(|it| it.part.id).unwrap_or_default();
+                tree.insert(self.state);
+                self.touch(balancer);
+                self.octavia_created("listener", self.shown_listener(id))
+            }
+            ("GET", [id]) => {
+                let id = self.listener(id)?;
+                self.octavia_one("listener", self.shown_listener(id))
+            }
+            ("PUT", [id]) => {
+                let id = self.listener(id)?;
+                let fields = self.octavia_fields("listener", &SETTINGS)?;
+                let listener = self.state.listeners.get(&id).cloned();
+                if let Some(listener) = listener {
+                    let parent =
+                        self.mutable(listener.load_balancer, "Load Balancer", listener.load_balancer)?;
+                    let changed = self.changed_listener(listener, &fields, &parent)?;
+                    self.state.listeners.insert(id, changed);
+                    self.touch(parent.id);
+                }
+                self.octavia_one("listener", self.shown_listener(id))
+            }
+            ("DELETE", [id]) => {
+                let id = self.listener(id)?;
+                let balancer = self.state.listeners.get(&id).map(|it| it.load_balancer);
+                let balancer = balancer.unwrap_or_default();
+                self.mutable(balancer, "Load Balancer", balancer)?;
+                if let Some(listener) = self.state.listeners.get_mut(&id) {
+                    listener.part.status = Provisioning::PendingDelete;
+                }
+                self.touch(balancer);
+                self.done()
+            }
+            _ => self.no_such_path(),
+        }
+    }
+
+    fn listener(&self, id: &str) -> Result<Id, ApiError> {
+        let listener = path_id(id).and_then(|id| self.state.listeners.get(&id));
+        self.check_part(listener.map(|it| &it.part), "Listener", id)
+    }
+
+    fn shown_listener(&self, id: Id) -> Value {
+        let listener = self.state.listeners.get(&id);
+        listener.map_or(Value::Null, |it| self.wire().listener(it))
+    }
+
+    pub(super) fn new_listener(&self, fields: &Fields, parent: &Parent) -> Result<Listener, ApiError> {
+        self.only(fields, &[&SETTINGS[..], &FIXED[..]].concat())?;
+        let protocol: Option<ListenerProtocol> = fields.word("protocol", &LISTENER_PROTOCOLS)?;
+        let protocol = fields.given("protocol", protocol)?;
+        let port = fields.given("protocol_port", fields.port("protocol_port")?)?;
+        let carried = [
+            ListenerProtocol::Tcp,
+            ListenerProtocol::Udp,
+            ListenerProtocol::Sctp,
+        ];
+        let what = format!("{} protocol", word(protocol));
+        parent.unless_ovn(!carried.contains(&protocol), what)?;
+        let settings = self.settings(fields, ListenerSettings::default(), protocol, parent)?;
+        let text = |name| fields.text(name).map(Option::unwrap_or_default);
+        let tags = fields.texts("tags")?.unwrap_or_default();
+        let mut part = self
+            .state
+            .part(&parent.project, text("name")?, text("description")?, tags);
+        part.is_up = fields.flag("admin_state_up")?.unwrap_or(true);
+        let default_pool = self.default_pool(fields, protocol, parent)?;
+        Ok(Listener {
+            part,
+            load_balancer: parent.id,
+            protocol,
+            port,
+            default_pool,
+            settings,
+        })
+    }
+
+    fn changed_listener(
+        &self,
+        mut listener: Listener,
+        fields: &Fields,
+        parent: &Parent,
+    ) -> Result<Listener, ApiError> {
+        listener.settings = self.settings(fields, listener.settings, listener.protocol, parent)?;
+        if fields.has("default_pool_id") {
+            listener.default_pool = self.default_pool(fields, listener.protocol, parent)?;
+        }
+        patch_part(&mut listener.part, fields, &self.state.clock.rfc3339_seconds())?;
+        Ok(listener)
+    }
+
+    fn default_pool(
+        &self,
+        fields: &Fields,
+        protocol: ListenerProtocol,
+        parent: &Parent,
+    ) -> Result<Option<Id>, ApiError> {
+        let Some(id) = fields.id("default_pool_id")? else {
+            return Ok(None);
+        };
+        let pool = self
+            .state
+            .pools
+            .get(&id)
+            .filter(|it| it.load_balancer == parent.id);
+        let text = format!("Pool {id} not found.");
+        let pool = pool.ok_or_else(|| ApiError::octavia(http::StatusCode::NOT_FOUND, text))?;
+        check_pool(protocol, pool.protocol)?;
+        Ok(Some(id))
+    }
+
+    /// The settings that a body changes; `null` goes back to what a new listener has.
+    fn settings(
+        &self,
+        fields: &Fields,
+        mut settings: ListenerSettings,
+        protocol: ListenerProtocol,
+        parent: &Parent,
+    ) -> Result<ListenerSettings, ApiError> {
+        let new = ListenerSettings::default();
+        if fields.has("connection_limit") {
+            let limit = fields.number("connection_limit", -1, i64::from(i32::MAX))?;
+            settings.connection_limit = limit.unwrap_or(new.connection_limit);
+        }
+        for (name, target, usual) in [
+            (
+                "timeout_client_data",
+                &mut settings.timeout_client_data_ms,
+                new.timeout_client_data_ms,
+            ),
+            (
+                "timeout_member_connect",
+                &mut settings.timeout_member_connect_ms,
+                new.timeout_member_connect_ms,
+            ),
+            (
+                "timeout_member_data",
+                &mut settings.timeout_member_data_ms,
+                new.timeout_member_data_ms,
+            ),
+            (
+                "timeout_tcp_inspect",
+                &mut settings.timeout_tcp_inspect_ms,
+                new.timeout_tcp_inspect_ms,
+            ),
+        ] {
+            if fields.has(name) {
+                *target = fields.small(name, 0, MAX_TIMEOUT)?.unwrap_or(usual);
+                parent.unless_ovn(!fields.is_null(name), name)?;
+            }
+        }
+        if fields.has("insert_headers") {
+            settings.insert_headers = insert_headers(fields, protocol)?;
+        }
+        if fields.has("default_tls_container_ref") {
+            settings.tls_container = fields.text("default_tls_container_ref")?;
+        }
+        if fields.has("sni_container_refs") {
+            settings.sni_containers = fields.texts("sni_container_refs")?.unwrap_or_default();
+        }
+        self.check_certificates(&settings, protocol)?;
+        if fields.has("allowed_cidrs") {
+            let cidrs = fields.texts("allowed_cidrs")?.filter(|it| !it.is_empty());
+            parent.unless_ovn(cidrs.is_some(), "allowed_cidrs option")?;
+            check_cidrs(fields, cidrs.as_deref().unwrap_or_default(), parent)?;
+            settings.allowed_cidrs = cidrs;
+        }
+        Ok(settings)
+    }
+
+    fn check_certificates(
+        &self,
+        settings: &ListenerSettings,
+        protocol: ListenerProtocol,
+    ) -> Result<(), ApiError> {
+        let references = settings.tls_container.iter().chain(&settings.sni_containers);
+        let references: Vec<&String> = references.collect();
+        match protocol {
+            ListenerProtocol::TerminatedHttps if references.is_empty() => {
+                return Err(ApiError::invalid(
+                    "An SNI or default container reference must be provided for TERMINATED_HTTPS listeners.",
+                ));
+            }
+            ListenerProtocol::TerminatedHttps => {}
+            _ if references.is_empty() => return Ok(()),
+            other => {
+                let text = format!(
+                    "Certificate container references are not allowed on {} protocol listeners.",
+                    word(other)
+                );
+                return Err(ApiError::invalid(text));
+            }
+        }
+        let is_known = |reference: &&&String| {
+            let id = reference.rsplit('/').next().and_then(path_id);
+            id.is_some_and(|id| {
+                self.state.containers.contains_key(&id) || self.state.secrets.contains_key(&id)
+            })
+        };
+        let unknown = references.iter().find(|it| !is_known(it));
+        match unknown.filter(|_| self.state.behaviour.checks_certificates) {
+            None => Ok(()),
+            Some(unknown) => {
+                let text = format!("Could not retrieve certificate: ['{unknown}']");
+                Err(ApiError::octavia(http::StatusCode::BAD_REQUEST, text))
+            }
+        }
+    }
+}
+
+/// Only what speaks HTTP can add headers.
+fn insert_headers(fields: &Fields, protocol: ListenerProtocol) -> Result<BTreeMap<String, String>, ApiError> {
+    let headers: BTreeMap<String, String> = fields
+        .read("insert_headers", "is not an object of strings")?
+        .unwrap_or_default();
+    let speaks_http = matches!(
+        protocol,
+        ListenerProtocol::Http | ListenerProtocol::TerminatedHttps
+    );
+    if !headers.is_empty() && !speaks_http {
+        let text = format!(
+            "insert-headers is not a valid option for a {} protocol listener.",
+            word(protocol)
+        );
+        return Err(ApiError::octavia(http::StatusCode::BAD_REQUEST, text));
+    }
+    let is_good = |(name, value): &(&String, &String)| {
+        HEADERS.contains(&name.as_str()) && matches!(value.to_lowercase().as_str(), "true" | "false")
+    };
+    match headers.iter().find(|it| !is_good(it)) {
+        None => Ok(headers),
+        Some((name, value)) => {
+            let text = format!("{name}: {value} is not a valid option for insert_headers");
+            Err(ApiError::octavia(http::StatusCode::BAD_REQUEST, text))
+        }
+    }
+}
+
+/// Each range must be of the family of one of the load balancer's addresses.
+fn check_cidrs(fields: &Fields, cidrs: &[String], parent: &Parent) -> Result<(), ApiError> {
+    for text in cidrs {
+        let range: Result<IpNet, _> = text.parse();
+        let range = range.map_err(|_| fields.bad("allowed_cidrs", "Value should be a list of CIDRs"))?;
+        let is_v4 = range.addr().is_ipv4();
+        if !parent.addresses.iter().any(|it| it.is_ipv4() == is_v4) {
+            let vips: Vec<String> = parent.addresses.iter().map(|it| format!("'{it}'")).collect();
+            return Err(ApiError::invalid(format!(
+                "CIDR {text} IP version incompatible with all VIPs [{}] IP version.",
+                vips.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}

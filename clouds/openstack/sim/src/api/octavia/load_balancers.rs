@@ -1,0 +1,179 @@
+//! `/v2.0/lbaas/loadbalancers`
+
+use serde_json::Value;
+
+use super::{Parent, patch_part};
+use crate::api::{Answer, Call, path_id};
+use crate::error::ApiError;
+use crate::model::Id;
+use crate::model::balancing::{LoadBalancer, Provisioning};
+
+const NEW: [&str; 20] = [
+    "name",
+    "description",
+    "admin_state_up",
+    "project_id",
+    "provider",
+    "flavor_id",
+    "availability_zone",
+    "tags",
+    "listeners",
+    "pools",
+    "vip_address",
+    "vip_port_id",
+    "vip_subnet_id",
+    "vip_network_id",
+    "vip_qos_policy_id",
+    "vip_vnic_type",
+    "vip_sg_ids",
+    "additional_vips",
+    "tenant_id",
+    "flavor",
+];
+const CHANGED: [&str; 6] = [
+    "name",
+    "description",
+    "admin_state_up",
+    "tags",
+    "vip_qos_policy_id",
+    "vip_sg_ids",
+];
+const FILTERS: [&str; 9] = [
+    "vip_address",
+    "vip_port_id",
+    "vip_subnet_id",
+    "vip_network_id",
+    "provider",
+    "flavor_id",
+    "availability_zone",
+    "listeners",
+    "pools",
+];
+
+impl Call<'_> {
+    pub(super) fn load_balancers(&mut self, rest: &[&str]) -> Answer {
+        match (self.method(), rest) {
+            ("GET", []) => {
+                let may_pass = |it: &&LoadBalancer| {
+                    self.sees(&it.part.meta.project) && self.query.may_be("name", &it.part.name)
+                };
+                let shown = self.state.load_balancers.values().filter(may_pass);
+                let shown = shown.map(|it| self.wire().load_balancer(it)).collect();
+                self.octavia_list("loadbalancers", &FILTERS, &[], shown)
+            }
+            ("POST", []) => self.create_load_balancer(),
+            ("GET", [id]) => {
+                let id = self.load_balancer(id)?;
+                self.octavia_one("loadbalancer", self.shown_balancer(id))
+            }
+            ("PUT", [id]) => {
+                let id = self.load_balancer(id)?;
+                self.check_state(id, &[Provisioning::Active])?;
+                let fields = self.octavia_fields("loadbalancer", &CHANGED)?;
+                let now = self.state.clock.rfc3339_seconds();
+                if let Some(balancer) = self.state.load_balancers.get_mut(&id) {
+                    patch_part(&mut balancer.part, &fields, &now)?;
+                }
+                self.touch(id);
+                self.octavia_one("loadbalancer", self.shown_balancer(id))
+            }
+            ("DELETE", [id]) => {
+                let id = self.load_balancer(id)?;
+                self.check_state(id, &[Provisioning::Active, Provisioning::Error])?;
+                let has_children =
+                    self.state.listeners_of(id).next().is_some() || self.state.pools_of(id).next().is_some();
+                if has_children && !self.query.flag("cascade") {
+                    let text = format!("Cannot delete Load Balancer {id} - it has children");
+                    return Err(ApiError::invalid(text));
+                }
+                self.state.begin(id, Provisioning::PendingDelete);
+                self.done()
+            }
+            _ => self.no_such_path(),
+        }
+    }
+
+    /// A load balancer that the caller may see.
+    pub(super) fn load_balancer(&self, id: &str) -> Result<Id, ApiError> {
+        let balancer = path_id(id).and_then(|id| self.state.load_balancers.get(&id));
+        self.check_part(balancer.map(|it| &it.part), "Load Balancer", id)
+    }
+
+    fn shown_balancer(&self, id: Id) -> Value {
+        let balancer = self.state.load_balancers.get(&id);
+        balancer.map_or(Value::Null, |it| self.wire().load_balancer(it))
+    }
+
+    fn check_state(&self, id: Id, fitting: &[Provisioning]) -> Result<(), ApiError> {
+        let status = self.state.load_balancers.get(&id).map(|it| it.part.status);
+        match status {
+            Some(status) if !fitting.contains(&status) => {
+                let text = format!("Invalid state {} of loadbalancer resource {id}", status.word());
+                Err(ApiError::octavia_conflict(text))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn create_load_balancer(&mut self) -> Answer {
+        let fields = self.octavia_fields("loadbalancer", &NEW)?;
+        let project = self.caller.project.clone();
+        let behaviour = &self.state.behaviour;
+        let provider = fields.text("provider")?.unwrap_or_else(|| "amphora".to_owned());
+        if !behaviour.providers.contains(&provider) {
+            let text = format!("Provider '{provider}' is not enabled.");
+            return Err(ApiError::octavia(http::StatusCode::BAD_REQUEST, text));
+        }
+        let flavor = fields.text("flavor_id")?;
+        if flavor
+            .as_ref()
+            .is_some_and(|it| !behaviour.lb_flavors.contains(it))
+        {
+            return Err(ApiError::invalid("Invalid flavor_id."));
+        }
+        let zone = fields.text("availability_zone")?;
+        if zone.as_ref().is_some_and(|it| !behaviour.lb_zones.contains(it)) {
+            return Err(ApiError::invalid("Invalid availability zone."));
+        }
+        let own = self.state.load_balancers.values();
+        let own = own.filter(|it| it.part.meta.project == project).count();
+        self.check_quota(behaviour.quota.load_balancers, own, 1, "Load Balancer")?;
+        let text = |name| fields.text(name).map(Option::unwrap_or_default);
+        let tags = fields.texts("tags")?.unwrap_or_default();
+        let part = self
+            .state
+            .part(&project, text("name")?, text("description")?, tags);
+        let wish = self.vip_wish(&fields)?;
+        let parent = Parent {
+            id: part.id,
+            project,
+            provider,
+            addresses: wish.addresses(),
+        };
+        parent.unless_ovn(flavor.is_some(), "flavors")?;
+        let tree = match self.tree(&fields, &parent) {
+            Ok(tree) => tree,
+            Err(refused) => {
+                self.release_vip(wish);
+                return Err(refused);
+            }
+        };
+        let (vip, additional_vips, owns_port) = self.vip(wish, part.id)?;
+        let id = part.id;
+        let balancer = LoadBalancer {
+            part,
+            vip,
+            additional_vips,
+            owns_port,
+            provider: parent.provider,
+            flavor,
+            zone,
+            change: None,
+        };
+        self.state.load_balancers.insert(id, balancer);
+        tree.insert(self.state);
+        self.state.begin(id, Provisioning::PendingCreate);
+        // A new load balancer has not been changed yet.
+        self.octavia_created("loadbalancer", self.shown_balancer(id))
+    }
+}

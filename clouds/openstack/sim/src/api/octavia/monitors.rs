@@ -1,0 +1,243 @@
+//! `/v2.0/lbaas/healthmonitors`
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::protocols::{MONITOR_KINDS, check_monitor, word};
+use super::tree::Tree;
+use super::{Parent, patch_part};
+use crate::api::{Answer, Call, path_id};
+use crate::error::ApiError;
+use crate::fields::Fields;
+use crate::model::Id;
+use crate::model::balancing::{HttpProbe, Monitor, MonitorKind, Pool, Provisioning};
+
+/// Fields that are taken at any time.
+const SETTINGS: [&str; 12] = [
+    "name",
+    "admin_state_up",
+    "delay",
+    "timeout",
+    "max_retries",
+    "max_retries_down",
+    "http_method",
+    "url_path",
+    "expected_codes",
+    "http_version",
+    "domain_name",
+    "tags",
+];
+const FIXED: [&str; 4] = ["type", "pool_id", "project_id", "tenant_id"];
+const FILTERS: [&str; 10] = [
+    "type",
+    "delay",
+    "timeout",
+    "max_retries",
+    "max_retries_down",
+    "http_method",
+    "url_path",
+    "expected_codes",
+    "http_version",
+    "domain_name",
+];
+const HTTP_FIELDS: [&str; 5] = [
+    "http_method",
+    "url_path",
+    "expected_codes",
+    "http_version",
+    "domain_name",
+];
+const METHODS: [&str; 9] = [
+    "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
+];
+/// The most seconds that the API takes for a time.
+const MAX_SECONDS: i64 = i32::MAX as i64;
+
+impl Call<'_> {
+    pub(super) fn monitors(&mut self, rest: &[&str]) -> Answer {
+        match (self.method(), rest) {
+            ("GET", []) => {
+                let may_pass = |it: &&Monitor| {
+                    self.sees(&it.part.meta.project) && self.query.may_be("pool_id", &it.pool.to_string())
+                };
+                let shown = self.state.monitors.values().filter(may_pass);
+                let shown = shown.map(|it| self.wire().monitor(it)).collect();
+                self.octavia_list("healthmonitors", &FILTERS, &["pool_id"], shown)
+            }
+            ("POST", []) => {
+                let fields = self.octavia_fields("healthmonitor", &[&SETTINGS[..], &FIXED[..]].concat())?;
+                let pool = fields.given("pool_id", fields.id("pool_id")?)?;
+                self.pool(&pool.to_string())?;
+                if self.state.monitor_of(pool).is_some() {
+                    return Err(ApiError::octavia_conflict(
+                        "This pool already has a health monitor",
+                    ));
+                }
+                let (pool, parent) = self.mutable_pool(pool)?;
+                let monitor = self.new_monitor(&fields, &pool, &parent)?;
+                let id = monitor.part.id;
+                let tree = Tree {
+                    monitors: vec![monitor],
+                    ..Tree::default()
+                };
+                self.check_tree(&tree, &parent)?;
+                tree.insert(self.state);
+                self.touch(parent.id);
+                self.octavia_created("healthmonitor", self.shown_monitor(id))
+            }
+            ("GET", [id]) => {
+                let id = self.monitor(id)?;
+                self.octavia_one("healthmonitor", self.shown_monitor(id))
+            }
+            ("PUT", [id]) => {
+                let id = self.monitor(id)?;
+                let fields = self.octavia_fields("healthmonitor", &SETTINGS)?;
+                if let Some(mut monitor) = self.state.monitors.get(&id).cloned() {
+                    let (_, parent) = self.mutable_pool(monitor.pool)?;
+                    self.change_monitor(&mut monitor, &fields)?;
+                    patch_part(&mut monitor.part, &fields, &self.state.clock.rfc3339_seconds())?;
+                    self.state.monitors.insert(id, monitor);
+                    self.touch(parent.id);
+                }
+                self.octavia_one("healthmonitor", self.shown_monitor(id))
+            }
+            ("DELETE", [id]) => {
+                let id = self.monitor(id)?;
+                let pool = self.state.monitors.get(&id).map(|it| it.pool);
+                let (_, parent) = self.mutable_pool(pool.unwrap_or_default())?;
+                if let Some(monitor) = self.state.monitors.get_mut(&id) {
+                    monitor.part.status = Provisioning::PendingDelete;
+                }
+                self.touch(parent.id);
+                self.done()
+            }
+            _ => self.no_such_path(),
+        }
+    }
+
+    fn monitor(&self, id: &str) -> Result<Id, ApiError> {
+        let monitor = path_id(id).and_then(|id| self.state.monitors.get(&id));
+        self.check_part(monitor.map(|it| &it.part), "Health Monitor", id)
+    }
+
+    fn shown_monitor(&self, id: Id) -> Value {
+        let monitor = self.state.monitors.get(&id);
+        monitor.map_or(Value::Null, |it| self.wire().monitor(it))
+    }
+
+    pub(super) fn new_monitor(
+        &self,
+        fields: &Fields,
+        pool: &Pool,
+        parent: &Parent,
+    ) -> Result<Monitor, ApiError> {
+        self.only(fields, &[&SETTINGS[..], &FIXED[..]].concat())?;
+        let kind: Option<MonitorKind> = fields.word("type", &MONITOR_KINDS)?;
+        let kind = fields.given("type", kind)?;
+        check_monitor(pool.protocol, kind)?;
+        let probed = [MonitorKind::Tcp, MonitorKind::UdpConnect];
+        let what = format!("{} health monitor type", word(kind));
+        parent.unless_ovn(!probed.contains(&kind), what)?;
+        for name in ["delay", "timeout", "max_retries"] {
+            fields.given(name, fields.number(name, 0, MAX_SECONDS)?)?;
+        }
+        let name = fields.text("name")?.unwrap_or_default();
+        let tags = fields.texts("tags")?.unwrap_or_default();
+        let mut part = self.state.part(&parent.project, name, String::new(), tags);
+        part.is_up = fields.flag("admin_state_up")?.unwrap_or(true);
+        let speaks_http = matches!(kind, MonitorKind::Http | MonitorKind::Https);
+        let mut monitor = Monitor {
+            part,
+            pool: pool.part.id,
+            kind,
+            delay_s: 0,
+            timeout_s: 0,
+            max_retries: 1,
+            max_retries_down: 3,
+            http: speaks_http.then(HttpProbe::default),
+        };
+        self.change_monitor(&mut monitor, fields)?;
+        Ok(monitor)
+    }
+
+    /// A time-out above the delay is fine.
+    fn change_monitor(&self, monitor: &mut Monitor, fields: &Fields) -> Result<(), ApiError> {
+        for (name, target, least, most) in [
+            ("delay", &mut monitor.delay_s, 0, MAX_SECONDS),
+            ("timeout", &mut monitor.timeout_s, 0, MAX_SECONDS),
+            ("max_retries", &mut monitor.max_retries, 1, 10),
+            ("max_retries_down", &mut monitor.max_retries_down, 1, 10),
+        ] {
+            if let Some(number) = fields.small(name, least, most)? {
+                *target = number;
+            }
+        }
+        let least = self.state.behaviour.min_udp_connect_delay_s;
+        if monitor.kind == MonitorKind::UdpConnect && monitor.delay_s < least {
+            return Err(ApiError::invalid(format!(
+                "The request delay value {} should be larger than {least} for UDP-CONNECT health monitor type.",
+                monitor.delay_s
+            )));
+        }
+        match &mut monitor.http {
+            Some(probe) => change_probe(probe, fields),
+            None => match HTTP_FIELDS
+                .iter()
+                .find(|it| fields.has(it) && !fields.is_null(it))
+            {
+                None => Ok(()),
+                Some(name) => {
+                    let kind = word(monitor.kind);
+                    let text = format!("{name} is not a valid option for health monitors of type {kind}");
+                    Err(ApiError::octavia(StatusCode::BAD_REQUEST, text))
+                }
+            },
+        }
+    }
+}
+
+fn change_probe(probe: &mut HttpProbe, fields: &Fields) -> Result<(), ApiError> {
+    if let Some(method) = fields.word("http_method", &METHODS)? {
+        let method: String = method;
+        if !METHODS.contains(&method.as_str()) {
+            return Err(fields.bad(
+                "http_method",
+                format!("Value should be one of: {}", METHODS.join(", ")),
+            ));
+        }
+        probe.method = method;
+    }
+    if let Some(path) = fields.text("url_path")? {
+        if !path.starts_with('/') {
+            return Err(fields.bad("url_path", "URL Path should start with '/'"));
+        }
+        probe.url_path = path;
+    }
+    if let Some(codes) = fields.text("expected_codes")? {
+        let is_code = |it: &str| it.len() == 3 && it.bytes().all(|byte| byte.is_ascii_digit());
+        let is_good = |it: &str| match it.split_once('-') {
+            Some((low, high)) => is_code(low) && is_code(high),
+            None => is_code(it.trim()),
+        };
+        if !codes.split(',').all(is_good) {
+            let text = "Value does not match the expected pattern of status codes";
+            return Err(fields.bad("expected_codes", text));
+        }
+        probe.expected_codes = codes;
+    }
+    if let Some(version) = fields.read::<f64>("http_version", "is not a version of HTTP")? {
+        if version != 1.0 && version != 1.1 {
+            return Err(fields.bad("http_version", "Value should be one of: 1.0, 1.1"));
+        }
+        probe.version = Some(format!("{version:.1}"));
+    }
+    if let Some(name) = fields.text("domain_name")? {
+        if probe.version.as_deref() != Some("1.1") {
+            return Err(ApiError::invalid(
+                "domain_name is only supported with HTTP version 1.1.",
+            ));
+        }
+        probe.domain_name = Some(name);
+    }
+    Ok(())
+}

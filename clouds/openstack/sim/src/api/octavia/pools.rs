@@ -1,0 +1,208 @@
+//! `/v2.0/lbaas/pools`
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::protocols::{ALGORITHMS, PERSISTENCE_KINDS, POOL_PROTOCOLS, check_pool, word};
+use super::tree::Tree;
+use super::{Parent, patch_part};
+use crate::api::{Answer, Call, path_id};
+use crate::error::ApiError;
+use crate::fields::Fields;
+use crate::model::Id;
+use crate::model::balancing::{Algorithm, Persistence, Pool, PoolProtocol, Provisioning};
+
+/// Fields that are taken at any time. Those after `tags` are understood and not kept.
+const SETTINGS: [&str; 13] = [
+    "name",
+    "description",
+    "admin_state_up",
+    "lb_algorithm",
+    "session_persistence",
+    "tags",
+    "tls_container_ref",
+    "ca_tls_container_ref",
+    "crl_container_ref",
+    "tls_enabled",
+    "tls_ciphers",
+    "tls_versions",
+    "alpn_protocols",
+];
+const FIXED: [&str; 5] = [
+    "protocol",
+    "listener_id",
+    "loadbalancer_id",
+    "project_id",
+    "tenant_id",
+];
+const FILTERS: [&str; 4] = ["protocol", "lb_algorithm", "listeners", "healthmonitor_id"];
+
+impl Call<'_> {
+    pub(super) fn pools(&mut self, rest: &[&str]) -> Answer {
+        match (self.method(), rest) {
+            ("GET", []) => {
+                let may_pass = |it: &&Pool| {
+                    self.sees(&it.part.meta.project)
+                        && self
+                            .query
+                            .may_be("loadbalancer_id", &it.load_balancer.to_string())
+                };
+                let shown = self.state.pools.values().filter(may_pass);
+                let shown = shown.map(|it| self.wire().pool(it)).collect();
+                self.octavia_list("pools", &FILTERS, &["loadbalancer_id"], shown)
+            }
+            ("POST", []) => self.create_pool(),
+            ("GET", [id]) => {
+                let id = self.pool(id)?;
+                self.octavia_one("pool", self.shown_pool(id))
+            }
+            ("PUT", [id]) => {
+                let id = self.pool(id)?;
+                let fields = self.octavia_fields("pool", &SETTINGS)?;
+                if let Some(mut pool) = self.state.pools.get(&id).cloned() {
+                    let parent = self.mutable(pool.load_balancer, "Load Balancer", pool.load_balancer)?;
+                    self.change_pool(&mut pool, &fields, &parent)?;
+                    patch_part(&mut pool.part, &fields, &self.state.clock.rfc3339_seconds())?;
+                    self.state.pools.insert(id, pool);
+                    self.touch(parent.id);
+                }
+                self.octavia_one("pool", self.shown_pool(id))
+            }
+            ("DELETE", [id]) => {
+                let id = self.pool(id)?;
+                let balancer = self.state.balancer_of_pool(id).unwrap_or_default();
+                self.mutable(balancer, "Load Balancer", balancer)?;
+                if let Some(pool) = self.state.pools.get_mut(&id) {
+                    pool.part.status = Provisioning::PendingDelete;
+                }
+                self.touch(balancer);
+                self.done()
+            }
+            _ => self.no_such_path(),
+        }
+    }
+
+    pub(super) fn pool(&self, id: &str) -> Result<Id, ApiError> {
+        let pool = path_id(id).and_then(|id| self.state.pools.get(&id));
+        self.check_part(pool.map(|it| &it.part), "Pool", id)
+    }
+
+    fn shown_pool(&self, id: Id) -> Value {
+        let pool = self.state.pools.get(&id);
+        pool.map_or(Value::Null, |it| self.wire().pool(it))
+    }
+
+    fn create_pool(&mut self) -> Answer {
+        let fields = self.octavia_fields("pool", &[&SETTINGS[..], &FIXED[..]].concat())?;
+        let listener = match fields.id("listener_id")? {
+            None => None,
+            Some(id) => {
+                let found = self.state.listeners.get(&id).cloned();
+                self.check_part(found.as_ref().map(|it| &it.part), "Listener", &id.to_string())?;
+                found
+            }
+        };
+        let named = fields.id("loadbalancer_id")?;
+        let balancer = listener.as_ref().map(|it| it.load_balancer).or(named);
+        let balancer = balancer
+            .ok_or_else(|| ApiError::invalid("Must provide at least one of: loadbalancer_id, listener_id"))?;
+        self.load_balancer(&balancer.to_string())?;
+        let parent = self.mutable(balancer, "Load Balancer", balancer)?;
+        let pool = self.new_pool(&fields, &parent, &[])?;
+        if let Some(listener) = &listener {
+            if listener.default_pool.is_some() {
+                return Err(ApiError::octavia_conflict(
+                    "This listener already has a default pool",
+                ));
+            }
+            check_pool(listener.protocol, pool.protocol)?;
+        }
+        let id = pool.part.id;
+        let tree = Tree {
+            pools: vec![pool],
+            ..Tree::default()
+        };
+        self.check_tree(&tree, &parent)?;
+        tree.insert(self.state);
+        let listener = listener.and_then(|it| self.state.listeners.get_mut(&it.part.id));
+        if let Some(listener) = listener {
+            listener.default_pool = Some(id);
+            listener.part.status = Provisioning::PendingUpdate;
+        }
+        self.touch(balancer);
+        self.octavia_created("pool", self.shown_pool(id))
+    }
+
+    pub(super) fn new_pool(
+        &self,
+        fields: &Fields,
+        parent: &Parent,
+        nested: &[&str],
+    ) -> Result<Pool, ApiError> {
+        self.only(fields, &[&SETTINGS[..], &FIXED[..], nested].concat())?;
+        let protocol: Option<PoolProtocol> = fields.word("protocol", &POOL_PROTOCOLS)?;
+        let protocol = fields.given("protocol", protocol)?;
+        let carried = [PoolProtocol::Tcp, PoolProtocol::Udp, PoolProtocol::Sctp];
+        parent.unless_ovn(
+            !carried.contains(&protocol),
+            format!("{} protocol", word(protocol)),
+        )?;
+        let algorithm: Option<Algorithm> = fields.word("lb_algorithm", &ALGORITHMS)?;
+        let text = |name| fields.text(name).map(Option::unwrap_or_default);
+        let tags = fields.texts("tags")?.unwrap_or_default();
+        let mut part = self
+            .state
+            .part(&parent.project, text("name")?, text("description")?, tags);
+        part.is_up = fields.flag("admin_state_up")?.unwrap_or(true);
+        let mut pool = Pool {
+            part,
+            load_balancer: parent.id,
+            protocol,
+            algorithm: fields.given("lb_algorithm", algorithm)?,
+            persistence: None,
+        };
+        self.change_pool(&mut pool, fields, parent)?;
+        Ok(pool)
+    }
+
+    /// What a body says about how connections are spread.
+    fn change_pool(&self, pool: &mut Pool, fields: &Fields, parent: &Parent) -> Result<(), ApiError> {
+        if let Some(algorithm) = fields.word("lb_algorithm", &ALGORITHMS)? {
+            pool.algorithm = algorithm;
+        }
+        let is_other = pool.algorithm != Algorithm::SourceIpPort;
+        parent.unless_ovn(is_other, format!("{} algorithm", word(pool.algorithm)))?;
+        if fields.has("session_persistence") {
+            pool.persistence = fields.read("session_persistence", "is not a session persistence")?;
+        }
+        let Some(persistence) = &pool.persistence else {
+            return Ok(());
+        };
+        check_persistence(persistence, pool.protocol)
+    }
+}
+
+fn check_persistence(persistence: &Persistence, protocol: PoolProtocol) -> Result<(), ApiError> {
+    let kind = persistence.kind.as_str();
+    if !PERSISTENCE_KINDS.contains(&kind) {
+        let text = format!(
+            "Invalid input for field/attribute type. Value: '{kind}'. Value should be one of: {}",
+            PERSISTENCE_KINDS.join(", ")
+        );
+        return Err(ApiError::octavia(StatusCode::BAD_REQUEST, text));
+    }
+    let is_plain = matches!(protocol, PoolProtocol::Udp | PoolProtocol::Sctp);
+    match (kind, &persistence.cookie_name) {
+        ("APP_COOKIE", None) => Err(ApiError::invalid(
+            "Cookie name needs to be specified when using APP_COOKIE",
+        )),
+        ("SOURCE_IP" | "HTTP_COOKIE", Some(_)) => Err(ApiError::invalid(format!(
+            "Field \"cookie_name\" can not be specified with session persistence of type \"{kind}\"."
+        ))),
+        (kind, _) if is_plain && kind != "SOURCE_IP" => Err(ApiError::invalid(format!(
+            "Session persistence of type {kind} is not supported for {} protocol pools.",
+            word(protocol)
+        ))),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,73 @@
+//! Which protocols go together, and the words of Octavia's enums.
+
+use crate::error::ApiError;
+use crate::model::balancing::{ListenerProtocol, MonitorKind, PoolProtocol};
+use serde_json::json;
+
+pub(super) const LISTENER_PROTOCOLS: [&str; 7] = [
+    "HTTP",
+    "HTTPS",
+    "PROMETHEUS",
+    "SCTP",
+    "TCP",
+    "TERMINATED_HTTPS",
+    "UDP",
+];
+pub(super) const POOL_PROTOCOLS: [&str; 7] = ["HTTP", "HTTPS", "PROXY", "PROXYV2", "SCTP", "TCP", "UDP"];
+pub(super) const ALGORITHMS: [&str; 4] = ["LEAST_CONNECTIONS", "ROUND_ROBIN", "SOURCE_IP_PORT", "SOURCE_IP"];
+pub(super) const MONITOR_KINDS: [&str; 7] =
+    ["HTTP", "HTTPS", "PING", "SCTP", "TCP", "TLS-HELLO", "UDP-CONNECT"];
+pub(super) const PERSISTENCE_KINDS: [&str; 3] = ["APP_COOKIE", "HTTP_COOKIE", "SOURCE_IP"];
+
+/// Listeners of one load balancer that share a port space; datagrams and associations have one each.
+pub(super) fn port_space(protocol: ListenerProtocol) -> u8 {
+    match protocol {
+        ListenerProtocol::Udp => 1,
+        ListenerProtocol::Sctp => 2,
+        _ => 0,
+    }
+}
+
+/// As Octavia writes it.
+pub(super) fn word(protocol: impl serde::Serialize) -> String {
+    json!(protocol).as_str().unwrap_or_default().to_owned()
+}
+
+/// Refuses a pool that a listener cannot have.
+pub(super) fn check_pool(listener: ListenerProtocol, pool: PoolProtocol) -> Result<(), ApiError> {
+    use PoolProtocol as P;
+    let fitting: &[P] = match listener {
+        ListenerProtocol::Tcp => &[P::Tcp, P::Http, P::Https, P::Proxy, P::Proxyv2],
+        ListenerProtocol::Http | ListenerProtocol::TerminatedHttps => &[P::Http, P::Proxy, P::Proxyv2],
+        ListenerProtocol::Https => &[P::Https, P::Tcp, P::Proxy, P::Proxyv2],
+        ListenerProtocol::Udp => &[P::Udp],
+        ListenerProtocol::Sctp => &[P::Sctp],
+        ListenerProtocol::Prometheus => &[],
+    };
+    match fitting.contains(&pool) {
+        true => Ok(()),
+        false => Err(ApiError::invalid(format!(
+            "The pool protocol '{}' is invalid while the listener protocol is '{}'.",
+            word(pool),
+            word(listener)
+        ))),
+    }
+}
+
+/// Refuses a monitor that a pool cannot have.
+pub(super) fn check_monitor(pool: PoolProtocol, kind: MonitorKind) -> Result<(), ApiError> {
+    use MonitorKind as M;
+    let fitting: &[M] = match pool {
+        PoolProtocol::Udp => &[M::UdpConnect, M::Tcp, M::Http],
+        PoolProtocol::Sctp => &[M::Sctp, M::Tcp, M::Http],
+        _ => &[M::Http, M::Https, M::Ping, M::Tcp, M::TlsHello],
+    };
+    match fitting.contains(&kind) {
+        true => Ok(()),
+        false => Err(ApiError::invalid(format!(
+            "The associated pool protocol is {}, so only a {} health monitor is supported.",
+            word(pool),
+            fitting.iter().map(word).collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}

@@ -1,0 +1,111 @@
+//! Load balancers by hand. None of it is in the journal.
+
+use super::OpenstackSim;
+use crate::model::Id;
+use crate::model::balancing::{Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning, Vip};
+use crate::state::PortWish;
+
+impl OpenstackSim {
+    /// Adds an active load balancer in the project's subnet, without parts; answers its id.
+    ///
+    /// # Panics
+    ///
+    /// If there is no free address: a mistake in the test.
+    pub fn add_load_balancer(&self, name: &str, tags: Vec<String>) -> Id {
+        self.write(|state| {
+            let home = state.home.clone();
+            let fixed_ip = match state.allocate(home.subnet) {
+                Ok(fixed_ip) => fixed_ip,
+                Err(reason) => panic!("no address for a load balancer: {reason:?}"),
+            };
+            let part = state.part(&home.project, name.to_owned(), String::new(), tags);
+            let id = part.id;
+            let port = state.add_port(PortWish {
+                name: format!("octavia-lb-{id}"),
+                network: home.network,
+                project: home.project,
+                device: format!("lb-{id}"),
+                device_owner: "Octavia",
+                fixed_ips: vec![fixed_ip],
+                is_active: false,
+            });
+            let balancer = LoadBalancer {
+                part: Part {
+                    status: Provisioning::Active,
+                    ..part
+                },
+                vip: Vip {
+                    fixed_ip,
+                    network: home.network,
+                    port,
+                },
+                additional_vips: Vec::new(),
+                owns_port: true,
+                provider: "amphora".to_owned(),
+                flavor: None,
+                zone: None,
+                change: None,
+            };
+            state.load_balancers.insert(id, balancer);
+            id
+        })
+    }
+
+    /// Removes a load balancer with all its parts at once.
+    pub fn delete_load_balancer(&self, id: Id) {
+        self.write(|state| state.remove_load_balancer(id));
+    }
+
+    /// Sets where a load balancer is in its life, and it stays there.
+    pub fn set_provisioning(&self, id: Id, status: Provisioning) {
+        self.edit_load_balancer(id, |it| {
+            it.part.status = status;
+            it.change = None;
+        });
+    }
+
+    /// Changes a load balancer in any way.
+    pub fn edit_load_balancer(&self, id: Id, change: impl FnOnce(&mut LoadBalancer)) {
+        self.write(|state| state.load_balancers.get_mut(&id).map(change));
+    }
+
+    /// Changes a listener in any way.
+    pub fn edit_listener(&self, id: Id, change: impl FnOnce(&mut Listener)) {
+        self.write(|state| state.listeners.get_mut(&id).map(change));
+    }
+
+    /// Removes a listener; whether there was one.
+    pub fn delete_listener(&self, id: Id) -> bool {
+        self.write(|state| state.listeners.shift_remove(&id).is_some())
+    }
+
+    /// Changes a pool in any way.
+    pub fn edit_pool(&self, id: Id, change: impl FnOnce(&mut Pool)) {
+        self.write(|state| state.pools.get_mut(&id).map(change));
+    }
+
+    /// Removes a pool with its members and monitor. Its listeners stay.
+    pub fn delete_pool(&self, id: Id) {
+        self.write(|state| state.remove_pool(id));
+    }
+
+    /// Changes a member in any way.
+    pub fn edit_member(&self, id: Id, change: impl FnOnce(&mut Member)) {
+        self.write(|state| state.members.get_mut(&id).map(change));
+    }
+
+    /// Removes a member; whether there was one.
+    pub fn delete_member(&self, id: Id) -> bool {
+        self.write(|state| state.members.shift_remove(&id).is_some())
+    }
+
+    /// Changes a health monitor in any way.
+    pub fn edit_health_monitor(&self, id: Id, change: impl FnOnce(&mut Monitor)) {
+        self.write(|state| state.monitors.get_mut(&id).map(change));
+    }
+
+    /// Removes a health monitor; whether there was one.
+    pub fn delete_health_monitor(&self, id: Id) -> bool {
+        self.write(|state| state.monitors.shift_remove(&id).is_some())
+    }
+}

@@ -1,0 +1,133 @@
+//! Servers by hand. None of it is in the journal.
+
+use std::net::IpAddr;
+
+use super::{NicSpec, OpenstackSim, ServerSpec};
+use crate::model::Id;
+use crate::model::compute::{Flavor, Server};
+use crate::model::network::FixedIp;
+use crate::state::{NoAddress, PortWish, State};
+
+impl OpenstackSim {
+    /// Adds a running server.
+    ///
+    /// # Panics
+    ///
+    /// If an address or network that the spec names cannot be had: a mistake in the test.
+    pub fn add_server(&self, spec: ServerSpec) -> Id {
+        self.write(|state| {
+            let id = state.seed.uuid();
+            let project = spec.project.unwrap_or_else(|| state.home.project.clone());
+            for nic in spec.nics {
+                add_nic(state, id, &project, nic);
+            }
+            let now = state.clock.rfc3339_seconds();
+            let first_flavor = state.flavors.keys().next().cloned();
+            let server = Server {
+                id,
+                name: spec.name,
+                project,
+                status: "ACTIVE".to_owned(),
+                flavor: spec.flavor.or(first_flavor).unwrap_or_default(),
+                zone: spec.zone.unwrap_or_else(|| state.options.zone.clone()),
+                access_v4: spec.access_v4,
+                access_v6: spec.access_v6,
+                metadata: spec.metadata,
+                shown_addresses: spec.shown_addresses,
+                created_at: now.clone(),
+                updated_at: now,
+            };
+            state.servers.insert(id, server);
+            id
+        })
+    }
+
+    /// Adds a port to a server; answers its id.
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::add_server`].
+    pub fn add_nic(&self, server: Id, nic: NicSpec) -> Id {
+        self.write(|state| {
+            let project = state.servers.get(&server).map(|it| it.project.clone());
+            add_nic(state, server, &project.unwrap_or_default(), nic)
+        })
+    }
+
+    /// Removes a server and its ports; whether there was one.
+    pub fn remove_server(&self, id: Id) -> bool {
+        self.write(|state| {
+            let ports: Vec<Id> = state.ports_of(&id.to_string()).map(|it| it.id).collect();
+            for port in ports {
+                state.remove_port(port);
+            }
+            state.servers.shift_remove(&id).is_some()
+        })
+    }
+
+    /// Sets a server's status, as Nova writes it: `ACTIVE`, `SHUTOFF`, `PAUSED`, ...
+    pub fn set_server_status(&self, id: Id, status: &str) {
+        self.edit_server(id, |server| status.clone_into(&mut server.status));
+    }
+
+    /// Changes a server in any way.
+    pub fn edit_server(&self, id: Id, change: impl FnOnce(&mut Server)) {
+        self.write(|state| state.servers.get_mut(&id).map(change));
+    }
+
+    /// Adds a flavor.
+    pub fn add_flavor(&self, flavor: Flavor) {
+        self.write(|state| state.flavors.insert(flavor.id.clone(), flavor));
+    }
+
+    /// The server of a name.
+    pub fn server_named(&self, name: &str) -> Option<Server> {
+        self.read().servers.values().find(|it| it.name == name).cloned()
+    }
+
+    /// The first address of a server.
+    pub fn address_of(&self, server: Id) -> Option<IpAddr> {
+        let ports = self.ports_of(server);
+        let mut addresses = ports.iter().flat_map(|it| &it.fixed_ips);
+        addresses.next().map(|it| it.address)
+    }
+}
+
+fn add_nic(state: &mut State, server: Id, project: &str, nic: NicSpec) -> Id {
+    let network = nic.network.unwrap_or(state.home.network);
+    let fixed_ips = match fixed_ips(state, network, &nic.addresses) {
+        Ok(fixed_ips) => fixed_ips,
+        Err(reason) => panic!("no address for a server: {reason:?}"),
+    };
+    let id = state.add_port(PortWish {
+        name: String::new(),
+        network,
+        project: project.to_owned(),
+        device: server.to_string(),
+        device_owner: "compute:nova",
+        fixed_ips,
+        is_active: nic.is_active,
+    });
+    if let (Some(port), Some(port_security)) = (state.ports.get_mut(&id), nic.port_security) {
+        port.port_security = port_security;
+        if !port_security {
+            port.groups.clear();
+        }
+    }
+    id
+}
+
+/// The addresses named, else the next free one of each subnet.
+fn fixed_ips(state: &mut State, network: Id, addresses: &[IpAddr]) -> Result<Vec<FixedIp>, NoAddress> {
+    let subnets = state.subnets_of(network);
+    let subnets: Vec<_> = subnets.map(|it| (it.id, it.cidr)).collect();
+    if addresses.is_empty() {
+        return subnets.iter().map(|(id, _)| state.allocate(*id)).collect();
+    }
+    let reserved = addresses.iter().map(|&address| {
+        let holding = subnets.iter().find(|(_, cidr)| cidr.contains(&address));
+        let subnet = holding.map(|(id, _)| *id).ok_or(NoAddress::NoSubnet(network))?;
+        state.reserve(FixedIp { subnet, address })
+    });
+    reserved.collect()
+}

@@ -1,0 +1,85 @@
+//! What a clean cloud does not have: duplicates, and parts without their whole.
+
+use crate::model::Id;
+use crate::state::State;
+
+pub(crate) fn violations(state: &State) -> Vec<String> {
+    let mut found = Vec::new();
+    duplicates(state, &mut found);
+    orphans(state, &mut found);
+    found
+}
+
+fn duplicates(state: &State, found: &mut Vec<String>) {
+    let balancers = state.load_balancers.values();
+    repeated(found, "load balancer", balancers.map(|it| it.part.name.clone()));
+    let groups = state.groups.values();
+    let groups = groups.map(|it| format!("{} of project {}", it.name, it.meta.project));
+    repeated(found, "security group", groups);
+    for balancer in state.load_balancers.values() {
+        let name = &balancer.part.name;
+        let listeners = state.listeners_of(balancer.part.id);
+        let names = listeners.map(|it| it.part.name.clone());
+        repeated(found, &format!("listener of {name}"), names);
+        let pools = state.pools_of(balancer.part.id);
+        repeated(
+            found,
+            &format!("pool of {name}"),
+            pools.map(|it| it.part.name.clone()),
+        );
+    }
+}
+
+/// Names that are there more than once. An object may have none.
+fn repeated(found: &mut Vec<String>, what: &str, names: impl Iterator<Item = String>) {
+    let mut names: Vec<String> = names.filter(|it| !it.is_empty()).collect();
+    names.sort();
+    let twins = names.windows(2).filter(|pair| pair[0] == pair[1]);
+    found.extend(twins.map(|pair| format!("duplicate {what}: {}", pair[0])));
+}
+
+fn orphans(state: &State, found: &mut Vec<String>) {
+    let has_port = |id: Id| state.ports.contains_key(&id);
+    let is_vip = |id: Id| state.load_balancers.values().any(|it| it.vip.port == id);
+    for it in state.load_balancers.values().filter(|it| !has_port(it.vip.port)) {
+        found.push(format!("load balancer {} has no port", it.part.name));
+    }
+    for it in state.ports.values() {
+        if it.device_owner == "Octavia" && !is_vip(it.id) {
+            found.push(format!("port {} has no load balancer", it.name));
+        }
+        if it.groups.iter().any(|group| !state.groups.contains_key(group)) {
+            found.push(format!("port {} has a security group that does not exist", it.id));
+        }
+    }
+    for it in state.floating_ips.values() {
+        if it.target.is_some_and(|to| !has_port(to.port)) {
+            found.push(format!("floating IP {} has no port", it.address.address));
+        }
+    }
+    for it in state.pools.values() {
+        let used = state
+            .listeners_of(it.load_balancer)
+            .any(|listener| listener.default_pool == Some(it.part.id));
+        if !used {
+            found.push(format!("pool {} has no listener", it.part.name));
+        }
+    }
+    for it in state.listeners.values().filter(|it| it.default_pool.is_none()) {
+        found.push(format!("listener {} has no pool", it.part.name));
+    }
+    for it in state
+        .members
+        .values()
+        .filter(|it| !state.pools.contains_key(&it.pool))
+    {
+        found.push(format!("member {} has no pool", it.part.name));
+    }
+    for it in state
+        .monitors
+        .values()
+        .filter(|it| !state.pools.contains_key(&it.pool))
+    {
+        found.push(format!("health monitor {} has no pool", it.part.name));
+    }
+}

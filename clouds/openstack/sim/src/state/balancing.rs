@@ -1,0 +1,166 @@
+//! Octavia's part of the state: the life of a load balancer, which its parts share.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::State;
+use crate::model::balancing::{Change, Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning};
+use crate::model::{Id, Meta};
+
+/// Longer than any test or demonstration lasts.
+const FAR: Duration = Duration::from_secs(365 * 86_400);
+
+impl State {
+    /// What a new part begins with.
+    pub(crate) fn part(&self, project: &str, name: String, description: String, tags: Vec<String>) -> Part {
+        Part {
+            id: self.seed.uuid(),
+            name,
+            status: Provisioning::PendingCreate,
+            is_up: true,
+            meta: Meta {
+                description,
+                tags,
+                ..self.meta(project)
+            },
+        }
+    }
+
+    /// Puts a load balancer into a `PENDING_...` state, which its parts leave together with it.
+    pub(crate) fn begin(&mut self, balancer: Id, status: Provisioning) {
+        let behaviour = &mut self.behaviour;
+        let (wait, failing) = match status {
+            Provisioning::PendingCreate => (behaviour.lb_create_time, Some(&mut behaviour.failing_creates)),
+            Provisioning::PendingDelete => (behaviour.lb_delete_time, None),
+            _ => (behaviour.lb_change_time, Some(&mut behaviour.failing_changes)),
+        };
+        let fails = failing.is_some_and(|left| {
+            let fails = *left > 0;
+            *left = left.saturating_sub(1);
+            fails
+        });
+        let until = Instant::now() + wait.min(FAR);
+        let now = self.clock.rfc3339_seconds();
+        if let Some(balancer) = self.load_balancers.get_mut(&balancer) {
+            balancer.part.status = status;
+            balancer.part.meta.touch(&now);
+            balancer.change = Some(Change { until, fails });
+        }
+    }
+
+    /// Ends what is under way and due.
+    pub(super) fn finish_changes(&mut self) {
+        let now = Instant::now();
+        let due = |it: &&LoadBalancer| it.change.is_some_and(|change| change.until <= now);
+        let due: Vec<Id> = self
+            .load_balancers
+            .values()
+            .filter(due)
+            .map(|it| it.part.id)
+            .collect();
+        for balancer in due {
+            self.finish(balancer);
+        }
+    }
+
+    fn finish(&mut self, id: Id) {
+        let Some(balancer) = self.load_balancers.get_mut(&id) else {
+            return;
+        };
+        let fails = balancer.change.take().is_some_and(|change| change.fails);
+        if balancer.part.status == Provisioning::PendingDelete {
+            return self.remove_load_balancer(id);
+        }
+        let end = match fails {
+            true => Provisioning::Error,
+            false => Provisioning::Active,
+        };
+        balancer.part.status = end;
+        let leaving = |part: &Part| part.status == Provisioning::PendingDelete && !fails;
+        let pools: Vec<Id> = self.pools_of(id).map(|it| it.part.id).collect();
+        let gone: Vec<Id> = self
+            .pools_of(id)
+            .filter(|it| leaving(&it.part))
+            .map(|it| it.part.id)
+            .collect();
+        for pool in gone {
+            self.remove_pool(pool);
+        }
+        self.listeners
+            .retain(|_, it| it.load_balancer != id || !leaving(&it.part));
+        self.members
+            .retain(|_, it| !pools.contains(&it.pool) || !leaving(&it.part));
+        self.monitors
+            .retain(|_, it| !pools.contains(&it.pool) || !leaving(&it.part));
+        for part in self.parts_mut(id, &pools) {
+            if part.status != Provisioning::Active {
+                part.status = end;
+            }
+        }
+    }
+
+    /// Everything below a load balancer that has these pools.
+    fn parts_mut<'a>(&'a mut self, balancer: Id, pools: &'a [Id]) -> impl Iterator<Item = &'a mut Part> {
+        let listeners = self.listeners.values_mut();
+        let listeners = listeners.filter(move |it| it.load_balancer == balancer);
+        let own = self
+            .pools
+            .values_mut()
+            .filter(move |it| it.load_balancer == balancer);
+        let members = self.members.values_mut().filter(|it| pools.contains(&it.pool));
+        let monitors = self.monitors.values_mut().filter(|it| pools.contains(&it.pool));
+        let upper = listeners.map(|it| &mut it.part).chain(own.map(|it| &mut it.part));
+        let lower = members
+            .map(|it| &mut it.part)
+            .chain(monitors.map(|it| &mut it.part));
+        upper.chain(lower)
+    }
+
+    /// Removes a load balancer with all its parts, and its port if Octavia made it.
+    pub(crate) fn remove_load_balancer(&mut self, id: Id) {
+        let Some(balancer) = self.load_balancers.shift_remove(&id) else {
+            return;
+        };
+        let pools: Vec<Id> = self.pools_of(id).map(|it| it.part.id).collect();
+        for pool in pools {
+            self.remove_pool(pool);
+        }
+        self.listeners.retain(|_, it| it.load_balancer != id);
+        if balancer.owns_port {
+            self.remove_port(balancer.vip.port);
+        }
+    }
+
+    /// Removes a pool with its members and monitor. Its listeners stay.
+    pub(crate) fn remove_pool(&mut self, id: Id) {
+        self.pools.shift_remove(&id);
+        self.members.retain(|_, it| it.pool != id);
+        self.monitors.retain(|_, it| it.pool != id);
+        for listener in self.listeners.values_mut() {
+            listener.default_pool = listener.default_pool.filter(|pool| *pool != id);
+        }
+    }
+
+    pub(crate) fn listeners_of(&self, balancer: Id) -> impl Iterator<Item = &Listener> {
+        let listeners = self.listeners.values();
+        listeners.filter(move |it| it.load_balancer == balancer)
+    }
+
+    pub(crate) fn pools_of(&self, balancer: Id) -> impl Iterator<Item = &Pool> {
+        self.pools.values().filter(move |it| it.load_balancer == balancer)
+    }
+
+    pub(crate) fn members_of(&self, pool: Id) -> impl Iterator<Item = &Member> {
+        self.members.values().filter(move |it| it.pool == pool)
+    }
+
+    pub(crate) fn monitor_of(&self, pool: Id) -> Option<&Monitor> {
+        self.monitors.values().find(|it| it.pool == pool)
+    }
+
+    /// The load balancer that a pool belongs to.
+    pub(crate) fn balancer_of_pool(&self, pool: Id) -> Option<Id> {
+        self.pools.get(&pool).map(|it| it.load_balancer)
+    }
+}

@@ -1,0 +1,10 @@
+//! The simulator from outside: in memory and on sockets.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a wrong answer is a failed test"
+)]
+
+mod login;
+mod program;
+mod states;
+mod support;
