@@ -5,82 +5,14 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::clock::{micros, seconds};
-use crate::kind::{Kind, Type};
+use crate::kind::Kind;
 use crate::path;
-
-const META: &[(&str, Type)] = &[
-    ("metadata", Type::Object),
-    ("metadata.name", Type::Text),
-    ("metadata.generateName", Type::Text),
-    ("metadata.namespace", Type::Text),
-    ("metadata.uid", Type::Text),
-    ("metadata.resourceVersion", Type::Text),
-    ("metadata.labels", Type::TextMap),
-    ("metadata.annotations", Type::TextMap),
-    ("metadata.finalizers", Type::Texts),
-    ("metadata.ownerReferences", Type::Objects),
-    ("metadata.creationTimestamp", Type::Time),
-    ("metadata.deletionTimestamp", Type::Time),
-];
-
-const META_OMIT_ZERO: &[&str] = &[
-    "metadata.generateName",
-    "metadata.namespace",
-    "metadata.selfLink",
-    "metadata.uid",
-    "metadata.resourceVersion",
-    "metadata.generation",
-];
+use crate::schema::{self, Field, Fields, Presence, Shape};
 
 /// Brings `object` into that form, or says which field does not fit its type, as Go's decoder does.
 pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) -> Result<(), String> {
     prune(object);
-    if !object.is_object() {
-        return Err("json: cannot unmarshal value into Go value".to_owned());
-    }
-    for (field, expected) in META.iter().chain(kind.types) {
-        let mut problem = None;
-        path::visit(object, field, &mut |parent, key| {
-            if let Some(value) = parent.get_mut(key)
-                && let Err(found) = fit(value, *expected)
-            {
-                problem.get_or_insert(found);
-            }
-        });
-        if let Some(found) = problem {
-            let field = field.replace("[]", "");
-            let scope = field.split('.').next_back().unwrap_or_default();
-            return Err(match *expected {
-                Type::Time => format!("parsing time {found:?} as \"2006-01-02T15:04:05Z07:00\""),
-                Type::MicroTime => format!("parsing time {found:?} as \"2006-01-02T15:04:05.000000Z07:00\""),
-                _ => format!(
-                    "json: cannot unmarshal {found} into Go struct field {}.{field} of type {}",
-                    go_struct(kind, &field),
-                    go_type(*expected, scope)
-                ),
-            });
-        }
-    }
-    for field in META_OMIT_ZERO.iter().chain(kind.omit_zero) {
-        path::visit(object, field, &mut |parent, key| {
-            if parent.get(key).is_some_and(is_zero) {
-                parent.remove(key);
-            }
-        });
-    }
-    for (field, expected) in META.iter().chain(kind.types) {
-        if *expected == Type::TextMap {
-            path::visit(object, field, &mut |parent, key| {
-                if parent
-                    .get(key)
-                    .and_then(Value::as_object)
-                    .is_some_and(Map::is_empty)
-                {
-                    parent.remove(key);
-                }
-            });
-        }
-    }
+    fit(object, schema::of(kind.kind)).map_err(|misfit| misfit.to_string())?;
     path::set(object, "apiVersion", kind.api_version());
     path::set(object, "kind", kind.kind);
     if !object["metadata"].is_object() {
@@ -103,111 +35,168 @@ fn prune(value: &mut Value) {
     }
 }
 
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.is_empty(),
-        Value::Number(number) => number.as_i64() == Some(0),
-        Value::Bool(flag) => !flag,
-        _ => false,
+/// A value that does not fit its field.
+enum Misfit {
+    /// Of another type: what was found, the Go type wanted, the Go type that has the field, and its path, once known.
+    Type {
+        found: String,
+        wanted: String,
+        within: Option<String>,
+        path: String,
+    },
+    /// A time that cannot be read, and how it is written.
+    Time { found: String, layout: &'static str },
+}
+
+impl Misfit {
+    fn new(found: &Value, shape: Shape) -> Self {
+        let found = match found {
+            Value::Bool(_) => "bool".to_owned(),
+            Value::Number(number) if matches!(shape, Shape::Int | Shape::Long) => format!("number {number}"),
+            Value::Number(_) => "number".to_owned(),
+            Value::String(_) => "string".to_owned(),
+            Value::Array(_) => "array".to_owned(),
+            Value::Object(_) | Value::Null => "object".to_owned(),
+        };
+        Self::Type {
+            found,
+            wanted: go_type(shape),
+            within: None,
+            path: String::new(),
+        }
+    }
+
+    /// The same, told from a message that has the value in this field.
+    fn inside(self, message: &Fields, field: &Field) -> Self {
+        match self {
+            Self::Type {
+                found,
+                wanted,
+                within,
+                path,
+            } => Self::Type {
+                found,
+                wanted,
+                path: match path.as_str() {
+                    "" => field.name.to_owned(),
+                    rest => format!("{}.{rest}", field.name),
+                },
+                within: within.or_else(|| Some(message.go_name())),
+            },
+            time @ Self::Time { .. } => time,
+        }
     }
 }
 
-/// Checks one value and gives times their precision; the error names what was found instead.
-fn fit(value: &mut Value, expected: Type) -> Result<(), String> {
-    let fits = match expected {
-        Type::Text => value.is_string(),
-        Type::Bool => value.is_boolean(),
-        Type::Int32 => value.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
-        Type::Object => value.is_object(),
-        Type::Objects => value
-            .as_array()
-            .is_some_and(|items| items.iter().all(Value::is_object)),
-        Type::Texts => value
-            .as_array()
-            .is_some_and(|items| items.iter().all(Value::is_string)),
-        Type::TextMap => value
-            .as_object()
-            .is_some_and(|map| map.values().all(Value::is_string)),
-        Type::IntOrText => value.is_string() || value.is_i64(),
-        Type::Time | Type::MicroTime => {
-            let text = value.as_str().unwrap_or_default();
-            if text.is_empty() {
-                return Ok(());
-            }
-            let Ok(time) = text.parse::<Timestamp>() else {
-                return Err(text.to_owned());
-            };
-            if expected == Type::MicroTime && fraction_digits(text) != 6 {
-                return Err(text.to_owned());
-            }
-            *value = if expected == Type::Time {
-                seconds(time)
-            } else {
-                micros(time)
-            }
-            .into();
-            true
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Time { found, layout } => write!(f, "parsing time {found:?} as {layout:?}"),
+            Self::Type { within: None, .. } => f.write_str("json: cannot unmarshal value into Go value"),
+            Self::Type {
+                found,
+                wanted,
+                within: Some(within),
+                path,
+            } => write!(
+                f,
+                "json: cannot unmarshal {found} into Go struct field {within}.{path} of type {wanted}"
+            ),
         }
+    }
+}
+
+/// Checks a value, gives times their precision, and takes away what is empty and optional.
+fn fit(value: &mut Value, shape: Shape) -> Result<(), Misfit> {
+    let fits = match (shape, &mut *value) {
+        (Shape::Text, Value::String(_))
+        | (Shape::Bool, Value::Bool(_))
+        | (Shape::IntOrText, Value::String(_)) => true,
+        (Shape::IntOrText | Shape::Long, number) => number.is_i64(),
+        (Shape::Int, number) => number.as_i64().is_some_and(|it| i32::try_from(it).is_ok()),
+        (Shape::TextMap | Shape::BytesMap | Shape::QuantityMap, Value::Object(map)) => {
+            return map.values_mut().try_for_each(|held| fit(held, Shape::Text));
+        }
+        (Shape::Message(message), Value::Object(map)) => return fit_fields(map, message),
+        (Shape::Time | Shape::MicroTime, time) => return fit_time(time, shape),
+        _ => false,
     };
     if fits {
         Ok(())
     } else {
-        Err(go_kind(value, expected))
+        Err(Misfit::new(value, shape))
     }
 }
 
-/// Digits of the fraction of a second. `metav1.MicroTime` is read with six, neither more nor fewer.
+fn fit_fields(object: &mut Map<String, Value>, message: &Fields) -> Result<(), Misfit> {
+    for field in message.fields {
+        let Some(value) = object.get_mut(field.name) else {
+            continue;
+        };
+        let fitted = match (field.presence, &mut *value) {
+            (Presence::Many, Value::Array(items)) => {
+                items.iter_mut().try_for_each(|item| fit(item, field.shape))
+            }
+            (Presence::Many, other) => Err(Misfit::new(other, field.shape)),
+            (_, value) => fit(value, field.shape),
+        };
+        fitted.map_err(|misfit| misfit.inside(message, field))?;
+        if field.presence == Presence::Plain && is_empty(value, field.shape) {
+            object.remove(field.name);
+        }
+    }
+    Ok(())
+}
+
+/// Whether JSON leaves a value out where it may. A time and a whole message are never left out for being empty.
+fn is_empty(value: &Value, shape: Shape) -> bool {
+    match (shape, value) {
+        (Shape::Text, Value::String(text)) => text.is_empty(),
+        (Shape::Int | Shape::Long, number) => number.as_i64() == Some(0),
+        (Shape::Bool, Value::Bool(flag)) => !flag,
+        (Shape::TextMap | Shape::BytesMap | Shape::QuantityMap, Value::Object(map)) => map.is_empty(),
+        _ => false,
+    }
+}
+
+fn fit_time(value: &mut Value, shape: Shape) -> Result<(), Misfit> {
+    let text = value.as_str().unwrap_or_default();
+    if text.is_empty() {
+        return Ok(());
+    }
+    let is_micro = matches!(shape, Shape::MicroTime);
+    // `metav1.MicroTime` is read with six digits of a second, neither more nor fewer.
+    let time = text.parse::<Timestamp>().ok();
+    let Some(time) = time.filter(|_| !is_micro || fraction_digits(text) == 6) else {
+        let found = text.to_owned();
+        let layout = match is_micro {
+            true => "2006-01-02T15:04:05.000000Z07:00",
+            false => "2006-01-02T15:04:05Z07:00",
+        };
+        return Err(Misfit::Time { found, layout });
+    };
+    *value = if is_micro { micros(time) } else { seconds(time) }.into();
+    Ok(())
+}
+
 fn fraction_digits(time: &str) -> usize {
     time.split_once('.').map_or(0, |(_, fraction)| {
         fraction.bytes().take_while(u8::is_ascii_digit).count()
     })
 }
 
-fn go_kind(value: &Value, expected: Type) -> String {
-    let inner = match (value, expected) {
-        (Value::Object(map), Type::TextMap) => map.values().find(|child| !child.is_string()),
-        (Value::Array(items), Type::Texts) => items.iter().find(|child| !child.is_string()),
-        (Value::Array(items), Type::Objects) => items.iter().find(|child| !child.is_object()),
-        _ => None,
+fn go_type(shape: Shape) -> String {
+    let name = match shape {
+        Shape::Text | Shape::TextMap | Shape::BytesMap | Shape::QuantityMap => "string",
+        Shape::Int => "int32",
+        Shape::Long => "int64",
+        Shape::Bool => "bool",
+        Shape::IntOrText => "intstr.IntOrString",
+        Shape::Time => "v1.Time",
+        Shape::MicroTime => "v1.MicroTime",
+        Shape::Message(message) => return format!("v1.{}", message.go_name()),
     };
-    match inner.unwrap_or(value) {
-        Value::Bool(_) => "bool".to_owned(),
-        Value::Number(number) if expected == Type::Int32 => format!("number {number}"),
-        Value::Number(_) => "number".to_owned(),
-        Value::String(_) => "string".to_owned(),
-        Value::Array(_) => "array".to_owned(),
-        Value::Object(_) | Value::Null => "object".to_owned(),
-    }
-}
-
-/// The Go type that has a field of this path.
-fn go_struct(kind: &Kind, field: &str) -> String {
-    let parent = field.rsplit_once('.').map_or("", |(parent, _)| parent);
-    match parent {
-        "" => kind.kind.to_owned(),
-        "metadata" => "ObjectMeta".to_owned(),
-        "spec" => format!("{}Spec", kind.kind),
-        "status" => format!("{}Status", kind.kind),
-        "spec.ports" => "ServicePort".to_owned(),
-        "spec.taints" => "Taint".to_owned(),
-        "status.addresses" => "NodeAddress".to_owned(),
-        "status.conditions" => format!("{}Condition", kind.kind),
-        "status.loadBalancer" => "LoadBalancerStatus".to_owned(),
-        "status.loadBalancer.ingress" => "LoadBalancerIngress".to_owned(),
-        other => other.to_owned(),
-    }
-}
-
-fn go_type(expected: Type, field: &str) -> String {
-    match expected {
-        Type::Text | Type::TextMap | Type::Texts => "string".to_owned(),
-        Type::Int32 => "int32".to_owned(),
-        Type::Bool => "bool".to_owned(),
-        Type::IntOrText => "intstr.IntOrString".to_owned(),
-        Type::Time => "v1.Time".to_owned(),
-        Type::MicroTime => "v1.MicroTime".to_owned(),
-        Type::Object | Type::Objects => format!("v1.{}{}", field[..1].to_uppercase(), &field[1..]),
-    }
+    name.to_owned()
 }
 
 #[cfg(test)]

@@ -27,21 +27,6 @@ pub(crate) enum ListMerge {
     Set,
 }
 
-/// What the Go type of a field admits. Only the fields that matter to a cloud controller manager are declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Type {
-    Text,
-    Int32,
-    Bool,
-    Texts,
-    TextMap,
-    Objects,
-    Object,
-    IntOrText,
-    Time,
-    MicroTime,
-}
-
 /// One kind of object.
 #[derive(Clone, Copy)]
 pub struct Kind {
@@ -68,9 +53,6 @@ pub struct Kind {
     pub(crate) registry: &'static str,
     pub(crate) names: NameRule,
     pub(crate) merge: &'static [(&'static str, ListMerge)],
-    pub(crate) types: &'static [(&'static str, Type)],
-    /// Fields whose zero value is not written (`omitempty` on a plain Go type).
-    pub(crate) omit_zero: &'static [&'static str],
     pub(crate) strategy: &'static dyn Strategy,
 }
 
@@ -230,8 +212,6 @@ const DEFAULT: Kind = Kind {
     registry: "",
     names: NameRule::Subdomain,
     merge: &[],
-    types: &[],
-    omit_zero: &[],
     strategy: &plain::Plain,
 };
 

@@ -39,6 +39,7 @@ mod path;
 mod protobuf;
 mod registry;
 mod request;
+mod schema;
 mod selector;
 mod serve;
 mod service;

@@ -86,27 +86,3 @@ pub(crate) fn copy(object: &mut Value, from: &Value, path: &str) {
         }
     }
 }
-
-/// Calls `visit` with every value that `path` leads to; `ports[].name` goes through each element of a list.
-pub(crate) fn visit(object: &mut Value, path: &str, visitor: &mut dyn FnMut(&mut Map<String, Value>, &str)) {
-    let Some((head, rest)) = path.split_once('.') else {
-        if let Value::Object(map) = object {
-            visitor(map, path);
-        }
-        return;
-    };
-    match head.strip_suffix("[]") {
-        Some(key) => {
-            if let Some(Value::Array(items)) = object.get_mut(key) {
-                for item in items {
-                    visit(item, rest, visitor);
-                }
-            }
-        }
-        None => {
-            if let Some(child) = object.get_mut(head) {
-                visit(child, rest, visitor);
-            }
-        }
-    }
-}

@@ -1,51 +1,16 @@
 //! Reading request bodies in `application/vnd.kubernetes.protobuf`, in which `kubectl create` and the Go controller
 //! managers write. Answers are always JSON, which those clients accept.
 
-mod schema;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::clock::{micros, seconds};
+use crate::schema::{self, Fields, Presence, Shape};
 
 /// What every such body begins with.
 const MAGIC: &[u8] = b"k8s\0";
-
-/// What stands in a field.
-#[derive(Clone, Copy, Debug)]
-enum Shape {
-    Text,
-    Int,
-    Bool,
-    Time,
-    MicroTime,
-    IntOrText,
-    TextMap,
-    BytesMap,
-    QuantityMap,
-    Message(&'static [Field]),
-}
-
-/// When a field is written to JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Presence {
-    /// Whenever it is sent: pointers and fields without `omitempty`.
-    Kept,
-    /// Unless it is zero: protobuf sends zeros that JSON leaves out.
-    Plain,
-    /// As an element of a list.
-    Many,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Field {
-    number: u64,
-    name: &'static str,
-    shape: Shape,
-    presence: Presence,
-}
 
 /// The object in `body` as JSON, or what is wrong with it.
 pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
@@ -68,11 +33,8 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
             _ => {}
         }
     }
-    let (_, shape) = schema::ROOTS
-        .iter()
-        .find(|(name, _)| *name == kind)
-        .ok_or_else(|| format!("protobuf is not read for kind {kind:?}"))?;
-    let mut object = value(&Wire::Bytes(raw), *shape)?.unwrap_or_default();
+    let shape = schema::root(&kind).ok_or_else(|| format!("protobuf is not read for kind {kind:?}"))?;
+    let mut object = value(&Wire::Bytes(raw), shape)?.unwrap_or_default();
     object["apiVersion"] = api_version.into();
     object["kind"] = kind.into();
     Ok(object)
@@ -83,11 +45,11 @@ enum Wire<'a> {
     Bytes(&'a [u8]),
 }
 
-fn message(bytes: &[u8], fields: &[Field]) -> Result<Map<String, Value>, String> {
+fn message(bytes: &[u8], message: &Fields) -> Result<Map<String, Value>, String> {
     let mut object = Map::new();
     for entry in entries(bytes) {
         let (number, wire) = entry?;
-        let Some(field) = fields.iter().find(|field| field.number == number) else {
+        let Some(field) = message.fields.iter().find(|field| field.number == number) else {
             continue;
         };
         let value = value(&wire, field.shape)?;
@@ -117,7 +79,7 @@ fn message(bytes: &[u8], fields: &[Field]) -> Result<Map<String, Value>, String>
 fn value(wire: &Wire<'_>, shape: Shape) -> Result<Option<Value>, String> {
     let value = match (shape, wire) {
         // Negative numbers are sent as the same 64 bits.
-        (Shape::Int, Wire::Number(number)) => json!(number.cast_signed()),
+        (Shape::Int | Shape::Long, Wire::Number(number)) => json!(number.cast_signed()),
         (Shape::Bool, Wire::Number(number)) => json!(*number != 0),
         (Shape::Text, Wire::Bytes(bytes)) => text(bytes).into(),
         (Shape::Message(fields), Wire::Bytes(bytes)) => Value::Object(message(bytes, fields)?),

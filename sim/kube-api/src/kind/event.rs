@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{DEFAULT, Kind, Part, Strategy, Type};
+use super::{DEFAULT, Kind, Part, Strategy};
 use crate::field::FieldError;
 use crate::names::{self, NameRule};
 use crate::path;
@@ -16,35 +16,6 @@ pub(super) const EVENT: Kind = Kind {
     create_on_update: true,
     registry: "events",
     names: NameRule::PathSegment,
-    types: &[
-        ("involvedObject", Type::Object),
-        ("reason", Type::Text),
-        ("message", Type::Text),
-        ("type", Type::Text),
-        ("count", Type::Int32),
-        ("source.component", Type::Text),
-        ("firstTimestamp", Type::Time),
-        ("lastTimestamp", Type::Time),
-        ("eventTime", Type::MicroTime),
-        ("series.lastObservedTime", Type::MicroTime),
-        ("series.count", Type::Int32),
-    ],
-    omit_zero: &[
-        "reason",
-        "message",
-        "type",
-        "count",
-        "action",
-        "source.component",
-        "source.host",
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-    ],
     strategy: &Event,
     ..DEFAULT
 };

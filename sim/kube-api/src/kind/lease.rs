@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{DEFAULT, Kind, Part, Strategy, Type};
+use super::{DEFAULT, Kind, Part, Strategy};
 use crate::field::FieldError;
 use crate::path;
 use crate::table::Column;
@@ -15,14 +15,6 @@ pub(super) const LEASE: Kind = Kind {
     create_on_update: true,
     unconditional_update: false,
     registry: "leases",
-    types: &[
-        ("spec", Type::Object),
-        ("spec.holderIdentity", Type::Text),
-        ("spec.leaseDurationSeconds", Type::Int32),
-        ("spec.leaseTransitions", Type::Int32),
-        ("spec.acquireTime", Type::MicroTime),
-        ("spec.renewTime", Type::MicroTime),
-    ],
     strategy: &Lease,
     ..DEFAULT
 };

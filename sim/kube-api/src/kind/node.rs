@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Change, DEFAULT, Kind, ListMerge, Part, Strategy, Type};
+use super::{Change, DEFAULT, Kind, ListMerge, Part, Strategy};
 use crate::field::FieldError;
 use crate::names;
 use crate::path;
@@ -23,39 +23,6 @@ pub(super) const NODE: Kind = Kind {
         ("spec.podCIDRs", ListMerge::Set),
         ("status.addresses", ListMerge::ByKey("type")),
         ("status.conditions", ListMerge::ByKey("type")),
-    ],
-    types: &[
-        ("spec", Type::Object),
-        ("spec.providerID", Type::Text),
-        ("spec.podCIDR", Type::Text),
-        ("spec.podCIDRs", Type::Texts),
-        ("spec.unschedulable", Type::Bool),
-        ("spec.taints", Type::Objects),
-        ("spec.taints[].key", Type::Text),
-        ("spec.taints[].value", Type::Text),
-        ("spec.taints[].effect", Type::Text),
-        ("spec.taints[].timeAdded", Type::Time),
-        ("status", Type::Object),
-        ("status.capacity", Type::TextMap),
-        ("status.allocatable", Type::TextMap),
-        ("status.addresses", Type::Objects),
-        ("status.addresses[].type", Type::Text),
-        ("status.addresses[].address", Type::Text),
-        ("status.conditions", Type::Objects),
-        ("status.conditions[].type", Type::Text),
-        ("status.conditions[].status", Type::Text),
-        ("status.conditions[].lastHeartbeatTime", Type::Time),
-        ("status.conditions[].lastTransitionTime", Type::Time),
-    ],
-    omit_zero: &[
-        "spec.podCIDR",
-        "spec.providerID",
-        "spec.unschedulable",
-        "spec.externalID",
-        "spec.taints[].value",
-        "status.phase",
-        "status.conditions[].reason",
-        "status.conditions[].message",
     ],
     strategy: &Node,
     ..DEFAULT

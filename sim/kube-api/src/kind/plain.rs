@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{DEFAULT, Kind, ListMerge, Strategy, Type};
+use super::{DEFAULT, Kind, ListMerge, Strategy};
 use crate::path;
 use crate::table::Column;
 
@@ -18,7 +18,6 @@ pub(super) const CONFIG_MAP: Kind = Kind {
     singular: "configmap",
     short_names: &["cm"],
     registry: "configmaps",
-    types: &[("data", Type::TextMap), ("binaryData", Type::TextMap)],
     strategy: &ConfigMap,
     ..DEFAULT
 };

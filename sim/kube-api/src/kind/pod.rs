@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{DEFAULT, Kind, ListMerge, Strategy, Type};
+use super::{DEFAULT, Kind, ListMerge, Strategy};
 use crate::path;
 
 pub(super) const POD: Kind = Kind {
@@ -23,7 +23,6 @@ pub(super) const POD: Kind = Kind {
         ("status.conditions", ListMerge::ByKey("type")),
         ("status.podIPs", ListMerge::ByKey("ip")),
     ],
-    types: &[("spec.nodeName", Type::Text)],
     strategy: &Pod,
     ..DEFAULT
 };

@@ -5,7 +5,7 @@ mod validate;
 
 use serde_json::{Value, json};
 
-use super::{Change, Context, DEFAULT, Kind, ListMerge, Part, Strategy, Type};
+use super::{Change, Context, DEFAULT, Kind, ListMerge, Part, Strategy};
 use crate::field::FieldError;
 use crate::names::NameRule;
 use crate::path::{at, copy, flag, list, list_mut, number, remove, set, text, texts};
@@ -28,55 +28,6 @@ pub(super) const SERVICE: Kind = Kind {
     merge: &[
         ("spec.ports", ListMerge::ByKey("port")),
         ("status.conditions", ListMerge::ByKey("type")),
-    ],
-    types: &[
-        ("spec", Type::Object),
-        ("spec.type", Type::Text),
-        ("spec.selector", Type::TextMap),
-        ("spec.clusterIP", Type::Text),
-        ("spec.clusterIPs", Type::Texts),
-        ("spec.externalIPs", Type::Texts),
-        ("spec.ipFamilies", Type::Texts),
-        ("spec.ipFamilyPolicy", Type::Text),
-        ("spec.loadBalancerIP", Type::Text),
-        ("spec.loadBalancerClass", Type::Text),
-        ("spec.loadBalancerSourceRanges", Type::Texts),
-        ("spec.externalName", Type::Text),
-        ("spec.sessionAffinity", Type::Text),
-        ("spec.externalTrafficPolicy", Type::Text),
-        ("spec.internalTrafficPolicy", Type::Text),
-        ("spec.healthCheckNodePort", Type::Int32),
-        ("spec.allocateLoadBalancerNodePorts", Type::Bool),
-        ("spec.publishNotReadyAddresses", Type::Bool),
-        ("spec.ports", Type::Objects),
-        ("spec.ports[].name", Type::Text),
-        ("spec.ports[].protocol", Type::Text),
-        ("spec.ports[].port", Type::Int32),
-        ("spec.ports[].nodePort", Type::Int32),
-        ("spec.ports[].targetPort", Type::IntOrText),
-        ("spec.ports[].appProtocol", Type::Text),
-        ("status", Type::Object),
-        ("status.loadBalancer", Type::Object),
-        ("status.loadBalancer.ingress", Type::Objects),
-        ("status.loadBalancer.ingress[].ip", Type::Text),
-        ("status.loadBalancer.ingress[].hostname", Type::Text),
-        ("status.loadBalancer.ingress[].ipMode", Type::Text),
-        ("status.conditions[].lastTransitionTime", Type::Time),
-    ],
-    omit_zero: &[
-        "spec.type",
-        "spec.clusterIP",
-        "spec.loadBalancerIP",
-        "spec.externalName",
-        "spec.sessionAffinity",
-        "spec.externalTrafficPolicy",
-        "spec.healthCheckNodePort",
-        "spec.publishNotReadyAddresses",
-        "spec.ports[].name",
-        "spec.ports[].protocol",
-        "spec.ports[].nodePort",
-        "status.loadBalancer.ingress[].ip",
-        "status.loadBalancer.ingress[].hostname",
     ],
     strategy: &Service,
     ..DEFAULT

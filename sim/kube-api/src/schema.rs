@@ -1,12 +1,77 @@
-//! Field numbers of the API's protobuf messages, as the `protobuf` tags of `k8s.io/api` 0.36 declare them.
+//! The fields of the API's messages: their names, Go types and protobuf numbers, and when they are left out, as the tags
+//! of `k8s.io/api` 0.36 declare them.
 
-use super::Shape::{
-    self, Bool, BytesMap, Int, IntOrText, Message, MicroTime, QuantityMap, Text, TextMap, Time,
-};
-use super::{Field, Presence};
+use Shape::{Bool, BytesMap, Int, IntOrText, Long, Message, MicroTime, QuantityMap, Text, TextMap, Time};
+
+/// What stands in a field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    Text,
+    /// `int32`.
+    Int,
+    /// `int64`.
+    Long,
+    Bool,
+    Time,
+    MicroTime,
+    IntOrText,
+    TextMap,
+    BytesMap,
+    QuantityMap,
+    Message(&'static Fields),
+}
+
+/// When a field is written to JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// Whenever it is sent: pointers and fields without `omitempty`.
+    Kept,
+    /// Unless it is zero: `omitempty` on a plain Go type.
+    Plain,
+    /// As an element of a list.
+    Many,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    pub(crate) number: u64,
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) presence: Presence,
+}
+
+/// A message.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    /// Its Go type in capitals: `SERVICE_PORT`.
+    name: &'static str,
+    pub(crate) fields: &'static [Field],
+}
+
+impl Fields {
+    /// Its Go type: `ServicePort`.
+    pub(crate) fn go_name(&self) -> String {
+        let words = self.name.split('_').map(|word| match word {
+            "IP" => word.to_owned(),
+            _ => format!("{}{}", &word[..1], word[1..].to_lowercase()),
+        });
+        words.collect()
+    }
+}
+
+/// An object of a kind; metadata alone where no more is declared.
+pub(crate) fn of(kind: &str) -> Shape {
+    root(kind).unwrap_or(OBJECT)
+}
+
+/// An object of a kind that may come in as protobuf.
+pub(crate) fn root(kind: &str) -> Option<Shape> {
+    let found = ROOTS.iter().find(|(name, _)| *name == kind);
+    found.map(|(_, shape)| *shape)
+}
 
 /// Messages of the kinds that come in as protobuf.
-pub(super) const ROOTS: &[(&str, Shape)] = &[
+const ROOTS: &[(&str, Shape)] = &[
     ("Node", NODE),
     ("Service", SERVICE),
     ("Event", EVENT),
@@ -25,7 +90,10 @@ pub(super) const ROOTS: &[(&str, Shape)] = &[
 /// [plain](Presence::Plain), in square ones what is in a [list](Presence::Many); all else is [kept](Presence::Kept).
 macro_rules! messages {
     ($($message:ident { $($number:literal $name:tt: $shape:tt),+ $(,)? })+) => {
-        $(const $message: Shape = Message(&[$(field!($number $name $shape)),+]);)+
+        $(const $message: Shape = Message(&Fields {
+            name: stringify!($message),
+            fields: &[$(field!($number $name $shape)),+],
+        });)+
     };
 }
 
@@ -45,10 +113,11 @@ messages! {
     }
     OBJECT_META {
         1 name: (Text), 2 generateName: (Text), 3 namespace: (Text), 4 selfLink: (Text), 5 uid: (Text),
-        6 resourceVersion: (Text), 7 generation: (Int), 8 creationTimestamp: (Time),
-        9 deletionTimestamp: Time, 10 deletionGracePeriodSeconds: Int, 11 labels: (TextMap),
+        6 resourceVersion: (Text), 7 generation: (Long), 8 creationTimestamp: (Time),
+        9 deletionTimestamp: Time, 10 deletionGracePeriodSeconds: Long, 11 labels: (TextMap),
         12 annotations: (TextMap), 13 ownerReferences: [OWNER_REFERENCE], 14 finalizers: [Text],
     }
+    OBJECT { 1 metadata: (OBJECT_META) }
     TAINT { 1 key: Text, 2 value: (Text), 3 effect: Text, 4 timeAdded: Time }
     NODE_SPEC {
         1 podCIDR: (Text), 2 externalID: (Text), 3 providerID: (Text), 4 unschedulable: (Bool),
@@ -61,13 +130,13 @@ messages! {
     NODE_ADDRESS { 1 type: Text, 2 address: Text }
     DAEMON_ENDPOINT { 1 Port: Int }
     NODE_DAEMON_ENDPOINTS { 1 kubeletEndpoint: (DAEMON_ENDPOINT) }
-    NODE_SWAP_STATUS { 1 capacity: Int }
+    NODE_SWAP_STATUS { 1 capacity: Long }
     NODE_SYSTEM_INFO {
         1 machineID: Text, 2 systemUUID: Text, 3 bootID: Text, 4 kernelVersion: Text, 5 osImage: Text,
         6 containerRuntimeVersion: Text, 7 kubeletVersion: Text, 8 kubeProxyVersion: Text,
         9 operatingSystem: Text, 10 architecture: Text, 11 swap: NODE_SWAP_STATUS,
     }
-    CONTAINER_IMAGE { 1 names: [Text], 2 sizeBytes: (Int) }
+    CONTAINER_IMAGE { 1 names: [Text], 2 sizeBytes: (Long) }
     ATTACHED_VOLUME { 1 name: Text, 2 devicePath: Text }
     NODE_RUNTIME_HANDLER_FEATURES { 1 recursiveReadOnlyMounts: Bool, 2 userNamespaces: Bool }
     NODE_RUNTIME_HANDLER { 1 name: Text, 2 features: NODE_RUNTIME_HANDLER_FEATURES }
@@ -99,7 +168,7 @@ messages! {
     LOAD_BALANCER_INGRESS { 1 ip: (Text), 2 hostname: (Text), 3 ipMode: Text, 4 ports: [PORT_STATUS] }
     LOAD_BALANCER_STATUS { 1 ingress: [LOAD_BALANCER_INGRESS] }
     CONDITION {
-        1 type: Text, 2 status: Text, 3 observedGeneration: (Int), 4 lastTransitionTime: Time, 5 reason: Text,
+        1 type: Text, 2 status: Text, 3 observedGeneration: (Long), 4 lastTransitionTime: Time, 5 reason: Text,
         6 message: Text,
     }
     SERVICE_STATUS { 1 loadBalancer: (LOAD_BALANCER_STATUS), 2 conditions: [CONDITION] }
@@ -139,7 +208,7 @@ messages! {
     TOKEN_REVIEW { 1 metadata: (OBJECT_META), 2 spec: TOKEN_REVIEW_SPEC, 3 status: (TOKEN_REVIEW_STATUS) }
     BOUND_OBJECT_REFERENCE { 1 kind: (Text), 2 apiVersion: (Text), 3 name: (Text), 4 uid: (Text) }
     TOKEN_REQUEST_SPEC {
-        1 audiences: [Text], 3 boundObjectRef: BOUND_OBJECT_REFERENCE, 4 expirationSeconds: Int,
+        1 audiences: [Text], 3 boundObjectRef: BOUND_OBJECT_REFERENCE, 4 expirationSeconds: Long,
     }
     TOKEN_REQUEST_STATUS { 1 token: Text, 2 expirationTimestamp: Time }
     TOKEN_REQUEST { 1 metadata: (OBJECT_META), 2 spec: TOKEN_REQUEST_SPEC, 3 status: (TOKEN_REQUEST_STATUS) }
@@ -171,7 +240,7 @@ messages! {
     }
     PRECONDITIONS { 1 uid: Text, 2 resourceVersion: Text }
     DELETE_OPTIONS {
-        1 gracePeriodSeconds: Int, 2 preconditions: PRECONDITIONS, 3 orphanDependents: Bool,
+        1 gracePeriodSeconds: Long, 2 preconditions: PRECONDITIONS, 3 orphanDependents: Bool,
         4 propagationPolicy: Text, 5 dryRun: [Text], 6 ignoreStoreReadErrorWithClusterBreakingPotential: Bool,
     }
 }
