@@ -35,18 +35,6 @@ impl Backoff {
             .map_or(self.max, |delay| delay.min(self.max));
         doubled.mul_f64(share).max(self.base)
     }
-
-    /// The same, but at the limit the delay is the limit: where a periodic pass comes round in that time, all that is so
-    /// far off waits for it.
-    #[must_use]
-    pub fn delay_below_limit(&self, failures: u32, share: f64) -> Duration {
-        let exact = self.delay(failures, 1.0);
-        if exact < self.max {
-            self.delay(failures, share)
-        } else {
-            exact
-        }
-    }
 }
 
 /// Chance from a seed: the same seed gives the same delays. Clones share one sequence.

@@ -106,7 +106,7 @@ impl Attempts {
             text: String::new(),
             said_at: now,
         });
-        attempt.due = now + stated.unwrap_or_else(|| self.backoff.delay_below_limit(attempt.failures, share));
+        attempt.due = now + stated.unwrap_or_else(|| delay(&self.backoff, attempt.failures, share));
         attempt.is_stated = stated.is_some();
         // A stated delay does not raise the back-off.
         attempt.failures += u32::from(stated.is_none());
@@ -139,6 +139,12 @@ impl Attempts {
     pub(super) fn keep(&mut self, is_wished: impl Fn(&Wish) -> bool) {
         self.failed.retain(|wish, _| is_wished(wish));
     }
+}
+
+/// At the limit the delay is the limit: the safety pass comes round in that time, and all that is so far off waits for it.
+fn delay(backoff: &Backoff, failures: u32, share: f64) -> Duration {
+    let is_below_limit = backoff.delay(failures, 1.0) < backoff.max;
+    backoff.delay(failures, if is_below_limit { share } else { 1.0 })
 }
 
 #[cfg(test)]
