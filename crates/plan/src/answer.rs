@@ -194,17 +194,6 @@ impl Note {
         self
     }
 
-    /// A note that needs no action.
-    #[must_use]
-    pub fn normal(reason: &'static str, text: impl Into<String>) -> Self {
-        Self {
-            kind: NoteKind::Normal,
-            reason,
-            text: text.into(),
-            is_said_at_start: false,
-        }
-    }
-
     /// A note that somebody should look at.
     #[must_use]
     pub fn warning(reason: &'static str, text: impl Into<String>) -> Self {
