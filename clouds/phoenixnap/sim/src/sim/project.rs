@@ -6,10 +6,13 @@ use super::PhoenixnapSim;
 use crate::model::{Server, ServerStatus};
 
 impl PhoenixnapSim {
-    /// The server of a hostname.
+    /// The server of a hostname, in which small and capital letters are the same.
     pub fn server_named(&self, hostname: &str) -> Option<Server> {
         let state = self.read();
-        state.servers.values().find(|it| it.hostname == hostname).cloned()
+        let mut servers = state.servers.values();
+        servers
+            .find(|it| it.hostname.eq_ignore_ascii_case(hostname))
+            .cloned()
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use bowline_cloudscale_sim::kit::CloudService;
-use bowline_cloudscale_sim::model::Server;
-use bowline_cloudscale_sim::{Access, CloudscaleSim, ServerSpec, ServerStatus};
+use bowline_cloudscale_sim::kit::project::Project;
+use bowline_cloudscale_sim::{Access, CloudscaleSim, ServerSpec};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
@@ -61,8 +61,8 @@ impl Cloud for CloudscaleSim {
         format!("cloudscale://{}", self.add_server(ServerSpec::new(name)))
     }
 
-    fn violations(&self) -> Vec<String> {
-        self.check_invariants()
+    fn project(&self) -> &dyn Project {
+        self
     }
 }
 
@@ -74,19 +74,6 @@ impl Life for CloudscaleSim {
         let addresses = status.addresses.iter().flatten();
         let kinds: Vec<&str> = addresses.map(|it| it.type_.as_str()).collect();
         assert_eq!(kinds, ["Hostname", "ExternalIP", "ExternalIP", "InternalIP"]);
-    }
-
-    fn set_power(&self, instance: &str, is_on: bool) {
-        let status = if is_on {
-            ServerStatus::Running
-        } else {
-            ServerStatus::Stopped
-        };
-        self.set_server_status(server(self, instance).uuid, status);
-    }
-
-    fn remove_instance(&self, name: &str) {
-        self.remove_server(server(self, name).uuid);
     }
 
     fn change(&self) -> Option<Value> {
@@ -128,11 +115,6 @@ impl Mortal for CloudscaleSim {
     fn object_writes(&self) -> [u64; 3] {
         [3, 0, 1]
     }
-}
-
-fn server(sim: &CloudscaleSim, name: &str) -> Server {
-    let mut servers = sim.servers().into_iter();
-    servers.find(|it| it.name == name).unwrap()
 }
 
 #[tokio::test]

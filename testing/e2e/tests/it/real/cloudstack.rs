@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use bowline_cloudstack_sim::kit::project::Project;
 use bowline_cloudstack_sim::kit::{Clock, CloudService};
 use bowline_cloudstack_sim::{
-    AddressSpec, AddressState, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VmState, VpcSpec,
+    AddressSpec, AddressState, CloudstackSim, NetworkSpec, NicSpec, VmSpec, VpcSpec,
 };
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
@@ -102,8 +103,8 @@ impl Cloud for CloudStack {
         format!("external-cloudstack://{id}")
     }
 
-    fn violations(&self) -> Vec<String> {
-        self.sim.check_invariants()
+    fn project(&self) -> &dyn Project {
+        &self.sim
     }
 }
 
@@ -130,20 +131,10 @@ impl Life for CloudStack {
         service
     }
 
-    fn set_power(&self, instance: &str, is_on: bool) {
-        let state = if is_on { VmState::Running } else { VmState::Stopped };
-        let id = self.sim.vm_named(instance).unwrap().id;
-        self.sim.set_vm_state(&id, state);
-    }
-
     fn is_spared(&self, instance: &str) -> bool {
         let rules = self.sim.rules();
         let mut members = rules.iter().map(|rule| self.sim.member_names(&rule.id));
         members.all(|names| names.iter().all(|name| name != instance))
-    }
-
-    fn remove_instance(&self, name: &str) {
-        self.sim.expunge_vm(&self.sim.vm_named(name).unwrap().id);
     }
 
     fn change(&self) -> Option<Value> {
@@ -179,7 +170,7 @@ impl Life for CloudStack {
             members.sort();
             assert_eq!(members, Self::INSTANCES, "{what}");
         }
-        assert_eq!(self.violations(), Vec::<String>::new(), "{what}");
+        assert_eq!(self.sim.check_invariants(), Vec::<String>::new(), "{what}");
     }
 
     fn left(&self) -> Vec<String> {

@@ -19,14 +19,10 @@ pub(crate) trait Life: Cloud + Sized {
 
     fn assert_initialised(&self, node: &Node);
 
-    fn set_power(&self, instance: &str, is_on: bool);
-
     /// Whether an instance that was switched off is behind no balancer any more, where that is the custom.
     fn is_spared(&self, _instance: &str) -> bool {
         true
     }
-
-    fn remove_instance(&self, name: &str);
 
     /// As its user creates it.
     fn service(&self, name: &str) -> Value {
@@ -75,7 +71,7 @@ impl<C: Life> Site<C> {
 
         let [_, name] = C::INSTANCES;
         let shutdown = "node.cloudprovider.kubernetes.io/shutdown".to_owned();
-        self.cloud.set_power(name, false);
+        assert!(self.cloud.project().switch_instance(name, false));
         self.set_ready(name, "Unknown").await;
         manager
             .until("it is tainted", async || {
@@ -85,14 +81,14 @@ impl<C: Life> Site<C> {
         manager
             .until("it is spared", async || self.cloud.is_spared(name))
             .await;
-        self.cloud.set_power(name, true);
+        assert!(self.cloud.project().switch_instance(name, true));
         self.set_ready(name, "True").await;
         manager
             .until("it is free", async || {
                 !self.taints(name).await.contains(&shutdown)
             })
             .await;
-        self.cloud.remove_instance(name);
+        assert!(self.cloud.project().delete_instance(name));
         self.set_ready(name, "Unknown").await;
         manager
             .until("its node goes", async || self.node(name).await.is_none())

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use bowline_phoenixnap_sim::kit::CloudService;
-use bowline_phoenixnap_sim::model::Server;
-use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, Scope, ServerSpec, ServerStatus, Tag};
+use bowline_phoenixnap_sim::kit::project::Project;
+use bowline_phoenixnap_sim::{NetworkSpec, PhoenixnapSim, Scope, ServerSpec, Tag};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
@@ -81,8 +81,8 @@ impl Cloud for PhoenixnapSim {
         format!("phoenixnap://{}", self.add_server(spec))
     }
 
-    fn violations(&self) -> Vec<String> {
-        self.check_invariants()
+    fn project(&self) -> &dyn Project {
+        self
     }
 }
 
@@ -90,7 +90,7 @@ impl Life for PhoenixnapSim {
     const LINGERS: bool = true;
 
     fn assert_initialised(&self, node: &Node) {
-        let server = server(self, node.metadata.name.as_ref().unwrap());
+        let server = self.server_named(node.metadata.name.as_ref().unwrap()).unwrap();
         assert_eq!(
             node.metadata.annotations.as_ref().unwrap()["phoenixnap.com/server-id"],
             server.id
@@ -102,19 +102,6 @@ impl Life for PhoenixnapSim {
             .chain(&server.public_addresses)
             .chain(&server.private_addresses);
         assert!(shown.eq(wanted), "{status:?}");
-    }
-
-    fn set_power(&self, instance: &str, is_on: bool) {
-        let status = if is_on {
-            ServerStatus::PoweredOn
-        } else {
-            ServerStatus::PoweredOff
-        };
-        self.set_server_status(&server(self, instance).id, status);
-    }
-
-    fn remove_instance(&self, name: &str) {
-        self.remove_server(&server(self, name).id);
     }
 
     /// What a Service can ask for is its address, and that is there from its beginning to its end.
@@ -193,11 +180,6 @@ impl Mortal for PhoenixnapSim {
 fn hostname(name: &str) -> String {
     let (first, rest) = name.split_at(1);
     format!("{}{rest}", first.to_uppercase())
-}
-
-fn server(sim: &PhoenixnapSim, name: &str) -> Server {
-    let mut servers = sim.servers().into_iter();
-    servers.find(|it| it.hostname == hostname(name)).unwrap()
 }
 
 #[tokio::test]

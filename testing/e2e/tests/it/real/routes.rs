@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use bowline_paper_sim::kit::project::Project;
 use bowline_paper_sim::kit::{CloudService, Fault};
 use bowline_paper_sim::{MachineSpec, PaperSim};
 use serde_json::json;
@@ -38,8 +39,8 @@ impl Cloud for PaperSim {
         format!("paper://{}", PaperSim::add_machine(self, MachineSpec::new(name)))
     }
 
-    fn violations(&self) -> Vec<String> {
-        self.check_invariants()
+    fn project(&self) -> &dyn Project {
+        self
     }
 }
 

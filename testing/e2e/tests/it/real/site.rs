@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::path::Path;
 
+use bowline_cloudscale_sim::kit::project::Project;
 use bowline_cloudscale_sim::kit::{CloudService, Faults, Journal, Server, serve};
 use k8s_openapi::api::core::v1::{Node, Service};
 use rustix::process::Signal;
@@ -36,8 +37,8 @@ pub(crate) trait Cloud {
     /// An instance that runs; answers its provider ID.
     fn add_instance(&self, name: &str) -> String;
 
-    /// What should never be, in words.
-    fn violations(&self) -> Vec<String>;
+    /// What its owner does there and sees.
+    fn project(&self) -> &dyn Project;
 }
 
 /// The binding of such a role, which is the same in all manifests.
@@ -202,7 +203,7 @@ impl<C: Cloud> Site<C> {
 
     #[track_caller]
     pub(crate) fn assert_sound(&self, what: &str) {
-        assert_eq!(self.cloud.violations(), Vec::<String>::new(), "{what}");
+        assert_eq!(self.cloud.project().violations(), Vec::<String>::new(), "{what}");
     }
 }
 
