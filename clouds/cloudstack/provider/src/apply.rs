@@ -9,9 +9,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::claim::{Asking, VALIDITY};
 use crate::learn::Learned;
-use crate::objects::{AddressRef, FirewallRule, Opening, PublicPort, Rule};
+use crate::objects::{Firewall, FirewallRule, Opening, PublicPort, Rule};
 use crate::observe::asks::Asks;
-use crate::observe::lists::{acl_items, firewall_of, members_of, rules_of};
+use crate::observe::lists::{firewall_of, members_of, rules_of};
 use crate::observe::{Fact, Failure, Pending, Seen};
 use crate::step::{CloudStep, RuleChange};
 
@@ -125,29 +125,34 @@ impl Writer<'_> {
             ) if error.is_rule_conflict() => self.other_rules(step, port, error).await,
             (
                 Class::Conflict | Class::Invalid,
-                CloudStep::OpenFirewall {
-                    address,
+                CloudStep::Open {
+                    at: at @ Firewall::Address(_),
                     opening,
                     stands_in,
                     ..
                 },
             ) if error.class == Class::Invalid || error.is_rule_conflict() => {
-                match self.other_firewall(address, *opening).await {
-                    Some(rules) => Learned::Seen(Fact::Firewall(address.id.clone(), rules)),
-                    None if *stands_in => Learned::OneFirewallRule,
-                    None if error.is_rule_conflict() && self.has_firewall_rule(address, *opening) => {
+                let known = self.observed.allowing(at, *opening).unwrap_or_default();
+                match self.other_firewall(at, *opening).await {
+                    Some(seen) => Learned::Seen(seen),
+                    None if *stands_in || (error.is_rule_conflict() && !known.is_empty()) => {
                         Learned::OneFirewallRule
                     }
                     None => failed(step, error),
                 }
             }
             // Several Services may close what they shared.
-            (Class::Invalid | Class::NotFound, CloudStep::CloseAcl { list, item, .. }) => {
-                match acl_items(self.client, &list.id).await {
-                    Ok(items) if items.iter().all(|known| known.id != item.id) => Learned::Gone,
-                    _ => failed(step, error),
-                }
-            }
+            (
+                Class::Invalid | Class::NotFound,
+                CloudStep::Close {
+                    at: at @ Firewall::Acl(_),
+                    rule,
+                    ..
+                },
+            ) => match firewall_of(self.client, &at.id()).await {
+                Ok(items) if items.iter().all(|known| known.id != rule.id) => Learned::Gone,
+                _ => failed(step, error),
+            },
             _ => failed(step, error),
         }
     }
@@ -169,21 +174,16 @@ impl Writer<'_> {
     }
 
     /// The firewall, if it has another rule for the port than was thought.
-    async fn other_firewall(&self, address: &AddressRef, opening: Opening) -> Option<Vec<FirewallRule>> {
-        let known = self.observed.firewalls.get(&address.id)?;
-        let rules = firewall_of(self.client, &address.id).await.ok()?;
+    async fn other_firewall(&self, at: &Firewall, opening: Opening) -> Option<Fact> {
+        let id = at.id();
+        let known = self.observed.firewalls.get(&id)?;
+        let rules = firewall_of(self.client, &id).await.ok()?;
         let is_news =
             |rule: &FirewallRule| rule.opening == opening && known.iter().all(|known| known.id != rule.id);
-        let recent = self.observed.memory.own.firewalls.get(&address.id);
+        let recent = self.observed.memory.own.firewalls.get(&id);
         let is_left = |rule: &FirewallRule| recent.is_none_or(|recent| !recent.is_deleted(&rule.id));
         let rules: Vec<FirewallRule> = rules.into_iter().filter(is_left).collect();
-        rules.iter().any(is_news).then_some(rules)
-    }
-
-    /// Whether the port has a firewall rule already, as far as is known.
-    fn has_firewall_rule(&self, address: &AddressRef, opening: Opening) -> bool {
-        let known = self.observed.firewalls.get(&address.id);
-        known.is_some_and(|rules| rules.iter().any(|rule| rule.opening == opening))
+        rules.iter().any(is_news).then_some(Fact::Firewall(id, rules))
     }
 
     /// A rule may have got the members from somebody else; then the difference is another one.
@@ -213,33 +213,38 @@ impl Writer<'_> {
                 deleting(client.disassociate_ip_address(&address.id).await?)
             }
             CloudStep::Rule { port, change } => self.send_rule(&port.address.id, change).await?,
-            CloudStep::OpenFirewall {
-                address,
+            CloudStep::Open {
+                at,
+                network,
                 opening,
                 sources,
                 ..
             } => {
-                let new = NewFirewallRule {
-                    public_ip: address.id.clone(),
-                    filter: filter(*opening, sources),
+                let filter = NewFilter {
+                    protocol: opening.protocol.as_str().to_owned(),
+                    port: opening.port,
+                    cidrs: sources.clone(),
                 };
-                making(client.create_firewall_rule(&new).await?)
+                match at {
+                    Firewall::Address(address) => {
+                        let public_ip = address.id.clone();
+                        let new = NewFirewallRule { public_ip, filter };
+                        making(client.create_firewall_rule(&new).await?)
+                    }
+                    Firewall::Acl(list) => {
+                        let new = NewNetworkAcl {
+                            list: list.id.clone(),
+                            network: network.clone(),
+                            filter,
+                        };
+                        making(client.create_network_acl(&new).await?)
+                    }
+                }
             }
-            CloudStep::CloseFirewall { rule, .. } => deleting(client.delete_firewall_rule(rule).await?),
-            CloudStep::OpenAcl {
-                list,
-                network,
-                opening,
-                sources,
-            } => {
-                let new = NewNetworkAcl {
-                    list: list.id.clone(),
-                    network: network.clone(),
-                    filter: filter(*opening, sources),
-                };
-                making(client.create_network_acl(&new).await?)
-            }
-            CloudStep::CloseAcl { item, .. } => deleting(client.delete_network_acl(&item.id).await?),
+            CloudStep::Close { at, rule, .. } => deleting(match at {
+                Firewall::Address(_) => client.delete_firewall_rule(&rule.id).await?,
+                Firewall::Acl(_) => client.delete_network_acl(&rule.id.as_str().into()).await?,
+            }),
         })
     }
 
@@ -279,14 +284,6 @@ impl Writer<'_> {
             }
         };
         Ok(Some((job, None)))
-    }
-}
-
-fn filter(opening: Opening, sources: &[String]) -> NewFilter {
-    NewFilter {
-        protocol: opening.protocol.as_str().to_owned(),
-        port: opening.port,
-        cidrs: sources.to_vec(),
     }
 }
 

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::{AclItem, Algorithm, NewRule, Opening, Rule, VirtualMachineId};
+use crate::objects::{Algorithm, FirewallRule, NewRule, Opening, Rule, VirtualMachineId};
 use crate::replaced::ReplacedRules;
 
 mod read;
@@ -61,7 +61,7 @@ pub(crate) struct Identity {
 impl Identity {
     /// Whether somebody else's rule relies on an item of an ACL list, which holds `items`. That of a Service of the cluster
     /// relies on an item for the sources that the Service is open for; of any other rule nobody knows.
-    pub(crate) fn is_relied_on(&self, item: &AclItem, items: &[AclItem], rule: &Rule) -> bool {
+    pub(crate) fn is_relied_on(&self, item: &FirewallRule, items: &[FirewallRule], rule: &Rule) -> bool {
         if rule.opening("") != Some(item.opening) {
             return false;
         }
@@ -78,7 +78,7 @@ impl Identity {
             return true;
         }
         // Until it has an item of its own it may live on the one for everybody: as after its sources were restricted.
-        let has_own = |other: &AclItem| {
+        let has_own = |other: &FirewallRule| {
             !other.is_going && other.opening == item.opening && other.sources.is_same(&open)
         };
         item.sources.is_everything() && !items.iter().any(has_own)

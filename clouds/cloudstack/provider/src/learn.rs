@@ -1,16 +1,15 @@
 //! What a write's answer or its job told, or what they will tell. Pure.
 
-use std::borrow::Borrow;
 use std::collections::BTreeSet;
 
-use bowline_cloud_provider::{CloudError, ErrorKind, Recent};
+use bowline_cloud_provider::{CloudError, ErrorKind};
 
 use crate::cidrs::Cidrs;
 use crate::claim::PATIENCE;
 use crate::names::Protocol;
 use crate::objects::{
-    AclItem, AclItemId, AclRef, Address, AddressRef, AddressState, FirewallRule, NetworkId, NewRule,
-    PublicPort, Rule, RuleId, RuleState,
+    AclRef, Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, NetworkId,
+    NewRule, PublicPort, Rule, RuleId, RuleState,
 };
 use crate::observe::{Fact, Failure, Observed, Pending, Seen, see};
 use crate::step::{CloudStep, RuleAttributes, RuleChange};
@@ -61,7 +60,12 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
             }
         }
         Learned::Needed(users) => {
-            if let CloudStep::CloseAcl { list, item, .. } = step {
+            if let CloudStep::Close {
+                at: Firewall::Acl(list),
+                rule: item,
+                ..
+            } = step
+            {
                 needed(observed, list, &item.id, &users);
             }
         }
@@ -70,7 +74,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
 }
 
 /// An item is somebody else's as well by now.
-fn needed(observed: &mut Seen, list: &AclRef, item: &AclItemId, users: &[Rule]) {
+fn needed(observed: &mut Seen, list: &AclRef, item: &FirewallRuleId, users: &[Rule]) {
     let Seen { observed, memory } = observed;
     let Observed {
         networks, neighbours, ..
@@ -184,8 +188,10 @@ pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
             change: RuleChange::Create(_),
             ..
         } => Some("rule"),
-        CloudStep::OpenFirewall { .. } => Some("firewall-rule"),
-        CloudStep::OpenAcl { .. } => Some("acl-item"),
+        CloudStep::Open { at, .. } => match at {
+            Firewall::Address(_) => Some("firewall-rule"),
+            Firewall::Acl(_) => Some("acl-item"),
+        },
         CloudStep::Associate { address: None, .. } => Some("ip"),
         _ => None,
     };
@@ -239,65 +245,35 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
         }
         CloudStep::Release { address, .. } => released(seen, address),
         CloudStep::Rule { port, change } => rule_changed(seen, port, change, made),
-        CloudStep::OpenFirewall {
-            address,
-            opening,
-            sources,
-            ..
+        CloudStep::Open {
+            at, opening, sources, ..
         } => {
             let rule = FirewallRule {
-                id: made.id.unwrap_or_default().into(),
-                opening: *opening,
-                sources: sources.iter().collect(),
-                is_going: false,
-            };
-            let listed = facts.firewalls.entry(address.id.clone()).or_default();
-            let recent = own.firewalls.entry(address.id.clone()).or_default();
-            opened(listed, recent, rule.id.clone(), rule);
-        }
-        CloudStep::CloseFirewall { address, rule, .. } => {
-            let recent = own.firewalls.entry(address.id.clone()).or_default();
-            recent.delete(rule.clone());
-            if let Some(listed) = facts.firewalls.get_mut(&address.id) {
-                listed.retain(|known| known.id != *rule);
-            }
-        }
-        CloudStep::OpenAcl {
-            list,
-            opening,
-            sources,
-            ..
-        } => {
-            let item = AclItem {
                 id: made.id.unwrap_or_default().into(),
                 opening: *opening,
                 sources: sources.iter().collect(),
                 has_reason: false,
                 is_going: false,
             };
-            own.made.acl_items.push((list.id.clone(), item.id.clone()));
-            let listed = facts.acls.entry(list.id.clone()).or_default();
-            let recent = own.acls.entry(list.id.clone()).or_default();
-            opened(listed, recent, item.id.clone(), item);
+            if let Firewall::Acl(list) = at {
+                own.made.acl_items.push((list.clone(), rule.id.clone()));
+            }
+            // Without an ID nobody could tell it from what a list shows.
+            if !rule.id.is_empty() {
+                let recent = own.firewalls.entry(at.id()).or_default();
+                recent.write(rule.id.clone(), rule.clone());
+            }
+            facts.firewalls.entry(at.id()).or_default().push(rule);
         }
-        CloudStep::CloseAcl { list, item, .. } => {
-            own.made.acl_items.retain(|(_, known)| *known != item.id);
-            let recent = own.acls.entry(list.id.clone()).or_default();
-            recent.delete(item.id.clone());
-            if let Some(listed) = facts.acls.get_mut(&list.id) {
-                listed.retain(|known| known.id != item.id);
+        CloudStep::Close { at, rule, .. } => {
+            own.made.acl_items.retain(|(_, known)| *known != rule.id);
+            let recent = own.firewalls.entry(at.id()).or_default();
+            recent.delete(rule.id.clone());
+            if let Some(listed) = facts.firewalls.get_mut(&at.id()) {
+                listed.retain(|known| known.id != rule.id);
             }
         }
     }
-}
-
-/// A port was opened at an address or in an ACL list.
-fn opened<Id: Ord + Borrow<str>, T: Clone>(listed: &mut Vec<T>, recent: &mut Recent<Id, T>, id: Id, new: T) {
-    // Without an ID nobody could tell it from what a list shows.
-    if !id.borrow().is_empty() {
-        recent.write(id, new.clone());
-    }
-    listed.push(new);
 }
 
 /// Nobody else has anything on an address that was acquired a moment ago.
@@ -309,7 +285,9 @@ fn associated(observed: &mut Seen, was_any: bool, network: &NetworkId, mut acqui
     }
     acquired.state = AddressState::Allocated;
     observed.strangers.insert(id.clone(), Vec::new());
-    observed.firewalls.insert(id.clone(), Vec::new());
+    observed
+        .firewalls
+        .insert(FirewallId::Address(id.clone()), Vec::new());
     if let Some(found) = observed.looked_up.get_mut(&ip) {
         *found = vec![acquired.clone()];
     } else {
@@ -327,12 +305,13 @@ fn released(observed: &mut Seen, address: &AddressRef) {
     let is_on = |rule: &Rule| rule.address.id == address.id;
     let gone = observed.rules.iter().filter(|rule| is_on(rule));
     let gone: Vec<RuleId> = gone.map(|rule| rule.id.clone()).collect();
+    let firewall = FirewallId::Address(address.id.clone());
     let own = &mut observed.memory.own;
     gone.iter().for_each(|id| own.rules.forget(id));
     own.gone_along.extend(gone);
-    own.firewalls.remove(&address.id);
+    own.firewalls.remove(&firewall);
     observed.rules.retain(|rule| !is_on(rule));
-    observed.firewalls.remove(&address.id);
+    observed.firewalls.remove(&firewall);
     observed.strangers.remove(&address.id);
     if let Some(mut free) = known {
         free.state = AddressState::Free;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 pub(crate) use bowline_cloudstack_client::{
-    AclItemId, AclListId, FirewallRuleId, NetworkId, PublicIpId, RuleId, VirtualMachineId, VpcId,
+    AclListId, FirewallRuleId, NetworkId, PublicIpId, RuleId, VirtualMachineId, VpcId,
 };
 use jiff::Timestamp;
 
@@ -249,15 +249,69 @@ pub(crate) struct AclRef {
 
 /// What decides who reaches a network's public ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Barrier<'a> {
+pub(crate) enum Filtering<'a> {
     /// A firewall on each address.
-    Firewall,
+    Addresses,
     /// An ACL list.
     Acl(&'a AclRef),
     /// An ACL list that is built in and takes no items.
     DefaultAcl(&'a AclRef),
     /// Nothing that could be changed.
     None,
+}
+
+/// A firewall: one of an address, or the ACL list of a tier of a VPC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Firewall {
+    /// Of an address.
+    Address(AddressRef),
+    /// An ACL list, which may serve several tiers.
+    Acl(AclRef),
+}
+
+/// A firewall by the ID of its address or of the ACL list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FirewallId {
+    /// Of an address.
+    Address(PublicIpId),
+    /// An ACL list.
+    Acl(AclListId),
+}
+
+impl Firewall {
+    /// Its ID.
+    pub(crate) fn id(&self) -> FirewallId {
+        match self {
+            Self::Address(address) => FirewallId::Address(address.id.clone()),
+            Self::Acl(list) => FirewallId::Acl(list.id.clone()),
+        }
+    }
+
+    /// Its kind in a word, and its name, for labels of steps.
+    pub(crate) fn short(&self) -> (&'static str, &str) {
+        match self {
+            Self::Address(address) => ("firewall", &address.ip),
+            Self::Acl(list) => ("acl", &list.name),
+        }
+    }
+
+    /// A port as something that is written to.
+    pub(crate) fn target(&self, opening: Opening) -> String {
+        match self {
+            Self::Address(address) => format!("address/{}/firewall/{opening}", address.id),
+            Self::Acl(list) => format!("acl/{}/{opening}", list.id),
+        }
+    }
+}
+
+impl FirewallId {
+    /// The ID without its kind.
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Address(id) => id.as_str(),
+            Self::Acl(id) => id.as_str(),
+        }
+    }
 }
 
 impl Network {
@@ -267,16 +321,16 @@ impl Network {
     }
 
     /// What has to be opened. With both, the firewall alone counts.
-    pub(crate) fn barrier(&self) -> Barrier<'_> {
+    pub(crate) fn filtering(&self) -> Filtering<'_> {
         if self.offers("Firewall") {
-            return Barrier::Firewall;
+            return Filtering::Addresses;
         }
         match &self.acl {
             Some(list) if self.offers("NetworkACL") => match list.name.as_str() {
-                "default_allow" | DEFAULT_DENY => Barrier::DefaultAcl(list),
-                _ => Barrier::Acl(list),
+                "default_allow" | DEFAULT_DENY => Filtering::DefaultAcl(list),
+                _ => Filtering::Acl(list),
             },
-            _ => Barrier::None,
+            _ => Filtering::None,
         }
     }
 }
@@ -287,23 +341,13 @@ pub(crate) const LB: &str = "Lb";
 /// The built-in ACL list that denies everything.
 pub(crate) const DEFAULT_DENY: &str = "default_deny";
 
-/// A rule of the firewall of an address, if it is for a single port.
+/// A rule of a firewall that lets a single port in; in an ACL list, an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FirewallRule {
     pub(crate) id: FirewallRuleId,
     pub(crate) opening: Opening,
     pub(crate) sources: Cidrs,
-    /// Whether it is on its way out, or its deletion failed half-way.
-    pub(crate) is_going: bool,
-}
-
-/// An item of an ACL list that lets a single port in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AclItem {
-    pub(crate) id: AclItemId,
-    pub(crate) opening: Opening,
-    pub(crate) sources: Cidrs,
-    /// Whether it says what it is for. No manager writes that, so a person made it.
+    /// Whether it says what it is for, as an item of an ACL list may. No manager writes that, so a person made it.
     pub(crate) has_reason: bool,
     /// Whether it is on its way out, or its deletion failed half-way.
     pub(crate) is_going: bool,

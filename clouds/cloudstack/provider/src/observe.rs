@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::CloudError;
-use bowline_cloudstack_client::{AclListId, JobId, NetworkId, PublicIpId, RuleId, VirtualMachineId};
+use bowline_cloudstack_client::{JobId, NetworkId, PublicIpId, RuleId, VirtualMachineId};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::claim::Asking;
 use crate::objects::{
-    Abilities, AclItem, Address, AddressState, FirewallRule, Machine, Network, NewRule, PublicPort, Rule,
+    Abilities, Address, AddressState, FirewallId, FirewallRule, Machine, Network, NewRule, PublicPort, Rule,
 };
 use crate::step::CloudStep;
 
@@ -61,10 +61,8 @@ pub(crate) struct Observed {
     pub(crate) strangers: BTreeMap<PublicIpId, Vec<Rule>>,
     /// Rules of others in networks that share an ACL list, by a network's ID.
     pub(crate) neighbours: BTreeMap<NetworkId, Vec<Rule>>,
-    /// Firewalls by the ID of their address: only rules for a single port.
-    pub(crate) firewalls: BTreeMap<PublicIpId, Vec<FirewallRule>>,
-    /// ACL lists by ID: only items that let a single port in.
-    pub(crate) acls: BTreeMap<AclListId, Vec<AclItem>>,
+    /// Of firewalls the rules that let a single port in.
+    pub(crate) firewalls: BTreeMap<FirewallId, Vec<FirewallRule>>,
     /// Members by the ID of their rule.
     pub(crate) members: BTreeMap<RuleId, BTreeSet<VirtualMachineId>>,
     /// Rules whose members were found to be right a moment ago, for the same Nodes.

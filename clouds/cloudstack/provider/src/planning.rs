@@ -18,8 +18,8 @@ use crate::annotations::{IP_IDS, SOURCE_CIDRS};
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
-    Abilities, Address, AddressRef, AddressState, Barrier, DEFAULT_DENY, Network, Opening, Place, PublicIpId,
-    Rule,
+    Abilities, Address, AddressRef, AddressState, DEFAULT_DENY, Filtering, Network, Opening, Place,
+    PublicIpId, Rule,
 };
 use crate::observe::{
     GIVEN_BACK, LOOK, Need, Observed, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread,
@@ -114,7 +114,7 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
         return Err(Refusal::new(declined.error.clone()).into());
     }
     let home = home::find(draft, wanted)?;
-    if let Barrier::DefaultAcl(list) = home.network.barrier()
+    if let Filtering::DefaultAcl(list) = home.network.filtering()
         && list.name == DEFAULT_DENY
     {
         draft.notes.push(DEFAULT_DENY_EVENT.note(format!(

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use crate::claim::{Asking, Subject};
 use crate::names::Protocol;
 use crate::objects::{
-    AclItem, AclItemId, AclRef, AddressRef, Algorithm, FirewallRuleId, NetworkId, NewRule, Opening, Place,
-    PublicPort, Rule, RuleId, VirtualMachineId,
+    AclRef, AddressRef, Algorithm, Firewall, FirewallRule, FirewallRuleId, NetworkId, NewRule, Opening,
+    Place, PublicPort, Rule, RuleId, VirtualMachineId,
 };
 
 /// One write to the cloud.
@@ -37,10 +37,12 @@ pub(crate) enum CloudStep {
         /// What is written.
         change: RuleChange,
     },
-    /// Opens a port in the firewall of an address.
-    OpenFirewall {
-        /// The address.
-        address: AddressRef,
+    /// Creates a rule of a firewall that lets a port in.
+    Open {
+        /// The firewall.
+        at: Firewall,
+        /// The network that the port leads to.
+        network: NetworkId,
         /// The port.
         opening: Opening,
         /// For whom.
@@ -48,37 +50,15 @@ pub(crate) enum CloudStep {
         /// Whether it says in other words what another rule says, for a moment.
         stands_in: bool,
     },
-    /// Deletes a rule of the firewall of an address.
-    CloseFirewall {
-        /// The address.
-        address: AddressRef,
-        /// The port.
-        opening: Opening,
+    /// Deletes a rule of a firewall.
+    Close {
+        /// The firewall.
+        at: Firewall,
         /// The rule.
-        rule: FirewallRuleId,
+        rule: FirewallRule,
+        /// The ID of another item of the ACL list that says the same and stays, so that nobody misses this one.
+        twin: Option<FirewallRuleId>,
         /// Whether the port stays open by another rule, or nothing is behind it.
-        is_replaced: bool,
-    },
-    /// Adds an item to an ACL list.
-    OpenAcl {
-        /// The list.
-        list: AclRef,
-        /// The network.
-        network: NetworkId,
-        /// The port.
-        opening: Opening,
-        /// For whom.
-        sources: Vec<String>,
-    },
-    /// Deletes an item of an ACL list.
-    CloseAcl {
-        /// The list.
-        list: AclRef,
-        /// The item.
-        item: AclItem,
-        /// The ID of another item that says the same and stays, so that nobody misses this one.
-        twin: Option<AclItemId>,
-        /// Whether the port stays open by another item, or nothing is behind it.
         is_replaced: bool,
     },
 }
@@ -137,9 +117,15 @@ pub(crate) enum Precondition<'a> {
         sources: &'a [String],
     },
     /// The item with this ID, which stays instead, is in the ACL list.
-    Item { list: &'a AclRef, id: &'a AclItemId },
+    Item {
+        list: &'a AclRef,
+        id: &'a FirewallRuleId,
+    },
     /// Nobody else relies on the item of the ACL list.
-    Unneeded { list: &'a AclRef, item: &'a AclItem },
+    Unneeded {
+        list: &'a AclRef,
+        item: &'a FirewallRule,
+    },
     /// The address is what it was, and no rules of others are on it, which would go with it.
     Alone(&'a AddressRef),
     /// The claim of that time is new enough: a process that stood still must not ask for what others have looked for meanwhile.
@@ -182,11 +168,8 @@ impl CloudStep {
             }
             | Self::Release { address, .. } => format!("address/{}", address.id),
             Self::Rule { port, .. } => port.target(),
-            Self::OpenFirewall { address, opening, .. } | Self::CloseFirewall { address, opening, .. } => {
-                format!("address/{}/firewall/{opening}", address.id)
-            }
-            Self::OpenAcl { list, opening, .. } => format!("acl/{}/{opening}", list.id),
-            Self::CloseAcl { list, item, .. } => format!("acl/{}/{}", list.id, item.opening),
+            Self::Open { at, opening, .. } => at.target(*opening),
+            Self::Close { at, rule, .. } => at.target(rule.opening),
         }
     }
 
@@ -209,8 +192,8 @@ impl CloudStep {
         Some(match self {
             Self::Associate { since, .. } => Precondition::Fresh((*since)?),
             Self::Release { address, .. } => Precondition::Alone(address),
-            Self::OpenAcl {
-                list,
+            Self::Open {
+                at: Firewall::Acl(list),
                 opening,
                 sources,
                 ..
@@ -219,19 +202,23 @@ impl CloudStep {
                 opening: *opening,
                 sources,
             },
-            Self::CloseAcl {
-                list, twin: Some(id), ..
-            } => Precondition::Item { list, id },
-            Self::CloseAcl { list, item, .. } => Precondition::Unneeded { list, item },
-            Self::Rule { .. } | Self::OpenFirewall { .. } | Self::CloseFirewall { .. } => return None,
+            Self::Close {
+                at: Firewall::Acl(list),
+                rule,
+                twin,
+                ..
+            } => match twin {
+                Some(id) => Precondition::Item { list, id },
+                None => Precondition::Unneeded { list, item: rule },
+            },
+            Self::Rule { .. } | Self::Open { .. } | Self::Close { .. } => return None,
         })
     }
 
     /// The ID of the firewall rule or of the item of an ACL list that the step deletes.
     pub(crate) fn closed(&self) -> Option<&str> {
         match self {
-            Self::CloseFirewall { rule, .. } => Some(rule.as_str()),
-            Self::CloseAcl { item, .. } => Some(item.id.as_str()),
+            Self::Close { rule, .. } => Some(rule.id.as_str()),
             _ => None,
         }
     }
@@ -260,8 +247,8 @@ impl CloudStep {
                     Some(format!("error removing hosts from load balancer rule {name}"))
                 }
             },
-            Self::OpenFirewall {
-                address,
+            Self::Open {
+                at: Firewall::Address(address),
                 opening,
                 sources,
                 ..
@@ -272,12 +259,14 @@ impl CloudStep {
                 opening.port,
                 sources.join(",")
             )),
-            Self::CloseFirewall { rule, .. } => Some(format!("error deleting firewall rule {rule}")),
-            Self::OpenAcl { opening, .. } => Some(format!(
+            Self::Open { opening, .. } => Some(format!(
                 "error creating Network ACL for port: {}, due to",
                 opening.port
             )),
-            Self::CloseAcl { item, .. } => Some(format!("error deleting Network ACL item {}", item.id)),
+            Self::Close { at, rule, .. } => Some(match at {
+                Firewall::Address(_) => format!("error deleting firewall rule {}", rule.id),
+                Firewall::Acl(_) => format!("error deleting Network ACL item {}", rule.id),
+            }),
         }
     }
 }
@@ -319,30 +308,15 @@ impl Step for CloudStep {
             } => format!("associate-ip(any for network {})", to.network),
             Self::Release { address, .. } => format!("release-ip({})", address.ip),
             Self::Rule { change, .. } => change.label(),
-            Self::OpenFirewall {
-                address,
-                opening,
-                sources,
-                ..
-            } => format!(
-                "open-firewall({} {opening} from {})",
-                address.ip,
-                sources.join(",")
-            ),
-            Self::CloseFirewall {
-                address,
-                opening,
-                rule,
-                ..
-            } => format!("close-firewall({} {opening}, {rule})", address.ip),
-            Self::OpenAcl {
-                list,
-                opening,
-                sources,
-                ..
-            } => format!("open-acl({} {opening} from {})", list.name, sources.join(",")),
-            Self::CloseAcl { list, item, .. } => {
-                format!("close-acl({} {}, {})", list.name, item.opening, item.id)
+            Self::Open {
+                at, opening, sources, ..
+            } => {
+                let (kind, name) = at.short();
+                format!("open-{kind}({name} {opening} from {})", sources.join(","))
+            }
+            Self::Close { at, rule, .. } => {
+                let (kind, name) = at.short();
+                format!("close-{kind}({name} {}, {})", rule.opening, rule.id)
             }
         }
     }
@@ -356,30 +330,25 @@ impl Step for CloudStep {
             }
             | Self::Release { address, .. } => format!("public IP {}", address.ip),
             Self::Rule { change, .. } => format!("load balancer rule {}", change.name()),
-            Self::OpenFirewall { address, .. } | Self::CloseFirewall { address, .. } => {
-                format!("firewall of {}", address.ip)
-            }
-            Self::OpenAcl { list, .. } | Self::CloseAcl { list, .. } => format!("ACL list {}", list.name),
+            Self::Open { at, .. } | Self::Close { at, .. } => match at {
+                Firewall::Address(address) => format!("firewall of {}", address.ip),
+                Firewall::Acl(list) => format!("ACL list {}", list.name),
+            },
         }
     }
 
     fn impact(&self) -> Impact {
         match self {
-            Self::Associate { .. } | Self::OpenFirewall { .. } | Self::OpenAcl { .. } => Impact::None,
-            Self::Release { is_live, .. } => {
-                if *is_live {
-                    Impact::Major
-                } else {
-                    Impact::None
-                }
-            }
-            Self::CloseFirewall { is_replaced, .. } | Self::CloseAcl { is_replaced, .. } => {
-                if *is_replaced {
-                    Impact::None
-                } else {
-                    Impact::Minimal
-                }
-            }
+            Self::Associate { .. }
+            | Self::Release { is_live: false, .. }
+            | Self::Open { .. }
+            | Self::Close {
+                is_replaced: true, ..
+            } => Impact::None,
+            Self::Release { is_live: true, .. } => Impact::Major,
+            Self::Close {
+                is_replaced: false, ..
+            } => Impact::Minimal,
             Self::Rule { change, .. } => match change {
                 RuleChange::Create(_) | RuleChange::Assign { .. } => Impact::None,
                 // The device is configured anew; connections of removed members break.
@@ -392,7 +361,14 @@ impl Step for CloudStep {
     fn lanes(&self) -> Vec<Lane> {
         let lane = match self {
             // Each is preceded by a look, which takes as long as it takes: so the order is kept.
-            Self::OpenAcl { list, .. } | Self::CloseAcl { list, .. } => format!("acl/{}", list.id),
+            Self::Open {
+                at: Firewall::Acl(list),
+                ..
+            }
+            | Self::Close {
+                at: Firewall::Acl(list),
+                ..
+            } => format!("acl/{}", list.id),
             // Services that ask for whichever address get one each.
             Self::Associate { address: None, .. } => return Vec::new(),
             other => other.target(),

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 
 use super::{Failure, Observed, Seen};
 use crate::objects::{
-    Abilities, AclItem, AclListId, Address, FirewallRule, Machine, Network, NetworkId, PublicIpId, Rule,
-    RuleId, VirtualMachineId,
+    Abilities, Address, Firewall, FirewallId, FirewallRule, Machine, Network, NetworkId, Opening, PublicIpId,
+    Rule, RuleId, VirtualMachineId,
 };
 
 /// Something that can be read.
@@ -34,20 +34,17 @@ pub(crate) enum Need {
     Strangers(PublicIpId),
     /// The rules of others in networks that share the ACL list of this one.
     Neighbours(NetworkId),
-    /// The firewall of an address.
-    Firewall(PublicIpId),
-    /// An ACL list.
-    Acl(AclListId),
+    /// A firewall.
+    Firewall(FirewallId),
     /// The members of a rule.
     Members(RuleId),
 }
 
 impl Need {
-    /// The ID of the address or the ACL list that it is what lets ports in at.
+    /// The ID of the address or the ACL list, if it is a firewall.
     pub(crate) fn opened(&self) -> Option<&str> {
         match self {
-            Self::Firewall(address) => Some(address.as_str()),
-            Self::Acl(list) => Some(list.as_str()),
+            Self::Firewall(id) => Some(id.as_str()),
             _ => None,
         }
     }
@@ -72,11 +69,9 @@ pub(crate) enum Fact {
     Strangers(PublicIpId, Vec<Rule>),
     /// The rules of others behind the ACL list of a network.
     Neighbours(NetworkId, Vec<Rule>),
-    /// The firewall of an address.
-    Firewall(PublicIpId, Vec<FirewallRule>),
-    /// The items of an ACL list.
-    Acl(AclListId, Vec<AclItem>),
-    /// The firewall of an address, or an ACL list, that cannot be listed.
+    /// The rules of a firewall that let a single port in.
+    Firewall(FirewallId, Vec<FirewallRule>),
+    /// A firewall that cannot be listed, by the ID of its address or ACL list.
     Unlisted(String, CloudError),
     /// The members of a rule.
     Members(RuleId, BTreeSet<VirtualMachineId>),
@@ -158,14 +153,20 @@ impl Observed {
         known(&self.neighbours, network, Need::Neighbours).map(Vec::as_slice)
     }
 
-    /// The firewall of an address.
-    pub(crate) fn firewall(&self, address: &PublicIpId) -> Result<&[FirewallRule], Unread> {
-        known(&self.firewalls, address, Need::Firewall).map(Vec::as_slice)
+    /// The rules of a firewall that let a single port in.
+    pub(crate) fn firewall(&self, id: &FirewallId) -> Result<&[FirewallRule], Unread> {
+        known(&self.firewalls, id, Need::Firewall).map(Vec::as_slice)
     }
 
-    /// The items of an ACL list.
-    pub(crate) fn acl(&self, list: &AclListId) -> Result<&[AclItem], Unread> {
-        known(&self.acls, list, Need::Acl).map(Vec::as_slice)
+    /// Those of the firewall of an address.
+    pub(crate) fn firewall_of(&self, address: &PublicIpId) -> Result<&[FirewallRule], Unread> {
+        self.firewall(&FirewallId::Address(address.clone()))
+    }
+
+    /// Those of a firewall for one port.
+    pub(crate) fn allowing(&self, at: &Firewall, opening: Opening) -> Result<Vec<&FirewallRule>, Unread> {
+        let all = self.firewall(&at.id())?.iter();
+        Ok(all.filter(|rule| rule.opening == opening).collect())
     }
 
     /// The members of a rule; `None` if they were right a moment ago.
@@ -190,17 +191,11 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
         Fact::Recovered(network, found) => drop(observed.recovered.insert(network, found)),
         Fact::Strangers(address, rules) => drop(observed.strangers.insert(address, rules)),
         Fact::Neighbours(network, rules) => drop(observed.neighbours.insert(network, rules)),
-        Fact::Firewall(address, mut rules) => {
-            if let Some(recent) = own.firewalls.get(&address) {
+        Fact::Firewall(id, mut rules) => {
+            if let Some(recent) = own.firewalls.get(&id) {
                 recent.lay_over(&mut rules, |rule| &rule.id);
             }
-            observed.firewalls.insert(address, rules);
-        }
-        Fact::Acl(list, mut items) => {
-            if let Some(recent) = own.acls.get(&list) {
-                recent.lay_over(&mut items, |item| &item.id);
-            }
-            observed.acls.insert(list, items);
+            observed.firewalls.insert(id, rules);
         }
         Fact::Unlisted(id, error) => own.unclosed.failed(&id, &Failure::definite(error)),
         Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),

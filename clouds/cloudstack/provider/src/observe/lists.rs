@@ -1,14 +1,12 @@
-//! What belongs to one thing: the rules of a balancer, the members of a rule, the openings of an address and of an ACL list.
+//! What belongs to one thing: the rules of a balancer, the members of a rule, the rules of a firewall.
 
 use std::collections::BTreeSet;
 
-use bowline_cloudstack_client::{
-    AclListId, ApiError, Client, PublicIpId, RuleId, RuleQuery, VirtualMachineId,
-};
+use bowline_cloudstack_client::{ApiError, Client, RuleId, RuleQuery, VirtualMachineId};
 
 use super::wire;
 use crate::names;
-use crate::objects::{AclItem, FirewallRule, Rule};
+use crate::objects::{FirewallId, FirewallRule, Rule};
 
 /// The rules that bear the name of a balancer. The API's search finds more.
 pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule>, ApiError> {
@@ -21,10 +19,18 @@ pub(crate) async fn rules_of(client: &Client, balancer: &str) -> Result<Vec<Rule
     Ok(rules.iter().map(wire::rule).filter(is_own).collect())
 }
 
-/// The firewall of an address: its rules for a single port.
-pub(crate) async fn firewall_of(client: &Client, at: &PublicIpId) -> Result<Vec<FirewallRule>, ApiError> {
-    let rules = client.firewall_rules(at).await?;
-    Ok(rules.iter().filter_map(wire::firewall_rule).collect())
+/// The rules of a firewall that let a single port in.
+pub(crate) async fn firewall_of(client: &Client, at: &FirewallId) -> Result<Vec<FirewallRule>, ApiError> {
+    Ok(match at {
+        FirewallId::Address(address) => {
+            let rules = client.firewall_rules(address).await?;
+            rules.iter().filter_map(wire::firewall_rule).collect()
+        }
+        FirewallId::Acl(list) => {
+            let items = client.network_acls(list).await?;
+            items.iter().filter_map(wire::acl_item).collect()
+        }
+    })
 }
 
 /// The members of a rule.
@@ -34,10 +40,4 @@ pub(crate) async fn members_of(
 ) -> Result<BTreeSet<VirtualMachineId>, ApiError> {
     let members = client.load_balancer_rule_instances(rule).await?;
     Ok(members.into_iter().map(|machine| machine.id).collect())
-}
-
-/// The items of an ACL list that let a single port in.
-pub(crate) async fn acl_items(client: &Client, list: &AclListId) -> Result<Vec<AclItem>, ApiError> {
-    let items = client.network_acls(list).await?;
-    Ok(items.iter().filter_map(wire::acl_item).collect())
 }

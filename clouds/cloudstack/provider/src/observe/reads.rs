@@ -10,13 +10,13 @@ use tokio::time::Instant;
 
 use super::asks::Asks;
 use super::declined::DeclinedRules;
-use super::lists::{acl_items, firewall_of, members_of};
+use super::lists::{firewall_of, members_of};
 use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire};
 use crate::intent::Intent;
 use crate::machines::Machines;
-use crate::objects::{Abilities, Address, Network, Rule};
+use crate::objects::{Abilities, Address, FirewallId, Network, Rule};
 use crate::planning;
 use crate::version::{ServerVersion, Version};
 
@@ -316,15 +316,13 @@ impl Reads {
             Need::Neighbours(network) => {
                 Fact::Neighbours(network.clone(), self.neighbours(intent, observed, network).await?)
             }
-            Need::Firewall(address) => {
-                let rules = firewall_of(&self.client, address).await;
-                let failure = format!("error fetching firewall rules for public IP {address}");
-                Fact::Firewall(address.clone(), rules.map_err(context(&failure))?)
-            }
-            Need::Acl(list) => {
-                let items = acl_items(&self.client, list).await;
-                let items = items.map_err(context(&format!("error fetching Network ACL with ID: {list}")))?;
-                Fact::Acl(list.clone(), items)
+            Need::Firewall(id) => {
+                let failure = match id {
+                    FirewallId::Address(id) => format!("error fetching firewall rules for public IP {id}"),
+                    FirewallId::Acl(id) => format!("error fetching Network ACL with ID: {id}"),
+                };
+                let rules = firewall_of(&self.client, id).await;
+                Fact::Firewall(id.clone(), rules.map_err(context(&failure))?)
             }
             Need::Members(rule) => {
                 let members = members_of(&self.client, rule).await;

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use super::{BEHIND, Failure, LONGEST_POLL, LOOK, Unclosed};
 use crate::objects::{
-    AclItem, AclItemId, AclListId, AddressRef, FirewallRule, FirewallRuleId, NewRule, PublicIpId, PublicPort,
-    Rule, RuleId,
+    AclRef, AddressRef, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, PublicPort, Rule,
+    RuleId,
 };
 
 /// What a reconcile remembers.
@@ -39,10 +39,8 @@ pub(crate) struct Remembered {
     pub(crate) takes_one_firewall_rule: bool,
     /// Rules as they were written.
     pub(crate) rules: Recent<RuleId, Rule>,
-    /// What was opened and closed in firewalls, by the ID of their address.
-    pub(crate) firewalls: BTreeMap<PublicIpId, Recent<FirewallRuleId, FirewallRule>>,
-    /// The same in ACL lists, by their ID.
-    pub(crate) acls: BTreeMap<AclListId, Recent<AclItemId, AclItem>>,
+    /// What was opened and closed in firewalls.
+    pub(crate) firewalls: BTreeMap<FirewallId, Recent<FirewallRuleId, FirewallRule>>,
     /// The address of the rule that was deleted last.
     pub(crate) cleared: Option<AddressRef>,
     /// The IDs of rules that were on addresses which were given back: they should be gone.
@@ -56,8 +54,8 @@ pub(crate) struct Remembered {
 pub(crate) struct Made {
     /// An address that was chosen automatically.
     pub(crate) address: Option<AddressRef>,
-    /// Items of ACL lists: the list's ID and the item's.
-    pub(crate) acl_items: Vec<(AclListId, AclItemId)>,
+    /// Items of ACL lists.
+    pub(crate) acl_items: Vec<(AclRef, FirewallRuleId)>,
     /// The cloud refused to choose an address: none was acquired.
     pub(crate) is_refused: bool,
     /// The IDs of addresses that it refused.
@@ -120,7 +118,6 @@ impl Remembered {
         *self = Self {
             rules: before.rules,
             firewalls: before.firewalls,
-            acls: before.acls,
             unclosed: before.unclosed.rested(),
             gone_along: before.gone_along,
             ..Self::default()

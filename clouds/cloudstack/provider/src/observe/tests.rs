@@ -6,7 +6,7 @@ use super::*;
 use crate::cidrs::Cidrs;
 use crate::learn;
 use crate::names::IpProtocol;
-use crate::objects::{AclRef, AddressRef, Opening};
+use crate::objects::{AclRef, AddressRef, Firewall, Opening};
 
 const OPENING: Opening = Opening {
     protocol: IpProtocol::Tcp,
@@ -15,15 +15,6 @@ const OPENING: Opening = Opening {
 
 fn rule(id: &str) -> FirewallRule {
     FirewallRule {
-        id: id.into(),
-        opening: OPENING,
-        sources: Cidrs::default(),
-        is_going: false,
-    }
-}
-
-fn item(id: &str) -> AclItem {
-    AclItem {
         id: id.into(),
         opening: OPENING,
         sources: Cidrs::default(),
@@ -39,11 +30,11 @@ fn address(id: &str) -> AddressRef {
     }
 }
 
-fn list() -> AclRef {
-    AclRef {
+fn acl() -> Firewall {
+    Firewall::Acl(AclRef {
         id: "acl".into(),
         name: "tier-acl".to_owned(),
-    }
+    })
 }
 
 fn nothing() -> Seen {
@@ -62,9 +53,14 @@ fn done(seen: &mut Seen, step: &CloudStep, id: &str) {
     learn::done(seen, step, made);
 }
 
-fn open_firewall(seen: &mut Seen, at: &str, id: &str) {
-    let step = CloudStep::OpenFirewall {
-        address: address(at),
+fn at(id: &str) -> Firewall {
+    Firewall::Address(address(id))
+}
+
+fn open(seen: &mut Seen, at: &Firewall, id: &str) {
+    let step = CloudStep::Open {
+        at: at.clone(),
+        network: "n1".into(),
         opening: OPENING,
         sources: Vec::new(),
         stands_in: false,
@@ -72,60 +68,40 @@ fn open_firewall(seen: &mut Seen, at: &str, id: &str) {
     done(seen, &step, id);
 }
 
-fn close(seen: &mut Seen, id: &str) {
-    let rule = CloudStep::CloseFirewall {
-        address: address("ip-1"),
-        opening: OPENING,
-        rule: id.into(),
-        is_replaced: false,
-    };
-    let item = CloudStep::CloseAcl {
-        list: list(),
-        item: item(id),
+fn close(seen: &mut Seen, at: &Firewall, id: &str) {
+    let step = CloudStep::Close {
+        at: at.clone(),
+        rule: rule(id),
         twin: None,
         is_replaced: false,
     };
-    done(seen, &rule, "");
-    done(seen, &item, "");
+    done(seen, &step, "");
 }
 
-fn see_firewall(seen: &mut Seen, at: &str, rules: Vec<FirewallRule>) {
-    see(seen, Fact::Firewall(at.into(), rules));
-}
-
-fn see_acl(seen: &mut Seen, list: &str, items: Vec<AclItem>) {
-    see(seen, Fact::Acl(list.into(), items));
+fn see_firewall(seen: &mut Seen, at: &Firewall, rules: Vec<FirewallRule>) {
+    see(seen, Fact::Firewall(at.id(), rules));
 }
 
 #[test]
 fn a_list_that_is_behind_shows_what_was_opened_and_nothing_that_was_closed() {
-    let mut seen = nothing();
-    for id in ["new", "listed", ""] {
-        open_firewall(&mut seen, "ip-1", id);
-        let step = CloudStep::OpenAcl {
-            list: list(),
-            network: "n1".into(),
-            opening: OPENING,
-            sources: Vec::new(),
-        };
-        done(&mut seen, &step, id);
+    for of in [at("ip-1"), acl()] {
+        let mut seen = nothing();
+        for id in ["new", "listed", ""] {
+            open(&mut seen, &of, id);
+        }
+        close(&mut seen, &of, "closed");
+        see_firewall(&mut seen, &of, vec![rule("closed"), rule("listed")]);
+        see_firewall(&mut seen, &at("ip-2"), Vec::new());
+        assert_eq!(seen.firewalls[&of.id()], [rule("listed"), rule("new")]);
+        assert_eq!(seen.firewalls[&at("ip-2").id()], []);
     }
-    close(&mut seen, "closed");
-    see_firewall(&mut seen, "ip-1", vec![rule("closed"), rule("listed")]);
-    see_firewall(&mut seen, "ip-2", Vec::new());
-    see_acl(&mut seen, "acl", vec![item("closed"), item("listed")]);
-    see_acl(&mut seen, "another", Vec::new());
-    assert_eq!(seen.firewalls["ip-1"], [rule("listed"), rule("new")]);
-    assert_eq!(seen.firewalls["ip-2"], []);
-    assert_eq!(seen.acls["acl"], [item("listed"), item("new")]);
-    assert_eq!(seen.acls["another"], []);
 }
 
 #[test]
 fn with_an_address_what_was_opened_on_it_is_gone() {
     let mut seen = nothing();
     for id in ["ip-1", "ip-2"] {
-        open_firewall(&mut seen, id, &format!("of-{id}"));
+        open(&mut seen, &at(id), &format!("of-{id}"));
     }
     let release = CloudStep::Release {
         address: address("ip-1"),
@@ -133,20 +109,19 @@ fn with_an_address_what_was_opened_on_it_is_gone() {
     };
     learn::predict(&mut seen, &release);
     for id in ["ip-1", "ip-2"] {
-        see_firewall(&mut seen, id, Vec::new());
+        see_firewall(&mut seen, &at(id), Vec::new());
     }
-    assert_eq!(seen.firewalls["ip-1"], []);
-    assert_eq!(seen.firewalls["ip-2"], [rule("of-ip-2")]);
+    assert_eq!(seen.firewalls[&at("ip-1").id()], []);
+    assert_eq!(seen.firewalls[&at("ip-2").id()], [rule("of-ip-2")]);
 }
 
 #[test]
 fn what_was_closed_is_not_seen_again() {
-    let mut seen = nothing();
-    see_firewall(&mut seen, "ip-1", vec![rule("x")]);
-    see_acl(&mut seen, "acl", vec![item("x")]);
-    close(&mut seen, "x");
-    see_firewall(&mut seen, "ip-1", vec![rule("x")]);
-    see_acl(&mut seen, "acl", vec![item("x")]);
-    assert_eq!(seen.firewalls["ip-1"], []);
-    assert_eq!(seen.acls["acl"], []);
+    for of in [at("ip-1"), acl()] {
+        let mut seen = nothing();
+        see_firewall(&mut seen, &of, vec![rule("x")]);
+        close(&mut seen, &of, "x");
+        see_firewall(&mut seen, &of, vec![rule("x")]);
+        assert_eq!(seen.firewalls[&of.id()], []);
+    }
 }

@@ -8,8 +8,7 @@ use jiff::Timestamp;
 
 use crate::names::IpProtocol;
 use crate::objects::{
-    AclItem, AclRef, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, Rule,
-    RuleState,
+    AclRef, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, Rule, RuleState,
 };
 
 /// The API writes times as `2026-03-04T05:06:07+0000`.
@@ -74,40 +73,32 @@ pub(crate) fn network(network: &api::Network, list: Option<String>) -> Arc<Netwo
     })
 }
 
-fn opening(filter: &api::Filter) -> Option<Opening> {
-    let protocol = IpProtocol::parse(&filter.protocol)?;
-    let port = filter
-        .start_port
-        .filter(|_| filter.start_port == filter.end_port)?;
-    Some(Opening { protocol, port })
-}
-
-fn is_going(state: &str) -> bool {
-    ["Revoke", "Deleting"]
-        .iter()
-        .any(|word| state.eq_ignore_ascii_case(word))
-}
-
-/// None if it is not for a single port.
-pub(crate) fn firewall_rule(rule: &api::FirewallRule) -> Option<FirewallRule> {
+/// `None` if it is not for a single port.
+fn single_port(id: &str, filter: &api::Filter, state: &str, has_reason: bool) -> Option<FirewallRule> {
+    let is_single = filter.start_port == filter.end_port;
     Some(FirewallRule {
-        id: rule.id.clone(),
-        opening: opening(&rule.filter)?,
-        sources: rule.filter.cidrs().collect(),
-        is_going: is_going(&rule.state),
+        id: id.into(),
+        opening: Opening {
+            protocol: IpProtocol::parse(&filter.protocol)?,
+            port: filter.start_port.filter(|_| is_single)?,
+        },
+        sources: filter.cidrs().collect(),
+        has_reason,
+        is_going: ["Revoke", "Deleting"]
+            .iter()
+            .any(|word| state.eq_ignore_ascii_case(word)),
     })
 }
 
-/// None if it does not let a single port in.
-pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<AclItem> {
-    item.allows_ingress().then_some(())?;
-    Some(AclItem {
-        id: item.id.clone(),
-        opening: opening(&item.filter)?,
-        sources: item.filter.cidrs().collect(),
-        has_reason: item.reason.is_some(),
-        is_going: is_going(&item.state),
-    })
+/// `None` if it is not for a single port.
+pub(crate) fn firewall_rule(rule: &api::FirewallRule) -> Option<FirewallRule> {
+    single_port(rule.id.as_str(), &rule.filter, &rule.state, false)
+}
+
+/// `None` if it does not let a single port in.
+pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<FirewallRule> {
+    let read = single_port(item.id.as_str(), &item.filter, &item.state, item.reason.is_some());
+    read.filter(|_| item.allows_ingress())
 }
 
 pub(crate) fn machine(machine: &api::VirtualMachine) -> Machine {

@@ -5,7 +5,7 @@ use super::removal::Shut;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::intent::{Identity, Wanted};
-use crate::objects::{AclItem, AclRef, NetworkId, Opening};
+use crate::objects::{AclRef, Firewall, FirewallId, FirewallRule, NetworkId, Opening};
 use crate::observe::{Observed, Unread};
 use crate::step::CloudStep;
 
@@ -24,25 +24,27 @@ pub(super) fn open(
     identity: &Identity,
 ) -> Result<(), Unread> {
     let claim = &identity.claim;
-    let items = items(draft.observed, list, opening)?;
+    let at = Firewall::Acl(list.clone());
+    let items = draft.observed.allowing(&at, opening)?;
     let wanted = &sources.cidrs;
-    let (mut right, others): (Vec<&AclItem>, Vec<&AclItem>) = items
+    let (mut right, others): (Vec<&FirewallRule>, Vec<&FirewallRule>) = items
         .into_iter()
         .partition(|item| !item.is_going && item.sources.is_same(wanted));
     // The Service's own one is not surplus because a person made one like it.
     right.sort_by_key(|item| item.has_reason);
-    let obsolete: Vec<&AclItem> = others.into_iter().filter(|item| is_own(item, claim)).collect();
+    let obsolete: Vec<&FirewallRule> = others.into_iter().filter(|item| is_own(item, claim)).collect();
     let obsolete = without_those_of_others(draft.observed, list, network, obsolete, identity)?;
     let Some((kept, surplus)) = right.split_first() else {
         if !wanted.is_everything() && !claim.has_opened(wanted) {
             draft.annotate(claim.opening(sources));
             return Ok(());
         }
-        draft.cloud(CloudStep::OpenAcl {
-            list: list.clone(),
+        draft.cloud(CloudStep::Open {
+            at,
             network: network.clone(),
             opening,
             sources: sources.texts().to_vec(),
+            stands_in: false,
         });
         return Ok(());
     };
@@ -58,7 +60,8 @@ pub(super) fn open(
 /// Notes for which sources items will have to be made.
 pub(super) fn foresee(draft: &mut Draft<'_>, list: &AclRef, wanted: &Wanted) {
     let (sources, claim) = (&wanted.sources, &wanted.identity.claim);
-    let items = draft.observed.acls.get(&list.id).map_or(&[][..], Vec::as_slice);
+    let items = draft.observed.firewalls.get(&FirewallId::Acl(list.id.clone()));
+    let items = items.map_or(&[][..], Vec::as_slice);
     let is_open = |opening: &Opening| {
         let mut items = items.iter();
         items.any(|item| item.opening == *opening && item.sources.is_same(&sources.cidrs))
@@ -72,7 +75,7 @@ pub(super) fn foresee(draft: &mut Draft<'_>, list: &AclRef, wanted: &Wanted) {
 }
 
 /// Whether an item was made for the Service, as far as that can be told.
-fn is_own(item: &AclItem, claim: &Claim) -> bool {
+fn is_own(item: &FirewallRule, claim: &Claim) -> bool {
     !item.has_reason && (item.sources.is_everything() || claim.has_opened(&item.sources))
 }
 
@@ -90,7 +93,9 @@ pub(super) fn shut(
     if draft.has_given_up(list.id.as_str(), "the network ACL list", opening) {
         return Ok(Shut::Done);
     }
-    let own: Vec<&AclItem> = items(draft.observed, list, opening)?
+    let own: Vec<&FirewallRule> = draft
+        .observed
+        .allowing(&Firewall::Acl(list.clone()), opening)?
         .into_iter()
         .filter(|item| !item.has_reason)
         .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, &identity.claim))
@@ -110,22 +115,17 @@ pub(super) fn shut(
     })
 }
 
-fn items<'a>(observed: &'a Observed, list: &AclRef, opening: Opening) -> Result<Vec<&'a AclItem>, Unread> {
-    let all = observed.acl(&list.id)?;
-    Ok(all.iter().filter(|item| item.opening == opening).collect())
-}
-
 /// The items that no rule of somebody else behind the same list relies on.
 fn without_those_of_others<'a>(
     observed: &Observed,
     list: &AclRef,
     network: &NetworkId,
-    mut items: Vec<&'a AclItem>,
+    mut items: Vec<&'a FirewallRule>,
     identity: &Identity,
-) -> Result<Vec<&'a AclItem>, Unread> {
+) -> Result<Vec<&'a FirewallRule>, Unread> {
     if !items.is_empty() {
         let neighbours = observed.neighbours(network)?;
-        let all = observed.acl(&list.id)?;
+        let all = observed.firewall(&FirewallId::Acl(list.id.clone()))?;
         items.retain(|item| {
             let mut neighbours = neighbours.iter();
             !neighbours.any(|rule| identity.is_relied_on(item, all, rule))
@@ -134,10 +134,10 @@ fn without_those_of_others<'a>(
     Ok(items)
 }
 
-fn close(list: &AclRef, item: &AclItem, twin: Option<&AclItem>, is_replaced: bool) -> CloudStep {
-    CloudStep::CloseAcl {
-        list: list.clone(),
-        item: item.clone(),
+fn close(list: &AclRef, item: &FirewallRule, twin: Option<&FirewallRule>, is_replaced: bool) -> CloudStep {
+    CloudStep::Close {
+        at: Firewall::Acl(list.clone()),
+        rule: item.clone(),
         twin: twin.map(|twin| twin.id.clone()),
         is_replaced,
     }

@@ -15,28 +15,30 @@
 //! Single addresses cannot be written in another way; what is open for one that is in both lists is closed for a moment.
 
 use super::Draft;
+use super::home::Home;
 use super::removal::Shut;
 use crate::cidrs::Sources;
-use crate::objects::{AddressRef, FirewallRule, Opening};
-use crate::observe::{Observed, Unread};
+use crate::objects::{AddressRef, Firewall, FirewallRule, Opening};
+use crate::observe::Unread;
 use crate::step::CloudStep;
 
 /// Plans that a port is open for exactly these sources. Other rules for the same single port go, whoever made them; rules
 /// for ranges of ports stay.
 pub(super) fn open(
     draft: &mut Draft<'_>,
-    address: &AddressRef,
+    home: &Home,
     opening: Opening,
     sources: &Sources,
 ) -> Result<(), Unread> {
-    let present = rules(draft.observed, address, opening)?;
+    let at = Firewall::Address(home.address.clone());
+    let present = draft.observed.allowing(&at, opening)?;
     let wanted = &sources.cidrs;
     if let Some(right) = present
         .iter()
         .find(|rule| !rule.is_going && rule.sources.is_same(wanted))
     {
         for surplus in present.iter().filter(|rule| rule.id != right.id) {
-            draft.cloud(close(address, surplus, true));
+            draft.cloud(close(&at, surplus, true));
         }
         return Ok(());
     }
@@ -45,8 +47,9 @@ pub(super) fn open(
         .copied()
         .filter(|rule| draft.observed.memory.own.takes_one_firewall_rule || rule.sources.shares_with(wanted))
         .collect();
-    let step = |sources: Vec<String>, stands_in| CloudStep::OpenFirewall {
-        address: address.clone(),
+    let step = |sources: Vec<String>, stands_in| CloudStep::Open {
+        at: at.clone(),
+        network: home.network.id.clone(),
         opening,
         sources,
         stands_in,
@@ -61,7 +64,7 @@ pub(super) fn open(
     let parts = wanted.divided(present.iter().map(|rule| &rule.sources));
     if stands_in || parts.is_empty() || draft.observed.memory.own.takes_one_firewall_rule {
         for rule in in_the_way {
-            draft.cloud(close(address, rule, stands_in));
+            draft.cloud(close(&at, rule, stands_in));
         }
     } else {
         draft.cloud(step(parts.iter().map(ToString::to_string).collect(), true));
@@ -74,29 +77,21 @@ pub(super) fn shut(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening
     if draft.has_given_up(address.id.as_str(), "the firewall of public IP", opening) {
         return Ok(Shut::Done);
     }
-    let mut present = rules(draft.observed, address, opening)?;
+    let at = Firewall::Address(address.clone());
+    let mut present = draft.observed.allowing(&at, opening)?;
     present.retain(|rule| !draft.has_given_up(rule.id.as_str(), "firewall rule", opening));
-    let steps: Vec<CloudStep> = present.iter().map(|rule| close(address, rule, false)).collect();
+    let steps: Vec<CloudStep> = present.iter().map(|rule| close(&at, rule, false)).collect();
     Ok(match steps.is_empty() {
         true => Shut::Done,
         false => Shut::By(steps),
     })
 }
 
-fn rules<'a>(
-    observed: &'a Observed,
-    address: &AddressRef,
-    opening: Opening,
-) -> Result<Vec<&'a FirewallRule>, Unread> {
-    let all = observed.firewall(&address.id)?;
-    Ok(all.iter().filter(|rule| rule.opening == opening).collect())
-}
-
-fn close(address: &AddressRef, rule: &FirewallRule, is_replaced: bool) -> CloudStep {
-    CloudStep::CloseFirewall {
-        address: address.clone(),
-        opening: rule.opening,
-        rule: rule.id.clone(),
+fn close(at: &Firewall, rule: &FirewallRule, is_replaced: bool) -> CloudStep {
+    CloudStep::Close {
+        at: at.clone(),
+        rule: rule.clone(),
+        twin: None,
         is_replaced,
     }
 }

@@ -9,7 +9,7 @@ use super::{Draft, members, ownership};
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Intent, Wanted};
 use crate::members::Members;
-use crate::objects::{AclRef, Rule};
+use crate::objects::{Firewall, Rule};
 use crate::step::{CloudStep, RuleChange};
 
 /// Decides what is taken back.
@@ -28,13 +28,11 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     let address = own.made.address.as_ref();
     if let Some(address) = address.filter(|_| !wanted.identity.keeps_ip) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {
-            let item = observed.acls.get(list)?.iter().find(|item| item.id == *id)?;
-            Some(CloudStep::CloseAcl {
-                list: AclRef {
-                    id: list.clone(),
-                    name: list.to_string(),
-                },
-                item: item.clone(),
+            let at = Firewall::Acl(list.clone());
+            let mut known = observed.firewalls.get(&at.id())?.iter();
+            Some(CloudStep::Close {
+                rule: known.find(|item| item.id == *id)?.clone(),
+                at,
                 twin: None,
                 is_replaced: true,
             })

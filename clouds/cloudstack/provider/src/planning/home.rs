@@ -15,7 +15,7 @@ use crate::events::NODES_LEFT_OUT;
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{
-    Address, AddressRef, AddressState, Barrier, LB, Network, Place, PublicIpId, Rule, RuleState,
+    Address, AddressRef, AddressState, Filtering, FirewallId, LB, Network, Place, PublicIpId, Rule, RuleState,
 };
 use crate::observe::{LOOK, Need, Observed, STUCK, Seen, Unread};
 use crate::replaced::Replaced;
@@ -78,9 +78,9 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
 /// Reads early what will be needed when the steps before it are done, so that the whole plan can be told in advance.
 fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option<&AddressRef>) {
     let observed = draft.observed;
-    let barrier = network.barrier();
-    if let Barrier::Acl(list) = barrier {
-        draft.take(observed.acl(&list.id));
+    let filtering = network.filtering();
+    if let Filtering::Acl(list) = filtering {
+        draft.take(observed.firewall(&FirewallId::Acl(list.id.clone())));
         if at.is_none() && !observed.rules.is_empty() {
             draft.take(observed.neighbours(&network.id));
         }
@@ -96,9 +96,9 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
             .is_some_and(|opening| !wanted.openings().contains(&opening));
         draft.take(observed.address(id));
         draft.take(observed.strangers(id));
-        match barrier {
-            Barrier::Firewall => drop(draft.take(observed.firewall(id))),
-            Barrier::Acl(_) if is_open => drop(draft.take(observed.neighbours(&network.id))),
+        match filtering {
+            Filtering::Addresses => drop(draft.take(observed.firewall_of(id))),
+            Filtering::Acl(_) if is_open => drop(draft.take(observed.neighbours(&network.id))),
             _ => {}
         }
     }

@@ -192,7 +192,7 @@ fn opened_by_others(absent: &Absent, observed: &Seen, address: &Address) -> Resu
     if !may_be_anothers {
         return Ok(None);
     }
-    let mut firewall = observed.firewall(&address.address.id)?.iter();
+    let mut firewall = observed.firewall_of(&address.address.id)?.iter();
     let theirs = firewall.find(|rule| !absent.openings.contains(&rule.opening));
     Ok(theirs.map(|rule| format!("firewall rule {} for {}", rule.id, rule.opening)))
 }

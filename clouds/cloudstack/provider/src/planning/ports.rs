@@ -11,7 +11,7 @@ use super::{Draft, Stop, acl, firewall, router};
 use crate::events::DUPLICATE_REMOVED;
 use crate::intent::{Identity, Port, Wanted};
 use crate::members::Members;
-use crate::objects::{Abilities, Barrier, NewRule, PublicPort, Rule, RuleState};
+use crate::objects::{Abilities, Filtering, Firewall, NewRule, PublicPort, Rule, RuleState};
 use crate::observe::{Need, Unread};
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::{CloudStep, RuleAttributes, RuleChange};
@@ -225,11 +225,14 @@ impl<'a> At<'a> {
     fn is_opening(self, draft: &Draft<'_>) -> bool {
         let Self { home, port, .. } = self;
         draft.observed.pending.iter().any(|pending| match &pending.step {
-            CloudStep::OpenFirewall { address, opening, .. } => {
-                *address == home.address && *opening == port.opening()
-            }
-            CloudStep::OpenAcl { network, opening, .. } => {
-                *network == home.network.id && *opening == port.opening()
+            CloudStep::Open {
+                at, network, opening, ..
+            } => {
+                let is_here = match at {
+                    Firewall::Address(address) => *address == home.address,
+                    Firewall::Acl(_) => *network == home.network.id,
+                };
+                is_here && *opening == port.opening()
             }
             _ => false,
         })
@@ -238,12 +241,12 @@ impl<'a> At<'a> {
     fn open(self, draft: &mut Draft<'_>) {
         let Self { wanted, home, .. } = self;
         let (opening, sources) = (self.port.opening(), &wanted.sources);
-        let opened = match home.network.barrier() {
-            Barrier::Firewall => firewall::open(draft, &home.address, opening, sources),
-            Barrier::Acl(list) => {
+        let opened = match home.network.filtering() {
+            Filtering::Addresses => firewall::open(draft, home, opening, sources),
+            Filtering::Acl(list) => {
                 acl::open(draft, list, &home.network.id, opening, sources, &wanted.identity)
             }
-            Barrier::DefaultAcl(_) | Barrier::None => Ok(()),
+            Filtering::DefaultAcl(_) | Filtering::None => Ok(()),
         };
         draft.take(opened);
     }
@@ -335,8 +338,8 @@ impl<'a> At<'a> {
             };
             let port = now.open_port();
             self.removal.foresee(draft, &port);
-            if home.network.barrier() == Barrier::Firewall {
-                draft.take(draft.observed.firewall(&home.address.id)); // looked at when the new rule is there
+            if home.network.filtering() == Filtering::Addresses {
+                draft.take(draft.observed.firewall_of(&home.address.id)); // looked at when the new rule is there
             }
             if known.insert(port.clone()) && replaced.get(&port) != Some(&now) {
                 draft.replaced.insert(now);

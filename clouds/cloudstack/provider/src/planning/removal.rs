@@ -14,7 +14,7 @@ use super::{Draft, acl, firewall};
 use crate::cidrs::Sources;
 use crate::claim::Claimed;
 use crate::intent::{Absent, Identity};
-use crate::objects::{AddressRef, AddressState, Barrier, Network, Opening, PublicIpId, Rule};
+use crate::objects::{AddressRef, AddressState, Filtering, Network, Opening, PublicIpId, Rule};
 use crate::observe::{Observed, Unread};
 use crate::replaced::{OpenPort, Replaced};
 use crate::step::CloudStep;
@@ -166,7 +166,7 @@ impl Removal<'_> {
             return Ok(Shut::Done);
         }
         let network = network_of(observed, port)?;
-        if network.is_none_or(|network| network.barrier() != Barrier::Firewall) {
+        if network.is_none_or(|network| network.filtering() != Filtering::Addresses) {
             return Ok(Shut::Done);
         }
         // Nobody has it: then its firewall is gone too.
@@ -222,8 +222,8 @@ impl Removal<'_> {
             return Ok(Shut::Done);
         }
         let observed = draft.observed;
-        match network_of(observed, port)?.map(|network| (network.barrier(), &network.id)) {
-            Some((Barrier::Acl(list), network)) => {
+        match network_of(observed, port)?.map(|network| (network.filtering(), &network.id)) {
+            Some((Filtering::Acl(list), network)) => {
                 acl::shut(draft, list, network, port.opening, self.sources, self.identity)
             }
             _ => Ok(Shut::Done),

@@ -15,7 +15,9 @@ use crate::cidrs::Cidrs;
 use crate::intent;
 use crate::learn;
 use crate::names::IpProtocol;
-use crate::objects::{AclRef, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, RuleState};
+use crate::objects::{
+    AclRef, AddressRef, AddressState, FirewallId, FirewallRule, Machine, Network, Opening, RuleState,
+};
 use crate::observe::Failure;
 
 mod acl;
@@ -110,7 +112,7 @@ impl World {
             .observed
             .networks
             .insert("n1".into(), Some(Arc::new(network)));
-        world.observed.acls.insert("acl".into(), Vec::new());
+        world.observed.firewalls.insert(acl(), Vec::new());
         world.observed.neighbours.insert("n1".into(), Vec::new());
         world
     }
@@ -235,6 +237,16 @@ impl World {
             .map(|rule| format!("{:?}", rule.sources))
             .collect()
     }
+}
+
+/// The firewall of the address with this ID.
+fn firewall_of(id: &str) -> FirewallId {
+    FirewallId::Address(id.into())
+}
+
+/// The ACL list of the tier.
+fn acl() -> FirewallId {
+    FirewallId::Acl("acl".into())
 }
 
 /// An address of the network, if somebody has it.

@@ -10,7 +10,7 @@ use super::{Reads, context};
 use crate::intent::{Identity, Intent};
 use crate::learn::Learned;
 use crate::names;
-use crate::objects::{AclItem, AclRef, Address, Opening, Rule};
+use crate::objects::{AclRef, Address, FirewallRule, Opening, Rule};
 
 impl Reads {
     /// The rules of others on an address.
@@ -64,8 +64,8 @@ impl Reads {
         &self,
         identity: &Identity,
         list: &AclRef,
-        item: &AclItem,
-        items: &[AclItem],
+        item: &FirewallRule,
+        items: &[FirewallRule],
     ) -> Result<Vec<Rule>, CloudError> {
         let mut users = Vec::new();
         for rule in self.others(identity, &RuleQuery::default()).await? {

@@ -1,6 +1,6 @@
 //! What a write requires is looked at once more right before it is sent: others write there at the same time.
 
-use super::super::lists::acl_items;
+use super::super::lists::firewall_of;
 use super::super::{Fact, Failure, Observed};
 use super::Reads;
 use crate::apply::failed;
@@ -8,7 +8,7 @@ use crate::cidrs::Cidrs;
 use crate::claim;
 use crate::intent::Intent;
 use crate::learn::Learned;
-use crate::objects::{AclItem, AclListId};
+use crate::objects::{AclRef, FirewallId, FirewallRule};
 use crate::step::{CloudStep, Precondition};
 
 impl Reads {
@@ -27,20 +27,19 @@ impl Reads {
                 sources,
             } => {
                 let sources: Cidrs = sources.iter().collect();
-                let is_alike = |item: &AclItem| {
+                let is_alike = |item: &FirewallRule| {
                     !item.is_going && item.opening == opening && item.sources.is_same(&sources)
                 };
-                return self
-                    .unless(step, &list.id, |items| !items.iter().any(is_alike))
-                    .await;
+                return self.unless(step, list, |items| !items.iter().any(is_alike)).await;
             }
             Precondition::Item { list, id } => {
                 return self
-                    .unless(step, &list.id, |items| items.iter().any(|item| item.id == *id))
+                    .unless(step, list, |items| items.iter().any(|item| item.id == *id))
                     .await;
             }
             Precondition::Unneeded { list, item } => {
-                let items = observed.acls.get(&list.id).map_or(&[][..], Vec::as_slice);
+                let items = observed.firewalls.get(&FirewallId::Acl(list.id.clone()));
+                let items = items.map_or(&[][..], Vec::as_slice);
                 let users = self.users_of(identity, list, item, items).await;
                 users.map(|users| (!users.is_empty()).then_some(Learned::Needed(users)))
             }
@@ -57,12 +56,13 @@ impl Reads {
     async fn unless(
         &self,
         step: &CloudStep,
-        list: &AclListId,
-        holds: impl FnOnce(&[AclItem]) -> bool,
+        list: &AclRef,
+        holds: impl FnOnce(&[FirewallRule]) -> bool,
     ) -> Option<Learned> {
-        match acl_items(&self.client, list).await {
+        let id = FirewallId::Acl(list.id.clone());
+        match firewall_of(&self.client, &id).await {
             Ok(items) if holds(&items) => None,
-            Ok(items) => Some(Learned::Seen(Fact::Acl(list.clone(), items))),
+            Ok(items) => Some(Learned::Seen(Fact::Firewall(id, items))),
             Err(error) => Some(failed(step, &error)),
         }
     }

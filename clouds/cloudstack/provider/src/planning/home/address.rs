@@ -8,7 +8,7 @@ use super::super::{Arrival, Draft, Stop, acl, pending};
 use crate::claim::{Claim, Claimed, Whichever, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
-use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, Place, PublicIpId};
+use crate::objects::{Address, AddressRef, AddressState, Filtering, Network, Place, PublicIpId};
 use crate::observe::{Observed, Pending, STUCK, Unread};
 use crate::step::CloudStep;
 
@@ -104,8 +104,8 @@ fn taken_address(
         draft.annotate(Claim::of_others(claim.those(|held| !is_it(held))));
         return Err(Stop::Planned);
     }
-    if network.barrier() == Barrier::Firewall {
-        draft.take(draft.observed.firewall(id)); // for its ports, later
+    if network.filtering() == Filtering::Addresses {
+        draft.take(draft.observed.firewall_of(id)); // for its ports, later
     }
     if *state == State::Held {
         if !claim.names(id) {
@@ -205,7 +205,7 @@ pub(super) fn automatic_address(
         known: known.collect(),
     }));
     draft.annotate(Claim::default().with(stuck, false));
-    if let Barrier::Acl(list) = network.barrier() {
+    if let Filtering::Acl(list) = network.filtering() {
         acl::foresee(draft, list, wanted); // in the same write
     }
     Err(Stop::Planned)

@@ -8,7 +8,7 @@ use super::super::{Draft, Stop, pending};
 use crate::claim::{Claimed, Whichever};
 use crate::events::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
 use crate::intent::Identity;
-use crate::objects::{Address, AddressRef, AddressState, Barrier, Network, PublicIpId};
+use crate::objects::{Address, AddressRef, AddressState, Filtering, Network, PublicIpId};
 use crate::observe::{Observed, Unread};
 
 /// Claims by its ID what the cloud chose for an open claim. If there is nothing like it, whoever asks goes on.
@@ -128,8 +128,8 @@ fn may_be(
 /// else's.
 fn is_bare(observed: &Observed, network: &Network, id: &PublicIpId) -> Result<bool, Unread> {
     let mut parts = vec![observed.strangers(id).map(<[_]>::is_empty)];
-    if network.barrier() == Barrier::Firewall {
-        parts.push(observed.firewall(id).map(<[_]>::is_empty));
+    if network.filtering() == Filtering::Addresses {
+        parts.push(observed.firewall_of(id).map(<[_]>::is_empty));
     }
     Ok(!Unread::all(parts)?.contains(&false))
 }

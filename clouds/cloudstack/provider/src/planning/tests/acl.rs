@@ -21,7 +21,7 @@ fn a_vpc_opens_its_acl_list_and_speaks_tcp_to_it() {
         position("close-acl(tier-acl tcp/443") < position("release-ip"),
         "{labels:?}"
     );
-    assert!(world.observed.rules.is_empty() && world.observed.acls["acl"].is_empty());
+    assert!(world.observed.rules.is_empty() && world.observed.firewalls[&acl()].is_empty());
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn an_acl_item_that_others_need_is_kept() {
     world.observed.neighbours.insert("n1".into(), vec![neighbour]);
     world.is_wanted = false;
     world.settle();
-    let left: Vec<String> = world.observed.acls["acl"]
+    let left: Vec<String> = world.observed.firewalls[&acl()]
         .iter()
         .map(|item| item.opening.to_string())
         .collect();
@@ -61,7 +61,7 @@ fn source_ranges_narrow_the_acl_list_and_open_it_again() {
         ]
     );
     assert!(
-        world.observed.acls["acl"]
+        world.observed.firewalls[&acl()]
             .iter()
             .all(|item| item.sources.is_same(&Cidrs::parse("192.0.2.0/24")))
     );
@@ -103,7 +103,7 @@ fn an_item_for_a_range_is_kept_for_those_who_may_live_on_it() {
         world.observed.neighbours.insert("n1".into(), vec![rule]);
         world.is_wanted = false;
         world.settle();
-        let left = world.observed.acls["acl"].iter();
+        let left = world.observed.firewalls[&acl()].iter();
         let left: Vec<String> = left.map(|item| item.opening.to_string()).collect();
         assert_eq!(left, if is_kept { vec!["tcp/443"] } else { Vec::new() }, "{what}");
     }

@@ -10,6 +10,7 @@ fn firewall(sources: &[&str]) -> Vec<FirewallRule> {
             port: 443,
         },
         sources: Cidrs::parse(sources),
+        has_reason: false,
         is_going: false,
     };
     sources.iter().enumerate().map(rule).collect()
@@ -42,13 +43,13 @@ fn a_firewall_rule_is_replaced_without_a_gap() {
         world
             .observed
             .firewalls
-            .get_mut(CHOSEN)
+            .get_mut(&firewall_of(CHOSEN))
             .unwrap()
             .retain(|rule| rule.opening.port != 443);
         world
             .observed
             .firewalls
-            .get_mut(CHOSEN)
+            .get_mut(&firewall_of(CHOSEN))
             .unwrap()
             .extend(firewall(present));
         world.spec(|spec| {
@@ -89,7 +90,7 @@ fn is_single(network: &str) -> bool {
 
 fn is_let_in(world: &World, probe: &str) -> bool {
     let probe: Cidrs = [probe].iter().collect();
-    let rules = &world.observed.firewalls[CHOSEN];
+    let rules = &world.observed.firewalls[&firewall_of(CHOSEN)];
     rules.iter().any(|rule| rule.sources.contains(&probe))
 }
 
@@ -120,7 +121,7 @@ proptest! {
             spec["ports"].as_array_mut().unwrap().pop();
         });
         world.settle();
-        let rules = world.observed.firewalls.get_mut(CHOSEN).unwrap();
+        let rules = world.observed.firewalls.get_mut(&firewall_of(CHOSEN)).unwrap();
         rules.clear();
         for sources in &present {
             let rule = firewall(&[&sources.join(",")]).remove(0);
@@ -140,9 +141,9 @@ proptest! {
             for _ in 0..*stop {
                 let Answer::Apply(wave) = plan(&intent, &world.observed).answer else { break };
                 let LoadBalancerStep::Cloud(step) = wave.into_steps().remove(0) else { break };
-                if let CloudStep::OpenFirewall { sources, .. } = &step {
+                if let CloudStep::Open { sources, .. } = &step {
                     let new: Cidrs = sources.iter().collect();
-                    prop_assert!(world.observed.firewalls[CHOSEN].iter().all(|rule| !rule.sources.shares_with(&new)));
+                    prop_assert!(world.observed.firewalls[&firewall_of(CHOSEN)].iter().all(|rule| !rule.sources.shares_with(&new)));
                 }
                 learn::predict(&mut world.observed, &step);
                 for probe in &served {
@@ -152,7 +153,7 @@ proptest! {
         }
         world.settle();
         let wish: Cidrs = wishes.last().unwrap().0.iter().collect();
-        let rules = &world.observed.firewalls[CHOSEN];
+        let rules = &world.observed.firewalls[&firewall_of(CHOSEN)];
         prop_assert_eq!(rules.len(), 1);
         prop_assert!(rules[0].sources.is_same(&wish));
     }

@@ -45,7 +45,7 @@ fn a_requested_address_of_the_user_is_used_and_never_released() {
         .observed
         .looked_up
         .insert("203.0.113.77".to_owned(), vec![taken.clone()]);
-    world.observed.firewalls.insert("ip-77".into(), Vec::new());
+    world.observed.firewalls.insert(firewall_of("ip-77"), Vec::new());
     world.observed.strangers.insert("ip-77".into(), Vec::new());
     world.observed.addresses.insert("ip-77".into(), Some(taken));
     world.settle();
@@ -63,7 +63,7 @@ fn a_requested_address_of_the_user_is_used_and_never_released() {
         "{labels:?}"
     );
     assert!(world.observed.rules.is_empty());
-    assert_eq!(world.observed.firewalls["ip-77"], []);
+    assert_eq!(world.observed.firewalls[&firewall_of("ip-77")], []);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn an_address_that_others_use_is_kept() {
         !labels.iter().any(|label| label.starts_with("release-ip")),
         "{labels:?}"
     );
-    assert!(world.observed.rules.is_empty() && world.observed.firewalls[CHOSEN].is_empty());
+    assert!(world.observed.rules.is_empty() && world.observed.firewalls[&firewall_of(CHOSEN)].is_empty());
 }
 
 #[test]
@@ -351,12 +351,13 @@ fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
                 port,
             },
             sources: Cidrs::parse("0.0.0.0/0"),
+            has_reason: false,
             is_going: false,
         };
         let observed = &mut world.observed;
         observed.addresses.insert("ip-9".into(), Some(claimed));
         observed.strangers.insert("ip-9".into(), Vec::new());
-        observed.firewalls.insert("ip-9".into(), vec![rule]);
+        observed.firewalls.insert(firewall_of("ip-9"), vec![rule]);
         world.is_wanted = false;
         let labels = world.settle();
         let releases = labels.contains(&format!("release-ip({ip})"));

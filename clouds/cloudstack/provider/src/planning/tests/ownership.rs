@@ -23,7 +23,7 @@ fn going() -> World {
     world.annotate(IP_NETWORKS.key, "ip-9 n1");
     has(&mut world, |_| {});
     world.observed.strangers.insert("ip-9".into(), Vec::new());
-    world.observed.firewalls.insert("ip-9".into(), Vec::new());
+    world.observed.firewalls.insert(firewall_of("ip-9"), Vec::new());
     world.is_wanted = false;
     world
 }
@@ -52,6 +52,7 @@ fn firewall_rule() -> FirewallRule {
             port: 22,
         },
         sources: Cidrs::default(),
+        has_reason: false,
         is_going: false,
     }
 }
@@ -129,7 +130,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
             "somebody opened a port of it",
             |world| {
                 let rules = vec![firewall_rule()];
-                world.observed.firewalls.insert("ip-9".into(), rules);
+                world.observed.firewalls.insert(firewall_of("ip-9"), rules);
             },
             told("others use it, such as firewall rule f for tcp/22"),
             Done::Kept,

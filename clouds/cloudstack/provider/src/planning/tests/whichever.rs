@@ -24,7 +24,7 @@ fn came(world: &mut World, id: &str, ip: &str) {
         .push(address.clone());
     observed.addresses.insert(id.into(), Some(address));
     observed.strangers.insert(id.into(), Vec::new());
-    observed.firewalls.insert(id.into(), Vec::new());
+    observed.firewalls.insert(firewall_of(id), Vec::new());
 }
 
 fn releases(labels: &[String]) -> Vec<&str> {
@@ -40,6 +40,7 @@ fn firewall_rule() -> FirewallRule {
             port: 22,
         },
         sources: Cidrs::parse("0.0.0.0/0"),
+        has_reason: false,
         is_going: false,
     }
 }
@@ -122,7 +123,7 @@ fn what_somebody_else_uses_is_not_taken() {
         let mut world = claimed();
         came(&mut world, "ip-9", "203.0.113.9");
         let rules = vec![firewall_rule()];
-        world.observed.firewalls.insert("ip-9".into(), rules);
+        world.observed.firewalls.insert(firewall_of("ip-9"), rules);
         world.is_wanted = is_wanted;
         let labels = world.settle();
         assert!(
