@@ -3,13 +3,13 @@
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
     ApiError, Association, Class, Client, Deleted, JobId, NewFilter, NewFirewallRule, NewLoadBalancerRule,
-    NewNetworkAcl, NewPublicIp, PublicIpId, RuleChange as Change, RuleId, Started,
+    NewNetworkAcl, NewPublicIp, RuleChange as Change, RuleId, Started,
 };
 use tokio::time::{Instant, timeout};
 
 use crate::claim::{Asking, VALIDITY};
 use crate::learn::Learned;
-use crate::objects::{Firewall, FirewallRule, Opening, PublicPort, Rule};
+use crate::objects::{Firewall, FirewallRule, NewRule, Opening, Rule};
 use crate::observe::asks::Asks;
 use crate::observe::lists::{firewall_of, members_of, rules_of};
 use crate::observe::{Fact, Failure, Pending, Seen};
@@ -104,25 +104,20 @@ impl Writer<'_> {
         match (error.class, step) {
             (
                 Class::Invalid,
-                CloudStep::Rule {
-                    change: RuleChange::Assign { rule, .. } | RuleChange::Unassign { rule, .. },
+                CloudStep::ChangeRule {
+                    rule,
+                    change: RuleChange::Assign(_) | RuleChange::Unassign(_),
                     ..
                 },
-            ) => self.other_members(step, rule, error).await,
-            (
-                Class::Invalid | Class::NotFound,
-                CloudStep::Rule {
-                    port,
-                    change: RuleChange::Create(_),
-                },
-            ) if self.observed.is_on_its_way(&port.address.id) => Learned::Unready,
-            (
-                Class::Conflict,
-                CloudStep::Rule {
-                    port,
-                    change: RuleChange::Create(_),
-                },
-            ) if error.is_rule_conflict() => self.other_rules(step, port, error).await,
+            ) => self.other_members(step, &rule.id, error).await,
+            (Class::Invalid | Class::NotFound, CloudStep::CreateRule(new))
+                if self.observed.is_on_its_way(&new.address.id) =>
+            {
+                Learned::Unready
+            }
+            (Class::Conflict, CloudStep::CreateRule(new)) if error.is_rule_conflict() => {
+                self.other_rules(step, new, error).await
+            }
             (
                 Class::Conflict | Class::Invalid,
                 CloudStep::Open {
@@ -158,9 +153,9 @@ impl Writer<'_> {
     }
 
     /// The port may be taken by a rule of the Service itself.
-    async fn other_rules(&self, step: &CloudStep, port: &PublicPort, error: &ApiError) -> Learned {
+    async fn other_rules(&self, step: &CloudStep, new: &NewRule, error: &ApiError) -> Learned {
         let is_news = |rule: &Rule| {
-            let is_there = rule.address.id == port.address.id && rule.public_port == port.port;
+            let is_there = rule.address.id == new.address.id && rule.public_port == Some(new.public_port);
             is_there && self.observed.rules.iter().all(|known| known.id != rule.id)
         };
         let rules = rules_of(self.client, self.balancer).await.unwrap_or_default();
@@ -212,7 +207,20 @@ impl Writer<'_> {
             CloudStep::Release { address, .. } => {
                 deleting(client.disassociate_ip_address(&address.id).await?)
             }
-            CloudStep::Rule { port, change } => self.send_rule(&port.address.id, change).await?,
+            CloudStep::CreateRule(new) => {
+                let new = NewLoadBalancerRule {
+                    name: new.name.clone(),
+                    algorithm: new.algorithm.clone().into(),
+                    protocol: new.protocol.as_str().to_owned().into(),
+                    public_ip: new.address.id.clone(),
+                    public_port: new.public_port,
+                    private_port: new.private_port,
+                    network: new.network.clone(),
+                    cidrs: new.cidrs.clone(),
+                };
+                making(client.create_load_balancer_rule(&new).await?)
+            }
+            CloudStep::ChangeRule { rule, change, .. } => self.change_rule(&rule.id, change).await?,
             CloudStep::Open {
                 at,
                 network,
@@ -248,23 +256,10 @@ impl Writer<'_> {
         })
     }
 
-    async fn send_rule(&self, address: &PublicIpId, change: &RuleChange) -> Result<Taken, ApiError> {
+    async fn change_rule(&self, rule: &RuleId, change: &RuleChange) -> Result<Taken, ApiError> {
         let client = self.client;
         let job = match change {
-            RuleChange::Create(new) => {
-                let new = NewLoadBalancerRule {
-                    name: new.name.clone(),
-                    algorithm: new.algorithm.clone().into(),
-                    protocol: new.protocol.as_str().to_owned().into(),
-                    public_ip: address.clone(),
-                    public_port: new.public_port,
-                    private_port: new.private_port,
-                    network: new.network.clone(),
-                    cidrs: new.cidrs.clone(),
-                };
-                return Ok(making(client.create_load_balancer_rule(&new).await?));
-            }
-            RuleChange::Update { rule, to, .. } => {
+            RuleChange::Update(to) => {
                 let change = Change {
                     algorithm: Some(to.algorithm.as_str().to_owned().into()),
                     protocol: Some(to.protocol.as_str().to_owned().into()),
@@ -273,15 +268,11 @@ impl Writer<'_> {
                 };
                 client.update_load_balancer_rule(rule, &change).await?
             }
-            RuleChange::Delete { rule, .. } => {
+            RuleChange::Delete(_) => {
                 return Ok(deleting(client.delete_load_balancer_rule(rule).await?));
             }
-            RuleChange::Assign { rule, machines, .. } => {
-                client.assign_to_load_balancer_rule(rule, machines).await?
-            }
-            RuleChange::Unassign { rule, machines, .. } => {
-                client.remove_from_load_balancer_rule(rule, machines).await?
-            }
+            RuleChange::Assign(machines) => client.assign_to_load_balancer_rule(rule, machines).await?,
+            RuleChange::Unassign(machines) => client.remove_from_load_balancer_rule(rule, machines).await?,
         };
         Ok(Some((job, None)))
     }

@@ -12,7 +12,7 @@ use crate::objects::{
     NewRule, PublicPort, Rule, RuleId, RuleState,
 };
 use crate::observe::{Fact, Failure, Observed, Pending, Seen, see};
-use crate::step::{CloudStep, RuleAttributes, RuleChange};
+use crate::step::{CloudStep, RuleChange};
 
 /// What the answer to a write told.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
         }
         Learned::OneFirewallRule => observed.memory.own.takes_one_firewall_rule = true,
         Learned::Unready => {
-            if let CloudStep::Rule { port, .. } = step {
-                observed.memory.own.unready.insert(port.address.id.clone());
+            if let CloudStep::CreateRule(new) = step {
+                observed.memory.own.unready.insert(new.address.id.clone());
             }
         }
         Learned::Needed(users) => {
@@ -90,15 +90,12 @@ fn needed(observed: &mut Seen, list: &AclRef, item: &FirewallRuleId, users: &[Ru
 }
 
 fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
-    if let CloudStep::Rule {
-        port,
-        change: RuleChange::Create(new),
-    } = step
+    if let CloudStep::CreateRule(new) = step
         && failure.is_definite
     {
         if failure.error.kind() != ErrorKind::Conflict {
-            observed.memory.own.unmade.push((port.clone(), new.clone()));
-        } else if is_second(observed, port, new) {
+            observed.memory.own.unmade.push(new.clone());
+        } else if is_second(observed, new) {
             observed.memory.own.seconds.insert(new.name.clone());
             failure.error = CloudError::invalid(format!(
                 "{}: this server takes a port of an address for one rule only, whatever its protocol; put the ports for UDP \
@@ -155,17 +152,15 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
 }
 
 /// Whether the Service has a rule for the port already, for another protocol, or one is being made.
-fn is_second(observed: &Seen, port: &PublicPort, new: &NewRule) -> bool {
+fn is_second(observed: &Seen, new: &NewRule) -> bool {
     let is_other = |protocol: Option<Protocol>| protocol.is_some_and(|it| it.ip() != new.protocol.ip());
-    let is_rule = |rule: &Rule| {
-        let at = PublicPort::of(rule);
-        at == *port && is_other(Protocol::parse(&rule.protocol))
-    };
+    let is_rule =
+        |rule: &Rule| PublicPort::of(rule) == new.place() && is_other(Protocol::parse(&rule.protocol));
     let is_made = |pending: &Pending| {
         matches!(
             &pending.step,
-            CloudStep::Rule { port: at, change: RuleChange::Create(other) }
-                if at == port && is_other(Some(other.protocol))
+            CloudStep::CreateRule(other)
+                if other.place() == new.place() && is_other(Some(other.protocol))
         )
     };
     observed.rules.iter().any(is_rule) || observed.pending.iter().any(is_made)
@@ -184,10 +179,7 @@ pub(crate) struct Made {
 /// Changes the observation as the write would.
 pub(crate) fn predict(observed: &mut Seen, step: &CloudStep) {
     let kind = match step {
-        CloudStep::Rule {
-            change: RuleChange::Create(_),
-            ..
-        } => Some("rule"),
+        CloudStep::CreateRule(_) => Some("rule"),
         CloudStep::Open { at, .. } => match at {
             Firewall::Address(_) => Some("firewall-rule"),
             Firewall::Acl(_) => Some("acl-item"),
@@ -207,8 +199,8 @@ pub(crate) fn done(observed: &mut Seen, step: &CloudStep, made: Made) {
     let is_removal = matches!(
         step,
         CloudStep::Release { .. }
-            | CloudStep::Rule {
-                change: RuleChange::Delete { .. },
+            | CloudStep::ChangeRule {
+                change: RuleChange::Delete(_),
                 ..
             }
     );
@@ -244,7 +236,8 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
             associated(seen, address.is_none(), &to.network, acquired);
         }
         CloudStep::Release { address, .. } => released(seen, address),
-        CloudStep::Rule { port, change } => rule_changed(seen, port, change, made),
+        CloudStep::CreateRule(new) => rule_created(seen, created(new, made.id.unwrap_or_default().into())),
+        CloudStep::ChangeRule { port, rule, change } => rule_changed(seen, port, &rule.id, change),
         CloudStep::Open {
             at, opening, sources, ..
         } => {
@@ -322,67 +315,61 @@ fn released(observed: &mut Seen, address: &AddressRef) {
     }
 }
 
-fn rule_changed(observed: &mut Seen, port: &PublicPort, change: &RuleChange, made: Made) {
+fn rule_created(observed: &mut Seen, rule: Rule) {
+    observed.members.insert(rule.id.clone(), BTreeSet::new());
+    observed.memory.own.rules.write(rule.id.clone(), rule.clone());
+    // It may have been listed meanwhile.
+    observed
+        .rules
+        .retain(|known| known.id != rule.id || rule.id.is_empty());
+    observed.rules.push(rule);
+}
+
+fn rule_changed(observed: &mut Seen, port: &PublicPort, id: &RuleId, change: &RuleChange) {
     match change {
-        RuleChange::Create(new) => {
-            let rule = created(port, new, made.id.unwrap_or_default().into());
-            observed.members.insert(rule.id.clone(), BTreeSet::new());
-            observed.memory.own.rules.write(rule.id.clone(), rule.clone());
-            // It may have been listed meanwhile.
-            observed
-                .rules
-                .retain(|known| known.id != rule.id || rule.id.is_empty());
-            observed.rules.push(rule);
-        }
-        RuleChange::Update { rule, to, .. } => {
-            let RuleAttributes {
-                algorithm,
-                protocol,
-                cidrs,
-                name,
-            } = to;
-            if let Some(rule) = observed.rule_mut(rule) {
-                rule.algorithm = algorithm.as_str().to_owned();
-                rule.protocol = protocol.as_str().to_owned();
-                if let Some(cidrs) = cidrs {
+        RuleChange::Update(to) => {
+            if let Some(rule) = observed.rule_mut(id) {
+                rule.algorithm = to.algorithm.as_str().to_owned();
+                rule.protocol = to.protocol.as_str().to_owned();
+                if let Some(cidrs) = &to.cidrs {
                     rule.cidrs = cidrs.iter().collect();
                     rule.has_commas = cidrs.len() > 1;
                 }
-                if let Some(name) = name {
+                if let Some(name) = &to.name {
                     rule.name.clone_from(name);
                 }
                 let rule = rule.clone();
                 observed.memory.own.rules.write(rule.id.clone(), rule);
             }
         }
-        RuleChange::Delete { rule, .. } => {
-            observed.rules.retain(|known| known.id != *rule);
-            observed.members.remove(rule);
-            observed.memory.own.rules.delete(rule.clone());
+        RuleChange::Delete(_) => {
+            observed.rules.retain(|known| known.id != *id);
+            observed.members.remove(id);
+            observed.memory.own.rules.delete(id.clone());
             observed.memory.own.cleared = Some(port.address.clone());
         }
-        RuleChange::Assign { rule, machines, .. } => {
-            let members = observed.members.entry(rule.clone()).or_default();
+        RuleChange::Assign(machines) => {
+            let members = observed.members.entry(id.clone()).or_default();
             members.extend(machines.iter().cloned());
-            if let Some(rule) = observed.rule_mut(rule) {
+            if let Some(rule) = observed.rule_mut(id) {
                 rule.state = RuleState::Active;
             }
         }
-        RuleChange::Unassign { rule, machines, .. } => {
-            if let Some(members) = observed.members.get_mut(rule) {
+        RuleChange::Unassign(machines) => {
+            if let Some(members) = observed.members.get_mut(id) {
                 members.retain(|member| !machines.contains(member));
             }
         }
     }
 }
 
-fn created(port: &PublicPort, new: &NewRule, id: RuleId) -> Rule {
+fn created(new: &NewRule, id: RuleId) -> Rule {
     Rule {
         id,
         name: new.name.clone(),
         algorithm: new.algorithm.clone(),
         protocol: new.protocol.as_str().to_owned(),
-        address: port.address.clone(),
+        address: new.address.clone(),
         public_port: Some(new.public_port),
         private_port: Some(new.private_port),
         network: new.network.clone(),

@@ -1,6 +1,8 @@
 //! Which virtual machines are the members of a Service's rules. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+use bowline_cloud_provider::InstanceIndex;
 
 use crate::intent::WantedNode;
 use crate::objects::{Machine, NetworkId, VirtualMachineId};
@@ -19,30 +21,31 @@ pub(crate) struct Members {
     pub(crate) unconnected: Vec<String>,
 }
 
+/// The virtual machines that rules can lead to, by ID and by name in lower case.
+pub(crate) type MachineIndex = InstanceIndex<VirtualMachineId, Machine>;
+
+/// An index of what was listed.
+pub(crate) fn index(machines: impl IntoIterator<Item = Machine>) -> MachineIndex {
+    let id = |machine: &Machine| machine.id.clone();
+    let name = |machine: &Machine| machine.name.to_lowercase();
+    MachineIndex::new(machines.into_iter().collect(), id, name)
+}
+
 impl Members {
     /// Finds the virtual machines of Nodes: by the ID that the Node names, else by name.
-    pub(crate) fn find<'a>(nodes: &[WantedNode], machines: impl IntoIterator<Item = &'a Machine>) -> Self {
-        let mut by_id: BTreeMap<&VirtualMachineId, &Machine> = BTreeMap::new();
-        let mut by_name: BTreeMap<String, Vec<&Machine>> = BTreeMap::new();
-        for machine in machines.into_iter().filter(|machine| !machine.is_going) {
-            by_id.insert(&machine.id, machine);
-            by_name
-                .entry(machine.name.to_lowercase())
-                .or_default()
-                .push(machine);
-        }
+    pub(crate) fn find(nodes: &[WantedNode], machines: &MachineIndex) -> Self {
         let mut members = Self::default();
         let mut taken = BTreeSet::new();
         for node in nodes {
             let named = node.machine_id.as_ref();
-            let found = named.and_then(|id| by_id.get(id).copied()).or_else(|| {
+            let found = named.and_then(|id| machines.with_id(id)).or_else(|| {
+                let mut alike = machines.with_name(&node.node.to_lowercase());
+                if alike.is_empty() {
+                    alike = machines.with_name(&node.machine_name);
+                }
                 // Of several, as keys of an administrator see them, nobody can tell which one is meant.
-                let full = by_name.get(&node.node.to_lowercase());
-                match full
-                    .or_else(|| by_name.get(&node.machine_name))
-                    .map(Vec::as_slice)
-                {
-                    Some([only]) => Some(*only),
+                match alike[..] {
+                    [only] => Some(only),
                     _ => None,
                 }
             });
@@ -152,7 +155,6 @@ mod tests {
             id: id.into(),
             name: name.to_owned(),
             networks: networks.iter().map(|id| NetworkId::from(*id)).collect(),
-            is_going: false,
         }
     }
 
@@ -168,11 +170,14 @@ mod tests {
     fn a_named_machine_goes_before_one_of_the_same_name() {
         let machines = [machine("1", "pool-a-7", &["n"]), machine("2", "pool-a-7", &["n"])];
         assert_eq!(
-            ids(&Members::find(&[node("pool-a-7", Some("2"))], &machines)),
+            ids(&Members::find(
+                &[node("pool-a-7", Some("2"))],
+                &index(machines.clone())
+            )),
             ["2"]
         );
         // Without an ID nobody can tell which of the two it is.
-        let unclear = Members::find(&[node("pool-a-7", None)], &machines);
+        let unclear = Members::find(&[node("pool-a-7", None)], &index(machines.clone()));
         assert_eq!(ids(&unclear), Vec::<&str>::new());
         assert_eq!(unclear.left_out, ["pool-a-7"]);
     }
@@ -187,21 +192,19 @@ mod tests {
             node("Pool-A-7.corp.example", None),
             node("POOL-A-8.corp.example", None),
         ];
-        assert_eq!(ids(&Members::find(&nodes, &machines)), ["1", "2"]);
+        assert_eq!(ids(&Members::find(&nodes, &index(machines.clone()))), ["1", "2"]);
         assert_eq!(
-            ids(&Members::find(&[node("pool-a", None)], &machines)),
+            ids(&Members::find(&[node("pool-a", None)], &index(machines.clone()))),
             Vec::<&str>::new()
         );
     }
 
     #[test]
-    fn a_machine_that_goes_is_none_and_one_that_is_not_listed_is_not_taken_away() {
-        let mut going = machine("1", "a", &["n"]);
-        going.is_going = true;
-        let machines = [going, machine("2", "b", &["n"])];
+    fn a_machine_that_is_not_listed_is_not_taken_away() {
+        let machines = [machine("2", "b", &["n"])];
         let members = Members::find(
             &[node("a", Some("1")), node("b", None), node("c", Some("3"))],
-            &machines,
+            &index(machines),
         );
         assert_eq!(ids(&members), ["2"]);
         assert_eq!(members.left_out, ["a", "c"]);
@@ -216,7 +219,10 @@ mod tests {
     #[test]
     fn a_machine_without_a_network_is_neither_added_nor_taken_away() {
         let machines = [machine("1", "a", &[]), machine("2", "b", &["n"])];
-        let members = Members::find(&[node("a", None), node("b", None), node("c", None)], &machines);
+        let members = Members::find(
+            &[node("a", None), node("b", None), node("c", None)],
+            &index(machines.clone()),
+        );
         assert_eq!(ids(&members), ["2"]);
         assert_eq!(members.network(None), Ok(Some("n".into())));
         assert_eq!(
@@ -231,7 +237,7 @@ mod tests {
 
     #[test]
     fn without_a_machine_the_members_stay() {
-        let members = Members::find(&[node("a", None)], &[]);
+        let members = Members::find(&[node("a", None)], &MachineIndex::default());
         assert_eq!(members.compare(&["1".into()].into()), Difference::default());
     }
 
@@ -240,7 +246,7 @@ mod tests {
         let both = machine("1", "a", &["n", "m"]);
         let one = machine("2", "b", &["m"]);
         let nodes = [node("a", None), node("b", None)];
-        let members = Members::find(&nodes, [&both, &one]);
+        let members = Members::find(&nodes, &index([both, one]));
         assert_eq!(members.network(None), Err(DifferentNetworks));
         assert_eq!(members.network(Some(&"m".into())), Ok(Some("m".into())));
         assert_eq!(Members::default().network(None), Ok(None));

@@ -6,14 +6,16 @@ pub(crate) use bowline_cloudstack_client::{
     AclListId, FirewallRuleId, NetworkId, PublicIpId, RuleId, VirtualMachineId, VpcId,
 };
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::cidrs::Cidrs;
 use crate::names::{self, IpProtocol, Protocol};
 
 /// A public IP address by its ID, with its text for people and for the status.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct AddressRef {
     /// Empty if a rule does not tell it.
+    #[serde(rename = "ipId")]
     pub(crate) id: PublicIpId,
     pub(crate) ip: String,
 }
@@ -93,18 +95,43 @@ impl Algorithm {
     }
 }
 
-/// A rule to be created.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A rule to be created, for the first time or anew. This is how it stands in the annotation of replaced rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct NewRule {
     pub(crate) name: String,
+    pub(crate) protocol: Protocol,
     /// The API's word: of a rule that comes back it may be any.
     pub(crate) algorithm: String,
-    pub(crate) protocol: Protocol,
+    #[serde(flatten)]
+    pub(crate) address: AddressRef,
+    #[serde(rename = "port")]
     pub(crate) public_port: u16,
+    #[serde(rename = "nodePort")]
     pub(crate) private_port: u16,
+    #[serde(rename = "networkId")]
     pub(crate) network: NetworkId,
     /// Whom it takes connections from; not sent if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cidrs: Option<Vec<String>>,
+}
+
+impl NewRule {
+    /// Where it is.
+    pub(crate) fn place(&self) -> PublicPort {
+        PublicPort {
+            address: self.address.clone(),
+            port: Some(self.public_port),
+        }
+    }
+
+    /// What it is to a firewall.
+    pub(crate) fn opening(&self) -> Opening {
+        Opening {
+            protocol: self.protocol.ip(),
+            port: self.public_port,
+        }
+    }
 }
 
 /// A port of a public IP address.
@@ -360,8 +387,6 @@ pub(crate) struct Machine {
     pub(crate) name: String,
     /// The networks that it is in; the default one first.
     pub(crate) networks: Vec<NetworkId>,
-    /// Whether it is on its way out, so that no rule takes it.
-    pub(crate) is_going: bool,
 }
 
 /// What the server can do with the list of networks that a rule takes connections from.

@@ -12,9 +12,9 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::claim::Asking;
-use crate::objects::{
-    Abilities, Address, AddressState, FirewallId, FirewallRule, Machine, Network, NewRule, PublicPort, Rule,
-};
+use crate::intent::WantedNode;
+use crate::members::{MachineIndex, Members};
+use crate::objects::{Abilities, Address, AddressState, FirewallId, FirewallRule, Network, NewRule, Rule};
 use crate::step::CloudStep;
 
 pub(crate) mod asks;
@@ -70,7 +70,7 @@ pub(crate) struct Observed {
     /// The virtual machines of the same Nodes a moment ago, where not all Nodes name theirs.
     pub(crate) expected: Option<BTreeSet<VirtualMachineId>>,
     /// All virtual machines.
-    pub(crate) machines: Option<Arc<Vec<Machine>>>,
+    pub(crate) machines: Option<Arc<MachineIndex>>,
     /// Addresses that may have been associated for a claim that names none, by the ID of its network.
     pub(crate) recovered: BTreeMap<NetworkId, Vec<Address>>,
     /// How many calls the reading took.
@@ -137,8 +137,8 @@ impl Failure {
 /// Rules that the API refused to make in the place of others, or beside others.
 #[derive(Debug, Clone)]
 pub(crate) struct Declined {
-    /// Where, and which.
-    pub(crate) rules: Vec<(PublicPort, NewRule)>,
+    /// Which.
+    pub(crate) rules: Vec<NewRule>,
     /// The names of those that were refused because the Service has the port already, for another protocol.
     pub(crate) seconds: BTreeSet<String>,
     /// What it said.
@@ -203,6 +203,12 @@ impl Observed {
         let read = self.addresses.values().flatten();
         let mut known = read.chain(self.looked_up.values().flatten());
         known.any(|known| known.address.id == *id && known.state == AddressState::Allocating)
+    }
+
+    /// The virtual machines of Nodes, if all were listed.
+    pub(crate) fn members_of(&self, nodes: &[WantedNode]) -> Option<Members> {
+        let machines = self.machines.as_ref()?;
+        Some(Members::find(nodes, machines))
     }
 
     /// A rule by its ID.

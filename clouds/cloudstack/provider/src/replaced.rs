@@ -11,10 +11,9 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_provider::{KubeWrite, Service};
-use serde::{Deserialize, Serialize};
 
 use crate::annotations::{REPLACED_RULES, text};
-use crate::objects::{AddressRef, NetworkId, NewRule, Opening, PublicIpId, PublicPort, Rule};
+use crate::objects::{NetworkId, NewRule, Opening, PublicIpId, Rule};
 
 /// What is open for a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,68 +36,54 @@ impl OpenPort {
     }
 }
 
-/// A rule as it was.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Replaced {
-    pub(crate) place: PublicPort,
-    /// What makes it again.
-    pub(crate) rule: NewRule,
-}
-
-impl Replaced {
-    /// A rule as it is; `None` if it cannot be made again, because something of it cannot be read.
-    pub(crate) fn of(rule: &Rule, balancer: &str) -> Option<Self> {
+impl NewRule {
+    /// What makes a rule again; `None` if something of it cannot be read.
+    pub(crate) fn again(rule: &Rule, balancer: &str) -> Option<Self> {
         let list = rule.cidrs.texts();
         Some(Self {
-            place: PublicPort {
-                address: rule.address.clone(),
-                port: Some(rule.public_port?),
-            },
-            rule: NewRule {
-                name: rule.name.clone(),
-                algorithm: rule.algorithm.clone(),
-                protocol: rule.protocol(balancer)?,
-                public_port: rule.public_port?,
-                private_port: rule.private_port?,
-                network: rule.network.clone(),
-                cidrs: Some(list).filter(|list| !list.is_empty()),
-            },
+            name: rule.name.clone(),
+            protocol: rule.protocol(balancer)?,
+            algorithm: rule.algorithm.clone(),
+            address: rule.address.clone(),
+            public_port: rule.public_port?,
+            private_port: rule.private_port?,
+            network: rule.network.clone(),
+            cidrs: Some(list).filter(|list| !list.is_empty()),
         })
     }
 
-    /// What was open for it.
+    /// What is open for it.
     pub(crate) fn open_port(&self) -> OpenPort {
         OpenPort {
-            address: self.place.address.id.clone(),
-            network: self.rule.network.clone(),
-            opening: Opening {
-                protocol: self.rule.protocol.ip(),
-                port: self.rule.public_port,
-            },
+            address: self.address.id.clone(),
+            network: self.network.clone(),
+            opening: self.opening(),
         }
     }
 }
 
 /// Replaced rules, one for each port: only the last one tells what was there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct ReplacedRules(BTreeMap<OpenPort, Replaced>);
+pub(crate) struct ReplacedRules(BTreeMap<OpenPort, NewRule>);
 
 impl ReplacedRules {
     /// What is written on a Service. What cannot be read was not written by us.
     pub(crate) fn on(service: &Service) -> Self {
-        let written: Vec<Written> = serde_json::from_str(text(service, &REPLACED_RULES)).unwrap_or_default();
-        written.into_iter().filter_map(Written::read).collect()
+        let written: Vec<serde_json::Value> =
+            serde_json::from_str(text(service, &REPLACED_RULES)).unwrap_or_default();
+        let rules = written.into_iter().map(serde_json::from_value);
+        rules.filter_map(Result::ok).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn get(&self, port: &OpenPort) -> Option<&Replaced> {
+    pub(crate) fn get(&self, port: &OpenPort) -> Option<&NewRule> {
         self.0.get(port)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Replaced> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &NewRule> {
         self.0.values()
     }
 
@@ -107,7 +92,7 @@ impl ReplacedRules {
         self.0.keys()
     }
 
-    pub(crate) fn insert(&mut self, replaced: Replaced) {
+    pub(crate) fn insert(&mut self, replaced: NewRule) {
         self.0.insert(replaced.open_port(), replaced);
     }
 
@@ -115,7 +100,7 @@ impl ReplacedRules {
     pub(crate) fn with(&self, added: Self) -> KubeWrite {
         let mut all = self.0.clone();
         all.extend(added.0);
-        let written: Vec<Written> = all.values().map(Written::of).collect();
+        let written: Vec<NewRule> = all.into_values().collect();
         write(serde_json::to_string(&written).ok())
     }
 
@@ -125,8 +110,8 @@ impl ReplacedRules {
     }
 }
 
-impl FromIterator<Replaced> for ReplacedRules {
-    fn from_iter<I: IntoIterator<Item = Replaced>>(rules: I) -> Self {
+impl FromIterator<NewRule> for ReplacedRules {
+    fn from_iter<I: IntoIterator<Item = NewRule>>(rules: I) -> Self {
         let mut all = Self::default();
         for replaced in rules {
             all.insert(replaced);
@@ -139,83 +124,36 @@ fn write(value: Option<String>) -> KubeWrite {
     KubeWrite::AnnotateService(vec![(REPLACED_RULES.key.to_owned(), value)])
 }
 
-/// A rule as it is written down.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Written {
-    name: String,
-    protocol: String,
-    algorithm: String,
-    ip_id: PublicIpId,
-    ip: String,
-    port: u16,
-    node_port: u16,
-    network_id: NetworkId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cidrs: Option<Vec<String>>,
-}
-
-impl Written {
-    fn of(replaced: &Replaced) -> Self {
-        let Replaced { place, rule } = replaced;
-        Self {
-            name: rule.name.clone(),
-            protocol: rule.protocol.as_str().to_owned(),
-            algorithm: rule.algorithm.clone(),
-            ip_id: place.address.id.clone(),
-            ip: place.address.ip.clone(),
-            port: rule.public_port,
-            node_port: rule.private_port,
-            network_id: rule.network.clone(),
-            cidrs: rule.cidrs.clone(),
-        }
-    }
-
-    fn read(self) -> Option<Replaced> {
-        Some(Replaced {
-            place: PublicPort {
-                address: AddressRef {
-                    id: self.ip_id,
-                    ip: self.ip,
-                },
-                port: Some(self.port),
-            },
-            rule: NewRule {
-                protocol: crate::names::Protocol::parse(&self.protocol)?,
-                name: self.name,
-                algorithm: self.algorithm,
-                public_port: self.port,
-                private_port: self.node_port,
-                network: self.network_id,
-                cidrs: self.cidrs,
-            },
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::names::Protocol;
+    use crate::objects::AddressRef;
 
-    fn rule(protocol: Protocol, port: u16) -> Replaced {
-        Replaced {
-            place: PublicPort {
-                address: AddressRef {
-                    id: "ip-1".into(),
-                    ip: "203.0.113.40".to_owned(),
-                },
-                port: Some(port),
+    fn rule(protocol: Protocol, port: u16) -> NewRule {
+        NewRule {
+            name: format!("a-{protocol}-{port}"),
+            protocol,
+            algorithm: "leastconn".to_owned(),
+            address: AddressRef {
+                id: "ip-1".into(),
+                ip: "203.0.113.40".to_owned(),
             },
-            rule: NewRule {
-                name: format!("a-{protocol}-{port}"),
-                algorithm: "leastconn".to_owned(),
-                protocol,
-                public_port: port,
-                private_port: 30_000 + port,
-                network: "n1".into(),
-                cidrs: Some(vec!["10.0.0.0/8".to_owned(), "192.0.2.0/24".to_owned()]),
-            },
+            public_port: port,
+            private_port: 30_000 + port,
+            network: "n1".into(),
+            cidrs: Some(vec!["10.0.0.0/8".to_owned(), "192.0.2.0/24".to_owned()]),
+        }
+    }
+
+    #[test]
+    fn a_rule_is_written_in_words_that_do_not_change() {
+        let text = r#"{"name":"a-tcp-proxy-443","protocol":"tcp-proxy","algorithm":"leastconn","ipId":"ip-1","ip":"203.0.113.40","port":443,"nodePort":30443,"networkId":"n1","cidrs":["10.0.0.0/8","192.0.2.0/24"]}"#;
+        let rule = rule(Protocol::TcpProxy, 443);
+        assert_eq!(serde_json::to_string(&rule).unwrap(), text);
+        assert_eq!(serde_json::from_str::<NewRule>(text).unwrap(), rule);
+        for protocol in [Protocol::Tcp, Protocol::Udp, Protocol::TcpProxy] {
+            assert_eq!(serde_json::to_value(protocol).unwrap(), protocol.as_str());
         }
     }
 

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use crate::claim::{Asking, Subject};
 use crate::names::Protocol;
 use crate::objects::{
-    AclRef, AddressRef, Algorithm, Firewall, FirewallRule, FirewallRuleId, NetworkId, NewRule, Opening,
-    Place, PublicPort, Rule, RuleId, VirtualMachineId,
+    AddressRef, Algorithm, Firewall, FirewallRule, FirewallRuleId, NetworkId, NewRule, Opening, Place,
+    PublicPort, Rule, RuleId, VirtualMachineId,
 };
 
 /// One write to the cloud.
@@ -30,10 +30,14 @@ pub(crate) enum CloudStep {
         /// Whether traffic may come by it.
         is_live: bool,
     },
-    /// A write to a load balancer rule.
-    Rule {
-        /// The port that it is about.
+    /// Creates a load balancer rule, without members.
+    CreateRule(NewRule),
+    /// Changes a load balancer rule that is there.
+    ChangeRule {
+        /// Its port.
         port: PublicPort,
+        /// The rule.
+        rule: RuleRef,
         /// What is written.
         change: RuleChange,
     },
@@ -63,73 +67,24 @@ pub(crate) enum CloudStep {
     },
 }
 
-/// A write to a load balancer rule.
+/// A write to a load balancer rule that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RuleChange {
-    /// Creates it, without members.
-    Create(NewRule),
     /// Changes it where it stands.
-    Update {
-        /// Its ID.
-        rule: RuleId,
-        /// Its name until now.
-        name: String,
-        /// How it shall be.
-        to: RuleAttributes,
-    },
-    /// Deletes it.
-    Delete {
-        /// Its ID.
-        rule: RuleId,
-        /// Its name.
-        name: String,
-        /// What that does to traffic.
-        impact: Impact,
-    },
+    Update(RuleAttributes),
+    /// Deletes it, which does this to traffic.
+    Delete(Impact),
     /// Gives it members.
-    Assign {
-        /// Its ID.
-        rule: RuleId,
-        /// Its name.
-        name: String,
-        /// The virtual machines.
-        machines: Vec<VirtualMachineId>,
-    },
+    Assign(Vec<VirtualMachineId>),
     /// Takes members away from it.
-    Unassign {
-        /// Its ID.
-        rule: RuleId,
-        /// Its name.
-        name: String,
-        /// The virtual machines.
-        machines: Vec<VirtualMachineId>,
-    },
+    Unassign(Vec<VirtualMachineId>),
 }
 
-/// What has to hold right before a write is sent. An ACL list serves several Services, and its steps share a lane: so what is
-/// looked at then still holds when the write is sent.
-#[derive(Debug)]
-pub(crate) enum Precondition<'a> {
-    /// No item of the ACL list lets in the same already: it is in the list from the moment that its command was taken.
-    NoItemAlike {
-        list: &'a AclRef,
-        opening: Opening,
-        sources: &'a [String],
-    },
-    /// The item with this ID, which stays instead, is in the ACL list.
-    Item {
-        list: &'a AclRef,
-        id: &'a FirewallRuleId,
-    },
-    /// Nobody else relies on the item of the ACL list.
-    Unneeded {
-        list: &'a AclRef,
-        item: &'a FirewallRule,
-    },
-    /// The address is what it was, and no rules of others are on it, which would go with it.
-    Alone(&'a AddressRef),
-    /// The claim of that time is new enough: a process that stood still must not ask for what others have looked for meanwhile.
-    Fresh(Timestamp),
+/// A load balancer rule by its ID, with its name for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RuleRef {
+    pub(crate) id: RuleId,
+    pub(crate) name: String,
 }
 
 /// What can be changed of a rule.
@@ -144,16 +99,21 @@ pub(crate) struct RuleAttributes {
 }
 
 impl CloudStep {
+    /// Changes a rule.
+    pub(crate) fn change(rule: &Rule, change: RuleChange) -> Self {
+        Self::ChangeRule {
+            port: PublicPort::of(rule),
+            rule: RuleRef {
+                id: rule.id.clone(),
+                name: rule.name.clone(),
+            },
+            change,
+        }
+    }
+
     /// Deletes a rule.
     pub(crate) fn delete(rule: &Rule, impact: Impact) -> Self {
-        Self::Rule {
-            port: PublicPort::of(rule),
-            change: RuleChange::Delete {
-                rule: rule.id.clone(),
-                name: rule.name.clone(),
-                impact,
-            },
-        }
+        Self::change(rule, RuleChange::Delete(impact))
     }
 
     /// What the step is about: nothing else is written there while its job is under way.
@@ -167,7 +127,8 @@ impl CloudStep {
                 ..
             }
             | Self::Release { address, .. } => format!("address/{}", address.id),
-            Self::Rule { port, .. } => port.target(),
+            Self::CreateRule(new) => new.place().target(),
+            Self::ChangeRule { port, .. } => port.target(),
             Self::Open { at, opening, .. } => at.target(*opening),
             Self::Close { at, rule, .. } => at.target(rule.opening),
         }
@@ -184,34 +145,6 @@ impl CloudStep {
                 None => Subject::Any(to.network.clone()),
             },
             since: (*since)?,
-        })
-    }
-
-    /// What it requires, if others write to the same thing.
-    pub(crate) fn precondition(&self) -> Option<Precondition<'_>> {
-        Some(match self {
-            Self::Associate { since, .. } => Precondition::Fresh((*since)?),
-            Self::Release { address, .. } => Precondition::Alone(address),
-            Self::Open {
-                at: Firewall::Acl(list),
-                opening,
-                sources,
-                ..
-            } => Precondition::NoItemAlike {
-                list,
-                opening: *opening,
-                sources,
-            },
-            Self::Close {
-                at: Firewall::Acl(list),
-                rule,
-                twin,
-                ..
-            } => match twin {
-                Some(id) => Precondition::Item { list, id },
-                None => Precondition::Unneeded { list, item: rule },
-            },
-            Self::Rule { .. } | Self::Open { .. } | Self::Close { .. } => return None,
         })
     }
 
@@ -236,17 +169,16 @@ impl CloudStep {
         match self {
             Self::Associate { .. } => Some("error associating new IP address".to_owned()),
             Self::Release { address, .. } => Some(format!("error releasing load balancer IP {}", address.ip)),
-            Self::Rule { change, .. } => match change {
-                RuleChange::Create(new) => Some(format!("error creating load balancer rule {}", new.name)),
-                RuleChange::Update { .. } => None,
-                RuleChange::Delete { name, .. } => Some(format!("error deleting load balancer rule {name}")),
-                RuleChange::Assign { name, .. } => {
-                    Some(format!("error assigning hosts to load balancer rule {name}"))
-                }
-                RuleChange::Unassign { name, .. } => {
-                    Some(format!("error removing hosts from load balancer rule {name}"))
-                }
-            },
+            Self::CreateRule(new) => Some(format!("error creating load balancer rule {}", new.name)),
+            Self::ChangeRule { rule, change, .. } => {
+                let what = match change {
+                    RuleChange::Update(_) => return None,
+                    RuleChange::Delete(_) => "deleting",
+                    RuleChange::Assign(_) => "assigning hosts to",
+                    RuleChange::Unassign(_) => "removing hosts from",
+                };
+                Some(format!("error {what} load balancer rule {}", rule.name))
+            }
             Self::Open {
                 at: Firewall::Address(address),
                 opening,
@@ -272,26 +204,15 @@ impl CloudStep {
 }
 
 impl RuleChange {
-    fn label(&self) -> String {
+    fn label(&self, name: &str) -> String {
         match self {
-            Self::Create(new) => format!("create-rule({} -> {})", new.name, new.private_port),
-            Self::Update { name, to, .. } => match &to.name {
+            Self::Update(to) => match &to.name {
                 Some(new) => format!("update-rule({name} -> {new})"),
                 None => format!("update-rule({name})"),
             },
-            Self::Delete { name, .. } => format!("delete-rule({name})"),
-            Self::Assign { name, machines, .. } => format!("assign({name}: {})", machines.join(", ")),
-            Self::Unassign { name, machines, .. } => format!("remove({name}: {})", machines.join(", ")),
-        }
-    }
-
-    fn name(&self) -> &str {
-        match self {
-            Self::Create(new) => &new.name,
-            Self::Update { name, .. }
-            | Self::Delete { name, .. }
-            | Self::Assign { name, .. }
-            | Self::Unassign { name, .. } => name,
+            Self::Delete(_) => format!("delete-rule({name})"),
+            Self::Assign(machines) => format!("assign({name}: {})", machines.join(", ")),
+            Self::Unassign(machines) => format!("remove({name}: {})", machines.join(", ")),
         }
     }
 }
@@ -307,7 +228,8 @@ impl Step for CloudStep {
                 address: None, to, ..
             } => format!("associate-ip(any for network {})", to.network),
             Self::Release { address, .. } => format!("release-ip({})", address.ip),
-            Self::Rule { change, .. } => change.label(),
+            Self::CreateRule(new) => format!("create-rule({} -> {})", new.name, new.private_port),
+            Self::ChangeRule { rule, change, .. } => change.label(&rule.name),
             Self::Open {
                 at, opening, sources, ..
             } => {
@@ -329,7 +251,11 @@ impl Step for CloudStep {
                 ..
             }
             | Self::Release { address, .. } => format!("public IP {}", address.ip),
-            Self::Rule { change, .. } => format!("load balancer rule {}", change.name()),
+            Self::CreateRule(NewRule { name, .. })
+            | Self::ChangeRule {
+                rule: RuleRef { name, .. },
+                ..
+            } => format!("load balancer rule {name}"),
             Self::Open { at, .. } | Self::Close { at, .. } => match at {
                 Firewall::Address(address) => format!("firewall of {}", address.ip),
                 Firewall::Acl(list) => format!("ACL list {}", list.name),
@@ -341,6 +267,7 @@ impl Step for CloudStep {
         match self {
             Self::Associate { .. }
             | Self::Release { is_live: false, .. }
+            | Self::CreateRule(_)
             | Self::Open { .. }
             | Self::Close {
                 is_replaced: true, ..
@@ -349,11 +276,11 @@ impl Step for CloudStep {
             Self::Close {
                 is_replaced: false, ..
             } => Impact::Minimal,
-            Self::Rule { change, .. } => match change {
-                RuleChange::Create(_) | RuleChange::Assign { .. } => Impact::None,
+            Self::ChangeRule { change, .. } => match change {
+                RuleChange::Assign(_) => Impact::None,
                 // The device is configured anew; connections of removed members break.
-                RuleChange::Update { .. } | RuleChange::Unassign { .. } => Impact::Minimal,
-                RuleChange::Delete { impact, .. } => *impact,
+                RuleChange::Update(_) | RuleChange::Unassign(_) => Impact::Minimal,
+                RuleChange::Delete(impact) => *impact,
             },
         }
     }

@@ -1,6 +1,5 @@
 //! The version of the management server, which decides what load balancer rules can do.
 
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,12 +23,20 @@ const NEWEST: Version = Version::new(4, 22, 0);
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
 
 /// A version: three numbers, and possibly a suffix that makes it older than the same one without.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     major: u64,
     minor: u64,
     patch: u64,
-    suffix: Option<String>,
+    release: Release,
+}
+
+/// What a version is of its three numbers, the older first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Release {
+    /// What comes before it, such as `SNAPSHOT`.
+    Before(String),
+    Itself,
 }
 
 /// A text is no version.
@@ -48,7 +55,7 @@ impl Version {
             major,
             minor,
             patch,
-            suffix: None,
+            release: Release::Itself,
         }
     }
 
@@ -63,7 +70,7 @@ impl Version {
         let trimmed = text.trim();
         let mut parts = trimmed.strip_prefix('v').unwrap_or(trimmed).split('.');
         let mut numbers = [0; 3];
-        let mut suffix = None;
+        let mut release = Release::Itself;
         for (place, number) in numbers.iter_mut().enumerate() {
             let Some(part) = parts.next() else {
                 if place == 0 {
@@ -81,7 +88,9 @@ impl Version {
             *number = digits.parse().map_err(|_| wrong())?;
             if let Some((mark, rest)) = rest {
                 // What is behind a plus is a note of the build, and makes nothing older.
-                suffix = mark.starts_with('-').then(|| rest.to_owned());
+                if mark.starts_with('-') {
+                    release = Release::Before(rest.to_owned());
+                }
                 break;
             }
         }
@@ -90,37 +99,17 @@ impl Version {
             major,
             minor,
             patch,
-            suffix,
+            release,
         })
-    }
-}
-
-impl Ord for Version {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let numbers = |version: &Self| (version.major, version.minor, version.patch);
-        numbers(self)
-            .cmp(&numbers(other))
-            .then_with(|| match (&self.suffix, &other.suffix) {
-                (None, None) => Ordering::Equal,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(_), None) => Ordering::Less,
-                (Some(own), Some(others)) => own.cmp(others),
-            })
-    }
-}
-
-impl PartialOrd for Version {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
     }
 }
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
-        match &self.suffix {
-            Some(suffix) => write!(f, "-{suffix}"),
-            None => Ok(()),
+        match &self.release {
+            Release::Before(suffix) => write!(f, "-{suffix}"),
+            Release::Itself => Ok(()),
         }
     }
 }

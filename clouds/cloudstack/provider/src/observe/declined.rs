@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::{Declined, Remembered};
 use crate::intent::Wanted;
+use crate::objects::NewRule;
 
 /// How long the same is not tried after its second refusal. The time doubles with each further one.
 const SHORTEST: Duration = Duration::from_secs(30);
@@ -49,9 +50,9 @@ impl DeclinedRules {
     /// A reconcile failed.
     pub(super) fn remember(&self, wanted: &Wanted, own: &Remembered) {
         let replaced = &wanted.identity.replaced;
-        let takes_a_place = |(place, new): &&(_, _)| {
-            let mut before = replaced.iter().filter(|before| before.place == *place);
-            before.any(|before| before.rule != *new && wanted.is_followed_by(before.open_port().opening, new))
+        let takes_a_place = |new: &&NewRule| {
+            let mut before = replaced.iter().filter(|before| before.place() == new.place());
+            before.any(|before| before != *new && wanted.is_followed_by(before.opening(), new))
         };
         let rules: Vec<_> = own.unmade.iter().filter(takes_a_place).cloned().collect();
         let seconds = own.seconds.clone();

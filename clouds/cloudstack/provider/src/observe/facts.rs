@@ -10,9 +10,10 @@ use bowline_cloud_provider::CloudError;
 use jiff::Timestamp;
 
 use super::{Failure, Observed, Seen};
+use crate::members::MachineIndex;
 use crate::objects::{
-    Abilities, Address, Firewall, FirewallId, FirewallRule, Machine, Network, NetworkId, Opening, PublicIpId,
-    Rule, RuleId, VirtualMachineId,
+    Abilities, Address, Firewall, FirewallId, FirewallRule, Network, NetworkId, Opening, PublicIpId, Rule,
+    RuleId, VirtualMachineId,
 };
 
 /// Something that can be read.
@@ -56,7 +57,7 @@ pub(crate) enum Fact {
     /// What the server can do.
     Abilities(Abilities),
     /// All virtual machines.
-    Machines(Arc<Vec<Machine>>),
+    Machines(Arc<MachineIndex>),
     /// A network by its ID; `None` if there is none.
     Network(NetworkId, Option<Arc<Network>>),
     /// An address by its ID; `None` if nobody has it.

@@ -17,8 +17,8 @@ use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, Remembered
 use crate::intent::Intent;
 use crate::machines::Machines;
 use crate::objects::{Abilities, Address, FirewallId, Network, Rule};
-use crate::planning;
 use crate::version::{ServerVersion, Version};
+use crate::{members, planning};
 
 mod others;
 mod precondition;
@@ -290,7 +290,9 @@ impl Reads {
             Need::Machines => {
                 let machines = self.machines.with_networks().await;
                 let machines = machines.map_err(|error| error.context("error retrieving list of hosts"))?;
-                Fact::Machines(Arc::new(machines.iter().map(wire::machine).collect()))
+                Fact::Machines(Arc::new(members::index(
+                    machines.iter().filter_map(wire::machine),
+                )))
             }
             Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
             Need::Address(id) => {

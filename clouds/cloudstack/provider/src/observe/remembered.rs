@@ -8,8 +8,7 @@ use tokio::time::Instant;
 
 use super::{BEHIND, Failure, LONGEST_POLL, LOOK, Unclosed};
 use crate::objects::{
-    AclRef, AddressRef, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, PublicPort, Rule,
-    RuleId,
+    AclRef, AddressRef, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, Rule, RuleId,
 };
 
 /// What a reconcile remembers.
@@ -31,8 +30,8 @@ pub(crate) struct Remembered {
     pub(crate) unreleased: BTreeSet<PublicIpId>,
     /// The IDs of addresses that are on their way, and on which the API makes no rule yet.
     pub(crate) unready: BTreeSet<PublicIpId>,
-    /// Rules that the API refused to make, and where.
-    pub(crate) unmade: Vec<(PublicPort, NewRule)>,
+    /// Rules that the API refused to make.
+    pub(crate) unmade: Vec<NewRule>,
     /// The names of rules that it refused because the Service has the port already, for another protocol.
     pub(crate) seconds: BTreeSet<String>,
     /// The API takes no firewall rule beside another one for the same port, whatever the sources of both.

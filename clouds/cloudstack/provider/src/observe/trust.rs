@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::{Need, Observed};
 use crate::fingerprint::fingerprint;
 use crate::intent::Wanted;
-use crate::members::{self, Difference, Members};
+use crate::members::{self, Difference};
 use crate::objects::{RuleId, RuleState, VirtualMachineId};
 
 /// How long members that were right are taken to be right, as long as the Nodes are the same.
@@ -91,10 +91,7 @@ impl Trust {
 
     /// Remembers which rules have the right members.
     pub(super) fn remember(&self, wanted: &Wanted, observed: &Observed) {
-        let found = observed
-            .machines
-            .as_ref()
-            .map(|machines| Members::find(&wanted.nodes, machines.iter()));
+        let found = observed.members_of(&wanted.nodes);
         let named = members::named(&wanted.nodes);
         let is_right = |present: &BTreeSet<VirtualMachineId>| match &found {
             Some(found) => found.compare(present) == Difference::default(),

@@ -101,7 +101,14 @@ pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<FirewallRule> {
     read.filter(|_| item.allows_ingress())
 }
 
-pub(crate) fn machine(machine: &api::VirtualMachine) -> Machine {
+/// `None` if it is on its way out: the API lists none of these among the members of a rule.
+pub(crate) fn machine(machine: &api::VirtualMachine) -> Option<Machine> {
+    if matches!(
+        machine.state,
+        VmState::Destroyed | VmState::Expunging | VmState::Error | VmState::Unknown
+    ) {
+        return None;
+    }
     let nics = machine.default_nic().into_iter().chain(&machine.nics);
     let mut networks = Vec::new();
     for id in nics.filter_map(|nic| nic.network_id.as_ref()) {
@@ -109,16 +116,11 @@ pub(crate) fn machine(machine: &api::VirtualMachine) -> Machine {
             networks.push(id.clone());
         }
     }
-    Machine {
+    Some(Machine {
         id: machine.id.clone(),
         name: machine.name.clone(),
         networks,
-        // The API lists none of these among the members of a rule.
-        is_going: matches!(
-            machine.state,
-            VmState::Destroyed | VmState::Expunging | VmState::Error | VmState::Unknown
-        ),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -126,12 +128,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_network_comes_first() {
-        let read: api::VirtualMachine = serde_json::from_str(
+    fn the_default_network_comes_first_and_what_goes_is_left_out() {
+        let mut read: api::VirtualMachine = serde_json::from_str(
             r#"{"id":"v","name":"a","state":"Running","nic":[{"networkid":"n"},{"networkid":"m","isdefault":true},{}]}"#,
         )
         .unwrap();
-        assert_eq!(machine(&read).networks, ["m", "n"].map(api::NetworkId::from));
+        assert_eq!(
+            machine(&read).unwrap().networks,
+            ["m", "n"].map(api::NetworkId::from)
+        );
+        for state in [
+            VmState::Destroyed,
+            VmState::Expunging,
+            VmState::Error,
+            VmState::Unknown,
+        ] {
+            read.state = state;
+            assert_eq!(machine(&read), None, "no rule leads to it");
+        }
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> BTreeSet<AddressRef>
     let mut shown = identity.published.iter();
     let shows_address = shown.any(|shown| shown.parse::<IpAddr>().is_ok());
     for replaced in identity.replaced.iter().filter(|_| claim.held.is_none()) {
-        let at = &replaced.place.address;
+        let at = &replaced.address;
         if (!shows_address || identity.shows(at))
             && let Some(Some(known)) = draft.take(observed.address(&at.id))
         {

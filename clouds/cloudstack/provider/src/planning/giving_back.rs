@@ -8,9 +8,8 @@
 use super::{Draft, members, ownership};
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Intent, Wanted};
-use crate::members::Members;
-use crate::objects::{Firewall, Rule};
-use crate::step::{CloudStep, RuleChange};
+use crate::objects::{Firewall, NewRule, Rule};
+use crate::step::CloudStep;
 
 /// Decides what is taken back.
 pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
@@ -61,11 +60,10 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
 fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     let observed = draft.observed;
     for replaced in wanted.identity.replaced.iter() {
-        let place = &replaced.place;
+        let (place, before) = (replaced.place(), replaced.opening());
         let is_wanted = wanted.ports.iter().any(|port| Some(port.port) == place.port);
-        let before = replaced.open_port().opening;
         let is_refused =
-            |(at, new): &(_, _)| at == place && *new != replaced.rule && wanted.is_followed_by(before, new);
+            |new: &NewRule| new.place() == place && new != replaced && wanted.is_followed_by(before, new);
         if !is_wanted || !observed.memory.own.unmade.iter().any(is_refused) {
             continue;
         }
@@ -73,13 +71,9 @@ fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
             rule.address.id == place.address.id && rule.opening(&wanted.identity.name) == Some(before)
         };
         match observed.rules.iter().find(is_there) {
-            None => draft.cloud(CloudStep::Rule {
-                port: place.clone(),
-                change: RuleChange::Create(replaced.rule.clone()),
-            }),
+            None => draft.cloud(CloudStep::CreateRule(replaced.clone())),
             Some(rule) => {
-                let machines = observed.machines.as_ref();
-                let members = machines.map(|machines| Members::find(&wanted.nodes, machines.iter()));
+                let members = observed.members_of(&wanted.nodes);
                 members::follow(draft, wanted, members.as_ref(), rule);
             }
         }

@@ -15,10 +15,10 @@ use crate::events::NODES_LEFT_OUT;
 use crate::intent::Wanted;
 use crate::members::Members;
 use crate::objects::{
-    Address, AddressRef, AddressState, Filtering, FirewallId, LB, Network, Place, PublicIpId, Rule, RuleState,
+    Address, AddressRef, AddressState, Filtering, FirewallId, LB, Network, NewRule, Place, PublicIpId, Rule,
+    RuleState,
 };
 use crate::observe::{LOOK, Need, Observed, STUCK, Seen, Unread};
-use crate::replaced::Replaced;
 use crate::step::CloudStep;
 
 mod address;
@@ -45,11 +45,7 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
             .cloned(),
         None => published(rules, &wanted.identity.published).or_else(|| busiest(rules)),
     };
-    let members = draft
-        .observed
-        .machines
-        .as_ref()
-        .map(|machines| Members::find(&wanted.nodes, machines.iter()));
+    let members = draft.observed.members_of(&wanted.nodes);
     if let Some(missing) = members.as_ref().and_then(Members::missing) {
         draft.notes.push(NODES_LEFT_OUT.note(missing));
     }
@@ -149,15 +145,14 @@ fn former(observed: &Seen, wanted: &Wanted, network: &Network) -> Result<Option<
     let identity = &wanted.identity;
     let going = observed.rules.iter().map(|rule| &rule.address);
     let is_shown = |at: &AddressRef| identity.published.contains(&at.ip);
-    let counts = |replaced: &&Replaced| {
-        let place = &replaced.place;
-        let is_wanted = wanted.ports.iter().any(|port| Some(port.port) == place.port);
-        is_wanted || is_shown(&place.address)
+    let counts = |replaced: &&NewRule| {
+        let is_wanted = wanted.ports.iter().any(|port| port.port == replaced.public_port);
+        is_wanted || is_shown(&replaced.address)
     };
     let replaced = identity.replaced.iter().filter(counts);
     let cleared = &observed.memory.own.cleared;
     let Some(at) = going
-        .chain(replaced.map(|replaced| &replaced.place.address))
+        .chain(replaced.map(|replaced| &replaced.address))
         .chain(cleared)
         .filter(|at| identity.requested.as_ref().is_none_or(|ip| at.ip == *ip))
         .max_by_key(|at| is_shown(at))

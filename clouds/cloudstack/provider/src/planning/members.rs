@@ -5,7 +5,7 @@ use bowline_plan::Refusal;
 use super::Draft;
 use crate::intent::Wanted;
 use crate::members::{self, Members};
-use crate::objects::{PublicPort, Rule, RuleState};
+use crate::objects::{Rule, RuleState};
 use crate::observe::{Need, Observed, Unread};
 use crate::step::{CloudStep, RuleChange};
 
@@ -40,13 +40,10 @@ pub(super) fn of_rule(
         return Err(Need::Machines.into());
     };
     let difference = members.compare(present);
-    let (rule, name) = (rule.id.clone(), rule.name.clone());
     Ok(if !difference.missing.is_empty() {
-        let machines = difference.missing;
-        Some(RuleChange::Assign { rule, name, machines })
+        Some(RuleChange::Assign(difference.missing))
     } else if !difference.surplus.is_empty() {
-        let machines = difference.surplus;
-        Some(RuleChange::Unassign { rule, name, machines })
+        Some(RuleChange::Unassign(difference.surplus))
     } else {
         None
     })
@@ -55,16 +52,14 @@ pub(super) fn of_rule(
 /// Plans that the members of a rule follow the Nodes.
 pub(super) fn follow(draft: &mut Draft<'_>, wanted: &Wanted, members: Option<&Members>, rule: &Rule) {
     if let Some(Some(change)) = draft.take(of_rule(draft.observed, wanted, members, rule)) {
-        let port = PublicPort::of(rule);
-        draft.cloud(CloudStep::Rule { port, change });
+        draft.cloud(CloudStep::change(rule, change));
     }
 }
 
 /// Lets the members of the rules that are there follow the Nodes, and nothing else: for a Service that asks for something
 /// that cannot be. It must not keep traffic on Nodes that are gone.
 pub(super) fn follow_nodes(draft: &mut Draft<'_>, wanted: &Wanted) {
-    let machines = draft.observed.machines.as_ref();
-    let found = machines.map(|machines| Members::find(&wanted.nodes, machines.iter()));
+    let found = draft.observed.members_of(&wanted.nodes);
     for rule in &draft.observed.rules {
         let is_reachable = |found: &Members| found.network(Some(&rule.network)).is_ok();
         if rule.state == RuleState::Revoke || !found.as_ref().is_none_or(is_reachable) {

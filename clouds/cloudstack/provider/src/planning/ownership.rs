@@ -168,9 +168,9 @@ fn leads_there(identity: &Identity, observed: &Observed, address: &Address) -> R
     let mut replaced = identity
         .replaced
         .iter()
-        .filter(|replaced| replaced.place.address.id == *id);
+        .filter(|replaced| replaced.address.id == *id);
     if let Some(replaced) = replaced.next() {
-        let network = replaced.rule.network.clone();
+        let network = replaced.network.clone();
         let vpc = observed
             .network(&network)?
             .and_then(|network| network.vpc.clone());

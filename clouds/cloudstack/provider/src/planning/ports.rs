@@ -13,7 +13,7 @@ use crate::intent::{Identity, Port, Wanted};
 use crate::members::Members;
 use crate::objects::{Abilities, Filtering, Firewall, NewRule, PublicPort, Rule, RuleState};
 use crate::observe::{Need, Unread};
-use crate::replaced::{OpenPort, Replaced};
+use crate::replaced::OpenPort;
 use crate::step::{CloudStep, RuleAttributes, RuleChange};
 
 /// How far a port is.
@@ -195,19 +195,17 @@ impl<'a> At<'a> {
     /// Whether a write to a port's rule is under way.
     fn is_pending(self, draft: &Draft<'_>) -> bool {
         let place = self.place();
-        let is_other = |change: &RuleChange| match change {
-            RuleChange::Create(new) => new.protocol.ip() != self.port.protocol.ip(),
-            RuleChange::Update { rule, .. }
-            | RuleChange::Delete { rule, .. }
-            | RuleChange::Assign { rule, .. }
-            | RuleChange::Unassign { rule, .. } => {
-                let mut rules = draft.observed.rules.iter();
-                rules.any(|known| known.id == *rule && self.is_of_other_port(known))
+        let is_own = |step: &CloudStep| match step {
+            CloudStep::CreateRule(new) => {
+                new.place() == place && new.protocol.ip() == self.port.protocol.ip()
             }
+            CloudStep::ChangeRule { port, rule, .. } => {
+                let mut rules = draft.observed.rules.iter();
+                *port == place && !rules.any(|known| known.id == rule.id && self.is_of_other_port(known))
+            }
+            _ => false,
         };
-        draft.observed.pending.iter().any(|pending| {
-        matches!(&pending.step, CloudStep::Rule { port: at, change } if *at == place && !is_other(change))
-    })
+        draft.observed.pending.iter().any(|pending| is_own(&pending.step))
     }
 
     /// Whether a rule on the same number is another port's: one for TCP, one for UDP.
@@ -333,7 +331,7 @@ impl<'a> At<'a> {
         let mut is_written = true;
         let mut known: BTreeSet<OpenPort> = BTreeSet::new();
         for rule in rules {
-            let Some(now) = Replaced::of(rule, name) else {
+            let Some(now) = NewRule::again(rule, name) else {
                 continue; // nobody could make it again
             };
             let port = now.open_port();
@@ -386,24 +384,15 @@ impl<'a> At<'a> {
         let members = members::of_rule(draft.observed, wanted, home.members.as_ref(), rule);
         let members = draft.take(members).flatten();
         if !is_same {
-            draft.cloud(CloudStep::Rule {
-                port: PublicPort::of(rule),
-                change: RuleChange::Update {
-                    rule: rule.id.clone(),
-                    name: rule.name.clone(),
-                    to: RuleAttributes {
-                        algorithm: wanted.algorithm,
-                        protocol: port.protocol,
-                        cidrs: cidrs_differ.then(|| wanted.cidrs.texts().to_vec()),
-                        name: (rule.name != port.name).then(|| port.name.clone()),
-                    },
-                },
-            });
+            let to = RuleAttributes {
+                algorithm: wanted.algorithm,
+                protocol: port.protocol,
+                cidrs: cidrs_differ.then(|| wanted.cidrs.texts().to_vec()),
+                name: (rule.name != port.name).then(|| port.name.clone()),
+            };
+            draft.cloud(CloudStep::change(rule, RuleChange::Update(to)));
         } else if let Some(change) = members {
-            draft.cloud(CloudStep::Rule {
-                port: PublicPort::of(rule),
-                change,
-            });
+            draft.cloud(CloudStep::change(rule, change));
         }
         true
     }
@@ -421,10 +410,7 @@ impl<'a> At<'a> {
             return Err(no_hosts(self.home.members.as_ref()).into());
         }
         self.new_members()?;
-        draft.cloud(CloudStep::Rule {
-            port: self.place(),
-            change: RuleChange::Create(self.new_rule()),
-        });
+        draft.cloud(CloudStep::CreateRule(self.new_rule()));
         Ok(())
     }
 
@@ -451,8 +437,9 @@ impl<'a> At<'a> {
             .unwrap_or(!wanted.cidrs.cidrs.is_everything());
         NewRule {
             name: port.name.clone(),
-            algorithm: wanted.algorithm.as_str().to_owned(),
             protocol: port.protocol,
+            algorithm: wanted.algorithm.as_str().to_owned(),
+            address: home.address.clone(),
             public_port: port.port,
             private_port: port.node_port,
             network: home.network.id.clone(),
@@ -465,8 +452,7 @@ impl<'a> At<'a> {
         let Some(declined) = &draft.observed.declined else {
             return false;
         };
-        let new = (self.place(), self.new_rule());
-        declined.rules.contains(&new) || declined.seconds.contains(&self.port.name)
+        declined.rules.contains(&self.new_rule()) || declined.seconds.contains(&self.port.name)
     }
 
     /// Keeps a rule that should have another one in its place. Its members follow the Nodes.

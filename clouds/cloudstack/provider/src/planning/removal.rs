@@ -14,9 +14,9 @@ use super::{Draft, acl, firewall};
 use crate::cidrs::Sources;
 use crate::claim::Claimed;
 use crate::intent::{Absent, Identity};
-use crate::objects::{AddressRef, AddressState, Filtering, Network, Opening, PublicIpId, Rule};
+use crate::objects::{AddressRef, AddressState, Filtering, Network, NewRule, Opening, PublicIpId, Rule};
 use crate::observe::{Observed, Unread};
-use crate::replaced::{OpenPort, Replaced};
+use crate::replaced::OpenPort;
 use crate::step::CloudStep;
 
 /// How far the closing of a port is.
@@ -203,11 +203,11 @@ impl Removal<'_> {
         if !matches!(closing, Ok(Shut::Left)) {
             return has_shut(draft, closing);
         }
-        let Some(mut left) = Replaced::of(rule, &self.identity.name) else {
+        let Some(mut left) = NewRule::again(rule, &self.identity.name) else {
             return true; // of a rule that is strange to us
         };
         if let Ok(Some(network)) = network_of(draft.observed, port) {
-            left.rule.network.clone_from(&network.id); // its address may be gone by then
+            left.network.clone_from(&network.id); // its address may be gone by then
         }
         let is_written = self.identity.replaced.get(&left.open_port()).is_some();
         if !is_written {

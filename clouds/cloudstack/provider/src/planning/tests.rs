@@ -14,6 +14,7 @@ use crate::annotations::{IP_ASSOCIATED, IP_IDS, IP_NETWORKS, PROXY_PROTOCOL, SOU
 use crate::cidrs::Cidrs;
 use crate::intent;
 use crate::learn;
+use crate::members::index;
 use crate::names::IpProtocol;
 use crate::objects::{
     AclRef, AddressRef, AddressState, FirewallId, FirewallRule, Machine, Network, Opening, RuleState,
@@ -53,7 +54,6 @@ impl World {
             id: format!("vm-{id}").into(),
             name: id.to_owned(),
             networks: vec!["n1".into()],
-            is_going: false,
         };
         let network = Network {
             id: "n1".into(),
@@ -68,7 +68,7 @@ impl World {
                 changes_cidrs: true,
             }),
             networks: BTreeMap::from([("n1".into(), Some(Arc::new(network)))]),
-            machines: Some(Arc::new(["cp-a", "pool-a-7", "pool-a-8"].map(machine).into())),
+            machines: Some(Arc::new(index(["cp-a", "pool-a-7", "pool-a-8"].map(machine)))),
             recovered: BTreeMap::from([("n1".into(), Vec::new())]),
             ..Observed::default()
         };

@@ -1,4 +1,5 @@
-//! What a write requires is looked at once more right before it is sent: others write there at the same time.
+//! What a write requires is looked at once more right before it is sent: others write there at the same time. An ACL list
+//! serves several Services, and its steps share a lane: so what is looked at then still holds when the write is sent.
 
 use super::super::lists::firewall_of;
 use super::super::{Fact, Failure, Observed};
@@ -8,8 +9,8 @@ use crate::cidrs::Cidrs;
 use crate::claim;
 use crate::intent::Intent;
 use crate::learn::Learned;
-use crate::objects::{AclRef, FirewallId, FirewallRule};
-use crate::step::{CloudStep, Precondition};
+use crate::objects::{Firewall, FirewallRule};
+use crate::step::CloudStep;
 
 impl Reads {
     /// What was seen instead of what a step requires: the plan is made anew by it. `None` if the step may be sent.
@@ -20,46 +21,60 @@ impl Reads {
         step: &CloudStep,
     ) -> Option<Learned> {
         let identity = intent.identity();
-        let seen = match step.precondition()? {
-            Precondition::NoItemAlike {
-                list,
+        let seen = match step {
+            // What lets in the same is in the list from the moment that its command was taken.
+            CloudStep::Open {
+                at: at @ Firewall::Acl(_),
                 opening,
                 sources,
+                ..
             } => {
                 let sources: Cidrs = sources.iter().collect();
                 let is_alike = |item: &FirewallRule| {
-                    !item.is_going && item.opening == opening && item.sources.is_same(&sources)
+                    !item.is_going && item.opening == *opening && item.sources.is_same(&sources)
                 };
-                return self.unless(step, list, |items| !items.iter().any(is_alike)).await;
+                return self.unless(step, at, |items| !items.iter().any(is_alike)).await;
             }
-            Precondition::Item { list, id } => {
-                return self
-                    .unless(step, list, |items| items.iter().any(|item| item.id == *id))
-                    .await;
+            // The one that stays instead is there.
+            CloudStep::Close {
+                at, twin: Some(twin), ..
+            } => {
+                let is_twin = |item: &FirewallRule| item.id == *twin;
+                return self.unless(step, at, |items| items.iter().any(is_twin)).await;
             }
-            Precondition::Unneeded { list, item } => {
-                let items = observed.firewalls.get(&FirewallId::Acl(list.id.clone()));
-                let items = items.map_or(&[][..], Vec::as_slice);
-                let users = self.users_of(identity, list, item, items).await;
+            // Nobody else relies on it.
+            CloudStep::Close {
+                at: at @ Firewall::Acl(list),
+                rule,
+                twin: None,
+                ..
+            } => {
+                let items = observed.firewalls.get(&at.id()).map_or(&[][..], Vec::as_slice);
+                let users = self.users_of(identity, list, rule, items).await;
                 users.map(|users| (!users.is_empty()).then_some(Learned::Needed(users)))
             }
-            Precondition::Alone(address) => self.not_alone(identity, observed, &address.id).await,
-            Precondition::Fresh(since) => {
+            // The address is what it was, and no rules of others are on it, which would go with it.
+            CloudStep::Release { address, .. } => self.not_alone(identity, observed, &address.id).await,
+            // A process that stood still must not ask for what others have looked for meanwhile.
+            CloudStep::Associate {
+                since: Some(since), ..
+            } => {
                 let now = self.now();
-                Ok((!claim::is_fresh(since, now)).then_some(Learned::Seen(Fact::Now(now))))
+                Ok((!claim::is_fresh(*since, now)).then_some(Learned::Seen(Fact::Now(now))))
             }
+            _ => return None,
         };
         seen.unwrap_or_else(|error| Some(Learned::Failed(Failure::unknown(error))))
     }
 
-    /// The items of an ACL list, unless they are as they have to be.
+    /// The rules of a firewall, unless they are as they have to be.
     async fn unless(
         &self,
         step: &CloudStep,
-        list: &AclRef,
+        at: &Firewall,
         holds: impl FnOnce(&[FirewallRule]) -> bool,
     ) -> Option<Learned> {
-        let id = FirewallId::Acl(list.id.clone());
+        let id = at.id();
         match firewall_of(&self.client, &id).await {
             Ok(items) if holds(&items) => None,
             Ok(items) => Some(Learned::Seen(Fact::Firewall(id, items))),
