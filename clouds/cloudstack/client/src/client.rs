@@ -245,13 +245,13 @@ impl Caller {
                 Broken::Changing => None,
             });
             if lengths.len() < LISTINGS {
-                tracing::debug!(command, problem, "a list is read again");
+                tracing::debug!(command, problem, "A list is read again");
                 continue;
             }
             lengths.dedup();
             return match broken {
                 Broken::Short { items, .. } if self.takes_short_lists && lengths.len() == 1 => {
-                    tracing::debug!(command, problem, "a list is taken as it is");
+                    tracing::debug!(command, problem, "A list is taken as it is");
                     Ok(items)
                 }
                 _ => Err(ApiError::noted(

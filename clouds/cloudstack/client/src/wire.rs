@@ -5,10 +5,10 @@ mod address;
 mod filter;
 mod firewall;
 mod ids;
-mod machine;
 mod network;
 mod rule;
 mod server;
+mod virtual_machine;
 mod words;
 
 use bowline_cloud_http::lenient::{list, or_default};
@@ -24,12 +24,12 @@ pub use self::ids::{
     AclItemId, AclListId, FirewallRuleId, JobId, NetworkId, ProjectId, PublicIpId, RuleId, VirtualMachineId,
     VpcId,
 };
-pub(crate) use self::machine::Member;
-pub use self::machine::{Detail, Nic, VirtualMachine, VirtualMachineQuery};
 pub use self::network::Network;
 pub use self::rule::{LoadBalancerRule, NewLoadBalancerRule, RuleChange, RuleQuery};
 pub(crate) use self::server::Project;
 pub use self::server::{Capabilities, ManagementServer};
+pub(crate) use self::virtual_machine::Member;
+pub use self::virtual_machine::{Detail, Nic, VirtualMachine, VirtualMachineQuery};
 pub use self::words::{Algorithm, IpState, RuleProtocol, RuleState, VmState};
 
 /// Takes a number, or a text that is one, and anything else for none.

@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::claim::{Asking, VALIDITY};
 use crate::learn::Learned;
-use crate::objects::{Firewall, FirewallRule, NewRule, Opening, Rule};
+use crate::objects::{Firewall, FirewallRule, IngressPort, NewRule, Rule};
 use crate::observe::asks::Asks;
 use crate::observe::lists::{firewall_of, members_of, rules_of};
 use crate::observe::{Fact, Failure, Pending, Seen};
@@ -62,7 +62,7 @@ impl Writer<'_> {
             since,
             heard: since,
             nonsense: 0,
-            gives_back: self.observed.memory.own.failure.is_some(),
+            is_rollback: self.observed.memory.own.failure.is_some(),
         }))
     }
 
@@ -122,13 +122,13 @@ impl Writer<'_> {
                 Class::Conflict | Class::Invalid,
                 CloudStep::Open {
                     at: at @ Firewall::Address(_),
-                    opening,
+                    ingress,
                     stands_in,
                     ..
                 },
             ) if error.class == Class::Invalid || error.is_rule_conflict() => {
-                let known = self.observed.allowing(at, *opening).unwrap_or_default();
-                match self.other_firewall(at, *opening).await {
+                let known = self.observed.allowing(at, *ingress).unwrap_or_default();
+                match self.other_firewall(at, *ingress).await {
                     Some(seen) => Learned::Seen(seen),
                     None if *stands_in || (error.is_rule_conflict() && !known.is_empty()) => {
                         Learned::OneFirewallRule
@@ -169,12 +169,12 @@ impl Writer<'_> {
     }
 
     /// The firewall, if it has another rule for the port than was thought.
-    async fn other_firewall(&self, at: &Firewall, opening: Opening) -> Option<Fact> {
+    async fn other_firewall(&self, at: &Firewall, ingress: IngressPort) -> Option<Fact> {
         let id = at.id();
         let known = self.observed.firewalls.get(&id)?;
         let rules = firewall_of(self.client, &id).await.ok()?;
         let is_news =
-            |rule: &FirewallRule| rule.opening == opening && known.iter().all(|known| known.id != rule.id);
+            |rule: &FirewallRule| rule.ingress == ingress && known.iter().all(|known| known.id != rule.id);
         let recent = self.observed.memory.own.firewalls.get(&id);
         let is_left = |rule: &FirewallRule| recent.is_none_or(|recent| !recent.is_deleted(&rule.id));
         let rules: Vec<FirewallRule> = rules.into_iter().filter(is_left).collect();
@@ -224,13 +224,13 @@ impl Writer<'_> {
             CloudStep::Open {
                 at,
                 network,
-                opening,
+                ingress,
                 sources,
                 ..
             } => {
                 let filter = NewFilter {
-                    protocol: opening.protocol.as_str().to_owned(),
-                    port: opening.port,
+                    protocol: ingress.protocol.as_str().to_owned(),
+                    port: ingress.port,
                     cidrs: sources.clone(),
                 };
                 match at {
@@ -271,8 +271,8 @@ impl Writer<'_> {
             RuleChange::Delete(_) => {
                 return Ok(deleting(client.delete_load_balancer_rule(rule).await?));
             }
-            RuleChange::Assign(machines) => client.assign_to_load_balancer_rule(rule, machines).await?,
-            RuleChange::Unassign(machines) => client.remove_from_load_balancer_rule(rule, machines).await?,
+            RuleChange::Assign(instances) => client.assign_to_load_balancer_rule(rule, instances).await?,
+            RuleChange::Unassign(instances) => client.remove_from_load_balancer_rule(rule, instances).await?,
         };
         Ok(Some((job, None)))
     }

@@ -84,7 +84,7 @@ impl Reconciler for Balancers {
             },
         };
         match &mut learned {
-            Ok(Learned::Failed(failure)) => failure.gives_back = observed.memory.own.failure.is_some(),
+            Ok(Learned::Failed(failure)) => failure.is_rollback = observed.memory.own.failure.is_some(),
             Ok(Learned::Started(pending)) => self.reads.started(intent, pending),
             _ => {}
         }

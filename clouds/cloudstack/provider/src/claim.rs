@@ -2,9 +2,9 @@
 //!
 //! Public IP addresses bear no mark of their own, and an address without rules is not found by any name. So what will be
 //! acquired is written on the Service first, fenced by the resource version: the ID of a requested address, or that it is
-//! whichever the cloud chooses, until its ID is known. Whatever happens in between, the next look finds out what became of it.
+//! any that the cloud chooses, until its ID is known. Whatever happens in between, the next look finds out what became of it.
 //!
-//! A Service that uses an address of another one notes that too: whoever of them goes last gives it back.
+//! A Service that uses an address of another one notes that too: whoever of them goes last releases it.
 //!
 //! The annotation is absent on Services whose addresses an earlier manager associated; then its rule counts. Present and
 //! empty, the Service holds none.
@@ -42,8 +42,8 @@ pub(crate) enum Claimed {
     Asked(PublicIpId, Timestamp),
     /// The one with this ID, which was acquired for another Service.
     Shared(PublicIpId),
-    /// Whichever the cloud chooses.
-    Any(Whichever),
+    /// Any that the cloud chooses.
+    Any(AnyAddress),
 }
 
 /// That an address may have been asked for.
@@ -59,13 +59,13 @@ pub(crate) struct Asking {
 pub(crate) enum Subject {
     /// The one with this ID.
     Address(PublicIpId),
-    /// Whichever the cloud chooses for the network with this ID.
+    /// Any that the cloud chooses for the network with this ID.
     Any(NetworkId),
 }
 
 /// An address that only the cloud knows: it came to a network when others were there already.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Whichever {
+pub(crate) struct AnyAddress {
     /// The ID of the network.
     pub(crate) network: NetworkId,
     /// When it was claimed, right before it was asked for.
@@ -74,7 +74,7 @@ pub(crate) struct Whichever {
     pub(crate) known: BTreeSet<PublicIpId>,
 }
 
-/// Whichever address is written as `any-of NETWORK since TIME but ADDRESS ADDRESS`.
+/// Any address is written as `any-of NETWORK since TIME but ADDRESS ADDRESS`.
 const ANY: &str = "any-of ";
 const SINCE: &str = "since";
 const BUT: &str = "but";
@@ -119,7 +119,7 @@ pub(crate) fn stands_for(since: Timestamp, now: Timestamp) -> Option<Duration> {
         .filter(|left| !left.is_zero())
 }
 
-impl Whichever {
+impl AnyAddress {
     fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let network = words.next()?.into();
@@ -144,8 +144,8 @@ impl Whichever {
 
 impl Claimed {
     fn parse(text: &str) -> Option<Self> {
-        if let Some(whichever) = text.strip_prefix(ANY) {
-            return Whichever::parse(whichever).map(Self::Any);
+        if let Some(any_address) = text.strip_prefix(ANY) {
+            return AnyAddress::parse(any_address).map(Self::Any);
         }
         if let Some(id) = text.strip_prefix(SHARED) {
             return Some(Self::Shared(id.trim().into()));
@@ -170,7 +170,7 @@ impl Claimed {
     pub(crate) fn asked(&self) -> Option<Asking> {
         let (subject, since) = match self {
             Self::Asked(id, since) => (Subject::Address(id.clone()), *since),
-            Self::Any(Whichever { network, since, .. }) => (Subject::Any(network.clone()), (*since)?),
+            Self::Any(AnyAddress { network, since, .. }) => (Subject::Any(network.clone()), (*since)?),
             Self::Address(_) | Self::Shared(_) => return None,
         };
         Some(Asking { subject, since })
@@ -222,7 +222,7 @@ impl fmt::Display for Claimed {
             Self::Address(id) => write!(f, "{id}"),
             Self::Asked(id, since) => write!(f, "{id}{ASKED}{since:.0}"),
             Self::Shared(id) => write!(f, "{SHARED}{id}"),
-            Self::Any(Whichever {
+            Self::Any(AnyAddress {
                 network,
                 since,
                 known,
@@ -314,9 +314,9 @@ impl Claim {
     }
 
     /// The address that is claimed without an ID.
-    pub(crate) fn whichever(&self) -> Option<&Whichever> {
+    pub(crate) fn any_address(&self) -> Option<&AnyAddress> {
         self.held.iter().flatten().find_map(|claimed| match claimed {
-            Claimed::Any(whichever) => Some(whichever),
+            Claimed::Any(any_address) => Some(any_address),
             _ => None,
         })
     }
@@ -332,7 +332,7 @@ impl Claim {
     }
 
     /// The write that must come before an item is made for these sources.
-    pub(crate) fn opening(&self, sources: &Sources) -> KubeWrite {
+    pub(crate) fn with_sources(&self, sources: &Sources) -> KubeWrite {
         let mut opened = self.opened.clone();
         opened.push(sources.texts().join(","));
         write_opened(&opened)
@@ -345,7 +345,7 @@ impl Claim {
         (opened != self.opened).then(|| write_opened(&opened))
     }
 
-    /// The write that adds to the claim. `is_chosen`: what the cloud chose is among it, and takes the place of "whichever".
+    /// The write that adds to the claim. `is_chosen`: what the cloud chose is among it, and takes the place of "any".
     pub(crate) fn with(&self, added: impl IntoIterator<Item = Claimed>, is_chosen: bool) -> KubeWrite {
         let added: Vec<Claimed> = added.into_iter().collect();
         let is_replaced = |held: &Claimed| match held.own_id() {
@@ -443,27 +443,30 @@ mod tests {
         );
         assert!(one.names(&"one".into()) && !one.names(&"two".into()));
         for known in [&["three", "four"][..], &[]] {
-            let whichever = Whichever {
+            let any_address = AnyAddress {
                 network: "debut-1".into(),
                 since: known.first().map(|_| Timestamp::UNIX_EPOCH),
                 known: known.iter().map(|id| PublicIpId::from(*id)).collect(),
             };
-            let any = read(&one.with([Claimed::Any(whichever.clone())], false), &mut service);
-            assert_eq!(any.whichever(), Some(&whichever));
+            let any = read(
+                &one.with([Claimed::Any(any_address.clone())], false),
+                &mut service,
+            );
+            assert_eq!(any.any_address(), Some(&any_address));
         }
         let any = Claim::of(&service);
         let asked = Claimed::Asked("two".into(), Timestamp::UNIX_EPOCH);
         let both = read(&any.with([asked.clone()], false), &mut service);
-        assert!(both.whichever().is_some() && both.names(&"two".into()));
+        assert!(both.any_address().is_some() && both.names(&"two".into()));
         assert_eq!(both.asked(&"two".into()), Some(Timestamp::UNIX_EPOCH));
         assert_eq!(asked_in(&both.with([], false)), [asked.asked().unwrap()]);
-        // What the cloud chose takes the place of "whichever", and what came that of what was asked for.
+        // What the cloud chose takes the place of "any", and what came that of what was asked for.
         let two = read(&any.with([Claimed::Address("two".into())], true), &mut service);
         assert_eq!(
             two.ids().collect::<Vec<_>>(),
             ["one", "two"].map(PublicIpId::from).each_ref()
         );
-        assert_eq!(two.whichever(), None);
+        assert_eq!(two.any_address(), None);
         let three = read(&two.with([Claimed::Shared("three".into())], false), &mut service);
         assert!(three.shares(&"three".into()) && !three.names(&"three".into()) && three.names(&"two".into()));
         let none = read(&three.keeping(|_| false), &mut service);
@@ -481,8 +484,8 @@ mod tests {
             sources(&["192.0.2.0/24", "10.0.0.0/8"]),
             sources(&["198.51.100.0/24"]),
         );
-        let first = read(&Claim::of(&service).opening(&one), &mut service);
-        let both = read(&first.opening(&two), &mut service);
+        let first = read(&Claim::of(&service).with_sources(&one), &mut service);
+        let both = read(&first.with_sources(&two), &mut service);
         assert!(both.has_opened(&one.cidrs) && both.has_opened(&two.cidrs));
         let only = read(&both.opened_only(&two.cidrs).unwrap(), &mut service);
         assert!(!only.has_opened(&one.cidrs) && only.opened_only(&two.cidrs).is_none());

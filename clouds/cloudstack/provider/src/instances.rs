@@ -15,13 +15,13 @@ use bowline_cloud_provider::{
 use bowline_cloudstack_client::{Lookup, Nic, VirtualMachine, VirtualMachineId, VmState};
 
 use crate::labels;
-use crate::machines::{MachineIndex, Machines, is_going};
 use crate::options::NodeOptions;
 use crate::provider_id::{self, Reference};
+use crate::virtual_machines::{VirtualMachineIndex, VirtualMachines, is_going};
 
 /// The virtual machines that the keys see.
-pub(crate) struct VirtualMachines {
-    machines: Arc<Machines>,
+pub(crate) struct Instances {
+    virtual_machines: Arc<VirtualMachines>,
     options: NodeOptions,
     /// Names that cannot stand in a label and were told of.
     told: Mutex<BTreeSet<String>>,
@@ -40,10 +40,10 @@ enum Gone {
     Unlisted,
 }
 
-impl VirtualMachines {
-    pub(crate) fn new(machines: Arc<Machines>, options: NodeOptions) -> Self {
+impl Instances {
+    pub(crate) fn new(virtual_machines: Arc<VirtualMachines>, options: NodeOptions) -> Self {
         Self {
-            machines,
+            virtual_machines,
             options,
             told: Mutex::default(),
             of_nodes: Mutex::default(),
@@ -52,9 +52,9 @@ impl VirtualMachines {
 
     /// Asks for one virtual machine; the outer error says why it seems to be gone.
     async fn by_id(&self, query: &InstanceQuery, id: &VirtualMachineId) -> Result<InstanceResult, Gone> {
-        match self.machines.by_id(id).await {
-            Ok(Lookup::Found(machine)) if is_going(&machine) => Err(Gone::Destroyed),
-            Ok(Lookup::Found(machine)) => Ok(self.present(query, &machine)),
+        match self.virtual_machines.by_id(id).await {
+            Ok(Lookup::Found(instance)) if is_going(&instance) => Err(Gone::Destroyed),
+            Ok(Lookup::Found(instance)) => Ok(self.present(query, &instance)),
             Ok(Lookup::Unknown) => Err(Gone::Unknown),
             Ok(Lookup::Unlisted) => Err(Gone::Unlisted),
             Err(error) => Ok(Err(self.unable(query, error))),
@@ -67,7 +67,7 @@ impl VirtualMachines {
         query: &InstanceQuery,
         id: &VirtualMachineId,
         gone: &Gone,
-        listing: &MachineIndex,
+        listing: &VirtualMachineIndex,
     ) -> InstanceResult {
         if query.purpose != Purpose::Existence {
             return Err(self.not_found(query));
@@ -103,7 +103,7 @@ impl VirtualMachines {
     }
 
     /// Whether a list has the virtual machine of another Node.
-    fn has_other(&self, listing: &MachineIndex, id: &VirtualMachineId) -> bool {
+    fn has_other(&self, listing: &VirtualMachineIndex, id: &VirtualMachineId) -> bool {
         let of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut others = of_nodes
             .iter()
@@ -112,20 +112,20 @@ impl VirtualMachines {
     }
 
     /// The answer that the Node's name gives; `None` if no virtual machine has it.
-    async fn named(&self, query: &InstanceQuery, listing: &MachineIndex) -> Option<InstanceResult> {
+    async fn named(&self, query: &InstanceQuery, listing: &VirtualMachineIndex) -> Option<InstanceResult> {
         let name = query.node.name.as_str();
         let several = match self.with_name(listing, name) {
-            Ok(found) => return found.map(|machine| self.present(query, machine)),
+            Ok(found) => return found.map(|instance| self.present(query, instance)),
             Err(several) => several,
         };
         // Keys of an administrator see the virtual machines of all accounts. Those of their own go first.
         let host = name.split('.').next().unwrap_or_default();
-        let own = match self.machines.own_named(host).await {
+        let own = match self.virtual_machines.own_named(host).await {
             Ok(own) => own,
             Err(error) => return Some(Err(self.unable(query, error))),
         };
         Some(match self.with_name(&own, name) {
-            Ok(Some(machine)) => self.present(query, machine),
+            Ok(Some(instance)) => self.present(query, instance),
             Ok(None) | Err(_) => Err(self.unable(query, several)),
         })
     }
@@ -148,15 +148,15 @@ impl VirtualMachines {
     }
 }
 
-impl InstanceDirectory for VirtualMachines {
+impl InstanceDirectory for Instances {
     type Id = VirtualMachineId;
     type Item = VirtualMachine;
-    type Listing = MachineIndex;
+    type Listing = VirtualMachineIndex;
 
     fn sought(&self, query: &InstanceQuery) -> Result<Sought<VirtualMachineId>, CloudError> {
         let node = &*query.node;
         match node.provider_id.as_deref().map(provider_id::parse) {
-            Some(Reference::Machine(id)) => {
+            Some(Reference::Instance(id)) => {
                 let mut of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
                 of_nodes.insert(id.to_ascii_lowercase());
                 Ok(Sought::Id(id.into()))
@@ -169,8 +169,8 @@ impl InstanceDirectory for VirtualMachines {
         }
     }
 
-    async fn list(&self) -> Result<Arc<MachineIndex>, CloudError> {
-        let listing = self.machines.all().await?;
+    async fn list(&self) -> Result<Arc<VirtualMachineIndex>, CloudError> {
+        let listing = self.virtual_machines.all().await?;
         if listing.flaw().is_none() {
             let mut of_nodes = self.of_nodes.lock().unwrap_or_else(PoisonError::into_inner);
             of_nodes.retain(|id| listing.with_id(id).is_some());
@@ -185,12 +185,12 @@ impl InstanceDirectory for VirtualMachines {
             Err(gone) => gone,
         };
         let listing = self
-            .machines
+            .virtual_machines
             .all()
             .await
             .map_err(|error| self.unable(query, error))?;
-        if let Some(machine) = self.with_id(&listing, id) {
-            return self.present(query, machine);
+        if let Some(instance) = self.with_id(&listing, id) {
+            return self.present(query, instance);
         }
         match self.named(query, &listing).await {
             Some(answer) => answer,
@@ -198,20 +198,26 @@ impl InstanceDirectory for VirtualMachines {
         }
     }
 
-    fn with_id<'a>(&self, listing: &'a MachineIndex, id: &VirtualMachineId) -> Option<&'a VirtualMachine> {
-        listing.with_id(id.as_str()).filter(|machine| !is_going(machine))
+    fn with_id<'a>(
+        &self,
+        listing: &'a VirtualMachineIndex,
+        id: &VirtualMachineId,
+    ) -> Option<&'a VirtualMachine> {
+        listing
+            .with_id(id.as_str())
+            .filter(|instance| !is_going(instance))
     }
 
     fn with_name<'a>(
         &self,
-        listing: &'a MachineIndex,
+        listing: &'a VirtualMachineIndex,
         name: &str,
     ) -> Result<Option<&'a VirtualMachine>, CloudError> {
         match &listing.with_name(name)[..] {
             [] => Ok(None),
-            [machine] => Ok(Some(machine)),
+            [instance] => Ok(Some(instance)),
             several => {
-                let ids: Vec<&str> = several.iter().map(|machine| machine.id.as_str()).collect();
+                let ids: Vec<&str> = several.iter().map(|instance| instance.id.as_str()).collect();
                 Err(CloudError::other(format!(
                     "several virtual machines have the name of node {name}: {}; set `spec.providerID` of the node \
                      to tell which one it is",
@@ -225,10 +231,10 @@ impl InstanceDirectory for VirtualMachines {
         &self,
         query: &InstanceQuery,
         id: Option<&VirtualMachineId>,
-        listing: &MachineIndex,
+        listing: &VirtualMachineIndex,
     ) -> InstanceResult {
-        if let Some(machine) = id.and_then(|id| self.with_id(listing, id)) {
-            return self.present(query, machine);
+        if let Some(instance) = id.and_then(|id| self.with_id(listing, id)) {
+            return self.present(query, instance);
         }
         if let Some(answer) = self.named(query, listing).await {
             return answer;
@@ -250,28 +256,28 @@ impl InstanceDirectory for VirtualMachines {
         self.judge(query, id, &gone, listing)
     }
 
-    fn metadata(&self, _: &Node, machine: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
-        let zone = self.label("zone", &machine.zone_name);
+    fn metadata(&self, _: &Node, instance: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {
+        let zone = self.label("zone", &instance.zone_name);
         let region = match &self.options.region {
             Some(region) => self.label("region", region),
             None => zone.clone(),
         };
         Ok(InstanceMetadata {
-            provider_id: Some(provider_id::format(&machine.id)),
+            provider_id: Some(provider_id::format(&instance.id)),
             instance_type: if self.options.full_instance_types {
-                self.label("instance type", &machine.offering)
+                self.label("instance type", &instance.offering)
             } else {
-                labels::instance_type(&machine.offering)
+                labels::instance_type(&instance.offering)
             },
             zone,
             region,
-            addresses: addresses(machine, self.options.ipv6_addresses)?,
+            addresses: addresses(instance, self.options.ipv6_addresses)?,
             ..InstanceMetadata::default()
         })
     }
 
-    fn power(&self, machine: &VirtualMachine) -> PowerState {
-        match machine.state {
+    fn power(&self, instance: &VirtualMachine) -> PowerState {
+        match instance.state {
             VmState::Stopped | VmState::Shutdown => PowerState::Off,
             _ => PowerState::On,
         }
@@ -293,7 +299,7 @@ impl InstanceDirectory for VirtualMachines {
 }
 
 /// The answer about a Node whose name no virtual machine of a whole list has.
-fn nobody(node: &Node, listing: &MachineIndex) -> InstanceResult {
+fn nobody(node: &Node, listing: &VirtualMachineIndex) -> InstanceResult {
     match &node.provider_id {
         Some(id) => Err(CloudError::invalid(format!(
             "instance not found: no virtual machine has the name of node {}, but its providerID `{id}` does not say \
@@ -320,7 +326,7 @@ fn absent(evidence: String) -> InstanceAnswer {
 /// A virtual machine that seems to be gone, of which that is not certain.
 fn unproven(query: &InstanceQuery, reason: &str) -> CloudError {
     CloudError::not_found(format!(
-        "instance not found: {reason}. If the machine of node {} is gone, delete the node by hand",
+        "instance not found: {reason}. If the instance of node {} is gone, delete the node by hand",
         query.node.name
     ))
 }
@@ -329,26 +335,26 @@ fn unproven(query: &InstanceQuery, reason: &str) -> CloudError {
 /// leads to the virtual machine from outside.
 ///
 /// The server's `hostname` is the hypervisor's; the kubelet knows the Node's.
-fn addresses(machine: &VirtualMachine, with_ipv6: bool) -> Result<Vec<NodeAddress>, CloudError> {
-    let of_nic = |nic: &Nic| address(machine, nic.ip_address.as_deref()?);
-    let internal = machine
+fn addresses(instance: &VirtualMachine, with_ipv6: bool) -> Result<Vec<NodeAddress>, CloudError> {
+    let of_nic = |nic: &Nic| address(instance, nic.ip_address.as_deref()?);
+    let internal = instance
         .default_nic()
         .into_iter()
-        .chain(&machine.nics)
+        .chain(&instance.nics)
         .find_map(of_nic)
         .ok_or_else(|| {
             CloudError::other(format!(
                 "error retrieving node addresses: instance does not have an internal IP: none of the interfaces of \
                  virtual machine {} has an IPv4 address",
-                machine.id
+                instance.id
             ))
         })?;
-    let external = machine
+    let external = instance
         .public_ip
         .as_deref()
-        .and_then(|text| address(machine, text));
-    let ipv6 = machine.default_nic().filter(|_| with_ipv6);
-    let ipv6 = ipv6.and_then(|nic| address(machine, nic.ip6_address.as_deref()?));
+        .and_then(|text| address(instance, text));
+    let ipv6 = instance.default_nic().filter(|_| with_ipv6);
+    let ipv6 = ipv6.and_then(|nic| address(instance, nic.ip6_address.as_deref()?));
     let kinds = [
         (AddressType::InternalIp, Some(internal)),
         (AddressType::InternalIp, ipv6),
@@ -360,10 +366,10 @@ fn addresses(machine: &VirtualMachine, with_ipv6: bool) -> Result<Vec<NodeAddres
         .collect())
 }
 
-fn address(machine: &VirtualMachine, text: &str) -> Option<String> {
+fn address(instance: &VirtualMachine, text: &str) -> Option<String> {
     let is_address = text.parse::<IpAddr>().is_ok();
     if !is_address {
-        tracing::warn!(machine = %machine.id, address = text, "Not an IP address, left out");
+        tracing::warn!(instance = %instance.id, address = text, "Not an IP address, left out");
     }
     is_address.then(|| text.to_owned())
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::names::{self, Protocol};
-use crate::objects::{Algorithm, FirewallRule, NewRule, Opening, Rule, VirtualMachineId};
+use crate::objects::{Algorithm, FirewallRule, IngressPort, NewRule, Rule, VirtualMachineId};
 use crate::replaced::ReplacedRules;
 
 mod read;
@@ -46,7 +46,7 @@ pub(crate) struct Identity {
     pub(crate) requested: Option<String>,
     /// What the Service's status shows.
     pub(crate) published: Vec<String>,
-    /// Whether no address is ever given back.
+    /// Whether no address is ever released.
     pub(crate) keeps_ip: bool,
     /// Which addresses it holds.
     pub(crate) claim: Claim,
@@ -62,7 +62,7 @@ impl Identity {
     /// Whether somebody else's rule relies on an item of an ACL list, which holds `items`. That of a Service of the cluster
     /// relies on an item for the sources that the Service is open for; of any other rule nobody knows.
     pub(crate) fn is_relied_on(&self, item: &FirewallRule, items: &[FirewallRule], rule: &Rule) -> bool {
-        if rule.opening("") != Some(item.opening) {
+        if rule.ingress("") != Some(item.ingress) {
             return false;
         }
         let services = self.services.services();
@@ -79,7 +79,7 @@ impl Identity {
         }
         // Until it has an item of its own it may live on the one for everybody: as after its sources were restricted.
         let has_own = |other: &FirewallRule| {
-            !other.is_going && other.opening == item.opening && other.sources.is_same(&open)
+            !other.is_going && other.ingress == item.ingress && other.sources.is_same(&open)
         };
         item.sources.is_everything() && !items.iter().any(has_own)
     }
@@ -91,7 +91,7 @@ pub(crate) struct Absent {
     /// The sources that its ports were open for.
     pub(crate) sources: Sources,
     /// What its ports are to a firewall, as far as they can be read.
-    pub(crate) openings: BTreeSet<Opening>,
+    pub(crate) ingress_ports: BTreeSet<IngressPort>,
     /// Whether the Service stays, as one of another type.
     pub(crate) service_stays: bool,
 }
@@ -122,18 +122,18 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// What a firewall has to let through.
-    pub(crate) fn openings(&self) -> BTreeSet<Opening> {
-        self.ports.iter().map(Port::opening).collect()
+    pub(crate) fn ingress_ports(&self) -> BTreeSet<IngressPort> {
+        self.ports.iter().map(Port::ingress).collect()
     }
 
     /// Whether a port takes the place of what was there: of the same protocol, or, if nobody wants that any more, of the same
     /// number.
-    pub(crate) fn follows(&self, port: &Port, before: Opening) -> bool {
-        before == port.opening() || (before.port == port.port && !self.openings().contains(&before))
+    pub(crate) fn follows(&self, port: &Port, before: IngressPort) -> bool {
+        before == port.ingress() || (before.port == port.port && !self.ingress_ports().contains(&before))
     }
 
     /// Whether a new rule takes the place of what was there.
-    pub(crate) fn is_followed_by(&self, before: Opening, new: &NewRule) -> bool {
+    pub(crate) fn is_followed_by(&self, before: IngressPort, new: &NewRule) -> bool {
         let mut ports = self.ports.iter();
         ports.any(|port| port.name == new.name && self.follows(port, before))
     }
@@ -151,8 +151,8 @@ pub(crate) struct Port {
 
 impl Port {
     /// What a firewall has to let through for it.
-    pub(crate) fn opening(&self) -> Opening {
-        Opening {
+    pub(crate) fn ingress(&self) -> IngressPort {
+        IngressPort {
             protocol: self.protocol.ip(),
             port: self.port,
         }
@@ -165,7 +165,7 @@ pub(crate) struct WantedNode {
     /// The Node's name, for people.
     pub(crate) node: String,
     /// The name that its virtual machine has: in lower case, without a domain.
-    pub(crate) machine_name: String,
+    pub(crate) instance_name: String,
     /// The ID in its provider ID.
-    pub(crate) machine_id: Option<VirtualMachineId>,
+    pub(crate) instance_id: Option<VirtualMachineId>,
 }

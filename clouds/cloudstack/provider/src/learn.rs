@@ -48,7 +48,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
         }
         Learned::Gone => done(observed, step, Made::default()),
         Learned::Seen(fact) => {
-            if matches!(fact, Fact::Strangers(..)) {
+            if matches!(fact, Fact::RulesOfOthers(..)) {
                 observed.memory.own.made.address = None; // others use it by now
             }
             see(observed, fact);
@@ -132,8 +132,8 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
     }
     if let Some(first) = &mut observed.memory.own.failure {
         // Writes that were made side by side may fail together: the first of them is told, and all are taken back.
-        first.is_definite &= failure.is_definite || failure.gives_back;
-        observed.memory.own.made.is_stuck |= failure.gives_back;
+        first.is_definite &= failure.is_definite || failure.is_rollback;
+        observed.memory.own.made.is_stuck |= failure.is_rollback;
         return;
     }
     if let CloudStep::Associate { address, .. } = step
@@ -239,11 +239,11 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
         CloudStep::CreateRule(new) => rule_created(seen, created(new, made.id.unwrap_or_default().into())),
         CloudStep::ChangeRule { port, rule, change } => rule_changed(seen, port, &rule.id, change),
         CloudStep::Open {
-            at, opening, sources, ..
+            at, ingress, sources, ..
         } => {
             let rule = FirewallRule {
                 id: made.id.unwrap_or_default().into(),
-                opening: *opening,
+                ingress: *ingress,
                 sources: sources.iter().collect(),
                 has_reason: false,
                 is_going: false,
@@ -277,7 +277,7 @@ fn associated(observed: &mut Seen, was_any: bool, network: &NetworkId, mut acqui
         return;
     }
     acquired.state = AddressState::Allocated;
-    observed.strangers.insert(id.clone(), Vec::new());
+    observed.rules_of_others.insert(id.clone(), Vec::new());
     observed
         .firewalls
         .insert(FirewallId::Address(id.clone()), Vec::new());
@@ -305,7 +305,7 @@ fn released(observed: &mut Seen, address: &AddressRef) {
     own.firewalls.remove(&firewall);
     observed.rules.retain(|rule| !is_on(rule));
     observed.firewalls.remove(&firewall);
-    observed.strangers.remove(&address.id);
+    observed.rules_of_others.remove(&address.id);
     if let Some(mut free) = known {
         free.state = AddressState::Free;
         observed.looked_up.insert(address.ip.clone(), vec![free]);
@@ -348,16 +348,16 @@ fn rule_changed(observed: &mut Seen, port: &PublicPort, id: &RuleId, change: &Ru
             observed.memory.own.rules.delete(id.clone());
             observed.memory.own.cleared = Some(port.address.clone());
         }
-        RuleChange::Assign(machines) => {
+        RuleChange::Assign(instances) => {
             let members = observed.members.entry(id.clone()).or_default();
-            members.extend(machines.iter().cloned());
+            members.extend(instances.iter().cloned());
             if let Some(rule) = observed.rule_mut(id) {
                 rule.state = RuleState::Active;
             }
         }
-        RuleChange::Unassign(machines) => {
+        RuleChange::Unassign(instances) => {
             if let Some(members) = observed.members.get_mut(id) {
-                members.retain(|member| !machines.contains(member));
+                members.retain(|member| !instances.contains(member));
             }
         }
     }

@@ -6,7 +6,7 @@
 //! ```text
 //! intent (pure)   what a Service asks for: ports, sources, nodes; all problems in one text
 //! observe         the Service's rules, and whatever else the planning says that it needs to know
-//! planning (pure) an address, the rules with their members and openings, then what is not wanted any more
+//! planning (pure) an address, the rules with their members and firewall rules, then what is not wanted any more
 //! apply           one command, which starts a job
 //! learn (pure)    what the answer and the job told
 //! ```
@@ -25,7 +25,6 @@ mod instances;
 mod intent;
 mod labels;
 mod learn;
-mod machines;
 mod members;
 mod names;
 mod objects;
@@ -39,6 +38,7 @@ mod start;
 mod status;
 mod step;
 mod version;
+mod virtual_machines;
 
 pub use annotations::annotation_table;
 pub use bowline_cloudstack_client::WallClock;

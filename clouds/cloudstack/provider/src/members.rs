@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use bowline_cloud_provider::InstanceIndex;
 
 use crate::intent::WantedNode;
-use crate::objects::{Machine, NetworkId, VirtualMachineId};
+use crate::objects::{Instance, NetworkId, VirtualMachineId};
 
 /// The Nodes' virtual machines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Members {
     /// Those that were found, in the order of their Nodes.
-    pub(crate) machines: Vec<Machine>,
+    pub(crate) instances: Vec<Instance>,
     /// Those that a Node names but that were not found, or not with a network: they are not added, and not taken away either,
     /// because a miss in a list proves nothing.
     pub(crate) unproven: BTreeSet<VirtualMachineId>,
@@ -22,26 +22,26 @@ pub(crate) struct Members {
 }
 
 /// The virtual machines that rules can lead to, by ID and by name in lower case.
-pub(crate) type MachineIndex = InstanceIndex<VirtualMachineId, Machine>;
+pub(crate) type MemberIndex = InstanceIndex<VirtualMachineId, Instance>;
 
 /// An index of what was listed.
-pub(crate) fn index(machines: impl IntoIterator<Item = Machine>) -> MachineIndex {
-    let id = |machine: &Machine| machine.id.clone();
-    let name = |machine: &Machine| machine.name.to_lowercase();
-    MachineIndex::new(machines.into_iter().collect(), id, name)
+pub(crate) fn index(instances: impl IntoIterator<Item = Instance>) -> MemberIndex {
+    let id = |instance: &Instance| instance.id.clone();
+    let name = |instance: &Instance| instance.name.to_lowercase();
+    MemberIndex::new(instances.into_iter().collect(), id, name)
 }
 
 impl Members {
     /// Finds the virtual machines of Nodes: by the ID that the Node names, else by name.
-    pub(crate) fn find(nodes: &[WantedNode], machines: &MachineIndex) -> Self {
+    pub(crate) fn find(nodes: &[WantedNode], instances: &MemberIndex) -> Self {
         let mut members = Self::default();
         let mut taken = BTreeSet::new();
         for node in nodes {
-            let named = node.machine_id.as_ref();
-            let found = named.and_then(|id| machines.with_id(id)).or_else(|| {
-                let mut alike = machines.with_name(&node.node.to_lowercase());
+            let named = node.instance_id.as_ref();
+            let found = named.and_then(|id| instances.with_id(id)).or_else(|| {
+                let mut alike = instances.with_name(&node.node.to_lowercase());
                 if alike.is_empty() {
-                    alike = machines.with_name(&node.machine_name);
+                    alike = instances.with_name(&node.instance_name);
                 }
                 // Of several, as keys of an administrator see them, nobody can tell which one is meant.
                 match alike[..] {
@@ -50,13 +50,13 @@ impl Members {
                 }
             });
             match found {
-                Some(machine) if machine.networks.is_empty() => {
-                    members.unproven.insert(machine.id.clone());
+                Some(instance) if instance.networks.is_empty() => {
+                    members.unproven.insert(instance.id.clone());
                     members.unconnected.push(node.node.clone());
                 }
-                Some(machine) => {
-                    if taken.insert(machine.id.clone()) {
-                        members.machines.push(machine.clone());
+                Some(instance) => {
+                    if taken.insert(instance.id.clone()) {
+                        members.instances.push(instance.clone());
                     }
                 }
                 None => {
@@ -70,15 +70,18 @@ impl Members {
 
     /// The network that all of them are in: the one that is given, or the one that they have in common by default.
     pub(crate) fn network(&self, given: Option<&NetworkId>) -> Result<Option<NetworkId>, DifferentNetworks> {
-        let first = self.machines.first().and_then(|machine| machine.networks.first());
+        let first = self
+            .instances
+            .first()
+            .and_then(|instance| instance.networks.first());
         let Some(network) = given.cloned().or_else(|| first.cloned()) else {
             return Ok(None);
         };
-        let is_in = |machine: &Machine| match given {
-            Some(_) => machine.networks.contains(&network),
-            None => machine.networks.first() == Some(&network),
+        let is_in = |instance: &Instance| match given {
+            Some(_) => instance.networks.contains(&network),
+            None => instance.networks.first() == Some(&network),
         };
-        if self.machines.iter().all(is_in) {
+        if self.instances.iter().all(is_in) {
             Ok(Some(network))
         } else {
             Err(DifferentNetworks)
@@ -108,10 +111,14 @@ impl Members {
 
     /// What has to be done about a rule with these members.
     pub(crate) fn compare(&self, present: &BTreeSet<VirtualMachineId>) -> Difference {
-        if self.machines.is_empty() {
+        if self.instances.is_empty() {
             return Difference::default(); // better old members than none
         }
-        let wanted: BTreeSet<_> = self.machines.iter().map(|machine| machine.id.clone()).collect();
+        let wanted: BTreeSet<_> = self
+            .instances
+            .iter()
+            .map(|instance| instance.id.clone())
+            .collect();
         let surplus = present
             .difference(&wanted)
             .filter(|id| !self.unproven.contains(*id));
@@ -135,7 +142,7 @@ pub(crate) struct Difference {
 
 /// The IDs of all Nodes' virtual machines, if all Nodes name one.
 pub(crate) fn named(nodes: &[WantedNode]) -> Option<BTreeSet<VirtualMachineId>> {
-    nodes.iter().map(|node| node.machine_id.clone()).collect()
+    nodes.iter().map(|node| node.instance_id.clone()).collect()
 }
 
 #[cfg(test)]
@@ -145,13 +152,13 @@ mod tests {
     fn node(name: &str, id: Option<&str>) -> WantedNode {
         WantedNode {
             node: name.to_owned(),
-            machine_name: name.to_lowercase().split('.').next().unwrap().to_owned(),
-            machine_id: id.map(Into::into),
+            instance_name: name.to_lowercase().split('.').next().unwrap().to_owned(),
+            instance_id: id.map(Into::into),
         }
     }
 
-    fn machine(id: &str, name: &str, networks: &[&str]) -> Machine {
-        Machine {
+    fn instance(id: &str, name: &str, networks: &[&str]) -> Instance {
+        Instance {
             id: id.into(),
             name: name.to_owned(),
             networks: networks.iter().map(|id| NetworkId::from(*id)).collect(),
@@ -160,51 +167,54 @@ mod tests {
 
     fn ids(members: &Members) -> Vec<&str> {
         members
-            .machines
+            .instances
             .iter()
-            .map(|machine| machine.id.as_str())
+            .map(|instance| instance.id.as_str())
             .collect()
     }
 
     #[test]
-    fn a_named_machine_goes_before_one_of_the_same_name() {
-        let machines = [machine("1", "pool-a-7", &["n"]), machine("2", "pool-a-7", &["n"])];
+    fn a_named_instance_goes_before_one_of_the_same_name() {
+        let instances = [
+            instance("1", "pool-a-7", &["n"]),
+            instance("2", "pool-a-7", &["n"]),
+        ];
         assert_eq!(
             ids(&Members::find(
                 &[node("pool-a-7", Some("2"))],
-                &index(machines.clone())
+                &index(instances.clone())
             )),
             ["2"]
         );
         // Without an ID nobody can tell which of the two it is.
-        let unclear = Members::find(&[node("pool-a-7", None)], &index(machines.clone()));
+        let unclear = Members::find(&[node("pool-a-7", None)], &index(instances.clone()));
         assert_eq!(ids(&unclear), Vec::<&str>::new());
         assert_eq!(unclear.left_out, ["pool-a-7"]);
     }
 
     #[test]
     fn domains_and_letter_case_of_nodes_do_not_count() {
-        let machines = [
-            machine("1", "Pool-A-7", &["n"]),
-            machine("2", "pool-a-8.corp.example", &["n"]),
+        let instances = [
+            instance("1", "Pool-A-7", &["n"]),
+            instance("2", "pool-a-8.corp.example", &["n"]),
         ];
         let nodes = [
             node("Pool-A-7.corp.example", None),
             node("POOL-A-8.corp.example", None),
         ];
-        assert_eq!(ids(&Members::find(&nodes, &index(machines.clone()))), ["1", "2"]);
+        assert_eq!(ids(&Members::find(&nodes, &index(instances.clone()))), ["1", "2"]);
         assert_eq!(
-            ids(&Members::find(&[node("pool-a", None)], &index(machines.clone()))),
+            ids(&Members::find(&[node("pool-a", None)], &index(instances.clone()))),
             Vec::<&str>::new()
         );
     }
 
     #[test]
-    fn a_machine_that_is_not_listed_is_not_taken_away() {
-        let machines = [machine("2", "b", &["n"])];
+    fn an_instance_that_is_not_listed_is_not_taken_away() {
+        let instances = [instance("2", "b", &["n"])];
         let members = Members::find(
             &[node("a", Some("1")), node("b", None), node("c", Some("3"))],
-            &index(machines),
+            &index(instances),
         );
         assert_eq!(ids(&members), ["2"]);
         assert_eq!(members.left_out, ["a", "c"]);
@@ -217,11 +227,11 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_a_network_is_neither_added_nor_taken_away() {
-        let machines = [machine("1", "a", &[]), machine("2", "b", &["n"])];
+    fn an_instance_without_a_network_is_neither_added_nor_taken_away() {
+        let instances = [instance("1", "a", &[]), instance("2", "b", &["n"])];
         let members = Members::find(
             &[node("a", None), node("b", None), node("c", None)],
-            &index(machines.clone()),
+            &index(instances.clone()),
         );
         assert_eq!(ids(&members), ["2"]);
         assert_eq!(members.network(None), Ok(Some("n".into())));
@@ -236,15 +246,15 @@ mod tests {
     }
 
     #[test]
-    fn without_a_machine_the_members_stay() {
-        let members = Members::find(&[node("a", None)], &MachineIndex::default());
+    fn without_an_instance_the_members_stay() {
+        let members = Members::find(&[node("a", None)], &MemberIndex::default());
         assert_eq!(members.compare(&["1".into()].into()), Difference::default());
     }
 
     #[test]
     fn the_network_is_the_default_one_that_all_share() {
-        let both = machine("1", "a", &["n", "m"]);
-        let one = machine("2", "b", &["m"]);
+        let both = instance("1", "a", &["n", "m"]);
+        let one = instance("2", "b", &["m"]);
         let nodes = [node("a", None), node("b", None)];
         let members = Members::find(&nodes, &index([both, one]));
         assert_eq!(members.network(None), Err(DifferentNetworks));

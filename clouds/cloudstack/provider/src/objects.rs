@@ -68,8 +68,8 @@ impl Rule {
     }
 
     /// What the rule is to a firewall; `None` if its port or protocol cannot be read.
-    pub(crate) fn opening(&self, balancer: &str) -> Option<Opening> {
-        Some(Opening {
+    pub(crate) fn ingress(&self, balancer: &str) -> Option<IngressPort> {
+        Some(IngressPort {
             protocol: self.protocol(balancer)?.ip(),
             port: self.public_port?,
         })
@@ -126,8 +126,8 @@ impl NewRule {
     }
 
     /// What it is to a firewall.
-    pub(crate) fn opening(&self) -> Opening {
-        Opening {
+    pub(crate) fn ingress(&self) -> IngressPort {
+        IngressPort {
             protocol: self.protocol.ip(),
             port: self.public_port,
         }
@@ -163,12 +163,12 @@ impl PublicPort {
 
 /// A port that a firewall or a network ACL lets through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Opening {
+pub(crate) struct IngressPort {
     pub(crate) protocol: IpProtocol,
     pub(crate) port: u16,
 }
 
-impl std::fmt::Display for Opening {
+impl std::fmt::Display for IngressPort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.protocol, self.port)
     }
@@ -323,10 +323,10 @@ impl Firewall {
     }
 
     /// A port as something that is written to.
-    pub(crate) fn target(&self, opening: Opening) -> String {
+    pub(crate) fn target(&self, ingress: IngressPort) -> String {
         match self {
-            Self::Address(address) => format!("address/{}/firewall/{opening}", address.id),
-            Self::Acl(list) => format!("acl/{}/{opening}", list.id),
+            Self::Address(address) => format!("address/{}/firewall/{ingress}", address.id),
+            Self::Acl(list) => format!("acl/{}/{ingress}", list.id),
         }
     }
 }
@@ -372,7 +372,7 @@ pub(crate) const DEFAULT_DENY: &str = "default_deny";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FirewallRule {
     pub(crate) id: FirewallRuleId,
-    pub(crate) opening: Opening,
+    pub(crate) ingress: IngressPort,
     pub(crate) sources: Cidrs,
     /// Whether it says what it is for, as an item of an ACL list may. No manager writes that, so a person made it.
     pub(crate) has_reason: bool,
@@ -382,7 +382,7 @@ pub(crate) struct FirewallRule {
 
 /// A virtual machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Machine {
+pub(crate) struct Instance {
     pub(crate) id: VirtualMachineId,
     pub(crate) name: String,
     /// The networks that it is in; the default one first.

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::claim::Asking;
 use crate::intent::WantedNode;
-use crate::members::{MachineIndex, Members};
+use crate::members::{MemberIndex, Members};
 use crate::objects::{Abilities, Address, AddressState, FirewallId, FirewallRule, Network, NewRule, Rule};
 use crate::step::CloudStep;
 
@@ -58,7 +58,7 @@ pub(crate) struct Observed {
     /// What there is under an address that was asked for by its text.
     pub(crate) looked_up: BTreeMap<String, Vec<Address>>,
     /// Rules of others on an address, by its ID.
-    pub(crate) strangers: BTreeMap<PublicIpId, Vec<Rule>>,
+    pub(crate) rules_of_others: BTreeMap<PublicIpId, Vec<Rule>>,
     /// Rules of others in networks that share an ACL list, by a network's ID.
     pub(crate) neighbours: BTreeMap<NetworkId, Vec<Rule>>,
     /// Of firewalls the rules that let a single port in.
@@ -70,7 +70,7 @@ pub(crate) struct Observed {
     /// The virtual machines of the same Nodes a moment ago, where not all Nodes name theirs.
     pub(crate) expected: Option<BTreeSet<VirtualMachineId>>,
     /// All virtual machines.
-    pub(crate) machines: Option<Arc<MachineIndex>>,
+    pub(crate) instances: Option<Arc<MemberIndex>>,
     /// Addresses that may have been associated for a claim that names none, by the ID of its network.
     pub(crate) recovered: BTreeMap<NetworkId, Vec<Address>>,
     /// How many calls the reading took.
@@ -101,7 +101,7 @@ pub(crate) struct Pending {
     /// How many answers in a row were none to the question.
     pub(crate) nonsense: u32,
     /// Whether it takes back what an earlier failure left.
-    pub(crate) gives_back: bool,
+    pub(crate) is_rollback: bool,
 }
 
 /// A failed write.
@@ -112,7 +112,7 @@ pub(crate) struct Failure {
     /// Whether the API itself said so. If not, the write may have had its effect.
     pub(crate) is_definite: bool,
     /// Whether the write was to take back what an earlier failure left.
-    pub(crate) gives_back: bool,
+    pub(crate) is_rollback: bool,
 }
 
 impl Failure {
@@ -121,7 +121,7 @@ impl Failure {
         Self {
             error,
             is_definite: true,
-            gives_back: false,
+            is_rollback: false,
         }
     }
 
@@ -148,7 +148,7 @@ pub(crate) struct Declined {
 /// The time between two looks at something that the cloud does by itself.
 pub(crate) const LOOK: Duration = Duration::from_secs(2);
 
-/// How old a look may be for an address to be given back by it: somebody may have given it back and acquired it anew since.
+/// How old a look may be for an address to be released by it: somebody may have released it and acquired it anew since.
 pub(crate) const RECENT: Duration = Duration::from_secs(5);
 
 /// The time between two looks for an address that was asked for without an answer.
@@ -158,16 +158,16 @@ pub(crate) const SEARCH: Duration = Duration::from_secs(10);
 /// asked after, and whoever comes after a restart does not know the job.
 pub(crate) const TRIED: Duration = Duration::from_secs(4);
 
-/// How long an address may be on its way before it is given back: to be acquired anew, if it is needed. Its job began before
-/// whoever looks, and should it still end, the server gives the address back then.
-pub(crate) const GIVEN_BACK: Duration = Duration::from_secs(10);
+/// How long an address may be on its way before it is released: to be acquired anew, if it is needed. Its job began before
+/// whoever looks, and should it still end, the server releases the address then.
+pub(crate) const RELEASED: Duration = Duration::from_secs(10);
 
 /// How long the jobs of an earlier sync are waited for. Then what they made is found as after a restart.
 pub(crate) const INHERITED: Duration = Duration::from_secs(10);
 
-/// How long an address may be on its way back before it is given back once more. That fails if the first time is still to come,
+/// How long an address may be on its way back before it is released once more. That fails if the first time is still to come,
 /// so it is not tried as soon.
-pub(crate) const GIVEN_BACK_AGAIN: Duration = Duration::from_secs(20);
+pub(crate) const RELEASED_AGAIN: Duration = Duration::from_secs(20);
 
 /// How long an address may be on its way before people are told.
 pub(crate) const SLOW: Duration = Duration::from_secs(30);
@@ -207,8 +207,8 @@ impl Observed {
 
     /// The virtual machines of Nodes, if all were listed.
     pub(crate) fn members_of(&self, nodes: &[WantedNode]) -> Option<Members> {
-        let machines = self.machines.as_ref()?;
-        Some(Members::find(nodes, machines))
+        let instances = self.instances.as_ref()?;
+        Some(Members::find(nodes, instances))
     }
 
     /// A rule by its ID.

@@ -2,7 +2,7 @@
 //!
 //! A port is brought up in a chain: its rule, then the members of the rule; the firewall or the ACL list is opened beside
 //! it. Chains of different ports do not wait for each other, and a chain waits only for its own jobs. What is not wanted
-//! any more goes when its successor is complete: first the opening, then the rule, so that what is left after a crash
+//! any more goes when its successor is complete: first the firewall rule, then the load balancer rule, so that what is left after a crash
 //! still tells which port it belongs to.
 //!
 //! A decision that lacks facts ends with what has to be read for it ([`Unread`]); those that do not depend on it go on.
@@ -18,24 +18,22 @@ use crate::annotations::{IP_IDS, SOURCE_CIDRS};
 use crate::claim::{Claim, Claimed};
 use crate::intent::{Identity, Intent, Wanted};
 use crate::objects::{
-    Abilities, Address, AddressRef, AddressState, DEFAULT_DENY, Filtering, Network, Opening, Place,
+    Abilities, Address, AddressRef, AddressState, DEFAULT_DENY, Filtering, IngressPort, Network, Place,
     PublicIpId, Rule,
 };
-use crate::observe::{
-    GIVEN_BACK, LOOK, Need, Observed, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread,
-};
+use crate::observe::{LOOK, Need, Observed, RELEASED, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
 mod absent;
 mod acl;
 mod firewall;
-mod giving_back;
 mod home;
 mod members;
 mod ownership;
 mod ports;
 mod removal;
+mod rollback;
 mod router;
 #[cfg(test)]
 mod tests;
@@ -61,11 +59,11 @@ fn draft<'a>(intent: &'a Intent, observed: &'a Seen) -> Draft<'a> {
         return draft;
     }
     if own.failure.is_some() {
-        giving_back::plan(&mut draft, intent);
+        rollback::plan(&mut draft, intent);
         return draft;
     }
     if own.lingers {
-        draft.wait("rules are listed whose public IP was given back".to_owned());
+        draft.wait("rules are listed whose public IP was released".to_owned());
     }
     match intent {
         Intent::Wanted(wanted) => {
@@ -184,7 +182,7 @@ impl From<Refusal> for Stop {
 enum Arrival {
     /// It is used as it is: whether the API makes a rule on it decides.
     Tried,
-    /// It is waited for, or given back.
+    /// It is waited for, or released.
     Waits,
     /// The balancer goes on without it.
     Stuck,
@@ -208,7 +206,7 @@ struct Draft<'a> {
     notes: Vec<Note>,
     waiting: Option<String>,
     /// How long a claim still stands in the way.
-    barred: Option<Duration>,
+    blocked: Option<Duration>,
     refusal: Option<Refusal>,
     /// Why not all is as it is wanted when the rest is done.
     shortfall: Option<Refusal>,
@@ -230,7 +228,7 @@ impl<'a> Draft<'a> {
             replaced: ReplacedRules::default(),
             notes: Vec::new(),
             waiting: None,
-            barred: None,
+            blocked: None,
             refusal: None,
             shortfall: None,
             settled: None,
@@ -303,9 +301,9 @@ impl<'a> Draft<'a> {
         self.waiting.get_or_insert(reason);
     }
 
-    /// Waits for an address that is being acquired or given back.
+    /// Waits for an address that is being acquired or released.
     fn wait_for_address(&mut self, address: &AddressRef) {
-        let reason = format!("public IP {} is being acquired or given back", address.ip);
+        let reason = format!("public IP {} is being acquired or released", address.ip);
         if self.own().has_waited(SLOW) {
             self.notes.push(ADDRESS_PENDING.note(pending(address)));
         }
@@ -383,25 +381,25 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether nothing else may be asked for yet, and nothing may end: what was asked for is looked for meanwhile.
-    fn is_barred(&mut self, claim: &Claim) -> bool {
-        let mut is_barred = false;
+    fn is_blocked(&mut self, claim: &Claim) -> bool {
+        let mut is_blocked = false;
         for asking in claim.askings() {
             let Some(left) = self.observed.standing.get(&asking) else {
                 continue;
             };
-            is_barred = true;
+            is_blocked = true;
             let mut pending = self.observed.pending.iter();
             if pending.any(|pending| pending.step.asking().as_ref() == Some(&asking)) {
                 continue; // its job tells
             }
-            self.barred = self.barred.max(Some(*left));
+            self.blocked = self.blocked.max(Some(*left));
             self.notes.push(ADDRESS_SOUGHT.note(format!(
                 "a public IP was asked for at {:.0}, and what came of it is not known; it is looked for, and for two minutes \
                  neither is another one asked for nor is the service let go",
                 asking.since
             )));
         }
-        is_barred
+        is_blocked
     }
 
     /// What to do about an address that is on its way to the Service, by a job that is not known. `is_own`: nobody else can want
@@ -415,8 +413,8 @@ impl<'a> Draft<'a> {
         if self.is_stuck(address) {
             return Arrival::Stuck;
         }
-        if is_own && own.has_waited(GIVEN_BACK) && !own.unreleased.contains(id) {
-            // Should it come after all, the server gives it back then.
+        if is_own && own.has_waited(RELEASED) && !own.unreleased.contains(id) {
+            // Should it come after all, the server releases it then.
             self.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
             self.cloud(CloudStep::Release {
                 address: address.address.clone(),
@@ -435,12 +433,12 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether it is tried no more to close something of a balancer that goes; then people are told.
-    fn has_given_up(&mut self, id: &str, what: &str, opening: Opening) -> bool {
+    fn has_given_up(&mut self, id: &str, what: &str, ingress: IngressPort) -> bool {
         let Some(error) = self.own().unclosed.given_up(id) else {
             return false;
         };
         self.notes.push(LEFT_OPEN.note(format!(
-            "{what} {id} for {opening} is left, and the load balancer goes without it: {error}"
+            "{what} {id} for {ingress} is left, and the load balancer goes without it: {error}"
         )));
         true
     }
@@ -453,7 +451,7 @@ impl<'a> Draft<'a> {
             && self.claims.is_empty()
             && self.replaced.is_empty()
             && self.waiting.is_none()
-            && self.barred.is_none()
+            && self.blocked.is_none()
             && self.refusal.is_none()
             && self.observed.pending.is_empty()
     }
@@ -501,7 +499,7 @@ impl<'a> Draft<'a> {
             Answer::Refused(refusal)
         } else if let Some(reason) = self.waiting {
             wait(LOOK, reason)
-        } else if let Some(left) = self.barred {
+        } else if let Some(left) = self.blocked {
             // A moment more, so that the last look is not too early.
             let after = SEARCH.min(left + Duration::from_millis(100));
             wait(
@@ -524,7 +522,7 @@ impl<'a> Draft<'a> {
 /// What is said of an address that is on its way for long.
 fn pending(address: &AddressRef) -> String {
     format!(
-        "public IP {} ({}) is being acquired or given back, and the cloud does not come to an end with it",
+        "public IP {} ({}) is being acquired or released, and the cloud does not come to an end with it",
         address.ip, address.id
     )
 }

@@ -7,13 +7,13 @@ use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer};
 use bowline_cloudstack_client::{Client, Keys, Project, WallClock};
 
 use crate::balancers::Balancers;
-use crate::instances::VirtualMachines;
-use crate::machines::Machines;
+use crate::instances::Instances;
 use crate::observe::reads::Reads;
 use crate::options::Options;
 use crate::provider_id::PROVIDER_NAME;
 use crate::start::Introduction;
 use crate::version::ServerVersion;
+use crate::virtual_machines::VirtualMachines;
 
 /// The ServiceAccount that annotations of Services are written with, where each controller has one of its own: the Go manager's,
 /// which is the process's, too.
@@ -21,7 +21,7 @@ pub const SERVICE_ACCOUNT: &str = "cloud-controller-manager";
 
 /// The Apache CloudStack provider.
 pub struct CloudStack {
-    virtual_machines: Arc<VirtualMachines>,
+    instances: Arc<Instances>,
     balancers: Arc<dyn LoadBalancer>,
 }
 
@@ -40,14 +40,14 @@ impl CloudStack {
             settings.project = Some(Project::Id(project));
         }
         let client = Client::new(http, &settings, keys, Arc::clone(&clock));
-        let machines = Arc::new(Machines::new(&client));
+        let virtual_machines = Arc::new(VirtualMachines::new(&client));
         let version = ServerVersion::new(&client, options.version.clone(), introduction.version);
         Self {
             balancers: Arc::new(Balancers {
-                reads: Reads::new(&client, Arc::clone(&machines), version, clock),
+                reads: Reads::new(&client, Arc::clone(&virtual_machines), version, clock),
                 client: client.taking_short_lists(),
             }),
-            virtual_machines: Arc::new(VirtualMachines::new(machines, options.nodes.clone())),
+            instances: Arc::new(Instances::new(virtual_machines, options.nodes.clone())),
         }
     }
 }
@@ -62,7 +62,7 @@ impl CloudProvider for CloudStack {
     }
 
     fn instances(&self) -> Option<Arc<dyn InstancesV2>> {
-        Some(Arc::clone(&self.virtual_machines) as Arc<dyn InstancesV2>)
+        Some(Arc::clone(&self.instances) as Arc<dyn InstancesV2>)
     }
 
     fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {

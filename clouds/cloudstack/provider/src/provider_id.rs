@@ -15,7 +15,7 @@ const SEPARATOR: &str = "://";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reference<'a> {
     /// The virtual machine of this cloud that has this ID.
-    Machine(&'a str),
+    Instance(&'a str),
     /// Something of another cloud.
     Foreign,
     /// Nothing that can be looked for: the name of the Node has to do.
@@ -25,32 +25,32 @@ pub enum Reference<'a> {
 /// Reads a provider ID: the part behind the first `://` counts, whatever comes after a second one; slashes before the id,
 /// as in Cluster API's `cloudstack:///<id>`, do not. A bare UUID is one too.
 pub fn parse(text: &str) -> Reference<'_> {
-    let machine = |id| match str::trim_start_matches(id, '/') {
+    let instance = |id| match str::trim_start_matches(id, '/') {
         "" => Reference::Unreadable,
-        id => Reference::Machine(id),
+        id => Reference::Instance(id),
     };
     let mut parts = text.split(SEPARATOR);
     match (parts.next(), parts.next()) {
-        (Some(PROVIDER_NAME | OTHER_NAME), Some(id)) => machine(id),
+        (Some(PROVIDER_NAME | OTHER_NAME), Some(id)) => instance(id),
         (_, Some(_)) => Reference::Foreign,
         // Old Nodes have it without a scheme. What is no UUID may mean anything.
-        (Some(bare), None) if Uuid::try_parse(bare).is_ok() => machine(bare),
+        (Some(bare), None) if Uuid::try_parse(bare).is_ok() => instance(bare),
         _ => Reference::Unreadable,
     }
 }
 
 /// The virtual machine that a provider ID names, if it is one of this cloud.
-pub(crate) fn machine_id(text: &str) -> Option<&str> {
+pub(crate) fn instance_id(text: &str) -> Option<&str> {
     match parse(text) {
-        Reference::Machine(id) => Some(id),
+        Reference::Instance(id) => Some(id),
         Reference::Foreign | Reference::Unreadable => None,
     }
 }
 
 /// Writes a provider ID.
 #[must_use]
-pub fn format(machine: &VirtualMachineId) -> String {
-    format!("{PROVIDER_NAME}{SEPARATOR}{machine}")
+pub fn format(instance: &VirtualMachineId) -> String {
+    format!("{PROVIDER_NAME}{SEPARATOR}{instance}")
 }
 
 #[cfg(test)]
@@ -62,16 +62,16 @@ mod tests {
     const ID: &str = "0b6f6a52-93a1-4f6d-9d6a-5d3f0f2a7c11";
 
     #[test]
-    fn own_schemes_and_bare_uuids_name_a_machine_and_other_schemes_are_foreign() {
+    fn own_schemes_and_bare_uuids_name_an_instance_and_other_schemes_are_foreign() {
         let upper = ID.to_uppercase();
-        let machine = Reference::Machine;
+        let instance = Reference::Instance;
         let table = [
-            (format!("external-cloudstack://{ID}"), machine(ID)),
-            (format!("cloudstack:///{ID}"), machine(ID)),
-            (format!("cloudstack://{ID}"), machine(ID)),
-            (ID.to_owned(), machine(ID)),
-            (upper.clone(), machine(&upper)),
-            ("external-cloudstack://b://c".to_owned(), machine("b")),
+            (format!("external-cloudstack://{ID}"), instance(ID)),
+            (format!("cloudstack:///{ID}"), instance(ID)),
+            (format!("cloudstack://{ID}"), instance(ID)),
+            (ID.to_owned(), instance(ID)),
+            (upper.clone(), instance(&upper)),
+            ("external-cloudstack://b://c".to_owned(), instance("b")),
             ("external-cloudstack://".to_owned(), Reference::Unreadable),
             ("cloudstack:///".to_owned(), Reference::Unreadable),
             (String::new(), Reference::Unreadable),
@@ -93,7 +93,7 @@ mod tests {
         fn what_is_written_reads_back(id in any::<u128>()) {
             let id = VirtualMachineId::from(Uuid::from_u128(id).to_string());
             let text = format(&id);
-            prop_assert_eq!(parse(&text), Reference::Machine(id.as_str()));
+            prop_assert_eq!(parse(&text), Reference::Instance(id.as_str()));
         }
 
         #[test]

@@ -1,6 +1,6 @@
 //! Rules that are deleted to be made anew, because the cloud cannot change them where they stand.
 //!
-//! An opening is made when its rule is there, and closed before its rule goes, so the rules tell what is open for a Service.
+//! A firewall rule is made when its load balancer rule is there, and deleted before that goes, so the rules tell what is open for a Service.
 //! A rule that is made anew is the exception: closing its port in between would only make the gap longer. And should its
 //! successor be refused, the port would be left with nothing. So such a rule is written on the Service before it is deleted,
 //! with all that it takes to make it again: whatever stops the process in between, the next look finds what was there.
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use bowline_cloud_provider::{KubeWrite, Service};
 
 use crate::annotations::{REPLACED_RULES, text};
-use crate::objects::{NetworkId, NewRule, Opening, PublicIpId, Rule};
+use crate::objects::{IngressPort, NetworkId, NewRule, PublicIpId, Rule};
 
 /// What is open for a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub(crate) struct OpenPort {
     pub(crate) address: PublicIpId,
     /// The ID of the network of its rule.
     pub(crate) network: NetworkId,
-    pub(crate) opening: Opening,
+    pub(crate) ingress: IngressPort,
 }
 
 impl OpenPort {
@@ -31,7 +31,7 @@ impl OpenPort {
         Some(Self {
             address: rule.address.id.clone(),
             network: rule.network.clone(),
-            opening: rule.opening(balancer)?,
+            ingress: rule.ingress(balancer)?,
         })
     }
 }
@@ -57,7 +57,7 @@ impl NewRule {
         OpenPort {
             address: self.address.id.clone(),
             network: self.network.clone(),
-            opening: self.opening(),
+            ingress: self.ingress(),
         }
     }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::claim::{Asking, Subject};
 use crate::names::Protocol;
 use crate::objects::{
-    AddressRef, Algorithm, Firewall, FirewallRule, FirewallRuleId, NetworkId, NewRule, Opening, Place,
+    AddressRef, Algorithm, Firewall, FirewallRule, FirewallRuleId, IngressPort, NetworkId, NewRule, Place,
     PublicPort, Rule, RuleId, VirtualMachineId,
 };
 
@@ -16,14 +16,14 @@ use crate::objects::{
 pub(crate) enum CloudStep {
     /// Acquires a public IP address.
     Associate {
-        /// Which one; whichever the cloud chooses if none.
+        /// Which one; any that the cloud chooses if none.
         address: Option<AddressRef>,
         /// Where it is to lead: in a tier it belongs to the VPC.
         to: Place,
         /// When it was claimed; none if that could not be written.
         since: Option<Timestamp>,
     },
-    /// Gives a public IP address back, with all rules on it.
+    /// Releases a public IP address, with all rules on it.
     Release {
         /// Which one.
         address: AddressRef,
@@ -48,7 +48,7 @@ pub(crate) enum CloudStep {
         /// The network that the port leads to.
         network: NetworkId,
         /// The port.
-        opening: Opening,
+        ingress: IngressPort,
         /// For whom.
         sources: Vec<String>,
         /// Whether it says in other words what another rule says, for a moment.
@@ -129,8 +129,8 @@ impl CloudStep {
             | Self::Release { address, .. } => format!("address/{}", address.id),
             Self::CreateRule(new) => new.place().target(),
             Self::ChangeRule { port, .. } => port.target(),
-            Self::Open { at, opening, .. } => at.target(*opening),
-            Self::Close { at, rule, .. } => at.target(rule.opening),
+            Self::Open { at, ingress, .. } => at.target(*ingress),
+            Self::Close { at, rule, .. } => at.target(rule.ingress),
         }
     }
 
@@ -181,19 +181,19 @@ impl CloudStep {
             }
             Self::Open {
                 at: Firewall::Address(address),
-                opening,
+                ingress,
                 sources,
                 ..
             } => Some(format!(
                 "error creating new firewall rule for public IP {}, proto {}, port {}, allowed {}",
                 address.id,
-                opening.protocol,
-                opening.port,
+                ingress.protocol,
+                ingress.port,
                 sources.join(",")
             )),
-            Self::Open { opening, .. } => Some(format!(
+            Self::Open { ingress, .. } => Some(format!(
                 "error creating Network ACL for port: {}, due to",
-                opening.port
+                ingress.port
             )),
             Self::Close { at, rule, .. } => Some(match at {
                 Firewall::Address(_) => format!("error deleting firewall rule {}", rule.id),
@@ -211,8 +211,8 @@ impl RuleChange {
                 None => format!("update-rule({name})"),
             },
             Self::Delete(_) => format!("delete-rule({name})"),
-            Self::Assign(machines) => format!("assign({name}: {})", machines.join(", ")),
-            Self::Unassign(machines) => format!("remove({name}: {})", machines.join(", ")),
+            Self::Assign(instances) => format!("assign({name}: {})", instances.join(", ")),
+            Self::Unassign(instances) => format!("remove({name}: {})", instances.join(", ")),
         }
     }
 }
@@ -231,14 +231,14 @@ impl Step for CloudStep {
             Self::CreateRule(new) => format!("create-rule({} -> {})", new.name, new.private_port),
             Self::ChangeRule { rule, change, .. } => change.label(&rule.name),
             Self::Open {
-                at, opening, sources, ..
+                at, ingress, sources, ..
             } => {
                 let (kind, name) = at.short();
-                format!("open-{kind}({name} {opening} from {})", sources.join(","))
+                format!("open-{kind}({name} {ingress} from {})", sources.join(","))
             }
             Self::Close { at, rule, .. } => {
                 let (kind, name) = at.short();
-                format!("close-{kind}({name} {}, {})", rule.opening, rule.id)
+                format!("close-{kind}({name} {}, {})", rule.ingress, rule.id)
             }
         }
     }
@@ -296,7 +296,7 @@ impl Step for CloudStep {
                 at: Firewall::Acl(list),
                 ..
             } => format!("acl/{}", list.id),
-            // Services that ask for whichever address get one each.
+            // Services that ask for any address get one each.
             Self::Associate { address: None, .. } => return Vec::new(),
             other => other.target(),
         };

@@ -170,7 +170,7 @@ impl ServerVersion {
         let version = match (answer, former) {
             (Ok(version), _) => version,
             (Err(error), Some(former)) => {
-                tracing::debug!(err = %error, "the server's version could not be asked for again");
+                tracing::debug!(err = %error, "The server's version could not be asked for again");
                 former
             }
             (Err(error), None) => {

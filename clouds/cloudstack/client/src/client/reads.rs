@@ -22,14 +22,14 @@ impl Client {
         query: &VirtualMachineQuery,
     ) -> Result<Counted<VirtualMachine>, ApiError> {
         let parameters = self.in_project(query.parameters()).await?;
-        let mut machines: Counted<VirtualMachine> =
+        let mut instances: Counted<VirtualMachine> =
             self.caller.counted("listVirtualMachines", &parameters).await?;
         // The ID -1 stands for all projects.
         let project = self.project().await?.filter(|id| id.as_str() != "-1");
-        machines
+        instances
             .items
-            .retain(|machine| is_or_unsaid(&machine.project_id, project));
-        Ok(machines)
+            .retain(|instance| is_or_unsaid(&instance.project_id, project));
+        Ok(instances)
     }
 
     /// One virtual machine, with all that the server shows.

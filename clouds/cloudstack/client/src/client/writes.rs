@@ -87,9 +87,9 @@ impl Client {
     pub async fn assign_to_load_balancer_rule(
         &self,
         rule: &RuleId,
-        machines: &[VirtualMachineId],
+        instances: &[VirtualMachineId],
     ) -> Result<JobId, ApiError> {
-        self.change("assignToLoadBalancerRule", members(rule, machines))
+        self.change("assignToLoadBalancerRule", members(rule, instances))
             .await
     }
 
@@ -101,9 +101,9 @@ impl Client {
     pub async fn remove_from_load_balancer_rule(
         &self,
         rule: &RuleId,
-        machines: &[VirtualMachineId],
+        instances: &[VirtualMachineId],
     ) -> Result<JobId, ApiError> {
-        self.change("removeFromLoadBalancerRule", members(rule, machines))
+        self.change("removeFromLoadBalancerRule", members(rule, instances))
             .await
     }
 
@@ -174,9 +174,9 @@ impl Client {
     }
 }
 
-fn members(rule: &RuleId, machines: &[VirtualMachineId]) -> Parameters {
+fn members(rule: &RuleId, instances: &[VirtualMachineId]) -> Parameters {
     let mut parameters = Parameters::default();
     parameters.set("id", rule.as_str());
-    parameters.set("virtualmachineids", machines.join(","));
+    parameters.set("virtualmachineids", instances.join(","));
     parameters
 }

@@ -39,7 +39,7 @@ pub(crate) fn read(facts: &ServiceFacts) -> Result<Intent, Refusal> {
         return Ok(Intent::Absent(Box::new(Absent {
             identity,
             sources,
-            openings: ports.iter().map(Port::opening).collect(),
+            ingress_ports: ports.iter().map(Port::ingress).collect(),
             service_stays: service.metadata.deletion_timestamp.is_none(),
         })));
     }
@@ -125,18 +125,18 @@ fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {
         .iter()
         .map(|node| WantedNode {
             node: node.name.as_str().to_owned(),
-            machine_name: machine_name(node.name.as_str()),
-            machine_id: node
+            instance_name: instance_name(node.name.as_str()),
+            instance_id: node
                 .provider_id
                 .as_deref()
-                .and_then(provider_id::machine_id)
+                .and_then(provider_id::instance_id)
                 .map(|id| id.to_ascii_lowercase().into()),
         })
         .collect()
 }
 
 /// The name that a Node's virtual machine has.
-pub(crate) fn machine_name(node: &str) -> String {
+pub(crate) fn instance_name(node: &str) -> String {
     let lower = node.to_lowercase();
     match lower.split_once('.') {
         Some((host, _)) => host.to_owned(),
@@ -147,7 +147,7 @@ pub(crate) fn machine_name(node: &str) -> String {
 fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut Vec<String>) -> Vec<Port> {
     let is_proxied = annotations::flag(service, &PROXY_PROTOCOL);
     let mut ports = Vec::new();
-    let mut openings = BTreeSet::new();
+    let mut ingress_ports = BTreeSet::new();
     for port in spec.ports.iter().flatten() {
         let protocol = match port.protocol.as_deref() {
             Some("TCP") if is_proxied => Protocol::TcpProxy,
@@ -176,7 +176,7 @@ fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut V
             port: public,
             node_port,
         };
-        if !openings.insert(port.opening()) {
+        if !ingress_ports.insert(port.ingress()) {
             problems.push(format!("port {public} is asked for twice as {protocol}"));
         }
         ports.push(port);

@@ -6,7 +6,7 @@
 //! new process tries once more.
 //!
 //! The same holds for the second rule of a port that is asked for as TCP and as UDP, which only some servers take. There it
-//! spares a new Service that an address is acquired and given back with each try.
+//! spares a new Service that an address is acquired and released with each try.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ impl DeclinedRules {
         let replaced = &wanted.identity.replaced;
         let takes_a_place = |new: &&NewRule| {
             let mut before = replaced.iter().filter(|before| before.place() == new.place());
-            before.any(|before| before != *new && wanted.is_followed_by(before.opening(), new))
+            before.any(|before| before != *new && wanted.is_followed_by(before.ingress(), new))
         };
         let rules: Vec<_> = own.unmade.iter().filter(takes_a_place).cloned().collect();
         let seconds = own.seconds.clone();

@@ -10,10 +10,10 @@ use bowline_cloud_provider::CloudError;
 use jiff::Timestamp;
 
 use super::{Failure, Observed, Seen};
-use crate::members::MachineIndex;
+use crate::members::MemberIndex;
 use crate::objects::{
-    Abilities, Address, Firewall, FirewallId, FirewallRule, Network, NetworkId, Opening, PublicIpId, Rule,
-    RuleId, VirtualMachineId,
+    Abilities, Address, Firewall, FirewallId, FirewallRule, IngressPort, Network, NetworkId, PublicIpId,
+    Rule, RuleId, VirtualMachineId,
 };
 
 /// Something that can be read.
@@ -22,7 +22,7 @@ pub(crate) enum Need {
     /// What the server can do.
     Abilities,
     /// All virtual machines.
-    Machines,
+    Instances,
     /// A network.
     Network(NetworkId),
     /// An address by its ID.
@@ -32,7 +32,7 @@ pub(crate) enum Need {
     /// Addresses of a network that may have been associated for a claim that names none.
     Recovered(NetworkId),
     /// The rules of others on an address.
-    Strangers(PublicIpId),
+    RulesOfOthers(PublicIpId),
     /// The rules of others in networks that share the ACL list of this one.
     Neighbours(NetworkId),
     /// A firewall.
@@ -57,7 +57,7 @@ pub(crate) enum Fact {
     /// What the server can do.
     Abilities(Abilities),
     /// All virtual machines.
-    Machines(Arc<MachineIndex>),
+    Instances(Arc<MemberIndex>),
     /// A network by its ID; `None` if there is none.
     Network(NetworkId, Option<Arc<Network>>),
     /// An address by its ID; `None` if nobody has it.
@@ -67,7 +67,7 @@ pub(crate) enum Fact {
     /// Addresses that may have been associated for a claim, by the ID of its network.
     Recovered(NetworkId, Vec<Address>),
     /// The rules of others on an address.
-    Strangers(PublicIpId, Vec<Rule>),
+    RulesOfOthers(PublicIpId, Vec<Rule>),
     /// The rules of others behind the ACL list of a network.
     Neighbours(NetworkId, Vec<Rule>),
     /// The rules of a firewall that let a single port in.
@@ -145,8 +145,8 @@ impl Observed {
     }
 
     /// The rules of others on an address.
-    pub(crate) fn strangers(&self, address: &PublicIpId) -> Result<&[Rule], Unread> {
-        known(&self.strangers, address, Need::Strangers).map(Vec::as_slice)
+    pub(crate) fn rules_of_others(&self, address: &PublicIpId) -> Result<&[Rule], Unread> {
+        known(&self.rules_of_others, address, Need::RulesOfOthers).map(Vec::as_slice)
     }
 
     /// The rules of others behind the ACL list of a network.
@@ -165,9 +165,9 @@ impl Observed {
     }
 
     /// Those of a firewall for one port.
-    pub(crate) fn allowing(&self, at: &Firewall, opening: Opening) -> Result<Vec<&FirewallRule>, Unread> {
+    pub(crate) fn allowing(&self, at: &Firewall, ingress: IngressPort) -> Result<Vec<&FirewallRule>, Unread> {
         let all = self.firewall(&at.id())?.iter();
-        Ok(all.filter(|rule| rule.opening == opening).collect())
+        Ok(all.filter(|rule| rule.ingress == ingress).collect())
     }
 
     /// The members of a rule; `None` if they were right a moment ago.
@@ -185,12 +185,12 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
     let own = &mut memory.own;
     match fact {
         Fact::Abilities(abilities) => observed.abilities = Some(abilities),
-        Fact::Machines(machines) => observed.machines = Some(machines),
+        Fact::Instances(instances) => observed.instances = Some(instances),
         Fact::Network(id, network) => drop(observed.networks.insert(id, network)),
         Fact::Address(id, address) => drop(observed.addresses.insert(id, address)),
         Fact::LookedUp(ip, found) => drop(observed.looked_up.insert(ip, found)),
         Fact::Recovered(network, found) => drop(observed.recovered.insert(network, found)),
-        Fact::Strangers(address, rules) => drop(observed.strangers.insert(address, rules)),
+        Fact::RulesOfOthers(address, rules) => drop(observed.rules_of_others.insert(address, rules)),
         Fact::Neighbours(network, rules) => drop(observed.neighbours.insert(network, rules)),
         Fact::Firewall(id, mut rules) => {
             if let Some(recent) = own.firewalls.get(&id) {

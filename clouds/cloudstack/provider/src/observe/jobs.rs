@@ -49,7 +49,7 @@ pub(crate) async fn poll(client: &Client, balancer: &str, jobs: &[Pending], obse
 
 /// There was no answer about a job. What it does is found by the next try: what it makes bears a name, or is claimed.
 fn unheard(observed: &mut Seen, pending: &Pending, error: &ApiError) {
-    tracing::debug!(job = pending.job.as_str(), err = %error, "a job could not be asked after");
+    tracing::debug!(job = pending.job.as_str(), err = %error, "A job could not be asked after");
     let mut pending = pending.clone();
     match error.class {
         Class::Unanswered | Class::Unavailable { .. } | Class::Throttled { .. } => {}
@@ -75,7 +75,7 @@ fn go_on(observed: &mut Seen, pending: Pending) {
 /// The outcome is not known.
 fn fail(observed: &mut Seen, pending: &Pending, told: CloudError) {
     let failure = Failure {
-        gives_back: pending.gives_back,
+        is_rollback: pending.is_rollback,
         ..Failure::unknown(pending.step.said(told))
     };
     learn::learn(observed, &pending.step, Learned::Failed(failure));
@@ -83,7 +83,7 @@ fn fail(observed: &mut Seen, pending: &Pending, told: CloudError) {
 
 async fn end_badly(client: &Client, observed: &mut Seen, pending: &Pending, mut learned: Learned) {
     if let Learned::Failed(failure) = &mut learned {
-        failure.gives_back = pending.gives_back;
+        failure.is_rollback = pending.is_rollback;
     }
     learn::learn(observed, &pending.step, learned);
     let CloudStep::Associate { address, .. } = &pending.step else {

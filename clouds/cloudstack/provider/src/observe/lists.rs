@@ -39,5 +39,5 @@ pub(crate) async fn members_of(
     rule: &RuleId,
 ) -> Result<BTreeSet<VirtualMachineId>, ApiError> {
     let members = client.load_balancer_rule_instances(rule).await?;
-    Ok(members.into_iter().map(|machine| machine.id).collect())
+    Ok(members.into_iter().map(|instance| instance.id).collect())
 }

@@ -15,9 +15,9 @@ use super::rules::BalancerRules;
 use super::trust::Trust;
 use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire};
 use crate::intent::Intent;
-use crate::machines::Machines;
 use crate::objects::{Abilities, Address, FirewallId, Network, Rule};
 use crate::version::{ServerVersion, Version};
+use crate::virtual_machines::VirtualMachines;
 use crate::{members, planning};
 
 mod others;
@@ -39,7 +39,7 @@ pub(crate) struct Reads {
     /// For what others have, and must not lose.
     whole: Client,
     rules: BalancerRules,
-    machines: Arc<Machines>,
+    virtual_machines: Arc<VirtualMachines>,
     version: ServerVersion,
     trust: Trust,
     declined: DeclinedRules,
@@ -56,7 +56,7 @@ pub(crate) struct Reads {
 impl Reads {
     pub(crate) fn new(
         client: &Client,
-        machines: Arc<Machines>,
+        virtual_machines: Arc<VirtualMachines>,
         version: ServerVersion,
         clock: WallClock,
     ) -> Self {
@@ -64,7 +64,7 @@ impl Reads {
             client: client.taking_short_lists(),
             whole: client.clone(),
             rules: BalancerRules::new(client),
-            machines,
+            virtual_machines,
             version,
             trust: Trust::default(),
             declined: DeclinedRules::default(),
@@ -197,7 +197,7 @@ impl Reads {
                 Err(failure.error.clone())
             }
             None if seen.memory.own.has_waited(PATIENCE + LOOK) => Err(CloudError::transient(format!(
-                "{}: a public IP is still being acquired or given back",
+                "{}: a public IP is still being acquired or released",
                 jobs::TIMEOUT
             ))),
             None => {
@@ -260,7 +260,7 @@ impl Reads {
     fn is_call(&self, need: &Need) -> bool {
         match need {
             Need::Abilities => false,
-            Need::Network(id) => !self.machines.knows(id),
+            Need::Network(id) => !self.virtual_machines.knows(id),
             _ => true,
         }
     }
@@ -287,11 +287,11 @@ impl Reads {
         let identity = intent.identity();
         Ok(match need {
             Need::Abilities => Fact::Abilities(self.abilities().await?),
-            Need::Machines => {
-                let machines = self.machines.with_networks().await;
-                let machines = machines.map_err(|error| error.context("error retrieving list of hosts"))?;
-                Fact::Machines(Arc::new(members::index(
-                    machines.iter().filter_map(wire::machine),
+            Need::Instances => {
+                let instances = self.virtual_machines.with_networks().await;
+                let instances = instances.map_err(|error| error.context("error retrieving list of hosts"))?;
+                Fact::Instances(Arc::new(members::index(
+                    instances.iter().filter_map(wire::instance),
                 )))
             }
             Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
@@ -312,8 +312,8 @@ impl Reads {
                 }
                 Fact::Recovered(id.clone(), found)
             }
-            Need::Strangers(address) => {
-                Fact::Strangers(address.clone(), self.strangers(identity, address).await?)
+            Need::RulesOfOthers(address) => {
+                Fact::RulesOfOthers(address.clone(), self.rules_of_others(identity, address).await?)
             }
             Need::Neighbours(network) => {
                 Fact::Neighbours(network.clone(), self.neighbours(intent, observed, network).await?)
@@ -352,7 +352,7 @@ impl Reads {
 
     /// A network; none if the API says that there is none.
     async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
-        let network = self.machines.network(id).await;
+        let network = self.virtual_machines.network(id).await;
         let Some(network) = network.map_err(|error| error.context("error retrieving network"))? else {
             return Ok(None);
         };

@@ -42,7 +42,7 @@ pub(crate) struct Remembered {
     pub(crate) firewalls: BTreeMap<FirewallId, Recent<FirewallRuleId, FirewallRule>>,
     /// The address of the rule that was deleted last.
     pub(crate) cleared: Option<AddressRef>,
-    /// The IDs of rules that were on addresses which were given back: they should be gone.
+    /// The IDs of rules that were on addresses which were released: they should be gone.
     pub(crate) gone_along: BTreeSet<RuleId>,
     /// Some of them are listed all the same, and not looked at for a while: the list may be behind.
     pub(crate) lingers: bool,
@@ -124,7 +124,7 @@ impl Remembered {
         Ok(())
     }
 
-    /// Hides rules whose address was given back, as long as the list may be behind. After that the server is one that leaves
+    /// Hides rules whose address was released, as long as the list may be behind. After that the server is one that leaves
     /// them, and they are deleted.
     pub(super) fn hide_gone_along(&mut self, rules: &mut Vec<Rule>) {
         if !self.has_waited(BEHIND) {

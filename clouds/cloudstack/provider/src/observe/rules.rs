@@ -86,7 +86,7 @@ impl Source {
                     self.all.store(rules.len(), Ordering::Relaxed);
                     return Answer::All(rules.iter().map(wire::rule).collect());
                 }
-                Err(error) => tracing::debug!(err = %error, "not all rules can be listed at once"),
+                Err(error) => tracing::debug!(err = %error, "Not all rules can be listed at once"),
             }
         }
         let lists = join_all(asked.iter().map(|balancer| self.one(balancer))).await;

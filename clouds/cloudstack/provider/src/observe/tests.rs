@@ -6,9 +6,9 @@ use super::*;
 use crate::cidrs::Cidrs;
 use crate::learn;
 use crate::names::IpProtocol;
-use crate::objects::{AclRef, AddressRef, Firewall, Opening};
+use crate::objects::{AclRef, AddressRef, Firewall, IngressPort};
 
-const OPENING: Opening = Opening {
+const INGRESS: IngressPort = IngressPort {
     protocol: IpProtocol::Tcp,
     port: 443,
 };
@@ -16,7 +16,7 @@ const OPENING: Opening = Opening {
 fn rule(id: &str) -> FirewallRule {
     FirewallRule {
         id: id.into(),
-        opening: OPENING,
+        ingress: INGRESS,
         sources: Cidrs::default(),
         has_reason: false,
         is_going: false,
@@ -61,7 +61,7 @@ fn open(seen: &mut Seen, at: &Firewall, id: &str) {
     let step = CloudStep::Open {
         at: at.clone(),
         network: "n1".into(),
-        opening: OPENING,
+        ingress: INGRESS,
         sources: Vec::new(),
         stands_in: false,
     };

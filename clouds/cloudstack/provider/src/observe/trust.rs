@@ -31,7 +31,7 @@ struct Seen {
     /// By the ID of the rule.
     rules: BTreeMap<RuleId, Verified>,
     /// The virtual machines of Nodes, and until when they are taken to be these.
-    machines: BTreeMap<u64, (Instant, BTreeSet<VirtualMachineId>)>,
+    instances: BTreeMap<u64, (Instant, BTreeSet<VirtualMachineId>)>,
 }
 
 /// When the members of a rule were found to be right, and for which Nodes.
@@ -47,8 +47,8 @@ impl Trust {
     /// The virtual machines of the Nodes as they were listed a moment ago.
     pub(super) fn expected(&self, wanted: &Wanted) -> Option<BTreeSet<VirtualMachineId>> {
         let seen = self.lock();
-        let (until, machines) = seen.machines.get(&nodes_fingerprint(wanted))?;
-        (Instant::now() < *until).then(|| machines.clone())
+        let (until, instances) = seen.instances.get(&nodes_fingerprint(wanted))?;
+        (Instant::now() < *until).then(|| instances.clone())
     }
 
     /// Takes rules whose members were right a moment ago off the list of what is to be read. `calls` is how many calls
@@ -99,20 +99,20 @@ impl Trust {
         };
         let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
         let mut seen = self.lock();
-        let Seen { rules, machines } = &mut *seen;
+        let Seen { rules, instances } = &mut *seen;
         rules.retain(|_, known| now < known.until);
-        machines.retain(|_, (until, _)| now < *until);
+        instances.retain(|_, (until, _)| now < *until);
         if let Some(found) = &found {
             let ttl = if found.is_whole() {
                 MEMBERS_TTL
             } else {
                 INCOMPLETE_TTL
             };
-            let ids = found.machines.iter().map(|machine| machine.id.clone());
-            machines.insert(nodes, (now + ttl, ids.collect()));
+            let ids = found.instances.iter().map(|instance| instance.id.clone());
+            instances.insert(nodes, (now + ttl, ids.collect()));
         }
         // Where not all Nodes name their virtual machines, no longer than these are known.
-        let until = match (&named, machines.get(&nodes)) {
+        let until = match (&named, instances.get(&nodes)) {
             (None, Some((until, _))) => *until,
             _ => now + MEMBERS_TTL,
         };
@@ -141,7 +141,7 @@ fn nodes_fingerprint(wanted: &Wanted) -> u64 {
     let parts = wanted.nodes.iter().flat_map(|node| {
         [
             node.node.as_str(),
-            node.machine_id.as_ref().map_or("", VirtualMachineId::as_str),
+            node.instance_id.as_ref().map_or("", VirtualMachineId::as_str),
         ]
     });
     fingerprint(parts)

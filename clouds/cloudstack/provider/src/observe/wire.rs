@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::names::IpProtocol;
 use crate::objects::{
-    AclRef, Address, AddressRef, AddressState, FirewallRule, Machine, Network, Opening, Rule, RuleState,
+    AclRef, Address, AddressRef, AddressState, FirewallRule, IngressPort, Instance, Network, Rule, RuleState,
 };
 
 /// The API writes times as `2026-03-04T05:06:07+0000`.
@@ -78,7 +78,7 @@ fn single_port(id: &str, filter: &api::Filter, state: &str, has_reason: bool) ->
     let is_single = filter.start_port == filter.end_port;
     Some(FirewallRule {
         id: id.into(),
-        opening: Opening {
+        ingress: IngressPort {
             protocol: IpProtocol::parse(&filter.protocol)?,
             port: filter.start_port.filter(|_| is_single)?,
         },
@@ -102,23 +102,23 @@ pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<FirewallRule> {
 }
 
 /// `None` if it is on its way out: the API lists none of these among the members of a rule.
-pub(crate) fn machine(machine: &api::VirtualMachine) -> Option<Machine> {
+pub(crate) fn instance(instance: &api::VirtualMachine) -> Option<Instance> {
     if matches!(
-        machine.state,
+        instance.state,
         VmState::Destroyed | VmState::Expunging | VmState::Error | VmState::Unknown
     ) {
         return None;
     }
-    let nics = machine.default_nic().into_iter().chain(&machine.nics);
+    let nics = instance.default_nic().into_iter().chain(&instance.nics);
     let mut networks = Vec::new();
     for id in nics.filter_map(|nic| nic.network_id.as_ref()) {
         if !networks.contains(id) {
             networks.push(id.clone());
         }
     }
-    Some(Machine {
-        id: machine.id.clone(),
-        name: machine.name.clone(),
+    Some(Instance {
+        id: instance.id.clone(),
+        name: instance.name.clone(),
         networks,
     })
 }
@@ -134,7 +134,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(
-            machine(&read).unwrap().networks,
+            instance(&read).unwrap().networks,
             ["m", "n"].map(api::NetworkId::from)
         );
         for state in [
@@ -144,7 +144,7 @@ mod tests {
             VmState::Unknown,
         ] {
             read.state = state;
-            assert_eq!(machine(&read), None, "no rule leads to it");
+            assert_eq!(instance(&read), None, "no rule leads to it");
         }
     }
 

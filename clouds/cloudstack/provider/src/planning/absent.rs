@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use bowline_cloud_provider::LoadBalancerStatus;
 use bowline_plan::Impact;
 
-use super::ownership::{UNPLACED, whichever};
+use super::ownership::{UNPLACED, any_address};
 use super::removal::Removal;
 use super::{Draft, Stop};
 use crate::intent::Absent;
@@ -22,9 +22,9 @@ use crate::step::CloudStep;
 pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
     let identity = &absent.identity;
     if !identity.keeps_ip {
-        whichever::adopt(draft, identity, SLOW)?;
+        any_address::adopt(draft, identity, SLOW)?;
         // What comes after the last look would belong to nobody. The rest goes meanwhile.
-        draft.is_barred(&identity.claim);
+        draft.is_blocked(&identity.claim);
     }
     let mut addresses: BTreeMap<AddressRef, Vec<&Rule>> = BTreeMap::new();
     for rule in &draft.observed.rules {

@@ -5,7 +5,7 @@ use super::removal::Shut;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::intent::{Identity, Wanted};
-use crate::objects::{AclRef, Firewall, FirewallId, FirewallRule, NetworkId, Opening};
+use crate::objects::{AclRef, Firewall, FirewallId, FirewallRule, IngressPort, NetworkId};
 use crate::observe::{Observed, Unread};
 use crate::step::CloudStep;
 
@@ -19,13 +19,13 @@ pub(super) fn open(
     draft: &mut Draft<'_>,
     list: &AclRef,
     network: &NetworkId,
-    opening: Opening,
+    ingress: IngressPort,
     sources: &Sources,
     identity: &Identity,
 ) -> Result<(), Unread> {
     let claim = &identity.claim;
     let at = Firewall::Acl(list.clone());
-    let items = draft.observed.allowing(&at, opening)?;
+    let items = draft.observed.allowing(&at, ingress)?;
     let wanted = &sources.cidrs;
     let (mut right, others): (Vec<&FirewallRule>, Vec<&FirewallRule>) = items
         .into_iter()
@@ -36,13 +36,13 @@ pub(super) fn open(
     let obsolete = without_those_of_others(draft.observed, list, network, obsolete, identity)?;
     let Some((kept, surplus)) = right.split_first() else {
         if !wanted.is_everything() && !claim.has_opened(wanted) {
-            draft.annotate(claim.opening(sources));
+            draft.annotate(claim.with_sources(sources));
             return Ok(());
         }
         draft.cloud(CloudStep::Open {
             at,
             network: network.clone(),
-            opening,
+            ingress,
             sources: sources.texts().to_vec(),
             stands_in: false,
         });
@@ -62,15 +62,15 @@ pub(super) fn foresee(draft: &mut Draft<'_>, list: &AclRef, wanted: &Wanted) {
     let (sources, claim) = (&wanted.sources, &wanted.identity.claim);
     let items = draft.observed.firewalls.get(&FirewallId::Acl(list.id.clone()));
     let items = items.map_or(&[][..], Vec::as_slice);
-    let is_open = |opening: &Opening| {
+    let is_open = |ingress: &IngressPort| {
         let mut items = items.iter();
-        items.any(|item| item.opening == *opening && item.sources.is_same(&sources.cidrs))
+        items.any(|item| item.ingress == *ingress && item.sources.is_same(&sources.cidrs))
     };
     if !sources.cidrs.is_everything()
         && !claim.has_opened(&sources.cidrs)
-        && !wanted.openings().iter().all(is_open)
+        && !wanted.ingress_ports().iter().all(is_open)
     {
-        draft.annotate(claim.opening(sources));
+        draft.annotate(claim.with_sources(sources));
     }
 }
 
@@ -86,20 +86,20 @@ pub(super) fn shut(
     draft: &mut Draft<'_>,
     list: &AclRef,
     network: &NetworkId,
-    opening: Opening,
+    ingress: IngressPort,
     sources: &Sources,
     identity: &Identity,
 ) -> Result<Shut, Unread> {
-    if draft.has_given_up(list.id.as_str(), "the network ACL list", opening) {
+    if draft.has_given_up(list.id.as_str(), "the network ACL list", ingress) {
         return Ok(Shut::Done);
     }
     let own: Vec<&FirewallRule> = draft
         .observed
-        .allowing(&Firewall::Acl(list.clone()), opening)?
+        .allowing(&Firewall::Acl(list.clone()), ingress)?
         .into_iter()
         .filter(|item| !item.has_reason)
         .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, &identity.claim))
-        .filter(|item| !draft.has_given_up(item.id.as_str(), "network ACL item", opening))
+        .filter(|item| !draft.has_given_up(item.id.as_str(), "network ACL item", ingress))
         .collect();
     if own.is_empty() {
         return Ok(Shut::Done);

@@ -18,7 +18,7 @@ use super::Draft;
 use super::home::Home;
 use super::removal::Shut;
 use crate::cidrs::Sources;
-use crate::objects::{AddressRef, Firewall, FirewallRule, Opening};
+use crate::objects::{AddressRef, Firewall, FirewallRule, IngressPort};
 use crate::observe::Unread;
 use crate::step::CloudStep;
 
@@ -27,11 +27,11 @@ use crate::step::CloudStep;
 pub(super) fn open(
     draft: &mut Draft<'_>,
     home: &Home,
-    opening: Opening,
+    ingress: IngressPort,
     sources: &Sources,
 ) -> Result<(), Unread> {
     let at = Firewall::Address(home.address.clone());
-    let present = draft.observed.allowing(&at, opening)?;
+    let present = draft.observed.allowing(&at, ingress)?;
     let wanted = &sources.cidrs;
     if let Some(right) = present
         .iter()
@@ -50,7 +50,7 @@ pub(super) fn open(
     let step = |sources: Vec<String>, stands_in| CloudStep::Open {
         at: at.clone(),
         network: home.network.id.clone(),
-        opening,
+        ingress,
         sources,
         stands_in,
     };
@@ -73,13 +73,17 @@ pub(super) fn open(
 }
 
 /// How a port of a removed rule is closed.
-pub(super) fn shut(draft: &mut Draft<'_>, address: &AddressRef, opening: Opening) -> Result<Shut, Unread> {
-    if draft.has_given_up(address.id.as_str(), "the firewall of public IP", opening) {
+pub(super) fn shut(
+    draft: &mut Draft<'_>,
+    address: &AddressRef,
+    ingress: IngressPort,
+) -> Result<Shut, Unread> {
+    if draft.has_given_up(address.id.as_str(), "the firewall of public IP", ingress) {
         return Ok(Shut::Done);
     }
     let at = Firewall::Address(address.clone());
-    let mut present = draft.observed.allowing(&at, opening)?;
-    present.retain(|rule| !draft.has_given_up(rule.id.as_str(), "firewall rule", opening));
+    let mut present = draft.observed.allowing(&at, ingress)?;
+    present.retain(|rule| !draft.has_given_up(rule.id.as_str(), "firewall rule", ingress));
     let steps: Vec<CloudStep> = present.iter().map(|rule| close(&at, rule, false)).collect();
     Ok(match steps.is_empty() {
         true => Shut::Done,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bowline_plan::Refusal;
 
-use super::ownership::{self, Facts, State, whichever};
+use super::ownership::{self, Facts, State, any_address};
 use super::removal::Removal;
 use super::{Draft, Stop, members};
 use crate::claim::{Claim, Claimed};
@@ -58,8 +58,8 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
     let address = match (settled, requested) {
         (Some(address), _) => address,
         (None, Some(ip)) => {
-            // What an earlier try acquired is given back later.
-            whichever::adopt(draft, &wanted.identity, STUCK)?;
+            // What an earlier try acquired is released later.
+            any_address::adopt(draft, &wanted.identity, STUCK)?;
             requested_address(draft, wanted, &network, ip)?
         }
         (None, None) => automatic_address(draft, wanted, &network)?,
@@ -81,17 +81,17 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
             draft.take(observed.neighbours(&network.id));
         }
     }
-    if at.is_none() && observed.machines.is_none() && !wanted.nodes.is_empty() {
-        draft.need(Need::Machines);
+    if at.is_none() && observed.instances.is_none() && !wanted.nodes.is_empty() {
+        draft.need(Need::Instances);
     }
     let left = observed.rules.iter().filter(|rule| Some(&rule.address) != at);
     for rule in left {
         let id = &rule.address.id;
         let is_open = rule
-            .opening(&wanted.identity.name)
-            .is_some_and(|opening| !wanted.openings().contains(&opening));
+            .ingress(&wanted.identity.name)
+            .is_some_and(|ingress| !wanted.ingress_ports().contains(&ingress));
         draft.take(observed.address(id));
-        draft.take(observed.strangers(id));
+        draft.take(observed.rules_of_others(id));
         match filtering {
             Filtering::Addresses => drop(draft.take(observed.firewall_of(id))),
             Filtering::Acl(_) if is_open => drop(draft.take(observed.neighbours(&network.id))),
@@ -113,7 +113,7 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
             .filter(|id| at.is_none_or(|at| at.id != **id) && !is_looked_up(id))
         {
             if draft.take(observed.address(id)).flatten().is_some() {
-                draft.take(observed.strangers(id));
+                draft.take(observed.rules_of_others(id));
             }
         }
     }
@@ -186,7 +186,7 @@ fn network(
     let is_new = observed.rules.is_empty();
     let id = match (given, members) {
         (Some(network), None) => network,
-        (None, None) => return Err(Unread::from(Need::Machines).into()),
+        (None, None) => return Err(Unread::from(Need::Instances).into()),
         (given, Some(members)) => match members.network(given.as_ref()) {
             Err(_) => {
                 let refusal = Refusal::new("found hosts that belong to different networks");
@@ -194,7 +194,7 @@ fn network(
                     "a load balancer rule leads to one network; exclude the other nodes from load balancers";
                 return Err(refusal.with_remedy(remedy).into());
             }
-            Ok(Some(network)) if !is_new || !members.machines.is_empty() => network,
+            Ok(Some(network)) if !is_new || !members.instances.is_empty() => network,
             Ok(_) => return Err(members::no_hosts(Some(members)).into()),
         },
     };
@@ -226,7 +226,7 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
     let removal = Removal {
         identity: &wanted.identity,
         sources: &wanted.sources,
-        wanted: wanted.openings(),
+        wanted: wanted.ingress_ports(),
         home: Some(&home.address),
         absent: None,
     };
@@ -239,18 +239,18 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
     }
 }
 
-/// Gives back what the Service claims and does not use, and takes it off the claim.
+/// Releases what the Service claims and does not use, and takes it off the claim.
 pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> Result<(), Stop> {
     let claim = &wanted.identity.claim;
-    whichever::adopt(draft, &wanted.identity, STUCK)?;
+    any_address::adopt(draft, &wanted.identity, STUCK)?;
     let identity = &wanted.identity;
     let shown = wanted.hostname.as_ref().unwrap_or(&home.address.ip);
     // What was asked for and may still come stays claimed, and is looked for once more.
     let may_come = claim.those(|claimed| !identity.keeps_ip && draft.stands(claimed).is_some());
     let comes_until = may_come.iter().filter_map(|claimed| draft.stands(claimed)).max();
     let is_any = |claimed: &Claimed| matches!(claimed, Claimed::Any(_));
-    let mut is_dropped =
-        claim.whichever().is_some() != may_come.iter().any(is_any) || claim.asked(&home.address.id).is_some();
+    let mut is_dropped = claim.any_address().is_some() != may_come.iter().any(is_any)
+        || claim.asked(&home.address.id).is_some();
     // The nodes may have moved within a VPC.
     let place = Place::of(&home.network);
     is_dropped |= claim.place(&home.address.id).is_some_and(|known| *known != place);

@@ -37,7 +37,7 @@ pub(super) fn of_rule(
         if is_named || observed.expected.as_ref() == Some(present) {
             return Ok(None);
         }
-        return Err(Need::Machines.into());
+        return Err(Need::Instances.into());
     };
     let difference = members.compare(present);
     Ok(if !difference.missing.is_empty() {

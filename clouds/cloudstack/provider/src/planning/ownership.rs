@@ -8,15 +8,15 @@
 //! | --- | --- | --- | --- |
 //! | free | nobody has it | it is claimed, then acquired | it is taken off the claim |
 //! | claimed | nobody has it, and the claim is new enough to ask under it | it is acquired | as a free one |
-//! | acquiring | it is on its way to somebody | it is waited for, tried, and given back to be acquired anew | it is waited for for ten seconds; then it is told as if it were there |
-//! | going back | it is on its way back | it is waited for | the same for twenty seconds |
-//! | held | it was acquired for the Service: the claim names it, for the requested one the mark is on it, or nothing is written and the rule of earlier managers counts; nobody else is on it | it is used | it is given back |
-//! | shared | it is held, and rules of others are on it | it is used | it stays, and is claimed: the last one gives it back |
+//! | acquiring | it is on its way to somebody | it is waited for, tried, and released to be acquired anew | it is waited for for ten seconds; then it is told as if it were there |
+//! | releasing | it is on its way back | it is waited for | the same for twenty seconds |
+//! | held | it was acquired for the Service: the claim names it, for the requested one the mark is on it, or nothing is written and the rule of earlier managers counts; nobody else is on it | it is used | it is released |
+//! | shared | it is held, and rules of others are on it | it is used | it stays, and is claimed: the last one releases it |
 //! | borrowed | another Service of the cluster holds it, or claims it too | it is used, and that is noted on the Service | it stays |
 //! | given away | it leads elsewhere than when it was claimed: somebody acquired it anew | it is refused | it stays, with an event; nothing on it is closed |
 //! | a person's | nothing tells that it was acquired for the Service, or people took the mark off | it is used | it stays |
 //!
-//! Which of several addresses falls to a Service that let the cloud choose is told by [`whichever`].
+//! Which of several addresses falls to a Service that let the cloud choose is told by [`any_address`].
 
 use bowline_cloud_provider::facts;
 use jiff::Timestamp;
@@ -25,9 +25,9 @@ use crate::annotations::{self, KEEP_IP};
 use crate::claim::{Claim, Claimed, is_fresh};
 use crate::intent::{Absent, Identity, requested};
 use crate::objects::{Address, AddressRef, AddressState, Network, Place, PublicIpId, Rule};
-use crate::observe::{GIVEN_BACK, GIVEN_BACK_AGAIN, Observed, Seen, Unread};
+use crate::observe::{Observed, RELEASED, RELEASED_AGAIN, Seen, Unread};
 
-pub(super) mod whichever;
+pub(super) mod any_address;
 
 /// Why an address stays that somebody acquired anew.
 pub(super) const ACQUIRED_ANEW: &str = "it does not lead where it did when it was claimed for this service, so somebody has acquired it anew; \
@@ -44,7 +44,7 @@ pub(super) enum State<'a> {
     /// When it was claimed.
     Claimed(Timestamp),
     Acquiring,
-    GoingBack,
+    Releasing,
     Held,
     /// With this rule of somebody else.
     Shared(&'a Rule),
@@ -66,12 +66,12 @@ pub(super) struct Facts<'a> {
     pub(super) leads_there: Option<bool>,
     /// What of somebody else lets ports in at it.
     pub(super) opened: Option<String>,
-    /// Whether it was acquired for the Service, and can be given back.
+    /// Whether it was acquired for the Service, and can be released.
     pub(super) is_held: bool,
     /// Whether another Service of the cluster holds it.
     pub(super) is_others: bool,
     /// The rules of others on it. They are read only if all else tells that it is held.
-    pub(super) strangers: Result<&'a [Rule], Unread>,
+    pub(super) rules_of_others: Result<&'a [Rule], Unread>,
 }
 
 /// How a Service stands to an address that it does not need.
@@ -85,10 +85,10 @@ pub(super) fn state(facts: Facts<'_>) -> Result<State<'_>, Unread> {
         (_, None, _) => State::Persons(Some(UNPLACED.to_owned())),
         (_, _, Some(opened)) => State::Persons(Some(format!("others use it, such as {opened}"))),
         (AddressState::Allocating, ..) if facts.is_waited_for => State::Acquiring,
-        (AddressState::Releasing, ..) if facts.is_waited_for => State::GoingBack,
+        (AddressState::Releasing, ..) if facts.is_waited_for => State::Releasing,
         _ if !facts.is_held => State::Persons(None),
         _ if facts.is_others => State::Borrowed,
-        _ => facts.strangers?.first().map_or(State::Held, State::Shared),
+        _ => facts.rules_of_others?.first().map_or(State::Held, State::Shared),
     })
 }
 
@@ -107,7 +107,7 @@ pub(super) fn of_requested(
             fresh.map_or(State::Free, State::Claimed)
         }
         AddressState::Allocating => State::Acquiring,
-        AddressState::Releasing => State::GoingBack,
+        AddressState::Releasing => State::Releasing,
         AddressState::Allocated => of_taken(identity, observed, address, network),
     }
 }
@@ -135,11 +135,11 @@ pub(super) fn of_taken(
 }
 
 /// Whether an address is on its way and waited for, by a Service that does not need it. Not as long as by a balancer, and not at all
-/// if it came to serve. Nobody may ask after the job by which it goes: then it is given back once more.
+/// if it came to serve. Nobody may ask after the job by which it goes: then it is released once more.
 pub(super) fn is_waited_for(observed: &Seen, address: &Address, serves: bool) -> bool {
     match address.state {
-        AddressState::Allocating => !serves && !observed.memory.own.has_waited(GIVEN_BACK),
-        AddressState::Releasing => !observed.memory.own.has_waited(GIVEN_BACK_AGAIN),
+        AddressState::Allocating => !serves && !observed.memory.own.has_waited(RELEASED),
+        AddressState::Releasing => !observed.memory.own.has_waited(RELEASED_AGAIN),
         AddressState::Free | AddressState::Allocated => false,
     }
 }
@@ -193,8 +193,8 @@ fn opened_by_others(absent: &Absent, observed: &Seen, address: &Address) -> Resu
         return Ok(None);
     }
     let mut firewall = observed.firewall_of(&address.address.id)?.iter();
-    let theirs = firewall.find(|rule| !absent.openings.contains(&rule.opening));
-    Ok(theirs.map(|rule| format!("firewall rule {} for {}", rule.id, rule.opening)))
+    let theirs = firewall.find(|rule| !absent.ingress_ports.contains(&rule.ingress));
+    Ok(theirs.map(|rule| format!("firewall rule {} for {}", rule.id, rule.ingress)))
 }
 
 impl<'a> Facts<'a> {
@@ -233,7 +233,7 @@ impl<'a> Facts<'a> {
             is_held: address.is_some_and(is_held),
             // Without a rule on it, only the claim tells whose it is.
             is_others: !serves && !identity.claim.shares(id) && identity.is_claimed_by_others(id),
-            strangers: observed.strangers(id),
+            rules_of_others: observed.rules_of_others(id),
         })
     }
 
@@ -245,7 +245,7 @@ impl<'a> Facts<'a> {
         network: &Network,
     ) -> Result<Self, Unread> {
         let (claim, id) = (&identity.claim, &address.address.id);
-        let strangers = observed.strangers(id)?;
+        let rules_of_others = observed.rules_of_others(id)?;
         let is_others = match claim.names(id) {
             true => identity.is_claimed_by_others(id),
             false => identity.is_owned_by_others(&address.address, true),
@@ -257,7 +257,7 @@ impl<'a> Facts<'a> {
         let is_nat = address.is_source_nat || address.is_static_nat;
         let may_fit = (leads && !is_nat) || address.is_underway_anywhere();
         // What is somebody else's anyhow needs no event.
-        let is_told = !is_others && strangers.is_empty() && !identity.keeps_ip;
+        let is_told = !is_others && rules_of_others.is_empty() && !identity.keeps_ip;
         Ok(Self {
             address: Some(address),
             is_waited_for: false,
@@ -265,7 +265,7 @@ impl<'a> Facts<'a> {
             opened: None,
             is_held: may_fit && !identity.keeps_ip,
             is_others,
-            strangers: Ok(strangers),
+            rules_of_others: Ok(rules_of_others),
         })
     }
 }
@@ -335,7 +335,7 @@ impl Identity {
         })
     }
 
-    /// Whether an address is to be given back when the Service needs it no more. Where nothing is written on the Service, the
+    /// Whether an address is to be released when the Service needs it no more. Where nothing is written on the Service, the
     /// rule of earlier managers holds if it `counts`.
     pub(super) fn is_held(&self, address: &AddressRef, counts: bool) -> bool {
         let (claim, requested) = (&self.claim, self.requested.as_deref());

@@ -1,4 +1,4 @@
-//! The ports of a balancer at its home: a rule for each, its members, and its opening.
+//! The ports of a balancer at its home: a rule for each, its members, and its firewall rule.
 
 use std::collections::BTreeSet;
 
@@ -47,7 +47,7 @@ pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Me
     let removal = Removal {
         identity: &wanted.identity,
         sources: &wanted.sources,
-        wanted: wanted.openings(),
+        wanted: wanted.ingress_ports(),
         home: Some(&home.address),
         absent: None,
     };
@@ -189,7 +189,7 @@ impl<'a> At<'a> {
             wanted, home, port, ..
         } = self;
         let mut replaced = wanted.identity.replaced.ports();
-        replaced.any(|open| open.address == home.address.id && wanted.follows(port, open.opening))
+        replaced.any(|open| open.address == home.address.id && wanted.follows(port, open.ingress))
     }
 
     /// Whether a write to a port's rule is under way.
@@ -211,12 +211,12 @@ impl<'a> At<'a> {
     /// Whether a rule on the same number is another port's: one for TCP, one for UDP.
     fn is_of_other_port(self, rule: &Rule) -> bool {
         let Self { wanted, port, .. } = self;
-        let opening = rule.opening(&wanted.identity.name);
+        let ingress = rule.ingress(&wanted.identity.name);
         let mut others = wanted
             .ports
             .iter()
-            .filter(|other| other.opening() != port.opening());
-        others.any(|other| Some(other.opening()) == opening)
+            .filter(|other| other.ingress() != port.ingress());
+        others.any(|other| Some(other.ingress()) == ingress)
     }
 
     /// Whether a port is being opened.
@@ -224,13 +224,13 @@ impl<'a> At<'a> {
         let Self { home, port, .. } = self;
         draft.observed.pending.iter().any(|pending| match &pending.step {
             CloudStep::Open {
-                at, network, opening, ..
+                at, network, ingress, ..
             } => {
                 let is_here = match at {
                     Firewall::Address(address) => *address == home.address,
                     Firewall::Acl(_) => *network == home.network.id,
                 };
-                is_here && *opening == port.opening()
+                is_here && *ingress == port.ingress()
             }
             _ => false,
         })
@@ -238,11 +238,11 @@ impl<'a> At<'a> {
 
     fn open(self, draft: &mut Draft<'_>) {
         let Self { wanted, home, .. } = self;
-        let (opening, sources) = (self.port.opening(), &wanted.sources);
+        let (ingress, sources) = (self.port.ingress(), &wanted.sources);
         let opened = match home.network.filtering() {
-            Filtering::Addresses => firewall::open(draft, home, opening, sources),
+            Filtering::Addresses => firewall::open(draft, home, ingress, sources),
             Filtering::Acl(list) => {
-                acl::open(draft, list, &home.network.id, opening, sources, &wanted.identity)
+                acl::open(draft, list, &home.network.id, ingress, sources, &wanted.identity)
             }
             Filtering::DefaultAcl(_) | Filtering::None => Ok(()),
         };
@@ -289,7 +289,7 @@ impl<'a> At<'a> {
         let Self { wanted, home, .. } = self;
         let is_like = |kept: &Rule, rule: &&Rule| {
             let balancer = &wanted.identity.name;
-            rule.opening(balancer) == kept.opening(balancer)
+            rule.ingress(balancer) == kept.ingress(balancer)
         };
         let Some(kept) = kept else {
             return self.replace(draft, surplus);
@@ -324,7 +324,7 @@ impl<'a> At<'a> {
         // What takes its place has to be possible.
         let members = self.new_members()?;
         let Identity { name, replaced, .. } = &self.wanted.identity;
-        if members.is_none_or(|members| members.machines.is_empty()) {
+        if members.is_none_or(|members| members.instances.is_empty()) {
             // The old members are better than none.
             return Err(no_hosts(members).into());
         }
@@ -400,7 +400,7 @@ impl<'a> At<'a> {
     /// The members of a new rule.
     fn new_members(self) -> Result<Option<&'a Members>, Unread> {
         match &self.home.members {
-            None if !self.wanted.nodes.is_empty() => Err(Need::Machines.into()),
+            None if !self.wanted.nodes.is_empty() => Err(Need::Instances.into()),
             members => Ok(members.as_ref()),
         }
     }

@@ -1,4 +1,4 @@
-//! Takes away what is not wanted any more: first the opening of a port, then its rule. So whatever is left after a crash
+//! Takes away what is not wanted any more: first the firewall rule of a port, then its load balancer rule. So whatever is left after a crash
 //! still tells which port it belongs to.
 //!
 //! An item of an ACL list that others rely on is left. They may be going as well, and each may see the others' rules until
@@ -14,7 +14,7 @@ use super::{Draft, acl, firewall};
 use crate::cidrs::Sources;
 use crate::claim::Claimed;
 use crate::intent::{Absent, Identity};
-use crate::objects::{AddressRef, AddressState, Filtering, Network, NewRule, Opening, PublicIpId, Rule};
+use crate::objects::{AddressRef, AddressState, Filtering, IngressPort, Network, NewRule, PublicIpId, Rule};
 use crate::observe::{Observed, Unread};
 use crate::replaced::OpenPort;
 use crate::step::CloudStep;
@@ -35,7 +35,7 @@ pub(super) struct Removal<'a> {
     /// The sources that the Service's ports are open for.
     pub(super) sources: &'a Sources,
     /// What the Service still needs open.
-    pub(super) wanted: BTreeSet<Opening>,
+    pub(super) wanted: BTreeSet<IngressPort>,
     /// The address at which it does.
     pub(super) home: Option<&'a AddressRef>,
     /// That the Service goes for good.
@@ -43,7 +43,7 @@ pub(super) struct Removal<'a> {
 }
 
 impl Removal<'_> {
-    /// Removes all that the Service has at an address, and gives the address back if it is held.
+    /// Removes all that the Service has at an address, and releases the address if it is held.
     pub(super) fn address(
         &self,
         draft: &mut Draft<'_>,
@@ -54,7 +54,7 @@ impl Removal<'_> {
         let is_own = claim.names(&address.id) || claim.shares(&address.id);
         let facts = Facts::left(self.identity, draft.observed, &address.id, rules, self.absent)?;
         match ownership::state(facts)? {
-            State::Acquiring | State::GoingBack => {
+            State::Acquiring | State::Releasing => {
                 draft.wait_for_address(address);
                 return Ok(());
             }
@@ -137,7 +137,7 @@ impl Removal<'_> {
             let is_of_rule = |rule: &Rule| {
                 OpenPort::of(rule, &self.identity.name).is_some_and(|other| {
                     other.address == port.address
-                        && other.opening == port.opening
+                        && other.ingress == port.ingress
                         && (other.network.is_empty() || other.network == port.network)
                 })
             };
@@ -155,14 +155,14 @@ impl Removal<'_> {
         let OpenPort {
             address,
             network,
-            opening,
+            ingress,
         } = port;
         let known = observed.addresses.get(address).and_then(Option::as_ref);
         let is_anothers = known
             .and_then(|facts| facts.network.as_ref())
             .is_some_and(|leads| !network.is_empty() && leads != network);
         let is_at_home = self.home.is_some_and(|home| home.id == *address);
-        if is_anothers || address.is_empty() || (is_at_home && self.wanted.contains(opening)) {
+        if is_anothers || address.is_empty() || (is_at_home && self.wanted.contains(ingress)) {
             return Ok(Shut::Done);
         }
         let network = network_of(observed, port)?;
@@ -173,11 +173,11 @@ impl Removal<'_> {
         let Some(address) = self.place(observed, address)? else {
             return Ok(Shut::Done);
         };
-        let mut strangers = observed.strangers(&address.id)?.iter();
-        if strangers.any(|stranger| stranger.opening("") == Some(*opening)) {
+        let mut rules_of_others = observed.rules_of_others(&address.id)?.iter();
+        if rules_of_others.any(|other| other.ingress("") == Some(*ingress)) {
             return Ok(Shut::Done);
         }
-        firewall::shut(draft, address, *opening)
+        firewall::shut(draft, address, *ingress)
     }
 
     /// An address that somebody has.
@@ -218,13 +218,13 @@ impl Removal<'_> {
 
     /// How the ACL list comes to let nothing in at a port any more.
     fn acl(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Result<Shut, Unread> {
-        if self.wanted.contains(&port.opening) {
+        if self.wanted.contains(&port.ingress) {
             return Ok(Shut::Done);
         }
         let observed = draft.observed;
         match network_of(observed, port)?.map(|network| (network.filtering(), &network.id)) {
             Some((Filtering::Acl(list), network)) => {
-                acl::shut(draft, list, network, port.opening, self.sources, self.identity)
+                acl::shut(draft, list, network, port.ingress, self.sources, self.identity)
             }
             _ => Ok(Shut::Done),
         }

@@ -17,17 +17,17 @@ use crate::learn;
 use crate::members::index;
 use crate::names::IpProtocol;
 use crate::objects::{
-    AclRef, AddressRef, AddressState, FirewallId, FirewallRule, Machine, Network, Opening, RuleState,
+    AclRef, AddressRef, AddressState, FirewallId, FirewallRule, IngressPort, Instance, Network, RuleState,
 };
 use crate::observe::Failure;
 
 mod acl;
+mod any_address;
 mod firewall;
 mod home;
 mod ownership;
 mod ports;
 mod refusals;
-mod whichever;
 
 const UID: &str = "7c9e6679-7425-40de-944b-e07fc1f90ae7";
 const NAME: &str = "a7c9e6679742540de944be07fc1f90ae";
@@ -48,9 +48,9 @@ struct World {
 }
 
 impl World {
-    /// A Service with TCP 443 and UDP 4500 in an isolated network with three machines and one free address.
+    /// A Service with TCP 443 and UDP 4500 in an isolated network with three instances and one free address.
     fn new() -> Self {
-        let machine = |id: &str| Machine {
+        let instance = |id: &str| Instance {
             id: format!("vm-{id}").into(),
             name: id.to_owned(),
             networks: vec!["n1".into()],
@@ -68,7 +68,7 @@ impl World {
                 changes_cidrs: true,
             }),
             networks: BTreeMap::from([("n1".into(), Some(Arc::new(network)))]),
-            machines: Some(Arc::new(index(["cp-a", "pool-a-7", "pool-a-8"].map(machine)))),
+            instances: Some(Arc::new(index(["cp-a", "pool-a-7", "pool-a-8"].map(instance)))),
             recovered: BTreeMap::from([("n1".into(), Vec::new())]),
             ..Observed::default()
         };
@@ -230,10 +230,10 @@ impl World {
             .collect()
     }
 
-    fn sources(&self, opening: &str) -> Vec<String> {
+    fn sources(&self, ingress: &str) -> Vec<String> {
         let rules = self.observed.firewalls.values().flatten();
         rules
-            .filter(|rule| rule.opening.to_string() == opening)
+            .filter(|rule| rule.ingress.to_string() == ingress)
             .map(|rule| format!("{:?}", rule.sources))
             .collect()
     }

@@ -10,11 +10,11 @@ use super::{Reads, context};
 use crate::intent::{Identity, Intent};
 use crate::learn::Learned;
 use crate::names;
-use crate::objects::{AclRef, Address, FirewallRule, Opening, Rule};
+use crate::objects::{AclRef, Address, FirewallRule, IngressPort, Rule};
 
 impl Reads {
     /// The rules of others on an address.
-    pub(super) async fn strangers(
+    pub(super) async fn rules_of_others(
         &self,
         identity: &Identity,
         address: &PublicIpId,
@@ -44,8 +44,8 @@ impl Reads {
                 return Ok(Some(Learned::Seen(Fact::Address(id.clone(), now))));
             }
         }
-        let others = self.strangers(identity, id).await?;
-        Ok((!others.is_empty()).then(|| Learned::Seen(Fact::Strangers(id.clone(), others))))
+        let others = self.rules_of_others(identity, id).await?;
+        Ok((!others.is_empty()).then(|| Learned::Seen(Fact::RulesOfOthers(id.clone(), others))))
     }
 
     async fn others(&self, identity: &Identity, query: &RuleQuery) -> Result<Vec<Rule>, CloudError> {
@@ -90,18 +90,18 @@ impl Reads {
         let identity = intent.identity();
         let known = observed.networks.get(network).and_then(Option::as_ref);
         let list = known.and_then(|network| network.acl.clone());
-        let mut ports: BTreeSet<Opening> = observed
+        let mut ports: BTreeSet<IngressPort> = observed
             .rules
             .iter()
-            .filter_map(|rule| rule.opening(&identity.name))
-            .chain(identity.replaced.ports().map(|port| port.opening))
+            .filter_map(|rule| rule.ingress(&identity.name))
+            .chain(identity.replaced.ports().map(|port| port.ingress))
             .collect();
         if let Intent::Wanted(wanted) = intent {
-            ports.extend(wanted.openings());
+            ports.extend(wanted.ingress_ports());
         }
         let mut neighbours = Vec::new();
         for rule in self.others(identity, &RuleQuery::default()).await? {
-            if !rule.opening("").is_some_and(|opening| ports.contains(&opening)) {
+            if !rule.ingress("").is_some_and(|ingress| ports.contains(&ingress)) {
                 continue;
             }
             let is_behind = rule.network == *network

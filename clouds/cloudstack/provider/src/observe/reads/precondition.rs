@@ -25,13 +25,13 @@ impl Reads {
             // What lets in the same is in the list from the moment that its command was taken.
             CloudStep::Open {
                 at: at @ Firewall::Acl(_),
-                opening,
+                ingress,
                 sources,
                 ..
             } => {
                 let sources: Cidrs = sources.iter().collect();
                 let is_alike = |item: &FirewallRule| {
-                    !item.is_going && item.opening == *opening && item.sources.is_same(&sources)
+                    !item.is_going && item.ingress == *ingress && item.sources.is_same(&sources)
                 };
                 return self.unless(step, at, |items| !items.iter().any(is_alike)).await;
             }

@@ -3,9 +3,9 @@
 use bowline_plan::Refusal;
 use jiff::Timestamp;
 
-use super::super::ownership::{self, State, whichever};
+use super::super::ownership::{self, State, any_address};
 use super::super::{Arrival, Draft, Stop, acl, pending};
-use crate::claim::{Claim, Claimed, Whichever, is_fresh};
+use crate::claim::{AnyAddress, Claim, Claimed, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
 use crate::objects::{Address, AddressRef, AddressState, Filtering, Network, Place, PublicIpId};
@@ -52,7 +52,7 @@ pub(super) fn requested_address(
     let claim = &wanted.identity.claim;
     let now = draft.now(&wanted.identity);
     match ownership::of_requested(&wanted.identity, draft.observed, address, (network, now)) {
-        State::GoingBack => draft.wait_for_address(&address.address),
+        State::Releasing => draft.wait_for_address(&address.address),
         State::Acquiring => {
             if draft.came(claim, id) {
                 return Err(Stop::Planned);
@@ -67,7 +67,7 @@ pub(super) fn requested_address(
                 Arrival::Stuck => draft.wait_for_address(&address.address),
             }
         }
-        State::Free | State::Claimed(_) if draft.is_barred(claim) => {}
+        State::Free | State::Claimed(_) if draft.is_blocked(claim) => {}
         State::Claimed(since) => {
             draft.cloud(associate(network, Some(address.address.clone()), since));
         }
@@ -129,7 +129,7 @@ fn taken_address(
     Ok(address.address.clone())
 }
 
-/// An address that the Service claims already, or whichever the cloud chooses.
+/// An address that the Service claims already, or any that the cloud chooses.
 pub(super) fn automatic_address(
     draft: &mut Draft<'_>,
     wanted: &Wanted,
@@ -173,9 +173,9 @@ pub(super) fn automatic_address(
             return Ok(address.address.clone());
         }
     }
-    if let Some(claimed) = claim.whichever() {
-        whichever::adopt(draft, identity, STUCK)?;
-        if draft.is_barred(claim) {
+    if let Some(claimed) = claim.any_address() {
+        any_address::adopt(draft, identity, STUCK)?;
+        if draft.is_blocked(claim) {
             return Err(Stop::Planned);
         }
         if claimed.network != network.id {
@@ -190,7 +190,7 @@ pub(super) fn automatic_address(
             return Err(Stop::Planned);
         }
         // It is dated anew, or what comes now would be taken for somebody else's.
-    } else if draft.is_barred(claim) {
+    } else if draft.is_blocked(claim) {
         return Err(Stop::Planned);
     }
     // What is there already is not what will be chosen. In one write with taking back what turned out not to be ours.
@@ -199,7 +199,7 @@ pub(super) fn automatic_address(
         .recovered(&network.id)?
         .iter()
         .map(|address| address.address.id.clone());
-    stuck.push(Claimed::Any(Whichever {
+    stuck.push(Claimed::Any(AnyAddress {
         network: network.id.clone(),
         since: Some(draft.now(identity)),
         known: known.collect(),
@@ -221,7 +221,7 @@ fn chosen(draft: &Draft<'_>) -> Option<Option<PublicIpId>> {
 
 /// Whether nobody else has a rule on an address.
 fn is_alone(observed: &Observed, id: &PublicIpId) -> Result<bool, Unread> {
-    observed.strangers(id).map(<[_]>::is_empty)
+    observed.rules_of_others(id).map(<[_]>::is_empty)
 }
 
 /// Whether an address can be the balancer's own.

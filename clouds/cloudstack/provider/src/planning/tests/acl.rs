@@ -35,7 +35,7 @@ fn an_acl_item_that_others_need_is_kept() {
     world.settle();
     let left: Vec<String> = world.observed.firewalls[&acl()]
         .iter()
-        .map(|item| item.opening.to_string())
+        .map(|item| item.ingress.to_string())
         .collect();
     assert_eq!(left, ["tcp/443"]);
 }
@@ -104,7 +104,7 @@ fn an_item_for_a_range_is_kept_for_those_who_may_live_on_it() {
         world.is_wanted = false;
         world.settle();
         let left = world.observed.firewalls[&acl()].iter();
-        let left: Vec<String> = left.map(|item| item.opening.to_string()).collect();
+        let left: Vec<String> = left.map(|item| item.ingress.to_string()).collect();
         assert_eq!(left, if is_kept { vec!["tcp/443"] } else { Vec::new() }, "{what}");
     }
 }

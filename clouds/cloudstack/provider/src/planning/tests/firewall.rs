@@ -5,7 +5,7 @@ use super::*;
 fn firewall(sources: &[&str]) -> Vec<FirewallRule> {
     let rule = |(index, sources): (usize, &&str)| FirewallRule {
         id: format!("old-{index}").into(),
-        opening: Opening {
+        ingress: IngressPort {
             protocol: IpProtocol::Tcp,
             port: 443,
         },
@@ -45,7 +45,7 @@ fn a_firewall_rule_is_replaced_without_a_gap() {
             .firewalls
             .get_mut(&firewall_of(CHOSEN))
             .unwrap()
-            .retain(|rule| rule.opening.port != 443);
+            .retain(|rule| rule.ingress.port != 443);
         world
             .observed
             .firewalls

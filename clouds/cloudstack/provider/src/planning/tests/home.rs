@@ -1,4 +1,4 @@
-//! Which address a Service lives on: claimed, acquired, moved, given back.
+//! Which address a Service lives on: claimed, acquired, moved, released.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn a_requested_address_of_the_user_is_used_and_never_released() {
         .looked_up
         .insert("203.0.113.77".to_owned(), vec![taken.clone()]);
     world.observed.firewalls.insert(firewall_of("ip-77"), Vec::new());
-    world.observed.strangers.insert("ip-77".into(), Vec::new());
+    world.observed.rules_of_others.insert("ip-77".into(), Vec::new());
     world.observed.addresses.insert("ip-77".into(), Some(taken));
     world.settle();
     assert_eq!(
@@ -224,9 +224,9 @@ fn a_rule_that_nobody_could_make_again_leaves_its_address() {
 fn an_address_that_others_use_is_kept() {
     let mut world = World::new();
     world.settle();
-    let mut stranger = world.rule("tcp-443").clone();
-    (stranger.id, stranger.name, stranger.public_port) = ("s".into(), "other".to_owned(), Some(8080));
-    world.observed.strangers.insert(CHOSEN.into(), vec![stranger]);
+    let mut other = world.rule("tcp-443").clone();
+    (other.id, other.name, other.public_port) = ("s".into(), "other".to_owned(), Some(8080));
+    world.observed.rules_of_others.insert(CHOSEN.into(), vec![other]);
     world.is_wanted = false;
     let labels = world.settle();
     assert!(
@@ -286,7 +286,7 @@ fn a_marked_address_that_the_claim_does_not_name_stays() {
     let addresses = &mut world.observed.addresses;
     addresses.insert("ip-1".into(), None);
     addresses.insert("ip-77".into(), Some(theirs.clone()));
-    world.observed.strangers.insert("ip-77".into(), Vec::new());
+    world.observed.rules_of_others.insert("ip-77".into(), Vec::new());
     world
         .observed
         .looked_up
@@ -313,7 +313,7 @@ fn the_mark_goes_with_the_last_address_that_turned_out_to_be_nobody_s() {
         world.observed.memory.own.failure = Some(Failure {
             error: CloudError::transient("refused"),
             is_definite: true,
-            gives_back: false,
+            is_rollback: false,
         });
         assert!(world.run().is_err());
         assert_eq!(
@@ -346,7 +346,7 @@ fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
         let claimed = address("ip-9", ip, AddressState::Allocated);
         let rule = FirewallRule {
             id: "f".into(),
-            opening: Opening {
+            ingress: IngressPort {
                 protocol: IpProtocol::Tcp,
                 port,
             },
@@ -356,7 +356,7 @@ fn an_address_that_is_claimed_goes_unless_it_never_served_and_others_use_it() {
         };
         let observed = &mut world.observed;
         observed.addresses.insert("ip-9".into(), Some(claimed));
-        observed.strangers.insert("ip-9".into(), Vec::new());
+        observed.rules_of_others.insert("ip-9".into(), Vec::new());
         observed.firewalls.insert(firewall_of("ip-9"), vec![rule]);
         world.is_wanted = false;
         let labels = world.settle();

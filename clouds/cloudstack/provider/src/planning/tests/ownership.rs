@@ -22,7 +22,7 @@ fn going() -> World {
     world.annotate(IP_IDS.key, "ip-9");
     world.annotate(IP_NETWORKS.key, "ip-9 n1");
     has(&mut world, |_| {});
-    world.observed.strangers.insert("ip-9".into(), Vec::new());
+    world.observed.rules_of_others.insert("ip-9".into(), Vec::new());
     world.observed.firewalls.insert(firewall_of("ip-9"), Vec::new());
     world.is_wanted = false;
     world
@@ -35,7 +35,7 @@ fn has(world: &mut World, change: impl FnOnce(&mut Address)) {
     world.observed.addresses.insert("ip-9".into(), Some(known));
 }
 
-fn stranger() -> Rule {
+fn other() -> Rule {
     let mut world = World::new();
     world.settle();
     Rule {
@@ -47,7 +47,7 @@ fn stranger() -> Rule {
 fn firewall_rule() -> FirewallRule {
     FirewallRule {
         id: "f".into(),
-        opening: Opening {
+        ingress: IngressPort {
             protocol: IpProtocol::Tcp,
             port: 22,
         },
@@ -59,7 +59,7 @@ fn firewall_rule() -> FirewallRule {
 
 #[test]
 fn what_is_done_about_an_address_follows_from_its_state() {
-    let theirs = stranger();
+    let theirs = other();
     let given_away = State::GivenAway(ownership::ACQUIRED_ANEW);
     let told = |why: &str| State::Persons(Some(why.to_owned()));
     let rows: [Row<'_>; 12] = [
@@ -92,14 +92,17 @@ fn what_is_done_about_an_address_follows_from_its_state() {
                     known.network = Some("n1".into());
                 });
             },
-            State::GoingBack,
+            State::Releasing,
             Done::WaitedFor,
         ),
         ("it is claimed", |_| {}, State::Held, Done::Released),
         (
             "rules of others are on it",
             |world| {
-                world.observed.strangers.insert("ip-9".into(), vec![stranger()]);
+                world
+                    .observed
+                    .rules_of_others
+                    .insert("ip-9".into(), vec![other()]);
             },
             State::Shared(&theirs),
             Done::Kept,
@@ -159,10 +162,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
         assert_eq!(facts.and_then(ownership::state), Ok(expected), "{what}");
         let found = match world.run() {
             Err(waits) => {
-                assert!(
-                    waits.contains("is being acquired or given back"),
-                    "{what}: {waits}"
-                );
+                assert!(waits.contains("is being acquired or released"), "{what}: {waits}");
                 Done::WaitedFor
             }
             Ok(_) if world.labels.contains(&"release-ip(203.0.113.9)".to_owned()) => Done::Released,
@@ -175,7 +175,7 @@ fn what_is_done_about_an_address_follows_from_its_state() {
 #[test]
 fn the_rules_of_others_are_read_only_if_all_else_tells_that_an_address_is_held() {
     let mut world = going();
-    world.observed.strangers.clear();
+    world.observed.rules_of_others.clear();
     let state = |world: &World| {
         let Ok(Intent::Absent(absent)) = world.intent() else {
             panic!("it is to go");
@@ -184,7 +184,7 @@ fn the_rules_of_others_are_read_only_if_all_else_tells_that_an_address_is_held()
         let facts = Facts::left(identity, &world.observed, &at, &[], Some(&absent));
         facts.and_then(|facts| ownership::state(facts).map(|_| ()))
     };
-    assert_eq!(state(&world), Err(Need::Strangers("ip-9".into()).into()));
+    assert_eq!(state(&world), Err(Need::RulesOfOthers("ip-9".into()).into()));
     world.annotate(KEEP_IP.key, "true");
     assert_eq!(state(&world), Ok(()));
 }
@@ -221,7 +221,7 @@ fn a_requested_address_is_claimed_acquired_borrowed_or_a_persons() {
             State::Free,
         ),
         (Some("ip-9"), AddressState::Allocating, "n1", State::Acquiring),
-        (Some("ip-9"), AddressState::Releasing, "n1", State::GoingBack),
+        (Some("ip-9"), AddressState::Releasing, "n1", State::Releasing),
         (Some("ip-9"), AddressState::Allocated, "n1", State::Held),
         (None, AddressState::Allocated, "n1", State::Persons(None)),
         (

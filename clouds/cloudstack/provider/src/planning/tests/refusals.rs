@@ -37,10 +37,10 @@ fn what_is_wrong_is_found_before_anything_is_made() {
             |world| world.nodes = vec!["other"],
         ),
         ("found hosts that belong to different networks", |world| {
-            let machines = world.observed.machines.take().unwrap();
-            let mut machines: Vec<Machine> = machines.iter().cloned().collect();
-            machines[2].networks = vec!["n2".into()];
-            world.observed.machines = Some(Arc::new(index(machines)));
+            let instances = world.observed.instances.take().unwrap();
+            let mut instances: Vec<Instance> = instances.iter().cloned().collect();
+            instances[2].networks = vec!["n2".into()];
+            world.observed.instances = Some(Arc::new(index(instances)));
         }),
         ("offers no load balancing", |world| {
             let mut network = (**world.observed.networks["n1"].as_ref().unwrap()).clone();

@@ -23,7 +23,7 @@ fn came(world: &mut World, id: &str, ip: &str) {
         .or_default()
         .push(address.clone());
     observed.addresses.insert(id.into(), Some(address));
-    observed.strangers.insert(id.into(), Vec::new());
+    observed.rules_of_others.insert(id.into(), Vec::new());
     observed.firewalls.insert(firewall_of(id), Vec::new());
 }
 
@@ -35,7 +35,7 @@ fn releases(labels: &[String]) -> Vec<&str> {
 fn firewall_rule() -> FirewallRule {
     FirewallRule {
         id: "theirs".into(),
-        opening: Opening {
+        ingress: IngressPort {
             protocol: IpProtocol::Tcp,
             port: 22,
         },

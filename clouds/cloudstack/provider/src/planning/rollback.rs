@@ -1,5 +1,5 @@
 //! After a failure: nothing new is begun, what is under way is waited for, and an address that was acquired for a balancer
-//! which was never complete is given back, with everything that was made on it. A rule that was deleted to be made anew, and
+//! which was never complete is released, with everything that was made on it. A rule that was deleted to be made anew, and
 //! whose successor is refused, comes back as it was.
 //!
 //! Only if the API itself said that the write failed. If its answer was lost, the write may have had its effect; the claim
@@ -60,7 +60,7 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
 fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
     let observed = draft.observed;
     for replaced in wanted.identity.replaced.iter() {
-        let (place, before) = (replaced.place(), replaced.opening());
+        let (place, before) = (replaced.place(), replaced.ingress());
         let is_wanted = wanted.ports.iter().any(|port| Some(port.port) == place.port);
         let is_refused =
             |new: &NewRule| new.place() == place && new != replaced && wanted.is_followed_by(before, new);
@@ -68,7 +68,7 @@ fn bring_back(draft: &mut Draft<'_>, wanted: &Wanted) {
             continue;
         }
         let is_there = |rule: &&Rule| {
-            rule.address.id == place.address.id && rule.opening(&wanted.identity.name) == Some(before)
+            rule.address.id == place.address.id && rule.ingress(&wanted.identity.name) == Some(before)
         };
         match observed.rules.iter().find(is_there) {
             None => draft.cloud(CloudStep::CreateRule(replaced.clone())),

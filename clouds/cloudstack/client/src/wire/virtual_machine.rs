@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     /// The members that matter, and some that must not disturb, as 4.22 shows them.
-    const MACHINE: &str = r#"{"id":"0b6f6a52-93a1-4f6d-9d6a-5d3f0f2a7c11","name":"pool-a-7","displayname":"Pool A 7",
+    const INSTANCE: &str = r#"{"id":"0b6f6a52-93a1-4f6d-9d6a-5d3f0f2a7c11","name":"pool-a-7","displayname":"Pool A 7",
         "instancename":"i-2-31-VM","account":"team","state":"Running","zoneid":"z","zonename":"Zurich-1",
         "hostname":"kvm-host-12","serviceofferingname":"Medium 4c/8g","publicip":"198.51.100.20","cpunumber":4,
         "nic":[{"id":"n1","networkid":"6d0e","ipaddress":"172.20.0.5","isdefault":false},
@@ -136,21 +136,21 @@ mod tests {
 
     #[test]
     fn a_machine_is_read_and_its_default_interface_found() {
-        let machine: VirtualMachine = serde_json::from_str(MACHINE).unwrap();
-        assert_eq!(machine.state, VmState::Running);
-        assert_eq!(machine.offering, "Medium 4c/8g");
-        assert_eq!(machine.public_ip.as_deref(), Some("198.51.100.20"));
-        let nic = machine.default_nic().unwrap();
+        let instance: VirtualMachine = serde_json::from_str(INSTANCE).unwrap();
+        assert_eq!(instance.state, VmState::Running);
+        assert_eq!(instance.offering, "Medium 4c/8g");
+        assert_eq!(instance.public_ip.as_deref(), Some("198.51.100.20"));
+        let nic = instance.default_nic().unwrap();
         assert_eq!(nic.ip_address.as_deref(), Some("10.1.1.47"));
         assert_eq!(nic.network_id, Some("77aa".into()));
     }
 
     #[test]
     fn only_the_id_is_needed() {
-        let machine: VirtualMachine =
+        let instance: VirtualMachine =
             serde_json::from_str(r#"{"id":"v","name":null,"state":"Dreaming","nic":null,"publicip":""}"#)
                 .unwrap();
-        assert_eq!(machine.state.as_str(), "Dreaming");
-        assert_eq!((machine.default_nic(), &machine.public_ip), (None, &None));
+        assert_eq!(instance.state.as_str(), "Dreaming");
+        assert_eq!((instance.default_nic(), &instance.public_ip), (None, &None));
     }
 }

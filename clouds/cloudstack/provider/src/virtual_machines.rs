@@ -25,13 +25,13 @@ const TIER_LIFE: Duration = Duration::from_secs(30);
 /// not remembered at all: people mend that while a Service waits for it.
 const NETWORK_LIFE: Duration = Duration::from_secs(300);
 
-type Listing = SharedRead<Result<Arc<MachineIndex>, CloudError>>;
+type Listing = SharedRead<Result<Arc<VirtualMachineIndex>, CloudError>>;
 
 /// One network; none if the API itself says that there is none with this ID.
 type NetworkRead = SharedRead<Result<Option<Arc<Network>>, CloudError>>;
 
 /// Reads virtual machines and networks. What several ask for at the same time is read once.
-pub(crate) struct Machines {
+pub(crate) struct VirtualMachines {
     client: Client,
     /// Everything about every virtual machine.
     all: Listing,
@@ -48,7 +48,7 @@ struct Known {
     read: Instant,
 }
 
-impl Machines {
+impl VirtualMachines {
     pub(crate) fn new(client: &Client) -> Self {
         Self {
             client: client.clone(),
@@ -60,13 +60,13 @@ impl Machines {
     }
 
     /// Every virtual machine that the keys see, in the project, with everything about it: for the metadata of Nodes.
-    pub(crate) async fn all(&self) -> Result<Arc<MachineIndex>, CloudError> {
+    pub(crate) async fn all(&self) -> Result<Arc<VirtualMachineIndex>, CloudError> {
         self.all.ask().await
     }
 
     /// Every virtual machine that the keys see, in the project, with its name, state and network interfaces: for the members of
     /// load balancer rules.
-    pub(crate) async fn with_networks(&self) -> Result<Arc<MachineIndex>, CloudError> {
+    pub(crate) async fn with_networks(&self) -> Result<Arc<VirtualMachineIndex>, CloudError> {
         self.networks.ask().await
     }
 
@@ -77,12 +77,14 @@ impl Machines {
 
     /// The virtual machines of the account itself whose names hold this one. An administrator's keys see those of all accounts
     /// otherwise.
-    pub(crate) async fn own_named(&self, name: &str) -> Result<MachineIndex, CloudError> {
+    pub(crate) async fn own_named(&self, name: &str) -> Result<VirtualMachineIndex, CloudError> {
         let query = VirtualMachineQuery {
             name: Some(name.to_owned()),
             ..VirtualMachineQuery::default()
         };
-        Ok(MachineIndex::new(self.client.virtual_machines(&query).await?))
+        Ok(VirtualMachineIndex::new(
+            self.client.virtual_machines(&query).await?,
+        ))
     }
 
     /// Whether to ask for a network costs no call.
@@ -140,36 +142,36 @@ fn listing(client: &Client, detail: Detail, gather: Duration) -> Listing {
             detail,
             ..VirtualMachineQuery::default()
         };
-        let machines = client.virtual_machines(&query).await?;
-        Ok(Arc::new(MachineIndex::new(machines)))
+        let instances = client.virtual_machines(&query).await?;
+        Ok(Arc::new(VirtualMachineIndex::new(instances)))
     })
 }
 
 /// A list of virtual machines.
 #[derive(Debug)]
-pub(crate) struct MachineIndex {
+pub(crate) struct VirtualMachineIndex {
     /// By ID and by name, both in lower case. Those that are on their way out have no name any more.
-    machines: InstanceIndex<String, VirtualMachine>,
+    instances: InstanceIndex<String, VirtualMachine>,
     /// Whether the server counted just as many.
     is_counted: bool,
 }
 
-impl MachineIndex {
+impl VirtualMachineIndex {
     pub(crate) fn new(listed: Counted<VirtualMachine>) -> Self {
-        let id = |machine: &VirtualMachine| machine.id.as_str().to_ascii_lowercase();
-        let name = |machine: &VirtualMachine| match is_going(machine) {
+        let id = |instance: &VirtualMachine| instance.id.as_str().to_ascii_lowercase();
+        let name = |instance: &VirtualMachine| match is_going(instance) {
             true => String::new(),
-            false => machine.name.to_lowercase(),
+            false => instance.name.to_lowercase(),
         };
         Self {
-            machines: InstanceIndex::new(listed.items, id, name),
+            instances: InstanceIndex::new(listed.items, id, name),
             is_counted: listed.is_counted,
         }
     }
 
     /// Why nothing follows from what is not in it. Wrong keys or a wrong project see nothing at all.
     pub(crate) fn flaw(&self) -> Option<&'static str> {
-        match (self.machines.is_empty(), self.is_counted) {
+        match (self.instances.is_empty(), self.is_counted) {
             (true, _) => Some("is empty"),
             (false, false) => Some("does not come to the server's own count"),
             (false, true) => None,
@@ -178,22 +180,22 @@ impl MachineIndex {
 
     /// All of them, in the server's order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &VirtualMachine> {
-        self.machines.iter()
+        self.instances.iter()
     }
 
     /// The virtual machine with this ID in any letter case, whatever its state.
     pub(crate) fn with_id(&self, id: &str) -> Option<&VirtualMachine> {
-        self.machines.with_id(&id.to_ascii_lowercase())
+        self.instances.with_id(&id.to_ascii_lowercase())
     }
 
     /// The virtual machines of a Node by the Node's name, in any letter case: those of the whole name, else those of what is before
     /// its first dot. Several may be of several accounts or projects.
     pub(crate) fn with_name(&self, node: &str) -> Vec<&VirtualMachine> {
         let whole = node.to_lowercase();
-        match self.machines.with_name(&whole) {
+        match self.instances.with_name(&whole) {
             found if found.is_empty() => {
                 let host = whole.split('.').next().unwrap_or_default();
-                self.machines.with_name(host)
+                self.instances.with_name(host)
             }
             found => found,
         }
@@ -201,58 +203,58 @@ impl MachineIndex {
 }
 
 /// Whether a virtual machine is deleted. It can be recovered for a while, but no Node of it is to stay for that.
-pub(crate) fn is_going(machine: &VirtualMachine) -> bool {
-    matches!(machine.state, VmState::Destroyed | VmState::Expunging)
+pub(crate) fn is_going(instance: &VirtualMachine) -> bool {
+    matches!(instance.state, VmState::Destroyed | VmState::Expunging)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn index(machines: &[(&str, &str, &str)]) -> MachineIndex {
-        let items = machines.iter().map(|(id, name, state)| {
+    fn index(instances: &[(&str, &str, &str)]) -> VirtualMachineIndex {
+        let items = instances.iter().map(|(id, name, state)| {
             serde_json::from_value(serde_json::json!({ "id": id, "name": name, "state": state })).unwrap()
         });
-        MachineIndex::new(Counted {
+        VirtualMachineIndex::new(Counted {
             items: items.collect(),
             is_counted: true,
         })
     }
 
-    fn named(machines: &[(&str, &str, &str)], name: &str) -> String {
-        let index = index(machines);
+    fn named(instances: &[(&str, &str, &str)], name: &str) -> String {
+        let index = index(instances);
         let found = index.with_name(name);
         found
             .iter()
-            .map(|machine| machine.id.as_str())
+            .map(|instance| instance.id.as_str())
             .collect::<Vec<_>>()
             .join("+")
     }
 
     #[test]
     fn a_name_is_matched_whole_in_any_case_and_without_its_domain_then() {
-        let machines = [
+        let instances = [
             ("1", "Pool-A-7", "Running"),
             ("2", "pool-a-7.corp.example", "Running"),
         ];
-        assert_eq!(named(&machines, "pool-a-7"), "1");
-        assert_eq!(named(&machines, "Pool-A-7.corp.example"), "2");
-        assert_eq!(named(&machines[..1], "Pool-A-7.corp.example"), "1");
+        assert_eq!(named(&instances, "pool-a-7"), "1");
+        assert_eq!(named(&instances, "Pool-A-7.corp.example"), "2");
+        assert_eq!(named(&instances[..1], "Pool-A-7.corp.example"), "1");
         for other in ["pool-a-70", "pool-a", "ool-a-7", "", ".corp.example"] {
-            assert_eq!(named(&machines, other), "", "{other}");
+            assert_eq!(named(&instances, other), "", "{other}");
         }
     }
 
     #[test]
     fn those_that_go_have_no_name_and_several_that_stay_are_told() {
-        let machines = |second: &'static str| [("1", "db", "Running"), ("2", "db", second)];
+        let instances = |second: &'static str| [("1", "db", "Running"), ("2", "db", second)];
         for (state, expected) in [
             ("Destroyed", "1"),
             ("Expunging", "1"),
             ("Stopped", "1+2"),
             ("Error", "1+2"),
         ] {
-            assert_eq!(named(&machines(state), "db"), expected, "{state}");
+            assert_eq!(named(&instances(state), "db"), expected, "{state}");
         }
         assert_eq!(named(&[("1", "db", "Destroyed")], "db"), "");
     }

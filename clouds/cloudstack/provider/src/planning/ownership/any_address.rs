@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::super::{Draft, Stop, pending};
-use crate::claim::{Claimed, Whichever};
+use crate::claim::{AnyAddress, Claimed};
 use crate::events::{ADDRESS_PENDING, ADDRESSES_UNCLEAR};
 use crate::intent::Identity;
 use crate::objects::{Address, AddressRef, AddressState, Filtering, Network, PublicIpId};
@@ -19,7 +19,7 @@ pub(in crate::planning) fn adopt(
     identity: &Identity,
     patience: Duration,
 ) -> Result<(), Stop> {
-    let Some(claimed) = identity.claim.whichever() else {
+    let Some(claimed) = identity.claim.any_address() else {
         return Ok(());
     };
     let found = find(draft, identity, claimed, patience)?;
@@ -47,11 +47,11 @@ pub(in crate::planning) fn adopt(
 
 /// Which of these addresses falls to a claim, where other Services have open claims for the same network too: one address
 /// is as good as another, so each claim gets one. All of them if there are more than claims: then some are somebody else's.
-fn shared<'a>(identity: &Identity, claimed: &Whichever, found: Vec<&'a AddressRef>) -> Vec<&'a AddressRef> {
-    let mut open: Vec<(&str, &Whichever)> = vec![(&identity.uid, claimed)];
+fn shared<'a>(identity: &Identity, claimed: &AnyAddress, found: Vec<&'a AddressRef>) -> Vec<&'a AddressRef> {
+    let mut open: Vec<(&str, &AnyAddress)> = vec![(&identity.uid, claimed)];
     let others = identity.claims_of_others();
     open.extend(others.iter().filter_map(|(uid, claim)| {
-        let claimed = claim.whichever()?;
+        let claimed = claim.any_address()?;
         Some((uid.as_str(), claimed))
     }));
     open.retain(|(_, other)| other.network == claimed.network);
@@ -77,7 +77,7 @@ fn shared<'a>(identity: &Identity, claimed: &Whichever, found: Vec<&'a AddressRe
 fn find<'a>(
     draft: &mut Draft<'a>,
     identity: &Identity,
-    claimed: &Whichever,
+    claimed: &AnyAddress,
     patience: Duration,
 ) -> Result<Vec<&'a AddressRef>, Stop> {
     let observed = draft.observed;
@@ -109,7 +109,7 @@ fn find<'a>(
 fn may_be(
     observed: &Observed,
     identity: &Identity,
-    claimed: &Whichever,
+    claimed: &AnyAddress,
     network: &Network,
     address: &Address,
 ) -> bool {
@@ -127,7 +127,7 @@ fn may_be(
 /// Whether nothing is on an address. Nothing is made there before it is claimed by its ID, so what is there is somebody
 /// else's.
 fn is_bare(observed: &Observed, network: &Network, id: &PublicIpId) -> Result<bool, Unread> {
-    let mut parts = vec![observed.strangers(id).map(<[_]>::is_empty)];
+    let mut parts = vec![observed.rules_of_others(id).map(<[_]>::is_empty)];
     if network.filtering() == Filtering::Addresses {
         parts.push(observed.firewall_of(id).map(<[_]>::is_empty));
     }
