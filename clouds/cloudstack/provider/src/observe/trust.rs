@@ -1,9 +1,9 @@
 //! Which rules have the right members, as far as that was seen a moment ago.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use bowline_cloud_provider::Kept;
 use tokio::time::Instant;
 
 use super::{Need, Observed};
@@ -24,14 +24,11 @@ const CALLS: usize = 4;
 
 /// What was seen.
 #[derive(Default)]
-pub(super) struct Trust(Mutex<Seen>);
-
-#[derive(Default)]
-struct Seen {
+pub(super) struct Trust {
     /// By the ID of the rule.
-    rules: BTreeMap<RuleId, Verified>,
-    /// The virtual machines of Nodes, and until when they are taken to be these.
-    instances: BTreeMap<u64, (Instant, BTreeSet<VirtualMachineId>)>,
+    rules: Kept<RuleId, Verified>,
+    /// The instances of Nodes, and until when they are taken to be these.
+    instances: Kept<u64, (Instant, BTreeSet<VirtualMachineId>)>,
 }
 
 /// When the members of a rule were found to be right, and for which Nodes.
@@ -46,9 +43,10 @@ struct Verified {
 impl Trust {
     /// The virtual machines of the Nodes as they were listed a moment ago.
     pub(super) fn expected(&self, wanted: &Wanted) -> Option<BTreeSet<VirtualMachineId>> {
-        let seen = self.lock();
-        let (until, instances) = seen.instances.get(&nodes_fingerprint(wanted))?;
-        (Instant::now() < *until).then(|| instances.clone())
+        self.instances.with(&nodes_fingerprint(wanted), |known| {
+            let (until, instances) = known.as_ref()?;
+            (Instant::now() < *until).then(|| instances.clone())
+        })
     }
 
     /// Takes rules whose members were right a moment ago off the list of what is to be read. `calls` is how many calls
@@ -68,16 +66,15 @@ impl Trust {
             })
             .collect();
         let nodes = nodes_fingerprint(wanted);
-        let seen = self.lock();
         let mut fresh: Vec<(Instant, RuleId)> = asked
             .iter()
             .filter_map(|id| {
-                let known = seen.rules.get(id)?;
+                let known = self.rules.with(id, |known| *known)?;
                 let is_active = observed
                     .rules
                     .iter()
                     .any(|rule| rule.id == *id && rule.state == RuleState::Active);
-                let is_fresh = known.nodes == nodes && Instant::now() < known.until && is_active;
+                let is_fresh = known.is_for(nodes, Instant::now()) && is_active;
                 is_fresh.then(|| (known.at, id.clone()))
             })
             .collect();
@@ -98,41 +95,47 @@ impl Trust {
             None => named.as_ref() == Some(present) || observed.expected.as_ref() == Some(present),
         };
         let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
-        let mut seen = self.lock();
-        let Seen { rules, instances } = &mut *seen;
-        rules.retain(|_, known| now < known.until);
-        instances.retain(|_, (until, _)| now < *until);
-        if let Some(found) = &found {
-            let ttl = if found.is_whole() {
-                MEMBERS_TTL
-            } else {
-                INCOMPLETE_TTL
-            };
-            let ids = found.instances.iter().map(|instance| instance.id.clone());
-            instances.insert(nodes, (now + ttl, ids.collect()));
-        }
-        // Where not all Nodes name their virtual machines, no longer than these are known.
-        let until = match (&named, instances.get(&nodes)) {
-            (None, Some((until, _))) => *until,
+        let known_until = self.instances.with(&nodes, |known| {
+            if let Some(found) = &found {
+                let ttl = if found.is_whole() {
+                    MEMBERS_TTL
+                } else {
+                    INCOMPLETE_TTL
+                };
+                let ids = found.instances.iter().map(|instance| instance.id.clone());
+                *known = Some((now + ttl, ids.collect()));
+            }
+            known
+                .as_ref()
+                .map(|(until, _)| *until)
+                .filter(|until| now < *until)
+        });
+        // Where not all Nodes name their instances, no longer than these are known.
+        let until = match (&named, known_until) {
+            (None, Some(until)) => until,
             _ => now + MEMBERS_TTL,
         };
         for (rule, present) in &observed.members {
-            let is_new = rules.get(rule).is_none_or(|known| known.nodes != nodes);
-            if is_right(present) && (is_new || !observed.trusted.contains(rule)) {
-                let known = Verified {
-                    nodes,
-                    at: now,
-                    until,
-                };
-                rules.insert(rule.clone(), known);
-            } else if !is_right(present) {
-                rules.remove(rule);
-            }
+            let (is_right, is_trusted) = (is_right(present), observed.trusted.contains(rule));
+            self.rules.with(rule, |known| {
+                if !is_right {
+                    *known = None;
+                } else if !is_trusted || !known.is_some_and(|known| known.is_for(nodes, now)) {
+                    *known = Some(Verified {
+                        nodes,
+                        at: now,
+                        until,
+                    });
+                }
+            });
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Verified {
+    /// Whether it still counts for these Nodes.
+    fn is_for(&self, nodes: u64, now: Instant) -> bool {
+        self.nodes == nodes && now < self.until
     }
 }
 

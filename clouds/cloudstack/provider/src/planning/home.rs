@@ -223,13 +223,7 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
     {
         others.entry(&rule.address).or_default().push(rule);
     }
-    let removal = Removal {
-        identity: &wanted.identity,
-        sources: &wanted.sources,
-        wanted: wanted.ingress_ports(),
-        home: Some(&home.address),
-        absent: None,
-    };
+    let removal = Removal::beside(wanted, &home.address);
     for (address, rules) in others {
         if !wanted.identity.is_held(address, false) && !wanted.identity.keeps_ip {
             draft.keep(address, "nothing proves that it was acquired for this service");

@@ -44,27 +44,18 @@ pub(super) struct Means {
 
 /// The same, with or without putting right what breaks the router.
 pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Means) {
-    let removal = Removal {
-        identity: &wanted.identity,
-        sources: &wanted.sources,
-        wanted: wanted.ingress_ports(),
-        home: Some(&home.address),
-        absent: None,
-    };
+    let removal = Removal::beside(wanted, &home.address);
     // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
     // effect before the router can read its rules.
     let removal = &removal;
-    let mut ports: Vec<At<'_>> = wanted
-        .ports
-        .iter()
-        .map(|port| At {
-            wanted,
-            home,
-            port,
-            means,
-            removal,
-        })
-        .collect();
+    let at = |port| At {
+        wanted,
+        home,
+        port,
+        means,
+        removal,
+    };
+    let mut ports: Vec<At<'_>> = wanted.ports.iter().map(at).collect();
     ports.sort_by_key(|at| {
         let is_broken = means.mends && at.present(draft).kept.is_some_and(Rule::breaks_router);
         (!at.is_open_gap(draft), !is_broken)
@@ -151,12 +142,7 @@ impl<'a> At<'a> {
             }
             Present { kept: Some(rule), .. } => {
                 let is_standing = self.keep(draft, rule);
-                let has_members = draft
-                    .observed
-                    .members
-                    .get(&rule.id)
-                    .is_none_or(|members| !members.is_empty());
-                (is_standing, is_standing && has_members)
+                (is_standing, is_standing && may_serve(draft, rule))
             }
         };
         let is_begun = !draft.steps.is_empty() || self.is_pending(draft);
@@ -175,26 +161,24 @@ impl<'a> At<'a> {
     fn is_open_gap(self, draft: &Draft<'_>) -> bool {
         let serves = match self.present(draft) {
             Present { kept: None, surplus } => !surplus.is_empty(),
-            Present { kept: Some(rule), .. } => {
-                let members = draft.observed.members.get(&rule.id);
-                members.is_none_or(|members| !members.is_empty())
-            }
+            Present { kept: Some(rule), .. } => may_serve(draft, rule),
         };
         !serves && self.is_replaced()
     }
 
     /// Whether a port takes the place of a rule that is deleted, or about to be.
     fn is_replaced(self) -> bool {
-        let Self {
-            wanted, home, port, ..
-        } = self;
-        let mut replaced = wanted.identity.replaced.ports();
-        replaced.any(|open| open.address == home.address.id && wanted.follows(port, open.ingress))
+        let mut replaced = self.wanted.identity.replaced.ports();
+        replaced
+            .any(|open| open.address == self.home.address.id && self.wanted.follows(self.port, open.ingress))
     }
 
     /// Whether a write to a port's rule is under way.
     fn is_pending(self, draft: &Draft<'_>) -> bool {
-        let place = self.place();
+        let place = PublicPort {
+            address: self.home.address.clone(),
+            port: Some(self.port.port),
+        };
         let is_own = |step: &CloudStep| match step {
             CloudStep::CreateRule(new) => {
                 new.place() == place && new.protocol.ip() == self.port.protocol.ip()
@@ -414,13 +398,6 @@ impl<'a> At<'a> {
         Ok(())
     }
 
-    fn place(self) -> PublicPort {
-        PublicPort {
-            address: self.home.address.clone(),
-            port: Some(self.port.port),
-        }
-    }
-
     fn new_rule(self) -> NewRule {
         let Self {
             wanted,
@@ -462,6 +439,12 @@ impl<'a> At<'a> {
             members::follow(draft, self.wanted, self.home.members.as_ref(), rule);
         }
     }
+}
+
+/// Whether a rule has members, as far as is known.
+fn may_serve(draft: &Draft<'_>, rule: &Rule) -> bool {
+    let members = draft.observed.members.get(&rule.id);
+    members.is_none_or(|members| !members.is_empty())
 }
 
 /// Says why not all is as it is wanted.

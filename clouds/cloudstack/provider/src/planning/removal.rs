@@ -13,7 +13,7 @@ use super::ownership::{self, Facts, State};
 use super::{Draft, acl, firewall};
 use crate::cidrs::Sources;
 use crate::claim::Claimed;
-use crate::intent::{Absent, Identity};
+use crate::intent::{Absent, Identity, Wanted};
 use crate::objects::{AddressRef, AddressState, Filtering, IngressPort, Network, NewRule, PublicIpId, Rule};
 use crate::observe::{Observed, Unread};
 use crate::replaced::OpenPort;
@@ -42,7 +42,18 @@ pub(super) struct Removal<'a> {
     pub(super) absent: Option<&'a Absent>,
 }
 
-impl Removal<'_> {
+impl<'a> Removal<'a> {
+    /// What goes beside what stays at this address.
+    pub(super) fn beside(wanted: &'a Wanted, home: &'a AddressRef) -> Self {
+        Self {
+            identity: &wanted.identity,
+            sources: &wanted.sources,
+            wanted: wanted.ingress_ports(),
+            home: Some(home),
+            absent: None,
+        }
+    }
+
     /// Removes all that the Service has at an address, and releases the address if it is held.
     pub(super) fn address(
         &self,
