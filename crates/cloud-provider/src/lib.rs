@@ -55,6 +55,6 @@ pub use node::{
     AddressType, Labels, NetworkUnavailable, Node, NodeAddress, NodeName, Readiness, Taint, TaintEffect, keys,
 };
 pub use provider::{CloudConfig, CloudProvider, ClusterFacts, ClusterUid, Environment, ServerVersion};
-pub use routes::{Route, Routes};
+pub use routes::{Route, RouteChange, Routes};
 pub use selector::{Selector, SelectorError};
 pub use service::{Service, ServiceFacts, ServiceKey, ServicesView, facts};

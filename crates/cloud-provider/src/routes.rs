@@ -1,5 +1,6 @@
 //! Routes to pod networks.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -9,41 +10,54 @@ use crate::{CloudError, NodeAddress, NodeName};
 
 /// The route table of a cloud.
 pub trait Routes: Send + Sync + 'static {
-    /// All routes of this cluster, following every page.
+    /// All routes of this cluster, following every page. A route that is there only in part may be left out: it is created
+    /// again, which completes it.
     ///
     /// # Errors
     ///
     /// A listing that is not complete is an error: routes are created and deleted on its word.
     fn list_routes<'a>(&'a self, cluster: &'a str) -> BoxFuture<'a, Result<Vec<Route>, CloudError>>;
 
-    /// Creates a route. `name_hint` is the Node's UID; with dual stack the same hint comes once per CIDR.
+    /// Makes these changes, at most [`changes_per_call`](Self::changes_per_call), and none that creates a route beside one that
+    /// deletes another to the same destination. Answers what came of each, in their order: that one fails says nothing
+    /// about the others.
     ///
     /// # Errors
     ///
-    /// The call is tried again by the controller. Creating a route that is already there is a success.
-    fn create_route<'a>(
+    /// A change that failed is tried again by the controller. To create a route that is there, and to delete one that is
+    /// not, is a success.
+    fn change_routes<'a>(
         &'a self,
         cluster: &'a str,
-        name_hint: &'a str,
-        route: &'a Route,
-    ) -> BoxFuture<'a, Result<(), CloudError>>;
+        changes: &'a [RouteChange],
+    ) -> BoxFuture<'a, Vec<Result<(), CloudError>>>;
 
-    /// Deletes a route as it was listed.
-    ///
-    /// # Errors
-    ///
-    /// The call is tried again by the controller. Deleting a route that is not there is a success.
-    fn delete_route<'a>(
-        &'a self,
-        cluster: &'a str,
-        route: &'a Route,
-    ) -> BoxFuture<'a, Result<(), CloudError>>;
-
-    /// How many of these calls may be under way at once. A cloud that makes routes slowly, and side by side, may want more
-    /// than the default of 10; one that takes a write at a time wants 1.
+    /// How many calls of [`change_routes`](Self::change_routes) may be under way at once. A cloud that makes routes slowly, and
+    /// side by side, may want more than the default of 10; one that takes a write at a time wants 1.
     fn calls_at_once(&self) -> usize {
         10
     }
+
+    /// How many changes one call may bring. A cloud that writes many routes with one request wants more than the default
+    /// of 1: what waits for a call to end then goes together with the next one.
+    fn changes_per_call(&self) -> usize {
+        1
+    }
+}
+
+/// A change of the route table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RouteChange {
+    /// This route is to be there.
+    Create {
+        /// The UID of the Node, for a name or a description. With dual stack the same hint comes once per pod network.
+        name_hint: Arc<str>,
+        /// The route.
+        route: Route,
+    },
+    /// This route, as it was listed, is not to be there. It [is a blackhole](Route::is_blackhole) also if it leads to an
+    /// address that no Node has.
+    Delete(Route),
 }
 
 /// One route.
@@ -57,6 +71,9 @@ pub struct Route {
     /// The provider ID of the Node it leads to, if the Node has one: how a cloud finds the instance whose name is not the
     /// Node's. In what a cloud lists it goes before the name, and may be left out where the names are the same.
     pub target_provider_id: Option<Arc<str>>,
+    /// Where it leads, if the cloud knows an address and no instance. In what a cloud lists it makes the route one to the Node
+    /// that has the address, and a blackhole if no Node has it.
+    pub next_hop: Option<IpAddr>,
     /// The Node's addresses.
     pub target_addresses: Vec<NodeAddress>,
     /// Set by the cloud in what it lists: the addresses count in a comparison.

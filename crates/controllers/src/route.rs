@@ -8,12 +8,14 @@
 //! ```text
 //! route.rs           when a pass begins
 //! route/pass.rs      one pass: read, create and delete, publish
+//! route/calls.rs     the calls that bring changes to the cloud, many changes in one where the cloud takes that
 //! route/plan.rs      what is to be done, as a table                    (pure)
 //! route/verdict.rs   the condition and the event                       (pure)
 //! route/attempts.rs  what failed, and when it is tried again
 //! ```
 
 mod attempts;
+mod calls;
 mod pass;
 pub mod plan;
 mod verdict;

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use bowline_cloud_http::{Class, Classified};
-use bowline_cloud_provider::{AddressType, CloudError, NodeAddress, NodeName, Route, Routes};
+use bowline_cloud_provider::{AddressType, CloudError, NodeAddress, NodeName, Route, RouteChange, Routes};
 use bowline_paper_client::{Client, Machine, NewRoute, Route as PaperRoute, RouteId};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt, TryFutureExt, try_join};
 
 use crate::instances::node_addresses;
@@ -37,48 +37,54 @@ impl Routes for RouteTable {
     }
     // guide: end
 
-    // guide: create
-    fn create_route<'a>(
+    // guide: change
+    fn change_routes<'a>(
         &'a self,
         cluster: &'a str,
-        name_hint: &'a str,
-        route: &'a Route,
-    ) -> BoxFuture<'a, Result<(), CloudError>> {
-        async move {
-            let machines = self.reads.machines().await?;
-            let machine = target(route, &machines)?;
-            let new = NewRoute {
-                destination: route.destination,
-                machine: machine.id.clone(),
-                cluster: cluster.to_owned(),
-                description: name_hint.to_owned(),
-                via: if self.by_address {
-                    ips(&route.target_addresses)
-                } else {
-                    Vec::new()
-                },
-            };
-            match self.client.create_route(&new).await {
-                Ok(_) => Ok(()),
-                // It may be ours, made by a call whose answer was lost: then all is well.
-                Err(error) if error.class() == Class::Conflict && self.is_there(&new).await? => Ok(()),
-                Err(error) => Err(CloudError::of_write(error)),
-            }
-        }
-        .boxed()
+        changes: &'a [RouteChange],
+    ) -> BoxFuture<'a, Vec<Result<(), CloudError>>> {
+        // The API takes a route at a time, so one call brings one change unless `changes_per_call` says otherwise.
+        let results = changes.iter().map(|change| self.change(cluster, change));
+        join_all(results).boxed()
     }
     // guide: end
-
-    fn delete_route<'a>(&'a self, _: &'a str, route: &'a Route) -> BoxFuture<'a, Result<(), CloudError>> {
-        async move {
-            let id = RouteId(route.name.clone());
-            self.client.delete_route(&id).await.map_err(CloudError::of_write)
-        }
-        .boxed()
-    }
 }
 
 impl RouteTable {
+    async fn change(&self, cluster: &str, change: &RouteChange) -> Result<(), CloudError> {
+        match change {
+            RouteChange::Create { name_hint, route } => self.create(cluster, name_hint, route).await,
+            RouteChange::Delete(route) => {
+                let id = RouteId(route.name.clone());
+                self.client.delete_route(&id).await.map_err(CloudError::of_write)
+            }
+        }
+    }
+
+    // guide: create
+    async fn create(&self, cluster: &str, name_hint: &str, route: &Route) -> Result<(), CloudError> {
+        let machines = self.reads.machines().await?;
+        let machine = target(route, &machines)?;
+        let new = NewRoute {
+            destination: route.destination,
+            machine: machine.id.clone(),
+            cluster: cluster.to_owned(),
+            description: name_hint.to_owned(),
+            via: if self.by_address {
+                ips(&route.target_addresses)
+            } else {
+                Vec::new()
+            },
+        };
+        match self.client.create_route(&new).await {
+            Ok(_) => Ok(()),
+            // It may be ours, made by a call whose answer was lost: then all is well.
+            Err(error) if error.class() == Class::Conflict && self.is_there(&new).await? => Ok(()),
+            Err(error) => Err(CloudError::of_write(error)),
+        }
+    }
+    // guide: end
+
     fn route(&self, route: &PaperRoute, machines: &Machines) -> Result<Route, CloudError> {
         // The cloud names no machine that is gone, so one that the other listing lacks means that a listing is not whole.
         let unknown = |id| CloudError::transient(format!("machine {id} of route {} is not listed", route.id));
@@ -91,6 +97,8 @@ impl RouteTable {
             name: route.id.0.clone(),
             target_node: machine.map(|machine| NodeName::new(machine.name.as_str())),
             target_provider_id: machine.map(|machine| provider_id::format(&machine.id).into()),
+            // The cloud knows the machine behind each route.
+            next_hop: None,
             target_addresses: machine.map(|machine| used(route, machine)).unwrap_or_default(),
             compares_addresses: self.by_address,
             destination: route.destination,

@@ -1,10 +1,11 @@
 //! One pass: read all routes, create and delete what the plan says, publish on each Node what came of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bowline_cloud_provider::{CloudError, ErrorKind, Node, Route};
+use bowline_cloud_provider::{CloudError, ErrorKind, Node, Route, RouteChange};
 use bowline_kube_io::KubeError;
 use futures::StreamExt as _;
 use futures::future::{self, BoxFuture, FutureExt as _, Shared};
@@ -14,13 +15,14 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::attempts::Wish;
-use super::plan::{Action, NodeTable, Plan};
+use super::calls::{self, Answer, Caller, Calls};
+use super::plan::{self, Action, NodeTable, Plan};
 use super::verdict::{self, Verdict};
 use super::{NAME, RouteController};
 use crate::{conflict, events};
 
-/// Nodes that are written to at once: as many as there can be requests to the API server under way.
-const WRITES_AT_ONCE: usize = 32;
+/// Nodes that are asked about or written to at once: as many as there can be requests to the API server under way.
+const REQUESTS_AT_ONCE: usize = 32;
 
 /// What the parts of a pass share.
 struct Pass {
@@ -28,10 +30,8 @@ struct Pass {
     begun: Instant,
     /// One draw of the jitter for all that fails.
     share: f64,
-    /// Bounds the calls to the cloud in flight.
-    calls: Semaphore,
-    /// Bounds the writes to Nodes in flight: what waits for its turn is not under way.
-    writes: Semaphore,
+    /// Bounds the questions about Nodes and the writes to them in flight: what waits for its turn is not under way.
+    requests: Semaphore,
     /// Whether a route was created or deleted.
     has_changed: AtomicBool,
 }
@@ -73,8 +73,7 @@ impl RouteController {
             is_safety_pass,
             begun: Instant::now(),
             share: self.attempts().draw(),
-            calls: Semaphore::new(self.routes.calls_at_once().max(1)),
-            writes: Semaphore::new(WRITES_AT_ONCE),
+            requests: Semaphore::new(REQUESTS_AT_ONCE),
             has_changed: AtomicBool::new(false),
         };
         if !self.is_due(&pass, &Wish::List) {
@@ -85,8 +84,9 @@ impl RouteController {
         };
         // Read after the routes, so that a route is not taken for one of a Node that is not known yet.
         let nodes = self.ctx.nodes.all();
-        let plan = Plan::new(&nodes, &listed, &self.cluster_cidrs);
+        let mut plan = Plan::new(&nodes, &listed, &self.cluster_cidrs);
         self.forget_unwished(&plan);
+        self.keep_what_leads_to_nodes(&pass, &mut plan).await;
         self.apply(&pass, &plan).await;
         Some(if pass.has_changed.load(Ordering::Relaxed) {
             Outcome::Changed
@@ -126,14 +126,59 @@ impl RouteController {
         self.attempts().keep(|wish| wishes.contains(wish));
     }
 
+    /// Takes the routes to an address out of the deletions, unless it is certain that no Node has the address. That none is
+    /// known is no proof: the API server is asked for all Nodes, once for all such routes.
+    async fn keep_what_leads_to_nodes(&self, pass: &Pass, plan: &mut Plan) {
+        let is_in_question = |route: &Route| {
+            route.target_node.is_none()
+                && route.next_hop.is_some()
+                && route.is_blackhole
+                && self.is_due(pass, &Wish::delete(route))
+        };
+        if !plan.deletions.iter().any(is_in_question) {
+            return;
+        }
+        let asked = {
+            let _working = self.ctx.heartbeat.begin();
+            self.ctx.kube.list_nodes().await
+        };
+        let known: Result<BTreeSet<IpAddr>, KubeError> =
+            asked.map(|nodes| nodes.iter().flat_map(|node| plan::addresses(node)).collect());
+        plan.deletions.retain(|route| {
+            let Some(address) = route.next_hop.filter(|_| is_in_question(route)) else {
+                return true;
+            };
+            match &known {
+                Ok(known) if !known.contains(&address) => return true,
+                Ok(_) => {
+                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, %address, "Route kept: the node with its address was missing from the list of nodes, but is there");
+                }
+                Err(error) => self.cannot_tell(pass, route, error),
+            }
+            false
+        });
+    }
+
     async fn apply(&self, pass: &Pass, plan: &Plan) {
-        let deletions = self.deletions(pass, &plan.deletions);
+        let networks: usize = plan.tables.iter().map(|table| table.networks.len()).sum();
+        let (calls, waiting) = calls::queue(plan.deletions.len() + networks);
+        let caller = Caller {
+            routes: &*self.routes,
+            cluster: &self.ctx.cluster.name,
+            heartbeat: &self.ctx.heartbeat,
+            stop: &self.ctx.stop,
+        };
+        caller.serve(self.make_changes(pass, plan, &calls), waiting).await;
+    }
+
+    async fn make_changes(&self, pass: &Pass, plan: &Plan, calls: &Calls) {
+        let deletions = self.deletions(pass, &plan.deletions, calls);
         if plan.deletes_first {
             future::join_all(deletions.values().cloned()).await;
         }
         let mut parts: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
         for table in &plan.tables {
-            parts.push(self.bring_up(pass, table, &deletions).boxed());
+            parts.push(self.bring_up(pass, table, &deletions, calls).boxed());
         }
         for deletion in deletions.values() {
             parts.push(deletion.clone().boxed());
@@ -142,7 +187,12 @@ impl RouteController {
     }
 
     /// The deletions by destination.
-    fn deletions<'a>(&'a self, pass: &'a Pass, routes: &'a [Route]) -> BTreeMap<IpNet, Deletion<'a>> {
+    fn deletions<'a>(
+        &'a self,
+        pass: &'a Pass,
+        routes: &'a [Route],
+        calls: &'a Calls,
+    ) -> BTreeMap<IpNet, Deletion<'a>> {
         let mut by_destination: BTreeMap<IpNet, Vec<&Route>> = BTreeMap::new();
         for route in routes {
             by_destination.entry(route.destination).or_default().push(route);
@@ -150,30 +200,26 @@ impl RouteController {
         by_destination
             .into_iter()
             .map(|(destination, routes)| {
-                let deletions = future::join_all(routes.into_iter().map(|route| self.delete(pass, route)));
+                let deletions =
+                    future::join_all(routes.into_iter().map(|route| self.delete(pass, route, calls)));
                 (destination, deletions.map(drop).boxed().shared())
             })
             .collect()
     }
 
-    async fn delete(&self, pass: &Pass, route: &Route) {
+    async fn delete(&self, pass: &Pass, route: &Route, calls: &Calls) {
         let wish = Wish::delete(route);
-        if !self.is_due(pass, &wish) {
+        if !self.is_due(pass, &wish) || self.ctx.stop.is_cancelled() {
             return;
         }
-        let Ok(_turn) = pass.calls.acquire().await else {
+        if !self.has_no_node(pass, route).await {
+            return;
+        }
+        let target = route.target_node.as_ref().map_or("", |node| node.as_str());
+        let Some(Answer { result, .. }) = calls.make(RouteChange::Delete(route.clone())).await else {
             return;
         };
-        if self.ctx.stop.is_cancelled() {
-            return;
-        }
-        let working = self.ctx.heartbeat.begin();
-        if !self.has_no_node(pass, route, &wish).await {
-            return;
-        }
-        working.beat();
-        let target = route.target_node.as_ref().map_or("", |node| node.as_str());
-        match self.routes.delete_route(&self.ctx.cluster.name, route).await {
+        match result {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 if self.failed(pass, wish, &error).is_some() {
                     tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "Failed to delete a route; it will be tried again");
@@ -191,7 +237,7 @@ impl RouteController {
 
     /// Whether the Node that a route leads to is known and has no use for it, or is proved not to exist. That it is not known
     /// is no proof: the API server is asked for it by its name.
-    async fn has_no_node(&self, pass: &Pass, route: &Route, wish: &Wish) -> bool {
+    async fn has_no_node(&self, pass: &Pass, route: &Route) -> bool {
         let nodes = &self.ctx.nodes;
         let id = route.target_provider_id.as_ref();
         let is_known = |name| {
@@ -201,6 +247,10 @@ impl RouteController {
         let Some(name) = route.target_node.as_ref().filter(|name| !is_known(name)) else {
             return true;
         };
+        let Ok(_turn) = pass.requests.acquire().await else {
+            return false;
+        };
+        let _working = self.ctx.heartbeat.begin();
         match self.ctx.kube.has_node(name).await {
             Ok(false) => true,
             Ok(true) => {
@@ -208,22 +258,32 @@ impl RouteController {
                 false
             }
             Err(error) => {
-                let text = error.to_string();
-                let say =
-                    self.attempts()
-                        .failed(wish.clone(), &text, error.retry_after(), pass.share, || {
-                            text.clone()
-                        });
-                if say.is_some() {
-                    tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = %name, err = %error, "Route kept: it is not known whether its node is gone; it will be asked for again");
-                }
+                self.cannot_tell(pass, route, &error);
                 false
             }
         }
     }
 
+    /// Remembers that a route is kept because its Node may be there.
+    fn cannot_tell(&self, pass: &Pass, route: &Route, error: &KubeError) {
+        let (text, wish) = (error.to_string(), Wish::delete(route));
+        let say = self
+            .attempts()
+            .failed(wish, &text, error.retry_after(), pass.share, || text.clone());
+        if say.is_some() {
+            let target = route.target_node.as_ref().map_or("", |node| node.as_str());
+            tracing::warn!(controller = NAME, route = route.name, destination = %route.destination, node = target, err = %error, "Route kept: it is not known whether its node is gone; it will be asked for again");
+        }
+    }
+
     /// Gives a Node its routes, then says on it whether they are there.
-    async fn bring_up(&self, pass: &Pass, table: &NodeTable, deletions: &BTreeMap<IpNet, Deletion<'_>>) {
+    async fn bring_up(
+        &self,
+        pass: &Pass,
+        table: &NodeTable,
+        deletions: &BTreeMap<IpNet, Deletion<'_>>,
+        calls: &Calls,
+    ) {
         let creations = table.networks.iter().map(|network| async move {
             match (&network.destination, network.action) {
                 (_, Action::Keep) => true,
@@ -232,7 +292,7 @@ impl RouteController {
                     if let Some(deletion) = deletions.get(destination) {
                         deletion.clone().await;
                     }
-                    self.create(pass, &table.node, *destination).await
+                    self.create(pass, &table.node, *destination, calls).await
                 }
                 (Err(text), _) => {
                     tracing::debug!(controller = NAME, node = %table.node.name, text, "Pod network cannot be understood");
@@ -247,28 +307,28 @@ impl RouteController {
     }
 
     /// Creates a route; gives whether it is there now.
-    async fn create(&self, pass: &Pass, node: &Node, destination: IpNet) -> bool {
+    async fn create(&self, pass: &Pass, node: &Node, destination: IpNet, calls: &Calls) -> bool {
         let wish = Wish::Create(node.name.clone(), destination);
-        if !self.is_due(pass, &wish) {
+        if !self.is_due(pass, &wish) || self.ctx.stop.is_cancelled() {
             return false;
         }
-        let Ok(_turn) = pass.calls.acquire().await else {
+        let change = RouteChange::Create {
+            name_hint: Arc::clone(&node.uid),
+            route: Route {
+                name: String::new(),
+                target_node: Some(node.name.clone()),
+                target_provider_id: node.provider_id.clone(),
+                next_hop: None,
+                target_addresses: node.addresses.clone(),
+                compares_addresses: false,
+                destination,
+                is_blackhole: false,
+            },
+        };
+        let Some(Answer { begun, result }) = self.try_to_create(&change, calls).await else {
             return false;
         };
-        if self.ctx.stop.is_cancelled() {
-            return false;
-        }
-        let route = Route {
-            name: String::new(),
-            target_node: Some(node.name.clone()),
-            target_provider_id: node.provider_id.clone(),
-            target_addresses: node.addresses.clone(),
-            compares_addresses: false,
-            destination,
-            is_blackhole: false,
-        };
-        let begun = Instant::now();
-        match self.try_to_create(node, &route).await {
+        match result {
             Ok(()) => {
                 pass.has_changed.store(true, Ordering::Relaxed);
                 self.attempts().succeeded(&wish);
@@ -289,19 +349,21 @@ impl RouteController {
         }
     }
 
-    async fn try_to_create(&self, node: &Node, route: &Route) -> Result<(), CloudError> {
-        let working = self.ctx.heartbeat.begin();
-        let cluster = &self.ctx.cluster.name;
+    /// What came of a creation, since its first try; `None`: the controller is stopping, and it was not begun.
+    async fn try_to_create(&self, change: &RouteChange, calls: &Calls) -> Option<Answer> {
+        let mut answer = calls.make(change.clone()).await?;
         for _ in 1..conflict::TRIES {
-            match self.routes.create_route(cluster, &node.uid, route).await {
-                Err(error) if error.kind() == ErrorKind::Conflict && !self.ctx.stop.is_cancelled() => {
-                    working.beat();
-                    conflict::pause(&self.ctx.jitter).await;
-                }
-                done => return done,
+            let is_conflict = matches!(&answer.result, Err(error) if error.kind() == ErrorKind::Conflict);
+            if !is_conflict || self.ctx.stop.is_cancelled() {
+                break;
             }
+            conflict::pause(&self.ctx.jitter).await;
+            let Some(again) = calls.make(change.clone()).await else {
+                break;
+            };
+            answer.result = again.result;
         }
-        self.routes.create_route(cluster, &node.uid, route).await
+        Some(answer)
     }
 
     /// Sets the condition of a Node, unless it shows it already or is another Node by now.
@@ -314,7 +376,7 @@ impl RouteController {
                 .filter(|node| node.uid == asked.uid)
         };
         for attempt in 1..=conflict::TRIES {
-            let Ok(_turn) = pass.writes.acquire().await else {
+            let Ok(_turn) = pass.requests.acquire().await else {
                 return;
             };
             let Some(node) = still().filter(|node| !verdict.is_shown_by(node)) else {

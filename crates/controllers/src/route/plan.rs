@@ -1,6 +1,7 @@
 //! Which routes there should be, as data: a table of actions per Node and pod network, and what is to be deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bowline_cloud_provider::{Node, NodeAddress, NodeName, Route};
@@ -59,11 +60,13 @@ impl Plan {
             .iter()
             .filter_map(|node| Some((node.provider_id.as_deref()?, &node.name)));
         let by_id: BTreeMap<&str, &NodeName> = with_ids.collect();
+        let by_address = by_address(nodes, listed);
         // An instance may have another name than its Node.
         let target = |route: &'a Route| {
             let id = route.target_provider_id.as_deref();
             id.and_then(|id| by_id.get(id).copied())
                 .or(route.target_node.as_ref())
+                .or_else(|| by_address.get(&route.next_hop?).copied())
         };
         let mut of_nodes: BTreeMap<&NodeName, Vec<&Route>> = BTreeMap::new();
         for route in listed {
@@ -98,7 +101,10 @@ impl Plan {
         let deletions = listed
             .iter()
             .filter(|route| is_ours(&route.destination, cluster) && (route.is_blackhole || !is_kept(route)))
-            .cloned()
+            .map(|route| Route {
+                is_blackhole: route.is_blackhole || route.next_hop.is_some() && target(route).is_none(),
+                ..route.clone()
+            })
             .collect();
         Self {
             deletions,
@@ -113,6 +119,27 @@ impl Plan {
         let is_kept = |network: &PodNetwork| network.action == Action::Keep;
         self.deletions.is_empty() && self.tables.iter().all(|table| table.networks.iter().all(is_kept))
     }
+}
+
+/// Which Node has an address, as far as a route leads to one; the first by name where several have it.
+fn by_address<'a>(nodes: &'a [Arc<Node>], listed: &[Route]) -> BTreeMap<IpAddr, &'a NodeName> {
+    let mut by_address = BTreeMap::new();
+    let hops: BTreeSet<IpAddr> = listed.iter().filter_map(|route| route.next_hop).collect();
+    if hops.is_empty() {
+        return by_address;
+    }
+    for node in nodes {
+        for address in addresses(node).filter(|address| hops.contains(address)) {
+            by_address.entry(address).or_insert(&node.name);
+        }
+    }
+    by_address
+}
+
+/// The addresses of a Node, of any type, that are IP addresses.
+pub(super) fn addresses(node: &Node) -> impl Iterator<Item = IpAddr> + '_ {
+    let addresses = node.addresses.iter();
+    addresses.filter_map(|address| address.address.parse().ok())
 }
 
 /// Whether routes to this destination are this cluster's: its first or last address lies in a pod network of the cluster.

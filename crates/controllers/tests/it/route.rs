@@ -220,16 +220,7 @@ async fn a_route_deleted_by_hand_is_made_again() {
     let (cluster, table) = start(PERIODIC);
     cluster.put(node("n1", &["10.200.1.0/24"]));
     cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
-    let elsewhere = RouteTable::clone(&table);
-    bowline_cloud_provider::Routes::delete_route(
-        &elsewhere,
-        "nimbus",
-        &bowline_cloud_provider::Routes::list_routes(&elsewhere, "nimbus")
-            .await
-            .unwrap()[0],
-    )
-    .await
-    .unwrap();
+    table.forget("r-n1-10.200.1.0/24");
     assert!(table.routes().is_empty());
     cluster
         .within(WITHIN, "made again", |_| table.routes() == ["n1 10.200.1.0/24"])
@@ -568,6 +559,58 @@ async fn a_route_whose_node_is_merely_not_known_is_kept() {
     cluster.api.faults().fail_next(5, "list", "nodes", no_answer);
     cluster.pass(SECOND * 15).await;
     assert_eq!(table.routes(), ["n1 10.200.1.0/24"], "no answer is no proof");
+    cluster
+        .within(SECOND * 120, "the route is gone", |_| table.routes().is_empty())
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_wished_for_together_goes_with_one_call_where_the_cloud_takes_that() {
+    let (mut cluster, table) = (Cluster::new(), RouteTable::default());
+    table.allow_at_once(1);
+    table.allow_per_call(50);
+    table.latency(SECOND);
+    table.put("", "10.200.250.0/24", false);
+    for n in 0..100 {
+        cluster.put(node(&format!("n{n:02}"), &[&format!("10.200.{n}.0/24")]));
+    }
+    // Each route stands for itself, though they share a call.
+    table.fail(" n07 ", Some(CloudError::other("no port with its address")));
+    cluster.start_route_loop(&table, &settings(PERIODIC));
+    cluster
+        .within(SECOND * 6, "all but one", |c| {
+            (0..100).all(|n| n == 7 || is_routed(c, &format!("n{n:02}")))
+        })
+        .await;
+    assert_eq!(
+        table.batches()[..3],
+        [50, 50, 1],
+        "99 routes in two calls, and a deletion"
+    );
+    assert!(is_not_routed(&cluster, "n07"));
+    assert_eq!(cluster.events("n07").len(), 1);
+    assert_eq!(cluster.events("n08").len(), 0);
+    table.fail(" n07 ", None);
+    cluster.within(WITHIN, "the last", |c| is_routed(c, "n07")).await;
+    assert_eq!(table.most_in_flight(), 1);
+    assert_eq!(table.routes().len(), 100);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_to_an_address_goes_only_when_surely_no_node_has_it() {
+    let (cluster, table) = start(PERIODIC);
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    table.put_via("10.1.0.1", "10.200.1.0/24");
+    cluster.within(WITHIN, "routed", |c| is_routed(c, "n1")).await;
+    // As after a start with a list that lacked it.
+    cluster.nodes.delete(&bowline_cloud_provider::NodeName::new("n1"));
+    cluster.pass(SECOND * 120).await;
+    assert_eq!(table.routes(), [" 10.200.1.0/24"]);
+    assert!(cluster.api.delete("Node", "", "n1"));
+    let no_answer = Status::unavailable("starting");
+    cluster.api.faults().fail_next(5, "list", "nodes", no_answer);
+    cluster.pass(SECOND * 15).await;
+    assert_eq!(table.routes(), [" 10.200.1.0/24"], "no answer is no proof");
     cluster
         .within(SECOND * 120, "the route is gone", |_| table.routes().is_empty())
         .await;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, NodeName, Route, Routes};
+use bowline_cloud_provider::{CloudError, NodeName, Route, RouteChange, Routes};
 use futures::future::{BoxFuture, FutureExt as _};
 use tokio::time::Instant;
 
@@ -25,6 +25,9 @@ struct State {
     in_flight: usize,
     most_in_flight: usize,
     at_once: Option<usize>,
+    per_call: Option<usize>,
+    /// How many changes each call brought.
+    batches: Vec<usize>,
 }
 
 /// One call: when it began, and what was asked: `list`, `create hint node destination addresses`, `delete name`.
@@ -42,11 +45,25 @@ impl RouteTable {
             name: format!("r-{target}-{destination}"),
             target_node: (!target.is_empty()).then(|| NodeName::new(target)),
             target_provider_id: None,
+            next_hop: None,
             target_addresses: Vec::new(),
             compares_addresses,
             destination: destination.parse().unwrap(),
             is_blackhole,
         });
+    }
+
+    /// A route that is known by the address that it leads to.
+    pub(crate) fn put_via(&self, address: &str, destination: &str) {
+        self.put("", destination, false);
+        if let Some(route) = self.lock().routes.last_mut() {
+            route.next_hop = Some(address.parse().unwrap());
+        }
+    }
+
+    /// Somebody else deletes a route.
+    pub(crate) fn forget(&self, name: &str) {
+        self.lock().routes.retain(|route| route.name != name);
     }
 
     /// `node destination` of each route, in order of making.
@@ -103,25 +120,36 @@ impl RouteTable {
         self.lock().at_once = Some(calls);
     }
 
-    async fn call<T>(&self, what: String, answer: impl FnOnce(&mut State) -> T) -> Result<T, CloudError> {
+    /// One call may bring this many changes.
+    pub(crate) fn allow_per_call(&self, changes: usize) {
+        self.lock().per_call = Some(changes);
+    }
+
+    /// How many changes each call brought.
+    pub(crate) fn batches(&self) -> Vec<usize> {
+        self.lock().batches.clone()
+    }
+
+    /// One call that asks for all of this; a part of it may fail.
+    async fn call(&self, asked: Vec<String>) -> Vec<Result<(), CloudError>> {
         let latency = {
             let mut state = self.lock();
             state.in_flight += 1;
             state.most_in_flight = state.most_in_flight.max(state.in_flight);
-            state.calls.push(Call {
-                at: Instant::now(),
+            let at = Instant::now();
+            let calls = asked.iter().map(|what| Call {
+                at,
                 what: what.clone(),
             });
+            state.calls.extend(calls);
             state.latency
         };
         tokio::time::sleep(latency).await;
         let mut state = self.lock();
         state.in_flight -= 1;
-        let failing = state.failing.iter().find(|(key, _)| what.contains(*key));
-        match failing.map(|(_, error)| error.clone()) {
-            Some(error) => Err(error),
-            None => Ok(answer(&mut state)),
-        }
+        let failure = |what: &String| state.failing.iter().find(|(key, _)| what.contains(*key));
+        let answer = |what| failure(what).map_or(Ok(()), |(_, error)| Err(error.clone()));
+        asked.iter().map(answer).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -129,54 +157,73 @@ impl RouteTable {
     }
 }
 
+impl State {
+    fn change(&mut self, change: &RouteChange) {
+        match change {
+            RouteChange::Create { route, .. } => {
+                let target = route.target_node.as_ref().unwrap();
+                self.routes.push(Route {
+                    name: format!("r-{target}-{}", route.destination),
+                    compares_addresses: self.compares_addresses,
+                    ..route.clone()
+                });
+            }
+            RouteChange::Delete(route) => self.routes.retain(|listed| listed.name != route.name),
+        }
+    }
+}
+
+/// What a change asks for, as a text.
+fn asked(change: &RouteChange) -> String {
+    match change {
+        RouteChange::Create { name_hint, route } => {
+            assert_eq!((route.name.as_str(), route.next_hop), ("", None));
+            let target = route.target_node.as_ref().unwrap();
+            let addresses = route.target_addresses.iter();
+            let addresses: Vec<&str> = addresses.map(|it| it.address.as_str()).collect();
+            let addresses = addresses.join(",");
+            format!("create {name_hint} {target} {} {addresses}", route.destination)
+        }
+        RouteChange::Delete(route) => format!("delete {}", route.name),
+    }
+}
+
 impl Routes for RouteTable {
     fn list_routes<'a>(&'a self, cluster: &'a str) -> BoxFuture<'a, Result<Vec<Route>, CloudError>> {
         assert_eq!(cluster, "nimbus");
-        self.call("list".to_owned(), |state| state.routes.clone()).boxed()
-    }
-
-    fn create_route<'a>(
-        &'a self,
-        cluster: &'a str,
-        name_hint: &'a str,
-        route: &'a Route,
-    ) -> BoxFuture<'a, Result<(), CloudError>> {
-        assert_eq!(cluster, "nimbus");
-        assert_eq!(route.name, "");
-        let target = route.target_node.as_ref().unwrap();
-        let addresses: Vec<&str> = route
-            .target_addresses
-            .iter()
-            .map(|a| a.address.as_str())
-            .collect();
-        let what = format!(
-            "create {name_hint} {target} {} {}",
-            route.destination,
-            addresses.join(",")
-        );
-        self.call(what, move |state| {
-            state.routes.push(Route {
-                name: format!("r-{target}-{}", route.destination),
-                compares_addresses: state.compares_addresses,
-                ..route.clone()
-            });
-        })
+        async {
+            let answers = self.call(vec!["list".to_owned()]).await;
+            answers.into_iter().collect::<Result<Vec<()>, CloudError>>()?;
+            Ok(self.lock().routes.clone())
+        }
         .boxed()
     }
 
-    fn delete_route<'a>(
+    fn change_routes<'a>(
         &'a self,
         cluster: &'a str,
-        route: &'a Route,
-    ) -> BoxFuture<'a, Result<(), CloudError>> {
+        changes: &'a [RouteChange],
+    ) -> BoxFuture<'a, Vec<Result<(), CloudError>>> {
         assert_eq!(cluster, "nimbus");
-        self.call(format!("delete {}", route.name), move |state| {
-            state.routes.retain(|listed| listed != route);
-        })
+        async move {
+            self.lock().batches.push(changes.len());
+            let answers = self.call(changes.iter().map(asked).collect()).await;
+            let mut state = self.lock();
+            for (change, answer) in changes.iter().zip(&answers) {
+                if answer.is_ok() {
+                    state.change(change);
+                }
+            }
+            answers
+        }
         .boxed()
     }
 
     fn calls_at_once(&self) -> usize {
         self.lock().at_once.unwrap_or(10)
+    }
+
+    fn changes_per_call(&self) -> usize {
+        self.lock().per_call.unwrap_or(1)
     }
 }

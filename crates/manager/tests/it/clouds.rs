@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bowline_cloud_provider::{
     CloudError, CloudProvider, ClusterUid, InstanceQuery, InstanceResult, InstancesV2, LoadBalancer, Route,
-    Routes,
+    RouteChange, Routes,
 };
 use futures::future::BoxFuture;
 
@@ -82,18 +82,12 @@ impl Routes for Asked {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    fn create_route<'a>(
+    fn change_routes<'a>(
         &'a self,
         _: &'a str,
-        _: &'a str,
-        _: &'a Route,
-    ) -> BoxFuture<'a, Result<(), CloudError>> {
+        changes: &'a [RouteChange],
+    ) -> BoxFuture<'a, Vec<Result<(), CloudError>>> {
         self.0.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Ok(()) })
-    }
-
-    fn delete_route<'a>(&'a self, _: &'a str, _: &'a Route) -> BoxFuture<'a, Result<(), CloudError>> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async { Ok(()) })
+        Box::pin(async { changes.iter().map(|_| Ok(())).collect() })
     }
 }

@@ -1,6 +1,8 @@
 //! Routes to pod networks.
 
-use bowline_cloud_provider::{AddressType, CloudProvider, ErrorKind, NodeAddress, NodeName, Route};
+use bowline_cloud_provider::{
+    AddressType, CloudError, CloudProvider, ErrorKind, NodeAddress, NodeName, Route, RouteChange, Routes,
+};
 use bowline_paper_sim::kit::Fault;
 use bowline_paper_sim::model;
 use http::Method;
@@ -12,6 +14,7 @@ fn route(node: &str, destination: &str) -> Route {
         name: String::new(),
         target_node: Some(NodeName::new(node)),
         target_provider_id: None,
+        next_hop: None,
         target_addresses: vec![
             NodeAddress::new(AddressType::Hostname, node),
             NodeAddress::new(AddressType::InternalIp, "10.60.0.2"),
@@ -21,6 +24,22 @@ fn route(node: &str, destination: &str) -> Route {
         destination: destination.parse().unwrap(),
         is_blackhole: false,
     }
+}
+
+/// Makes one change.
+async fn change(routes: &dyn Routes, change: RouteChange) -> Result<(), CloudError> {
+    let mut results = routes.change_routes("kubernetes", &[change]).await;
+    assert_eq!(results.len(), 1);
+    results.remove(0)
+}
+
+async fn create(routes: &dyn Routes, hint: &str, route: &Route) -> Result<(), CloudError> {
+    let (name_hint, route) = (hint.into(), route.clone());
+    change(routes, RouteChange::Create { name_hint, route }).await
+}
+
+async fn delete(routes: &dyn Routes, route: &Route) -> Result<(), CloudError> {
+    change(routes, RouteChange::Delete(route.clone())).await
 }
 
 /// A route that somebody else made.
@@ -40,12 +59,10 @@ fn others(destination: &str, cluster: Option<&str>) -> model::Route {
 async fn a_route_is_created_listed_and_deleted() {
     let world = World::new(1);
     let routes = world.cloud.routes().unwrap();
-    routes
-        .create_route("kubernetes", "uid-n1", &route("n1", "10.200.1.0/24"))
+    create(&*routes, "uid-n1", &route("n1", "10.200.1.0/24"))
         .await
         .unwrap();
-    routes
-        .create_route("kubernetes", "uid-n1", &route("n1", "fd00:1::/64"))
+    create(&*routes, "uid-n1", &route("n1", "fd00:1::/64"))
         .await
         .unwrap();
     let listed = routes.list_routes("kubernetes").await.unwrap();
@@ -54,8 +71,8 @@ async fn a_route_is_created_listed_and_deleted() {
     assert_eq!(listed[0].destination.to_string(), "10.200.1.0/24");
     assert!(!listed[0].is_blackhole && !listed[0].compares_addresses);
     assert_eq!(world.sim.routes()[0].description, "uid-n1");
-    routes.delete_route("kubernetes", &listed[0]).await.unwrap();
-    routes.delete_route("kubernetes", &listed[0]).await.unwrap(); // gone is gone
+    delete(&*routes, &listed[0]).await.unwrap();
+    delete(&*routes, &listed[0]).await.unwrap(); // gone is gone
     assert_eq!(world.sim.routes().len(), 1);
 }
 
@@ -68,7 +85,7 @@ async fn a_machine_of_another_name_is_found_by_its_provider_id() {
         target_provider_id: id.clone(),
         ..route("renamed", "10.200.1.0/24")
     };
-    routes.create_route("kubernetes", "uid", &wanted).await.unwrap();
+    create(&*routes, "uid", &wanted).await.unwrap();
     assert_eq!(world.sim.routes()[0].machine, Some(world.sim.machines()[1].id));
     let listed = routes.list_routes("kubernetes").await.unwrap();
     assert_eq!(listed[0].target_provider_id, id);
@@ -77,7 +94,33 @@ async fn a_machine_of_another_name_is_found_by_its_provider_id() {
         target_provider_id: Some("aws:///eu/i-1".into()),
         ..route("n1", "10.200.2.0/24")
     };
-    assert!(routes.create_route("kubernetes", "uid", &foreign).await.is_err());
+    assert!(create(&*routes, "uid", &foreign).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_changes_each_has_an_answer_of_its_own() {
+    let world = World::new(2);
+    let routes = world.cloud.routes().unwrap();
+    create(&*routes, "uid", &route("n1", "10.200.1.0/24"))
+        .await
+        .unwrap();
+    let listed = routes.list_routes("kubernetes").await.unwrap();
+    let new = |node, destination| RouteChange::Create {
+        name_hint: "uid".into(),
+        route: route(node, destination),
+    };
+    let changes = [
+        new("n1", "10.200.2.0/24"),
+        new("nobody", "10.200.3.0/24"),
+        RouteChange::Delete(listed[0].clone()),
+        new("n2", "10.200.4.0/24"),
+    ];
+    let results = routes.change_routes("kubernetes", &changes).await;
+    let made: Vec<bool> = results.iter().map(Result::is_ok).collect();
+    assert_eq!(made, [true, false, true, true]);
+    let there = world.sim.routes();
+    let there: Vec<String> = there.iter().map(|route| route.destination.to_string()).collect();
+    assert_eq!(there, ["10.200.2.0/24", "10.200.4.0/24"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -105,8 +148,7 @@ async fn only_what_bears_the_clusters_name_is_listed() {
 async fn the_route_of_a_removed_machine_is_a_blackhole_without_a_target() {
     let world = World::new(1);
     let routes = world.cloud.routes().unwrap();
-    routes
-        .create_route("kubernetes", "uid", &route("n1", "10.200.1.0/24"))
+    create(&*routes, "uid", &route("n1", "10.200.1.0/24"))
         .await
         .unwrap();
     world.sim.remove_machine(world.sim.machines()[0].id);
@@ -123,12 +165,11 @@ async fn a_creation_whose_answer_was_lost_is_a_success_when_it_is_tried_again() 
         .faults()
         .add(Fault::on(Method::POST, "/v1/routes").lose_answer());
     let wanted = route("n1", "10.200.1.0/24");
-    assert!(routes.create_route("kubernetes", "uid", &wanted).await.is_err());
-    routes.create_route("kubernetes", "uid", &wanted).await.unwrap();
+    assert!(create(&*routes, "uid", &wanted).await.is_err());
+    create(&*routes, "uid", &wanted).await.unwrap();
     assert_eq!(world.sim.routes().len(), 1);
     // The same destination to another machine is somebody's mistake, not a success.
-    let error = routes
-        .create_route("kubernetes", "uid", &route("n2", "10.200.1.0/24"))
+    let error = create(&*routes, "uid", &route("n2", "10.200.1.0/24"))
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -140,7 +181,7 @@ async fn with_the_switch_a_route_tells_which_addresses_it_was_made_for() {
     world.cloud = provider(&world.sim, "routesByAddress: true");
     let routes = world.cloud.routes().unwrap();
     let wanted = route("n1", "10.200.1.0/24");
-    routes.create_route("kubernetes", "uid", &wanted).await.unwrap();
+    create(&*routes, "uid", &wanted).await.unwrap();
     let listed = routes.list_routes("kubernetes").await.unwrap().remove(0);
     assert!(listed.compares_addresses);
     assert_eq!(listed.target_addresses, wanted.target_addresses);
@@ -155,8 +196,7 @@ async fn with_the_switch_a_route_tells_which_addresses_it_was_made_for() {
 async fn a_listing_that_fails_lists_nothing() {
     let world = World::new(1);
     let routes = world.cloud.routes().unwrap();
-    routes
-        .create_route("kubernetes", "uid", &route("n1", "10.200.1.0/24"))
+    create(&*routes, "uid", &route("n1", "10.200.1.0/24"))
         .await
         .unwrap();
     for path in ["/v1/routes", "/v1/machines"] {

@@ -19,6 +19,7 @@ fn route(target: &str, destination: &str) -> Route {
         name: format!("{target}-{destination}"),
         target_node: (!target.is_empty()).then(|| NodeName::new(target)),
         target_provider_id: None,
+        next_hop: None,
         target_addresses: Vec::new(),
         compares_addresses: false,
         destination: net(destination),
@@ -77,6 +78,47 @@ fn an_instance_of_another_name_is_known_by_its_provider_id() {
             "-b-10.200.2.0/24"
         ]
     );
+}
+
+#[test]
+fn a_route_to_an_address_is_one_to_the_node_that_has_it() {
+    let node = |name: &str, addresses: &[&str], network: &str| {
+        Arc::new(Node {
+            addresses: addresses.iter().map(|text| address(text)).collect(),
+            ..Node::clone(&node(name, &[network]))
+        })
+    };
+    let via = |next_hop: &str, destination: &str| Route {
+        name: destination.to_owned(),
+        next_hop: Some(next_hop.parse().unwrap()),
+        ..route("", destination)
+    };
+    let nodes = [
+        node("a", &["a", "10.0.0.11"], "10.200.1.0/24"),
+        node("b", &["10.0.0.12", "2001:DB8::c"], "fd00:0:0:2::/64"),
+        node("c", &["10.0.0.12"], "10.200.3.0/24"),
+    ];
+    let listed = [
+        via("10.0.0.11", "10.200.1.0/24"),
+        via("2001:db8::c", "fd00:0:0:2::/64"),
+        via("10.0.0.12", "10.200.3.0/24"),
+        via("10.0.0.99", "10.200.4.0/24"),
+        via("10.0.0.99", "192.168.0.0/24"),
+    ];
+    assert_eq!(
+        shown(&nodes, &listed),
+        [
+            "a: 10.200.1.0/24 Keep",
+            "b: fd00:0:0:2::/64 Keep",
+            // Of two Nodes with one address it is the first.
+            "c: 10.200.3.0/24 Add",
+            "-10.200.3.0/24",
+            "-10.200.4.0/24"
+        ]
+    );
+    let plan = Plan::new(&nodes, &listed, &[net("10.200.0.0/16"), net("fd00::/48")]);
+    let blackholes: Vec<bool> = plan.deletions.iter().map(|route| route.is_blackhole).collect();
+    assert_eq!(blackholes, [false, true]);
 }
 
 #[test]
