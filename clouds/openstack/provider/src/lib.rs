@@ -26,6 +26,7 @@ mod labels;
 mod names;
 mod options;
 pub mod provider_id;
+mod routes;
 mod security_groups;
 mod servers;
 mod subnets;

@@ -1,0 +1,192 @@
+//! Static routes of a Neutron router to the pod networks of Nodes.
+//!
+//! A route leads to an address of a Node, and the Node's port has to let the pod network through: the route is written
+//! first, then the address pair of the port; if that fails, the route is taken back. A deletion goes the other way round, so
+//! that what is half done shows as a route and is done again. Many changes share one write of the router.
+//!
+//! ```text
+//! routes/change.rs       one change, read                                       (pure)
+//! routes/router.rs       the router's list: all at once, or as a whole with its revision
+//! routes/pairs.rs        the address pairs of the Nodes' ports
+//! routes/extensions.rs   what this cloud's Neutron can do
+//! ```
+
+mod change;
+mod extensions;
+mod pairs;
+mod router;
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bowline_cloud_provider::{CloudError, Route, RouteChange, Routes};
+use bowline_openstack_client::{Client, NetworkId, PortFilter, Router, RouterId, RouterRoute};
+use futures::future::{BoxFuture, FutureExt as _};
+use futures::try_join;
+
+use change::{Change, Results, range};
+use extensions::{Extensions, KnownExtensions};
+
+/// The changes of one call. A call ends when the ports of all of its Nodes are written, some side by side; with more of them
+/// it could take so long that it looks stuck.
+const CHANGES_PER_CALL: usize = 50;
+
+/// How often something that somebody else changed meanwhile is read again.
+const TRIES: usize = 5;
+
+/// The routes of one router.
+pub(crate) struct RouteTable {
+    client: Client,
+    router: RouterId,
+    extensions: KnownExtensions,
+    /// The networks that the router joins, in which the ports of Nodes are found. Read with every listing.
+    networks: Mutex<Option<Arc<[NetworkId]>>>,
+    /// Whether a route may be there without its address pair: this process was just started, or a change was cut off.
+    is_in_doubt: AtomicBool,
+}
+
+impl RouteTable {
+    pub(crate) fn new(client: &Client, router: RouterId) -> Self {
+        Self {
+            client: client.clone(),
+            router,
+            extensions: KnownExtensions::default(),
+            networks: Mutex::default(),
+            is_in_doubt: AtomicBool::new(true),
+        }
+    }
+
+    async fn extensions(&self) -> Result<Extensions, CloudError> {
+        self.extensions.ask(&self.client).await
+    }
+
+    async fn read_router(&self) -> Result<Router, CloudError> {
+        let router = self.client.router(&self.router).await?;
+        router.ok_or_else(|| {
+            CloudError::other(format!(
+                "router {} does not exist, or the project cannot see it",
+                self.router
+            ))
+        })
+    }
+
+    /// The networks that the router joins.
+    async fn read_networks(&self) -> Result<Arc<[NetworkId]>, CloudError> {
+        let filter = PortFilter {
+            device_id: Some(self.router.as_str()),
+            ..PortFilter::default()
+        };
+        let ports = self.client.ports(&filter).await?;
+        let mut seen = BTreeSet::new();
+        let networks = ports.into_iter().map(|port| port.network_id);
+        let networks: Arc<[NetworkId]> = networks.filter(|network| seen.insert(network.clone())).collect();
+        *self.networks.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&networks));
+        Ok(networks)
+    }
+
+    /// The networks as the last listing saw them.
+    async fn networks(&self) -> Result<Arc<[NetworkId]>, CloudError> {
+        let known = self
+            .networks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        match known {
+            Some(networks) => Ok(networks),
+            None => self.read_networks().await,
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Route>, CloudError> {
+        let networks = self.read_networks();
+        let (extensions, router, _) = try_join!(self.extensions(), self.read_router(), networks)?;
+        let mut routes: Vec<Route> = router.routes.iter().filter_map(route).collect();
+        if extensions.has_pairs && self.is_in_doubt.load(Ordering::Relaxed) {
+            let without_pair = self.without_pair(&routes).await?;
+            routes.retain(|route| !without_pair.contains(&route.name));
+            self.is_in_doubt.store(false, Ordering::Relaxed);
+        }
+        Ok(routes)
+    }
+
+    /// The names of routes whose port does not let their network through.
+    async fn without_pair(&self, routes: &[Route]) -> Result<BTreeSet<String>, CloudError> {
+        let hops: BTreeSet<IpAddr> = routes.iter().filter_map(|route| route.next_hop).collect();
+        let ports = self.ports_of(&hops).await?;
+        let lacks_pair = |route: &&Route| {
+            let port = route.next_hop.and_then(|hop| ports.get(&hop));
+            port.is_some_and(|port| !pairs::lets_through(port, &route.destination))
+        };
+        let without = routes.iter().filter(lacks_pair);
+        Ok(without.map(|route| route.name.clone()).collect())
+    }
+
+    async fn change(&self, changes: &[RouteChange]) -> Vec<Result<(), CloudError>> {
+        let (mut results, changes) = Results::of(changes);
+        let extensions = match self.extensions().await {
+            Ok(extensions) => extensions,
+            Err(error) => {
+                results.fail(&changes, &error);
+                return results.into_inner();
+            }
+        };
+        if extensions.has_pairs {
+            let with_port = |change: &&Change| !change.is_creation && change.may_have_port;
+            let deletions: Vec<&Change> = changes.iter().filter(with_port).collect();
+            self.change_pairs(&deletions, &mut results).await;
+        }
+        let was_in_doubt = self.is_in_doubt.swap(true, Ordering::Relaxed);
+        let open = results.open(&changes);
+        let mut is_certain = self.change_router(extensions.mode, open, &mut results).await;
+        if extensions.has_pairs {
+            let written = results.open(&changes);
+            let creations: Vec<&Change> = written.into_iter().filter(|change| change.is_creation).collect();
+            self.change_pairs(&creations, &mut results).await;
+            let failed = creations.into_iter().filter(|change| results.has_failed(change));
+            is_certain &= self.take_back(extensions.mode, failed.collect()).await;
+        }
+        if is_certain {
+            self.is_in_doubt.store(was_in_doubt, Ordering::Relaxed);
+        }
+        results.into_inner()
+    }
+}
+
+impl Routes for RouteTable {
+    fn list_routes<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<Route>, CloudError>> {
+        self.list().boxed()
+    }
+
+    fn change_routes<'a>(
+        &'a self,
+        _: &'a str,
+        changes: &'a [RouteChange],
+    ) -> BoxFuture<'a, Vec<Result<(), CloudError>>> {
+        self.change(changes).boxed()
+    }
+
+    /// The router takes one write at a time.
+    fn calls_at_once(&self) -> usize {
+        1
+    }
+
+    fn changes_per_call(&self) -> usize {
+        CHANGES_PER_CALL
+    }
+}
+
+/// A route as the controller knows it. One whose text is no range or no address cannot be one of a pod network.
+fn route(listed: &RouterRoute) -> Option<Route> {
+    Some(Route {
+        name: change::name(listed),
+        target_node: None,
+        target_provider_id: None,
+        next_hop: Some(listed.nexthop.parse().ok()?),
+        target_addresses: Vec::new(),
+        compares_addresses: false,
+        destination: range(&listed.destination)?,
+        is_blackhole: false,
+    })
+}

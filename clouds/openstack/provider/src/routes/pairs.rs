@@ -1,0 +1,247 @@
+//! Address pairs: what a port lets through beside its own addresses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use bowline_cloud_provider::{CloudError, ErrorKind};
+use bowline_openstack_client::{AddressPair, Port, PortFilter, PortId, PortUpdate};
+use futures::future::join_all;
+use ipnet::IpNet;
+
+use super::change::{Change, Results, range};
+use super::{RouteTable, TRIES};
+
+impl RouteTable {
+    /// Gives the ports of created routes their address pairs, and takes those of deleted ones away. Each port is written
+    /// once, all of them side by side.
+    pub(super) async fn change_pairs(&self, changes: &[&Change], results: &mut Results) {
+        let hops: BTreeSet<IpAddr> = changes.iter().map(|change| change.hop).collect();
+        let ports = match self.ports_of(&hops).await {
+            Ok(ports) => ports,
+            Err(error) => return results.fail(changes.iter().copied(), &error),
+        };
+        // A Node's addresses may be on one port, and each of its pod networks needs a pair there.
+        let mut by_port: BTreeMap<&PortId, (&Port, Vec<&Change>)> = BTreeMap::new();
+        for change in changes {
+            match ports.get(&change.hop) {
+                Some(port) => by_port
+                    .entry(&port.id)
+                    .or_insert((port, Vec::new()))
+                    .1
+                    .push(change),
+                None if change.is_creation => {
+                    let text = format!(
+                        "no single port has the address {} in the networks of router {}",
+                        change.hop, self.router
+                    );
+                    results.fail([*change], &CloudError::other(text));
+                }
+                // Where there is no port, there is no pair.
+                None => {}
+            }
+        }
+        let writes = by_port.into_values().map(|(port, changes)| async move {
+            let written = self.change_port(port, &changes).await;
+            (changes, written)
+        });
+        for (changes, written) in join_all(writes).await {
+            if let Err(error) = written {
+                results.fail(changes, &error);
+            }
+        }
+    }
+
+    async fn change_port(&self, port: &Port, changes: &[&Change]) -> Result<(), CloudError> {
+        let mut read_again = None;
+        for _ in 0..TRIES {
+            let port = read_again.as_ref().unwrap_or(port);
+            if !has_security(port) {
+                tracing::warn!(port = %port.id, "Port security is off at the port of a node, so its routes need no address pairs");
+                return Ok(());
+            }
+            let Some(pairs) = changed(port, changes) else {
+                return Ok(());
+            };
+            let update = PortUpdate {
+                allowed_address_pairs: Some(pairs),
+                ..PortUpdate::default()
+            };
+            match self
+                .client
+                .update_port(&port.id, &update, port.revision_number)
+                .await
+            {
+                Ok(_) => return Ok(()),
+                Err(error) if error.is_outdated() => {}
+                Err(error) => return Err(CloudError::of_write(error)),
+            }
+            let again = self.client.port(&port.id).await?;
+            read_again = Some(again.ok_or_else(|| conflict(port, "was deleted"))?);
+        }
+        Err(conflict(port, "is changed again and again by others"))
+    }
+
+    /// The ports with these addresses, in the first of the router's networks in which a single port has the address. One list
+    /// per network, however many addresses there are.
+    pub(super) async fn ports_of(
+        &self,
+        hops: &BTreeSet<IpAddr>,
+    ) -> Result<BTreeMap<IpAddr, Port>, CloudError> {
+        let mut found = BTreeMap::new();
+        if hops.is_empty() {
+            return Ok(found);
+        }
+        for network in &*self.networks().await? {
+            let missing: Vec<IpAddr> = hops
+                .iter()
+                .copied()
+                .filter(|hop| !found.contains_key(hop))
+                .collect();
+            let only = match *missing {
+                [] => break,
+                [only] => Some(only.to_string()),
+                _ => None,
+            };
+            let filter = PortFilter {
+                network_id: Some(network),
+                address: only.as_deref(),
+                ..PortFilter::default()
+            };
+            let ports = self.client.ports(&filter).await?;
+            found.extend(
+                missing
+                    .into_iter()
+                    .filter_map(|hop| Some((hop, only_port(&ports, hop)?.clone()))),
+            );
+        }
+        Ok(found)
+    }
+}
+
+/// The port that has an address; `None` if several have it.
+fn only_port(ports: &[Port], address: IpAddr) -> Option<&Port> {
+    let has_it = |port: &&Port| {
+        port.fixed_ips
+            .iter()
+            .any(|fixed| fixed.ip_address.parse() == Ok(address))
+    };
+    let mut having = ports.iter().filter(has_it);
+    having.next().filter(|_| having.next().is_none())
+}
+
+fn has_security(port: &Port) -> bool {
+    port.port_security_enabled != Some(false)
+}
+
+/// Whether traffic from a pod network may leave the port, by a pair for it or for a wider range.
+pub(super) fn lets_through(port: &Port, destination: &IpNet) -> bool {
+    let mut ranges = port
+        .allowed_address_pairs
+        .iter()
+        .filter_map(|pair| range(&pair.ip_address));
+    !has_security(port) || ranges.any(|range| range.contains(destination))
+}
+
+/// The pairs of a port after these changes; `None` if that is no change.
+fn changed(port: &Port, changes: &[&Change]) -> Option<Vec<AddressPair>> {
+    let there = &port.allowed_address_pairs;
+    let mut pairs = there.clone();
+    let place = |pairs: &[AddressPair], change: &Change| {
+        let is_it = |pair: &AddressPair| range(&pair.ip_address) == Some(change.destination);
+        pairs.iter().position(is_it)
+    };
+    for change in changes {
+        match (place(&pairs, change), change.is_creation) {
+            (None, true) => pairs.push(AddressPair {
+                ip_address: change.route.destination.clone(),
+                mac_address: None,
+            }),
+            (Some(place), false) => drop(pairs.remove(place)),
+            _ => {}
+        }
+    }
+    (pairs != *there).then_some(pairs)
+}
+
+fn conflict(port: &Port, what: &str) -> CloudError {
+    CloudError::new(ErrorKind::Conflict, format!("port {} {what}", port.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use bowline_openstack_client::{FixedIp, PortStatus, TrunkDetails};
+
+    use super::super::change::tests::change;
+    use super::*;
+
+    fn pair(range: &str, mac: Option<&str>) -> AddressPair {
+        AddressPair {
+            ip_address: range.to_owned(),
+            mac_address: mac.map(str::to_owned),
+        }
+    }
+
+    fn port(addresses: &[&str], pairs: &[AddressPair]) -> Port {
+        let fixed = addresses.iter().map(|address| FixedIp {
+            subnet_id: "s".into(),
+            ip_address: (*address).to_owned(),
+        });
+        Port {
+            id: format!("port-{}", addresses.join("-")).into(),
+            network_id: "n".into(),
+            status: PortStatus::Active,
+            device_id: String::new(),
+            fixed_ips: fixed.collect(),
+            security_groups: Vec::new(),
+            allowed_address_pairs: pairs.to_vec(),
+            port_security_enabled: Some(true),
+            tags: Vec::new(),
+            trunk_details: TrunkDetails::default(),
+            revision_number: Some(1),
+        }
+    }
+
+    #[test]
+    fn other_pairs_stay_and_what_is_right_is_not_written() {
+        let vip = pair("10.0.0.100", Some("fa:16:3e:00:00:01"));
+        let one = pair("10.244.1.0/24", Some("fa:16:3e:00:00:02"));
+        let both = port(&["10.0.0.11"], &[vip.clone(), one.clone()]);
+        let change = |is_creation, range: &str| change(is_creation, range, "10.0.0.11");
+        assert_eq!(changed(&both, &[&change(true, "10.244.1.0/24")]), None);
+        assert_eq!(changed(&both, &[&change(false, "10.244.2.0/24")]), None);
+        assert_eq!(
+            changed(&both, &[&change(false, "10.244.1.0/24")]),
+            Some(vec![vip.clone()])
+        );
+        let (gone, new) = (change(false, "10.244.1.0/24"), change(true, "10.244.3.0/24"));
+        let new_pair = pair("10.244.3.0/24", None);
+        assert_eq!(changed(&both, &[&gone, &new]), Some(vec![vip, new_pair]));
+    }
+
+    #[test]
+    fn an_address_of_two_ports_belongs_to_neither() {
+        let ports = [
+            port(&["10.0.0.11", "2001:db8::11"], &[]),
+            port(&["10.0.0.12"], &[]),
+            port(&["10.0.0.12"], &[]),
+        ];
+        let found = |address: &str| only_port(&ports, address.parse().unwrap()).map(|port| port.id.as_str());
+        assert_eq!(found("10.0.0.11"), Some("port-10.0.0.11-2001:db8::11"));
+        assert_eq!(found("2001:DB8::11"), Some("port-10.0.0.11-2001:db8::11"));
+        assert_eq!(found("10.0.0.12"), None);
+        assert_eq!(found("10.0.0.13"), None);
+    }
+
+    #[test]
+    fn a_wider_pair_lets_a_pod_network_through_and_so_does_a_port_without_security() {
+        let pod_network = "10.244.1.0/24".parse().unwrap();
+        let lets = |pairs: &[AddressPair]| lets_through(&port(&["10.0.0.11"], pairs), &pod_network);
+        assert!(lets(&[pair("10.244.1.0/24", None)]) && lets(&[pair("10.244.0.0/16", None)]));
+        assert!(!lets(&[]) && !lets(&[pair("10.244.1.0/25", None), pair("10.244.1.1", None)]));
+        let open = Port {
+            port_security_enabled: Some(false),
+            ..port(&["10.0.0.11"], &[])
+        };
+        assert!(lets_through(&open, &pod_network));
+    }
+}

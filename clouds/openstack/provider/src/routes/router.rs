@@ -1,0 +1,199 @@
+//! Writes of the router.
+
+use bowline_cloud_provider::CloudError;
+use bowline_openstack_client::{ApiError, Class, RouterRoute};
+
+use super::change::{Change, Results, is_same};
+use super::extensions::Mode;
+use super::{RouteTable, TRIES};
+
+/// Neutron's word for a router that has as many routes as it may have (`max_routes`).
+const FULL: &str = "RoutesExhausted";
+
+/// Why a write of the router failed.
+enum RouterError {
+    Api(ApiError),
+    Other(CloudError),
+}
+
+impl RouterError {
+    /// Whether Neutron refused what was asked for, so that a part of it may be taken.
+    fn is_refusal(&self) -> bool {
+        matches!(self, Self::Api(error) if error.class == Class::Invalid)
+    }
+
+    fn is_full(&self) -> bool {
+        matches!(self, Self::Api(error) if error.word.as_deref() == Some(FULL))
+    }
+
+    /// Whether the router may have been changed all the same.
+    fn is_uncertain(&self) -> bool {
+        matches!(self, Self::Api(error) if error.maybe_applied())
+    }
+}
+
+impl From<RouterError> for CloudError {
+    fn from(error: RouterError) -> Self {
+        match error {
+            RouterError::Api(error) => Self::of_write(error),
+            RouterError::Other(error) => error,
+        }
+    }
+}
+
+impl RouteTable {
+    /// Makes these changes of the router's list with as few writes as it takes: one, or two where routes are added and
+    /// removed by calls of their own. Says whether the list is surely what it is meant to be, but for what failed.
+    ///
+    /// Neutron refuses all routes of a request because of a single one, such as one to an address on no subnet of the router.
+    /// Then the halves are tried by themselves, down to the one that is refused.
+    pub(super) async fn change_router(
+        &self,
+        mode: Mode,
+        changes: Vec<&Change>,
+        results: &mut Results,
+    ) -> bool {
+        let mut is_certain = true;
+        let (creations, deletions): (Vec<&Change>, Vec<&Change>) =
+            changes.into_iter().partition(|change| change.is_creation);
+        // The last one is taken first.
+        let mut open = match mode {
+            Mode::Atomic => vec![creations, deletions],
+            Mode::Classic => vec![[deletions, creations].concat()],
+        };
+        while let Some(mut part) = open.pop() {
+            if part.is_empty() {
+                continue;
+            }
+            let Err(error) = self.write(mode, &part).await else {
+                continue;
+            };
+            if error.is_refusal() && part.len() > 1 {
+                let second = part.split_off(part.len() / 2);
+                open.extend([second, part]);
+                continue;
+            }
+            is_certain &= !error.is_uncertain();
+            let is_full = error.is_full();
+            let error = CloudError::from(error);
+            results.fail(part, &error);
+            if is_full {
+                // No other route finds a place either.
+                for part in &mut open {
+                    let creations = part.extract_if(.., |change| change.is_creation);
+                    results.fail(creations, &error);
+                }
+            }
+        }
+        is_certain
+    }
+
+    /// Takes back routes that were added in vain. A failure is told, and leaves a doubt.
+    pub(super) async fn take_back(&self, mode: Mode, creations: Vec<&Change>) -> bool {
+        if creations.is_empty() {
+            return true;
+        }
+        let routes: Vec<&RouterRoute> = creations.iter().map(|change| &change.route).collect();
+        let taken = match mode {
+            Mode::Atomic => self.remove(&routes).await,
+            Mode::Classic => self.replace(&[], &routes).await,
+        };
+        if let Err(error) = taken {
+            let error = CloudError::from(error);
+            tracing::warn!(router = %self.router, routes = routes.len(), err = %error, "Failed to take back routes whose ports could not be changed; they are looked at again with the next list");
+            return false;
+        }
+        true
+    }
+
+    /// One part: of one kind, unless all routes are replaced.
+    async fn write(&self, mode: Mode, part: &[&Change]) -> Result<(), RouterError> {
+        let of_kind = |is_creation| {
+            let part = part
+                .iter()
+                .filter(move |change| change.is_creation == is_creation);
+            part.map(|change| &change.route).collect::<Vec<_>>()
+        };
+        let (added, removed) = (of_kind(true), of_kind(false));
+        match mode {
+            Mode::Classic => self.replace(&added, &removed).await,
+            Mode::Atomic if added.is_empty() => self.remove(&removed).await,
+            Mode::Atomic => {
+                let added: Vec<RouterRoute> = added.into_iter().cloned().collect();
+                let written = self.client.add_routes(&self.router, &added).await;
+                written.map(drop).map_err(RouterError::Api)
+            }
+        }
+    }
+
+    async fn remove(&self, routes: &[&RouterRoute]) -> Result<(), RouterError> {
+        let routes: Vec<RouterRoute> = routes.iter().copied().cloned().collect();
+        let written = self.client.remove_routes(&self.router, &routes).await;
+        written.map(drop).map_err(RouterError::Api)
+    }
+
+    /// Reads the list and writes it anew, unless it is right already. Whoever changed it meanwhile loses nothing: the write is
+    /// bound to the revision that was read, and read again if that is outdated.
+    async fn replace(&self, added: &[&RouterRoute], removed: &[&RouterRoute]) -> Result<(), RouterError> {
+        let mut tries = 1;
+        loop {
+            let router = self.read_router().await.map_err(RouterError::Other)?;
+            let Some(routes) = merged(&router.routes, added, removed) else {
+                return Ok(());
+            };
+            let written = self
+                .client
+                .replace_routes(&self.router, &routes, router.revision_number)
+                .await;
+            match written {
+                Err(error) if error.is_outdated() && tries < TRIES => tries += 1,
+                written => return written.map(drop).map_err(RouterError::Api),
+            }
+        }
+    }
+}
+
+/// The list with these routes and without those; `None` if that is no change.
+fn merged(
+    there: &[RouterRoute],
+    added: &[&RouterRoute],
+    removed: &[&RouterRoute],
+) -> Option<Vec<RouterRoute>> {
+    let mut routes = there.to_vec();
+    for route in removed {
+        if let Some(place) = routes.iter().position(|one| is_same(one, route)) {
+            routes.remove(place);
+        }
+    }
+    for route in added {
+        if !routes.iter().any(|one| is_same(one, route)) {
+            routes.push((*route).clone());
+        }
+    }
+    (routes != there).then_some(routes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::change::tests::router_route;
+    use super::*;
+
+    #[test]
+    fn other_routes_stay_and_what_is_right_is_not_written() {
+        let (vpn, one) = (
+            router_route("192.168.0.0/16", "10.0.0.2"),
+            router_route("10.244.1.0/24", "10.0.0.11"),
+        );
+        let two = router_route("10.244.2.0/24", "10.0.0.12");
+        let there = [vpn.clone(), one.clone()];
+        assert_eq!(
+            merged(&there, &[&two], &[&one]),
+            Some(vec![vpn.clone(), two.clone()])
+        );
+        assert_eq!(merged(&there, &[&one], &[&two]), None);
+        // The same destination through another address is another route.
+        let moved = router_route("10.244.1.0/24", "10.0.0.12");
+        assert_eq!(merged(&there, &[], &[&moved]), None);
+        assert_eq!(merged(&there, &[&moved], &[&one]), Some(vec![vpn, moved]));
+    }
+}
