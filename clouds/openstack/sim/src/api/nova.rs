@@ -15,7 +15,24 @@ const NEWEST_MINOR: u32 = 104;
 impl Call<'_> {
     pub(super) fn compute(&mut self, rest: &[&str]) -> Answer {
         let minor = self.minor_version()?;
-        let mut reply = match (self.method(), rest) {
+        // Refusals name the version too.
+        let mut reply = self
+            .at_version(rest, minor)
+            .unwrap_or_else(|error| error.reply(self.base));
+        let versions = [
+            ("openstack-api-version", format!("compute 2.{minor}")),
+            ("x-openstack-nova-api-version", format!("2.{minor}")),
+        ];
+        for (name, value) in versions {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                reply.headers_mut().insert(name, value);
+            }
+        }
+        Ok(reply)
+    }
+
+    fn at_version(&self, rest: &[&str], minor: u32) -> Answer {
+        match (self.method(), rest) {
             ("GET", ["servers", "detail"]) => self.list_servers(minor),
             ("GET", ["servers", id]) => {
                 let server = path_id(id).and_then(|id| self.state.servers.get(&id));
@@ -35,17 +52,7 @@ impl Call<'_> {
                 self.answer(StatusCode::OK, "flavor", self.wire().flavor(flavor))
             }
             _ => self.no_such_path(),
-        }?;
-        let versions = [
-            ("openstack-api-version", format!("compute 2.{minor}")),
-            ("x-openstack-nova-api-version", format!("2.{minor}")),
-        ];
-        for (name, value) in versions {
-            if let Ok(value) = HeaderValue::from_str(&value) {
-                reply.headers_mut().insert(name, value);
-            }
         }
-        Ok(reply)
     }
 
     /// The microversion that is asked for: 2.1 if none is.

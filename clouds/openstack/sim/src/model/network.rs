@@ -179,6 +179,8 @@ pub struct Rule {
     pub group: Id,
     /// What it allows.
     pub content: RuleContent,
+    /// For people; the rules that a group begins with have none.
+    pub description: Option<String>,
     /// The rest.
     pub meta: Meta,
 }

@@ -255,7 +255,7 @@ impl OpenstackSim {
     pub fn add_rule(&self, group: Id, content: RuleContent) -> Id {
         self.write(|state| {
             let project = state.groups.get(&group).map(|it| it.meta.project.clone());
-            state.insert_rule(group, &project.unwrap_or_default(), content, "")
+            state.insert_rule(group, &project.unwrap_or_default(), content, None)
         })
     }
 

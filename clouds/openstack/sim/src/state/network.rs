@@ -174,7 +174,7 @@ impl State {
                 remote_prefix: None,
                 remote_group: None,
             };
-            self.insert_rule(id, project, content, "");
+            self.insert_rule(id, project, content, None);
         }
         id
     }
@@ -184,17 +184,15 @@ impl State {
         group: Id,
         project: &str,
         content: RuleContent,
-        description: &str,
+        description: Option<String>,
     ) -> Id {
         let id = self.seed.uuid();
-        let meta = Meta {
-            description: description.to_owned(),
-            ..self.meta(project)
-        };
+        let meta = self.meta(project);
         let rule = Rule {
             id,
             group,
             content,
+            description,
             meta,
         };
         self.rules.insert(id, rule);

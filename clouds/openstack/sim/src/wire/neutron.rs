@@ -197,6 +197,8 @@ impl Wire<'_> {
             "remote_group_id": content.remote_group,
             "belongs_to_default_sg": false,
         });
-        with_meta(shown, &rule.meta)
+        let mut shown = with_meta(shown, &rule.meta);
+        shown["description"] = json!(rule.description);
+        shown
     }
 }

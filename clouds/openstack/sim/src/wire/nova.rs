@@ -19,6 +19,9 @@ impl Wire<'_> {
             "version": "2.104",
             "min_version": "2.1",
             "updated": "2013-07-23T11:33:21Z",
+            "media-types": [
+                { "base": "application/json", "type": "application/vnd.openstack.compute+json;version=2.1" },
+            ],
             "links": [{ "rel": "self", "href": format!("{}/v2.1/", self.root(Service::Compute)) }],
         })
     }
@@ -72,6 +75,12 @@ impl Wire<'_> {
         });
         if is_active {
             shown["progress"] = Value::from(0);
+        }
+        if minor >= FLAVOR_IN_FULL {
+            // These came in between.
+            shown["locked"] = Value::from(false);
+            shown["description"] = Value::Null;
+            shown["tags"] = json!([]);
         }
         shown
     }

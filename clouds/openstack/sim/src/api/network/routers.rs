@@ -90,7 +90,10 @@ impl Call<'_> {
             // These answers show a few fields more.
             shown["distributed"] = Value::from(false);
             shown["ha"] = Value::from(false);
+            shown["ha_vr_id"] = Value::from(0);
             shown["enable_snat"] = Value::from(true);
+            shown["enable_default_route_ecmp"] = Value::from(false);
+            shown["enable_default_route_bfd"] = Value::from(false);
         }
         self.answer(StatusCode::OK, "router", shown)
     }

@@ -181,7 +181,7 @@ impl Call<'_> {
         if most.is_some_and(|most| own >= most) {
             return Err(ApiError::over_quota("security_group_rule"));
         }
-        let rule = self.state.insert_rule(id, &project, content, &description);
+        let rule = self.state.insert_rule(id, &project, content, Some(description));
         self.touch_group(id);
         let rule = self.rule(&rule.to_string())?;
         self.created("security_group_rule", self.wire().security_group_rule(rule))

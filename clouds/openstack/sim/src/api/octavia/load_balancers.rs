@@ -71,8 +71,9 @@ impl Call<'_> {
                 self.check_state(id, &[Provisioning::Active])?;
                 let fields = self.octavia_fields("loadbalancer", &CHANGED)?;
                 let now = self.state.clock.rfc3339_seconds();
-                if let Some(balancer) = self.state.load_balancers.get_mut(&id) {
+                if let Some(mut balancer) = self.state.load_balancers.get(&id).cloned() {
                     patch_part(&mut balancer.part, &fields, &now)?;
+                    self.state.load_balancers.insert(id, balancer);
                 }
                 self.touch(id);
                 self.octavia_one("loadbalancer", self.shown_balancer(id))

@@ -1,0 +1,178 @@
+//! Lists in pages, and who sees what.
+
+use bowline_openstack_sim::{NetworkSpec, OpenstackSim, ServerSpec, SubnetSpec};
+use serde_json::{Value, json};
+
+use crate::support::{Caller, LB, balancer};
+
+/// The path of the link of a name, if there is one.
+fn link(body: &Value, collection: &str, rel: &str) -> Option<String> {
+    let links = body[format!("{collection}_links")].as_array()?;
+    let found = links.iter().find(|it| it["rel"] == rel)?;
+    let href = found["href"].as_str().unwrap();
+    Some(href.strip_prefix("http://cloud.test").unwrap().to_owned())
+}
+
+/// How many objects each page has.
+async fn pages(caller: &Caller, path: &str, collection: &str) -> Vec<usize> {
+    let (mut sizes, mut next) = (Vec::new(), Some(path.to_owned()));
+    while let Some(path) = next {
+        let (status, body) = caller.get(&path).await;
+        assert_eq!(status, 200, "{path}: {body}");
+        sizes.push(body[collection].as_array().unwrap().len());
+        next = link(&body, collection, "next");
+    }
+    sizes
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_come_in_pages_with_links() {
+    let sim = OpenstackSim::builder().build();
+    sim.set_behaviour(|it| {
+        it.nova_page_size = 2;
+        it.neutron_page_size = Some(2);
+        it.octavia_page_size = Some(2);
+    });
+    for number in 1..=4 {
+        sim.add_server(ServerSpec::new(format!("node-{number}")));
+    }
+    let caller = Caller::new(&sim).await;
+    // A full page has a next one, even if that is empty.
+    assert_eq!(
+        pages(&caller, "/compute/v2.1/servers/detail", "servers").await,
+        [2, 2, 0]
+    );
+    assert_eq!(
+        pages(&caller, "/compute/v2.1/servers/detail?limit=3", "servers").await,
+        [2, 2, 0]
+    );
+    // The router's port is one more.
+    assert_eq!(pages(&caller, "/network/v2.0/ports", "ports").await, [2, 2, 1]);
+    assert_eq!(
+        pages(&caller, "/network/v2.0/ports?limit=1", "ports").await,
+        [1, 1, 1, 1, 1, 0]
+    );
+    let owned = "/network/v2.0/ports?device_owner=compute%3Anova&fields=id";
+    assert_eq!(pages(&caller, owned, "ports").await, [2, 2, 0]);
+    for name in ["a", "b", "c"] {
+        balancer(&caller, name).await;
+    }
+    assert_eq!(
+        pages(&caller, &format!("{LB}/loadbalancers"), "loadbalancers").await,
+        [2, 1]
+    );
+    let (_, second) = caller.get("/network/v2.0/ports?limit=2").await;
+    let path = link(&second, "ports", "next").unwrap();
+    let (_, second) = caller.get(&path).await;
+    assert!(link(&second, "ports", "previous").is_some());
+    assert_eq!(caller.get("/network/v2.0/ports?marker=nobody").await.0, 404);
+    assert_eq!(
+        caller.get("/compute/v2.1/servers/detail?marker=nobody").await.0,
+        400
+    );
+    assert_eq!(caller.get(&format!("{LB}/pools?marker=nobody")).await.0, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_without_limit_come_whole() {
+    let sim = OpenstackSim::builder().build();
+    let caller = Caller::new(&sim).await;
+    let (_, ports) = caller.get("/network/v2.0/ports").await;
+    assert!(ports.get("ports_links").is_none());
+    let (_, some) = caller
+        .get("/network/v2.0/networks?name=public&fields=id&fields=name")
+        .await;
+    let expected = json!({ "networks": [{ "id": sim.home().external_network, "name": "public" }] });
+    assert_eq!(some, expected);
+    let (_, outside) = caller.get("/network/v2.0/networks?router:external=True").await;
+    assert_eq!(outside["networks"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_filter_is_refused() {
+    let sim = OpenstackSim::builder().build();
+    let caller = Caller::new(&sim).await;
+    let (status, refused) = caller.get("/network/v2.0/ports?colour=red").await;
+    let text = "['colour'] is invalid attribute for filtering";
+    assert_eq!((status, &refused["NeutronError"]["message"]), (400, &json!(text)));
+    assert_eq!(caller.get(&format!("{LB}/pools?colour=red")).await.0, 400);
+    sim.set_behaviour(|it| it.extensions.retain(|alias| alias != "filter-validation"));
+    let (status, ports) = caller.get("/network/v2.0/ports?colour=red").await;
+    assert_eq!((status, &ports["ports"]), (200, &json!([])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ordinary_user_sees_its_own_and_what_is_shared() {
+    let sim = OpenstackSim::builder().build();
+    let other = sim.add_project("other");
+    let network = |name: &str, is_shared| {
+        sim.add_network(NetworkSpec {
+            name: name.to_owned(),
+            project: Some(other.clone()),
+            is_shared,
+            ..NetworkSpec::default()
+        })
+    };
+    let (shared, hidden) = (network("shared", true), network("hidden", false));
+    sim.add_subnet(SubnetSpec::new("open", shared, "10.8.0.0/24".parse().unwrap()));
+    let secret = sim.add_subnet(SubnetSpec {
+        is_hidden: true,
+        ..SubnetSpec::new("secret", shared, "10.9.0.0/24".parse().unwrap())
+    });
+    let caller = Caller::new(&sim).await;
+    let names = |body: &Value, collection: &str| -> Vec<String> {
+        let all = body[collection].as_array().unwrap();
+        all.iter()
+            .map(|it| it["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let (_, networks) = caller.get("/network/v2.0/networks").await;
+    assert_eq!(names(&networks, "networks"), ["public", "private", "shared"]);
+    // The network names a subnet that the list of subnets does not show.
+    assert_eq!(networks["networks"][2]["subnets"].as_array().unwrap().len(), 2);
+    let (_, subnets) = caller
+        .get(&format!("/network/v2.0/subnets?network_id={shared}"))
+        .await;
+    assert_eq!(names(&subnets, "subnets"), ["open"]);
+    let (status, gone) = caller.get(&format!("/network/v2.0/subnets/{secret}")).await;
+    assert_eq!(
+        (status, &gone["NeutronError"]["type"]),
+        (404, &json!("SubnetNotFound"))
+    );
+    assert_eq!(
+        caller.get(&format!("/network/v2.0/networks/{hidden}")).await.0,
+        404
+    );
+    let admin = Caller::admin(&sim).await;
+    assert_eq!(
+        admin.get(&format!("/network/v2.0/networks/{hidden}")).await.0,
+        200
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn subnets_are_filtered_by_tags() {
+    let sim = OpenstackSim::builder().build();
+    let network = sim.home().external_network;
+    for (name, tags) in [("ab", vec!["a", "b"]), ("a", vec!["a"])] {
+        let third = if name == "a" { 1 } else { 2 };
+        sim.add_subnet(SubnetSpec {
+            tags: tags.into_iter().map(str::to_owned).collect(),
+            ..SubnetSpec::new(name, network, format!("198.51.{third}.0/24").parse().unwrap())
+        });
+    }
+    let caller = Caller::new(&sim).await;
+    for (filter, names) in [
+        ("tags=a,b", vec!["ab"]),
+        ("tags-any=a,b", vec!["ab", "a"]),
+        ("not-tags=a,b", vec!["public-v4", "a"]),
+        ("not-tags-any=a,b", vec!["public-v4"]),
+    ] {
+        let (_, list) = caller
+            .get(&format!("/network/v2.0/subnets?network_id={network}&{filter}"))
+            .await;
+        let found = list["subnets"].as_array().unwrap();
+        let found: Vec<&str> = found.iter().map(|it| it["name"].as_str().unwrap()).collect();
+        assert_eq!(found, names, "{filter}");
+    }
+}

@@ -1,0 +1,82 @@
+//! What Octavia's driver for OVN does not do.
+
+use bowline_openstack_sim::OpenstackSim;
+use serde_json::{Value, json};
+
+use crate::support::{Caller, LB};
+
+/// A load balancer of one listener and one pool, each with one more field.
+fn body(sim: &OpenstackSim, listener: &Value, pool: &Value) -> Value {
+    let with = |mut base: Value, more: &Value| {
+        for (name, value) in more.as_object().unwrap() {
+            base[name] = value.clone();
+        }
+        base
+    };
+    let pool = with(
+        json!({ "protocol": "TCP", "lb_algorithm": "SOURCE_IP_PORT" }),
+        pool,
+    );
+    let listener = with(
+        json!({ "protocol": "TCP", "protocol_port": 80, "default_pool": pool }),
+        listener,
+    );
+    json!({ "loadbalancer": { "vip_subnet_id": sim.home().subnet, "provider": "ovn", "listeners": [listener] } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn driver_refuses_what_it_does_not_do() {
+    let sim = OpenstackSim::builder().build();
+    let caller = Caller::new(&sim).await;
+    let none = json!({});
+    let path = format!("{LB}/loadbalancers");
+    let member =
+        |more: &str| json!({ "members": [{ "address": "10.0.0.11", "protocol_port": 1, more: 31000 }] });
+    let monitor = json!({ "healthmonitor": { "type": "HTTP", "delay": 5, "timeout": 5, "max_retries": 1 } });
+    let mixed = json!({ "members": [{ "address": "fd00::1", "protocol_port": 1 }] });
+    for (listener, pool, what) in [
+        (
+            none.clone(),
+            json!({ "lb_algorithm": "ROUND_ROBIN" }),
+            "ROUND_ROBIN algorithm",
+        ),
+        (json!({ "protocol": "HTTP" }), none.clone(), "HTTP protocol"),
+        (none.clone(), json!({ "protocol": "PROXYV2" }), "PROXYV2 protocol"),
+        (
+            json!({ "allowed_cidrs": ["192.0.2.0/24"] }),
+            none.clone(),
+            "allowed_cidrs option",
+        ),
+        (
+            json!({ "timeout_client_data": 1 }),
+            none.clone(),
+            "timeout_client_data",
+        ),
+        (
+            none.clone(),
+            member("monitor_port"),
+            "monitor_address and monitor_port",
+        ),
+        (none.clone(), monitor, "HTTP health monitor type"),
+        (
+            none.clone(),
+            mixed,
+            "mixing IPv4/IPv6 configuration within the same Load Balancer",
+        ),
+    ] {
+        let (status, refused) = caller.post(&path, body(&sim, &listener, &pool)).await;
+        let text = format!(
+            "Provider 'ovn' does not support a requested option: OVN provider does not support {what}"
+        );
+        assert_eq!((status, &refused["faultstring"]), (501, &json!(text)));
+    }
+    assert!(sim.load_balancers().is_empty());
+    let (status, made) = caller.post(&path, body(&sim, &none, &none)).await;
+    assert_eq!((status, &made["loadbalancer"]["provider"]), (201, &json!("ovn")));
+    let pool = format!("{LB}/pools/{}", sim.pools()[0].part.id);
+    let (status, _) = caller
+        .put(&pool, json!({ "pool": { "lb_algorithm": "SOURCE_IP" } }))
+        .await;
+    assert_eq!(status, 501);
+    assert_eq!(caller.put(&pool, json!({ "pool": { "name": "p" } })).await.0, 200);
+}
