@@ -62,6 +62,12 @@ impl Cloud for Api {
         named.unwrap_or_else(|| path.to_owned())
     }
 
+    /// A login changes nothing that anybody sees.
+    fn is_write(&self, request: &Request<Bytes>) -> bool {
+        let is_login = Place::of(request.uri().path()).is_some_and(|it| it.service == Service::Identity);
+        !is_login && *request.method() != Method::GET
+    }
+
     fn lanes(&self, request: &Request<Bytes>) -> Vec<String> {
         let state = self.lock();
         let balancer =

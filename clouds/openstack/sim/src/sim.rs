@@ -80,6 +80,11 @@ impl OpenstackSim {
         self.read().subnets.values().cloned().collect()
     }
 
+    /// All routers in order of creation.
+    pub fn routers(&self) -> Vec<Router> {
+        self.read().routers.values().cloned().collect()
+    }
+
     /// One router.
     pub fn router(&self, id: Id) -> Option<Router> {
         self.read().routers.get(&id).cloned()

@@ -53,6 +53,7 @@ async fn password_gets_a_token_for_its_project() {
         json!({ "id": "default", "name": "Default" })
     );
     assert_eq!(token["issued_at"], "2026-01-01T00:00:00.000000Z");
+    assert_eq!(sim.journal().writes().len(), 0, "a login is no write");
     assert_eq!(token["expires_at"], "2026-01-01T01:00:00.000000Z");
     assert_eq!(
         urls(&answer.body, "network"),
