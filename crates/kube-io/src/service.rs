@@ -1,7 +1,12 @@
 //! From the bytes of a Service to the generated type, without what nobody looks at.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use bowline_cloud_provider::Service;
-use k8s_openapi::api::core::v1::ServiceSpec;
+use k8s_openapi::api::core::v1::{ServiceSpec, ServiceStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde::Deserialize;
 
 use crate::error::KubeError;
 
@@ -14,12 +19,95 @@ const TYPES: [&str; 4] = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName
 /// read as a wish: a Service without a type as one that wants no balancer any more, one without ports as one that wants no
 /// pools.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Service, KubeError> {
-    let mut service: Service =
+    let wire: WireService<'_> =
         serde_json::from_slice(bytes).map_err(|error| KubeError::Decode(error.to_string()))?;
-    service.metadata.managed_fields = None;
+    if wire.kind.as_ref().is_some_and(|kind| kind != "Service") {
+        return Err(KubeError::Decode("it is no Service".into()));
+    }
+    let mut service = Service {
+        metadata: wire.metadata.unwrap_or_default().into(),
+        spec: wire.spec,
+        status: wire.status,
+    };
     match missing(&service) {
         Some(field) => Err(KubeError::missing(field)),
-        None => Ok(service),
+        None => {
+            tighten(&mut service);
+            Ok(service)
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct WireService<'a> {
+    #[serde(borrow)]
+    kind: Option<Cow<'a, str>>,
+    metadata: Option<WireMeta>,
+    spec: Option<ServiceSpec>,
+    status: Option<ServiceStatus>,
+}
+
+/// The metadata that somebody looks at. Of the rest, the managed fields alone are as large as the Service, in a tree of
+/// small pieces.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMeta {
+    annotations: Option<BTreeMap<String, String>>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+    finalizers: Option<Vec<String>>,
+    labels: Option<BTreeMap<String, String>>,
+    name: Option<String>,
+    namespace: Option<String>,
+    resource_version: Option<String>,
+    uid: Option<String>,
+}
+
+impl From<WireMeta> for ObjectMeta {
+    fn from(wire: WireMeta) -> Self {
+        Self {
+            annotations: wire.annotations,
+            creation_timestamp: wire.creation_timestamp,
+            deletion_timestamp: wire.deletion_timestamp,
+            finalizers: wire.finalizers,
+            labels: wire.labels,
+            name: wire.name,
+            namespace: wire.namespace,
+            resource_version: wire.resource_version,
+            uid: wire.uid,
+            ..Self::default()
+        }
+    }
+}
+
+/// Takes off the room that reading left in lists, which begin with room for four, and the selector of pods, which a map
+/// keeps room for eleven entries for: a Service is kept for as long as it lives.
+fn tighten(service: &mut Service) {
+    tight(&mut service.metadata.finalizers);
+    if let Some(spec) = &mut service.spec {
+        spec.selector = None;
+        tight(&mut spec.ports);
+        tight(&mut spec.cluster_ips);
+        tight(&mut spec.external_ips);
+        tight(&mut spec.ip_families);
+        tight(&mut spec.load_balancer_source_ranges);
+    }
+    if let Some(status) = &mut service.status {
+        tight(&mut status.conditions);
+        let balancer = status.load_balancer.as_mut();
+        let ingress = balancer.and_then(|balancer| {
+            tight(&mut balancer.ingress);
+            balancer.ingress.as_deref_mut()
+        });
+        for entry in ingress.unwrap_or_default() {
+            tight(&mut entry.ports);
+        }
+    }
+}
+
+fn tight<T>(list: &mut Option<Vec<T>>) {
+    if let Some(list) = list {
+        list.shrink_to_fit();
     }
 }
 
@@ -110,6 +198,23 @@ mod tests {
         ] {
             assert!(read(|wire| wire["spec"] = spec.clone()).is_ok(), "{spec}");
         }
+    }
+
+    #[test]
+    fn no_more_is_kept_than_is_looked_at() {
+        let service = read(|wire| {
+            wire["metadata"]["managedFields"] = json!("of a form that nobody reads");
+            wire["metadata"]["finalizers"] = json!(["one"]);
+            wire["spec"]["selector"] = json!({"app": "web"});
+            wire["status"]["loadBalancer"]["ingress"] = json!([{"ip": "192.0.2.1"}]);
+        })
+        .unwrap();
+        let spec = service.spec.unwrap();
+        assert_eq!(spec.selector, None);
+        assert_eq!(spec.ports.unwrap().capacity(), 1);
+        assert_eq!(service.metadata.finalizers.unwrap().capacity(), 1);
+        let ingress = service.status.unwrap().load_balancer.unwrap().ingress.unwrap();
+        assert_eq!((ingress.len(), ingress.capacity()), (1, 1));
     }
 
     /// What is missed, and how it was lost.
