@@ -6,10 +6,19 @@ use std::sync::Arc;
 use bowline_plan::Lane;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+/// Lanes that are in no use are forgotten when there are this many, and from then on whenever their number has doubled.
+const FIRST_SWEEP: usize = 64;
+
 /// All lanes that are in use. A lane lets one holder in at a time, in the order of asking.
 #[derive(Default)]
 pub struct Lanes {
-    open: std::sync::Mutex<BTreeMap<Lane, Arc<Mutex<()>>>>,
+    open: std::sync::Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    lanes: BTreeMap<Lane, Arc<Mutex<()>>>,
+    sweep_at: usize,
 }
 
 impl Lanes {
@@ -33,10 +42,11 @@ impl Lanes {
             .open
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if open.len() > 4096 {
-            open.retain(|_, lock| Arc::strong_count(lock) > 1); // lanes of balancers that are long gone
+        if open.lanes.len() >= open.sweep_at.max(FIRST_SWEEP) {
+            open.lanes.retain(|_, lock| Arc::strong_count(lock) > 1);
+            open.sweep_at = open.lanes.len() * 2;
         }
-        Arc::clone(open.entry(lane.clone()).or_default())
+        Arc::clone(open.lanes.entry(lane.clone()).or_default())
     }
 }
 
@@ -59,6 +69,18 @@ mod tests {
         let (first, second) = ([a.clone(), b.clone()], [b, a]);
         let both = async { tokio::join!(work(&first), work(&second)) };
         tokio::time::timeout(Duration::from_secs(1), both).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn lanes_in_no_use_are_forgotten_and_those_in_use_are_not() {
+        let lanes = Lanes::default();
+        let _held = lanes.hold(&[Lane::new("held")]).await;
+        for number in 0..10 * FIRST_SWEEP {
+            lanes.hold(&[Lane::new(number.to_string())]).await;
+        }
+        let open = lanes.open.lock().unwrap();
+        assert!(open.lanes.len() <= FIRST_SWEEP);
+        assert!(open.lanes.contains_key(&Lane::new("held")));
     }
 
     #[tokio::test(start_paused = true)]
