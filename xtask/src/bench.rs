@@ -54,6 +54,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &ArgMatches) -> Result<()> {
         .arg(release.join("cloud-controller-manager"))
         .arg("--simulator")
         .arg(release.join("cloudscale-sim"));
+    for (name, value) in image::ENVIRONMENT {
+        bench.arg("--env").arg(format!("{name}={value}"));
+    }
     if wants_binary(arguments) {
         bench.arg("--binary").arg(binary(workspace)?);
     }

@@ -75,6 +75,14 @@ fn command() -> Command {
                 ),
         )
         .arg(
+            Arg::new("env")
+                .long("env")
+                .value_name("NAME=VALUE")
+                .action(ArgAction::Append)
+                .value_parser(variable)
+                .help("an environment variable of our manager, as the image has it; may be repeated"),
+        )
+        .arg(
             Arg::new("no-floor")
                 .long("no-floor")
                 .action(ArgAction::SetTrue)
@@ -82,6 +90,11 @@ fn command() -> Command {
         )
         .arg(path("json", "also write the figures to this file"))
         .arg(path("logs", "keep the managers' logs in this directory"))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("no `=` in it")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn main() -> ExitCode {
@@ -106,7 +119,11 @@ async fn run(arguments: &ArgMatches) -> Result<()> {
         nodes: arguments.get_one::<u32>("nodes").copied().unwrap_or(1000),
         logs: path("logs"),
     };
-    let mut subjects = vec![Subject::ours(&path("manager").context("no manager")?)];
+    let environment = arguments.get_many("env").unwrap_or_default().cloned().collect();
+    let mut subjects = vec![Subject::ours(
+        &path("manager").context("no manager")?,
+        environment,
+    )];
     if let Some(line) = arguments.get_one::<String>("peer-command") {
         subjects.push(Subject::peer(line)?);
     }

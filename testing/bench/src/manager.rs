@@ -23,11 +23,13 @@ use crate::world::World;
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
     command: Vec<String>,
+    /// What its image sets.
+    environment: Vec<(String, String)>,
 }
 
 impl Subject {
     /// Our manager.
-    pub(crate) fn ours(program: &Path) -> Self {
+    pub(crate) fn ours(program: &Path, environment: Vec<(String, String)>) -> Self {
         let flags = [
             "--cloud-provider=cloudscale",
             "--allow-untagged-cloud",
@@ -38,6 +40,7 @@ impl Subject {
         Self {
             name: "bowline",
             command: std::iter::once(program).chain(flags.map(str::to_owned)).collect(),
+            environment,
         }
     }
 
@@ -48,6 +51,7 @@ impl Subject {
         Ok(Self {
             name: "peer",
             command,
+            environment: Vec::new(),
         })
     }
 
@@ -75,6 +79,7 @@ impl Subject {
         let child = Command::new(&program)
             .args(words)
             .args(flags)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("CLOUDSCALE_API_URL", world.cloud.url())
             .env("CLOUDSCALE_ACCESS_TOKEN", TOKEN)
             .stdin(Stdio::null())

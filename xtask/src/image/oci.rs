@@ -33,6 +33,8 @@ pub(super) struct Archive<'a> {
     pub(super) name: &'a str,
     /// The path of the program, without the leading slash.
     pub(super) entrypoint: &'a str,
+    /// Environment variables of the program, besides `PATH`.
+    pub(super) environment: &'a [(&'a str, &'a str)],
     pub(super) platforms: &'a [Platform],
 }
 
@@ -72,13 +74,17 @@ impl Archive<'_> {
         // -n keeps the name and the time of the file out.
         call(Command::new("gzip").args(["-9", "-n", "-f"]).arg(&plain))?;
         let layer = layout.add_file(LAYER, &platform.root.with_extension("layer.tar.gz"))?;
+        let environment: Vec<String> = std::iter::once(&("PATH", "/bin"))
+            .chain(self.environment)
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         let config = json!({
             "architecture": platform.architecture,
             "os": "linux",
             "config": {
                 "User": USER,
                 "WorkingDir": "/",
-                "Env": ["PATH=/bin"],
+                "Env": environment,
                 "Entrypoint": [format!("/{}", self.entrypoint)],
             },
             "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{uncompressed}")] },
@@ -166,6 +172,7 @@ mod tests {
         Archive {
             name: "1.2.3",
             entrypoint: "bin/program",
+            environment: &[("A", "1")],
             platforms: &platforms,
         }
         .write(&archive)
@@ -214,6 +221,7 @@ mod tests {
         let manifest = read(&blob(&layout, &index["manifests"][0]));
         let config = read(&blob(&layout, &manifest["config"]));
         assert_eq!(config["config"]["Entrypoint"], json!(["/bin/program"]));
+        assert_eq!(config["config"]["Env"], json!(["PATH=/bin", "A=1"]));
 
         let files = directory.path().join("files");
         unpack(&blob(&layout, &manifest["layers"][0]), &files);
