@@ -6,7 +6,7 @@ use bowline_cloud_kit::service::{json, no_content};
 use bowline_cloud_kit::{Arrival, Cloud, Reply, Shared};
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use serde_json::Value;
 
 use crate::error::ApiError;
@@ -39,8 +39,8 @@ impl Api {
         self.shared.read()
     }
 
-    fn answer(&self, request: &Request<Bytes>) -> Reply {
-        let reply = {
+    fn answer(&self, request: &Request<Bytes>, arrival: &Arrival) -> Reply {
+        let mut reply = {
             let mut state = self.lock();
             let base = base(&state, request);
             match serve(&mut state, request, &base) {
@@ -50,6 +50,11 @@ impl Api {
         };
         if self.is_write(request) {
             self.shared.ring();
+        }
+        // Random in a real cloud; here it says which entry of the journal the request is.
+        let request_id = format!("req-{}", Id::from_u128(u128::from(arrival.seq)));
+        if let Ok(request_id) = HeaderValue::from_str(&request_id) {
+            reply.headers_mut().insert("x-openstack-request-id", request_id);
         }
         reply
     }
@@ -75,8 +80,8 @@ impl Cloud for Api {
         balancer.map(|id| id.to_string()).into_iter().collect()
     }
 
-    fn handle(&self, request: Request<Bytes>, _arrival: Arrival) -> BoxFuture<'static, Reply> {
-        Box::pin(std::future::ready(self.answer(&request)))
+    fn handle(&self, request: Request<Bytes>, arrival: Arrival) -> BoxFuture<'static, Reply> {
+        Box::pin(std::future::ready(self.answer(&request, &arrival)))
     }
 
     fn admin(&self, method: &Method, path: &str, body: &[u8]) -> Option<Reply> {
@@ -154,7 +159,16 @@ fn versions(state: &State, method: &Method, place: &Place<'_>, base: &str) -> Op
         (Service::KeyManager, []) => (StatusCode::MULTIPLE_CHOICES, wire.key_manager_versions()),
         _ => return None,
     };
-    Some(json(status, &body))
+    let mut reply = json(status, &body);
+    let v3 = format!("{}/v3/", wire.root(Service::Identity));
+    if let (Service::Identity, [], Ok(v3)) = (
+        place.service,
+        place.segments.as_slice(),
+        HeaderValue::from_str(&v3),
+    ) {
+        reply.headers_mut().insert(header::LOCATION, v3);
+    }
+    Some(reply)
 }
 
 /// Who asks.

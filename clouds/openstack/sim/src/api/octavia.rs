@@ -10,7 +10,8 @@ use super::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::fields::{Dialect, Fields};
 use crate::model::Id;
-use crate::model::balancing::{LoadBalancer, Part, Provisioning};
+use crate::model::balancing::{LoadBalancer, Part, Pool, Provisioning};
+use crate::model::network::FixedIp;
 use crate::place::Place;
 use crate::query::next_link;
 use crate::state::State;
@@ -92,30 +93,33 @@ struct Parent {
     id: Id,
     project: String,
     provider: String,
-    /// The addresses of the load balancer.
-    addresses: Vec<IpAddr>,
+    /// The addresses of the load balancer, the first one first.
+    vips: Vec<FixedIp>,
 }
 
 impl Parent {
     fn of(balancer: &LoadBalancer) -> Self {
-        let first = balancer.vip.fixed_ip.address;
-        let further = balancer.additional_vips.iter().map(|it| it.address);
+        let further = balancer.additional_vips.iter().copied();
         Self {
             id: balancer.part.id,
             project: balancer.part.meta.project.clone(),
             provider: balancer.provider.clone(),
-            addresses: std::iter::once(first).chain(further).collect(),
+            vips: std::iter::once(balancer.vip.fixed_ip).chain(further).collect(),
         }
     }
 
-    /// Something that the driver for OVN does not do.
-    fn unless_ovn(&self, is_asked: bool, what: impl std::fmt::Display) -> Result<(), ApiError> {
+    /// Whether an address is of the family of one of the load balancer's.
+    fn has_family_of(&self, address: IpAddr) -> bool {
+        let is_v4 = address.is_ipv4();
+        self.vips.iter().any(|it| it.address.is_ipv4() == is_v4)
+    }
+
+    /// Something that the driver for OVN does not do. As in the source of ovn-octavia-provider.
+    fn unless_ovn(&self, is_asked: bool, why: impl std::fmt::Display) -> Result<(), ApiError> {
         match is_asked && self.provider == "ovn" {
             false => Ok(()),
             true => {
-                let text = format!(
-                    "Provider 'ovn' does not support a requested option: OVN provider does not support {what}"
-                );
+                let text = format!("Provider 'ovn' does not support a requested option: {why}");
                 Err(ApiError::octavia(StatusCode::NOT_IMPLEMENTED, text))
             }
         }
@@ -213,15 +217,42 @@ impl Call<'_> {
     }
 
     /// The load balancer of a part that is to be written: it must be `ACTIVE`.
-    fn mutable(&self, balancer: Id, what: &str, id: Id) -> Result<Parent, ApiError> {
+    fn mutable(&self, balancer: Id) -> Result<Parent, ApiError> {
         let found = self.state.load_balancers.get(&balancer);
         let found = found.filter(|it| it.part.status == Provisioning::Active);
-        found.map(Parent::of).ok_or_else(|| ApiError::immutable(what, id))
+        let found = found.map(Parent::of);
+        found.ok_or_else(|| ApiError::immutable("Load Balancer", balancer))
+    }
+
+    /// A pool whose members or monitor are to be written: its own state is looked at first.
+    fn mutable_pool(&self, id: Id) -> Result<(Pool, Parent), ApiError> {
+        let pool = self.state.pools.get(&id);
+        let text = format!("Pool {id} not found.");
+        let pool = pool.ok_or_else(|| ApiError::octavia(StatusCode::NOT_FOUND, text))?;
+        if pool.part.status != Provisioning::Active {
+            return Err(ApiError::immutable("Pool", id));
+        }
+        Ok((pool.clone(), self.mutable(pool.load_balancer)?))
     }
 
     /// Notes that a part of a load balancer was written.
     fn touch(&mut self, balancer: Id) {
         self.state.begin(balancer, Provisioning::PendingUpdate);
+    }
+
+    /// Notes that a pool or what is below it was written: the listeners that use it change too.
+    fn touch_pool(&mut self, pool: Id) {
+        let using = self.state.listeners.values_mut();
+        let using = using.filter(|it| it.default_pool == Some(pool));
+        let own = self.state.pools.get_mut(&pool).map(|it| &mut it.part);
+        for part in using.map(|it| &mut it.part).chain(own) {
+            if part.status == Provisioning::Active {
+                part.status = Provisioning::PendingUpdate;
+            }
+        }
+        if let Some(balancer) = self.state.balancer_of_pool(pool) {
+            self.touch(balancer);
+        }
     }
 
     /// Whether a project may have as many more objects of a kind.

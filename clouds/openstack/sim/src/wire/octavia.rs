@@ -99,13 +99,14 @@ impl Wire<'_> {
 
     fn operating(&self, balancer: &LoadBalancer) -> &'static str {
         let pools = self.state.pools_of(balancer.part.id);
-        let members = pools.flat_map(|it| self.state.members_of(it.part.id));
+        let watched = pools.filter(|it| self.state.monitor_of(it.part.id).is_some());
+        let members = watched.flat_map(|it| self.state.members_of(it.part.id));
         let (mut up, mut down) = (0, 0);
         for member in members {
-            match self.member_status(member) {
-                "ONLINE" => up += 1,
-                "ERROR" => down += 1,
-                _ => {}
+            match member.healthy {
+                Some(true) => up += 1,
+                Some(false) => down += 1,
+                None => {}
             }
         }
         match (up, down) {

@@ -1,5 +1,6 @@
 //! Lists in pages, and who sees what.
 
+use bowline_openstack_sim::model::compute::Flavor;
 use bowline_openstack_sim::{NetworkSpec, OpenstackSim, ServerSpec, SubnetSpec};
 use serde_json::{Value, json};
 
@@ -45,6 +46,19 @@ async fn lists_come_in_pages_with_links() {
     assert_eq!(
         pages(&caller, "/compute/v2.1/servers/detail?limit=3", "servers").await,
         [2, 2, 0]
+    );
+    for name in ["m1.medium", "m1.large"] {
+        sim.add_flavor(Flavor {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            vcpus: 2,
+            ram_mib: 4_096,
+            disk_gib: 20,
+        });
+    }
+    assert_eq!(
+        pages(&caller, "/compute/v2.1/flavors/detail", "flavors").await,
+        [2, 1]
     );
     // The router's port is one more.
     assert_eq!(pages(&caller, "/network/v2.0/ports", "ports").await, [2, 2, 1]);

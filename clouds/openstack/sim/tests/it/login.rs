@@ -35,6 +35,7 @@ async fn versions_are_told_to_everybody() {
         assert!(text.contains(&format!(r#""id":"{version}""#)), "{path}: {text}");
     }
     let answer = send(&sim, Method::GET, "/identity", &[], &Value::Null).await;
+    assert_eq!(answer.headers["location"], "http://cloud.test/identity/v3/");
     let first = &answer.body["versions"]["values"][0];
     assert_eq!(first["links"][0]["href"], "http://cloud.test/identity/v3/");
     assert_eq!(first["status"], "stable");
@@ -81,6 +82,8 @@ async fn password_gets_a_token_for_its_project() {
             refused.headers["www-authenticate"],
             "Keystone uri=\"http://cloud.test/identity\""
         );
+        let request_id = refused.headers["x-openstack-request-id"].to_str().unwrap();
+        assert!(request_id.starts_with("req-"), "{request_id}");
     }
 }
 

@@ -30,44 +30,62 @@ async fn driver_refuses_what_it_does_not_do() {
     let caller = Caller::new(&sim).await;
     let none = json!({});
     let path = format!("{LB}/loadbalancers");
-    let member =
-        |more: &str| json!({ "members": [{ "address": "10.0.0.11", "protocol_port": 1, more: 31000 }] });
+    let members = |member: Value| json!({ "members": [member] });
+    let probed = members(json!({ "address": "10.0.0.11", "protocol_port": 1, "monitor_port": 31000 }));
+    let mixed = members(json!({ "address": "fd00::1", "protocol_port": 1 }));
+    let far = members(json!({ "address": "192.0.2.1", "protocol_port": 1 }));
     let monitor = json!({ "healthmonitor": { "type": "HTTP", "delay": 5, "timeout": 5, "max_retries": 1 } });
-    let mixed = json!({ "members": [{ "address": "fd00::1", "protocol_port": 1 }] });
-    for (listener, pool, what) in [
+    let sticky = json!({ "session_persistence": { "type": "HTTP_COOKIE" } });
+    for (listener, pool, why) in [
         (
             none.clone(),
             json!({ "lb_algorithm": "ROUND_ROBIN" }),
-            "ROUND_ROBIN algorithm",
+            "OVN provider does not support ROUND_ROBIN algorithm",
         ),
-        (json!({ "protocol": "HTTP" }), none.clone(), "HTTP protocol"),
-        (none.clone(), json!({ "protocol": "PROXYV2" }), "PROXYV2 protocol"),
+        (
+            json!({ "protocol": "HTTP" }),
+            none.clone(),
+            "OVN provider does not support HTTP protocol",
+        ),
+        (
+            none.clone(),
+            json!({ "protocol": "PROXYV2" }),
+            "OVN provider does not support PROXYV2 protocol",
+        ),
         (
             json!({ "allowed_cidrs": ["192.0.2.0/24"] }),
             none.clone(),
-            "allowed_cidrs option",
-        ),
-        (
-            json!({ "timeout_client_data": 1 }),
-            none.clone(),
-            "timeout_client_data",
+            "OVN provider does not support allowed_cidrs option",
         ),
         (
             none.clone(),
-            member("monitor_port"),
-            "monitor_address and monitor_port",
+            sticky,
+            "OVN provider does not support HTTP_COOKIE session persistence. Only SOURCE_IP type is supported.",
         ),
-        (none.clone(), monitor, "HTTP health monitor type"),
+        (
+            none.clone(),
+            probed,
+            "OVN Load Balancer does not support different member monitor address or port.",
+        ),
+        (
+            none.clone(),
+            monitor,
+            "OVN provider does not support HTTP health monitor type. Supported types: UDP-CONNECT, TCP",
+        ),
         (
             none.clone(),
             mixed,
-            "mixing IPv4/IPv6 configuration within the same Load Balancer",
+            "OVN provider does not support mixing IPv4/IPv6 configuration within the same Load Balancer.",
+        ),
+        (
+            none.clone(),
+            far,
+            "Subnet is required, or Loadbalancer associated with Pool must have a subnet, for Member creation with OVN \
+             Provider Driver if it is not the same as LB VIP subnet",
         ),
     ] {
         let (status, refused) = caller.post(&path, body(&sim, &listener, &pool)).await;
-        let text = format!(
-            "Provider 'ovn' does not support a requested option: OVN provider does not support {what}"
-        );
+        let text = format!("Provider 'ovn' does not support a requested option: {why}");
         assert_eq!((status, &refused["faultstring"]), (501, &json!(text)));
     }
     assert!(sim.load_balancers().is_empty());

@@ -59,7 +59,6 @@ async fn load_balancer_that_changes_refuses_every_write() {
     assert_eq!(sim.pools()[0].part.status, Provisioning::Active);
 
     let balancer_busy = format!("Load Balancer {lb} is immutable and cannot be updated.");
-    let pool_busy = format!("Pool {pool} is immutable and cannot be updated.");
     let state_bad = format!("Invalid state PENDING_UPDATE of loadbalancer resource {lb}");
     let members = json!({ "members": [] });
     let new_monitor = json!({ "healthmonitor": { "name": "m" } });
@@ -78,24 +77,24 @@ async fn load_balancer_that_changes_refuses_every_write() {
             &balancer_busy,
         ),
         ("DELETE", format!("pools/{pool}"), json!(null), &balancer_busy),
-        ("PUT", format!("pools/{pool}/members"), members, &pool_busy),
+        ("PUT", format!("pools/{pool}/members"), members, &balancer_busy),
         (
             "DELETE",
             format!("pools/{pool}/members/{member}"),
             json!(null),
-            &pool_busy,
+            &balancer_busy,
         ),
         (
             "PUT",
             format!("healthmonitors/{monitor}"),
             new_monitor,
-            &pool_busy,
+            &balancer_busy,
         ),
         (
             "DELETE",
             format!("healthmonitors/{monitor}"),
             json!(null),
-            &pool_busy,
+            &balancer_busy,
         ),
         (
             "PUT",
@@ -121,10 +120,17 @@ async fn load_balancer_that_changes_refuses_every_write() {
     }
     tokio::time::advance(Duration::from_secs(5)).await;
     assert_eq!(sim.listeners()[0].part.status, Provisioning::Active);
-    assert_eq!(
-        caller.delete(&format!("{LB}/healthmonitors/{monitor}")).await.0,
-        204
-    );
+
+    // What is below a pool changes the pool and the listeners that use it, and the pool is looked at first.
+    let path = format!("{LB}/healthmonitors/{monitor}");
+    assert_eq!(caller.delete(&path).await.0, 204);
+    assert_eq!(sim.pools()[0].part.status, Provisioning::PendingUpdate);
+    assert_eq!(sim.listeners()[0].part.status, Provisioning::PendingUpdate);
+    let (status, refused) = caller
+        .put(&format!("{LB}/pools/{pool}/members"), json!({ "members": [] }))
+        .await;
+    let text = format!("Pool {pool} is immutable and cannot be updated.");
+    assert_eq!((status, &refused["faultstring"]), (409, &json!(text)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -99,6 +99,24 @@ async fn bad_load_balancers_are_refused_as_a_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn flavors_and_zones_of_the_cloud_are_known() {
+    let sim = OpenstackSim::builder().build();
+    sim.set_behaviour(|it| {
+        it.lb_flavors = vec!["big".to_owned()];
+        it.lb_zones = vec!["east".to_owned()];
+    });
+    let caller = Caller::new(&sim).await;
+    let subnet = sim.home().subnet;
+    let wish = json!({ "vip_subnet_id": subnet, "flavor_id": "big", "availability_zone": "east" });
+    let (status, made) = create(&caller, wish).await;
+    let made = &made["loadbalancer"];
+    assert_eq!(
+        (status, &made["flavor_id"], &made["availability_zone"]),
+        (201, &json!("big"), &json!("east"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn network_alone_is_enough() {
     let sim = OpenstackSim::builder()
         .private_v6_range("fd00:10::/64".parse().unwrap())

@@ -85,7 +85,7 @@ impl Call<'_> {
                 let fields = self.octavia_fields("listener", &[&SETTINGS[..], &FIXED[..]].concat())?;
                 let balancer = fields.given("loadbalancer_id", fields.id("loadbalancer_id")?)?;
                 self.load_balancer(&balancer.to_string())?;
-                let parent = self.mutable(balancer, "Load Balancer", balancer)?;
+                let parent = self.mutable(balancer)?;
                 let mut tree = Tree::default();
                 self.grow_listener(&mut tree, &fields, &parent)?;
                 self.check_tree(&tree, &parent)?;
@@ -103,8 +103,7 @@ impl Call<'_> {
                 let fields = self.octavia_fields("listener", &SETTINGS)?;
                 let listener = self.state.listeners.get(&id).cloned();
                 if let Some(listener) = listener {
-                    let parent =
-                        self.mutable(listener.load_balancer, "Load Balancer", listener.load_balancer)?;
+                    let parent = self.mutable(listener.load_balancer)?;
                     let changed = self.changed_listener(listener, &fields, &parent)?;
                     self.state.listeners.insert(id, changed);
                     self.touch(parent.id);
@@ -115,7 +114,7 @@ impl Call<'_> {
                 let id = self.listener(id)?;
                 let balancer = self.state.listeners.get(&id).map(|it| it.load_balancer);
                 let balancer = balancer.unwrap_or_default();
-                self.mutable(balancer, "Load Balancer", balancer)?;
+                self.mutable(balancer)?;
                 if let Some(listener) = self.state.listeners.get_mut(&id) {
                     listener.part.status = Provisioning::PendingDelete;
                 }
@@ -146,8 +145,8 @@ impl Call<'_> {
             ListenerProtocol::Udp,
             ListenerProtocol::Sctp,
         ];
-        let what = format!("{} protocol", word(protocol));
-        parent.unless_ovn(!carried.contains(&protocol), what)?;
+        let why = format!("OVN provider does not support {} protocol", word(protocol));
+        parent.unless_ovn(!carried.contains(&protocol), why)?;
         let settings = self.settings(fields, ListenerSettings::default(), protocol, parent)?;
         let text = |name| fields.text(name).map(Option::unwrap_or_default);
         let tags = fields.texts("tags")?.unwrap_or_default();
@@ -237,7 +236,6 @@ impl Call<'_> {
         ] {
             if fields.has(name) {
                 *target = fields.small(name, 0, MAX_TIMEOUT)?.unwrap_or(usual);
-                parent.unless_ovn(!fields.is_null(name), name)?;
             }
         }
         if fields.has("insert_headers") {
@@ -252,7 +250,10 @@ impl Call<'_> {
         self.check_certificates(&settings, protocol)?;
         if fields.has("allowed_cidrs") {
             let cidrs = fields.texts("allowed_cidrs")?.filter(|it| !it.is_empty());
-            parent.unless_ovn(cidrs.is_some(), "allowed_cidrs option")?;
+            parent.unless_ovn(
+                cidrs.is_some(),
+                "OVN provider does not support allowed_cidrs option",
+            )?;
             check_cidrs(fields, cidrs.as_deref().unwrap_or_default(), parent)?;
             settings.allowed_cidrs = cidrs;
         }
@@ -332,9 +333,9 @@ fn check_cidrs(fields: &Fields, cidrs: &[String], parent: &Parent) -> Result<(),
     for text in cidrs {
         let range: Result<IpNet, _> = text.parse();
         let range = range.map_err(|_| fields.bad("allowed_cidrs", "Value should be a list of CIDRs"))?;
-        let is_v4 = range.addr().is_ipv4();
-        if !parent.addresses.iter().any(|it| it.is_ipv4() == is_v4) {
-            let vips: Vec<String> = parent.addresses.iter().map(|it| format!("'{it}'")).collect();
+        if !parent.has_family_of(range.addr()) {
+            let vips = parent.vips.iter().map(|it| format!("'{}'", it.address));
+            let vips: Vec<String> = vips.collect();
             return Err(ApiError::invalid(format!(
                 "CIDR {text} IP version incompatible with all VIPs [{}] IP version.",
                 vips.join(", ")

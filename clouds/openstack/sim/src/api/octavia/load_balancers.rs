@@ -8,7 +8,7 @@ use crate::error::ApiError;
 use crate::model::Id;
 use crate::model::balancing::{LoadBalancer, Provisioning};
 
-const NEW: [&str; 20] = [
+const NEW: [&str; 19] = [
     "name",
     "description",
     "admin_state_up",
@@ -28,7 +28,6 @@ const NEW: [&str; 20] = [
     "vip_sg_ids",
     "additional_vips",
     "tenant_id",
-    "flavor",
 ];
 const CHANGED: [&str; 6] = [
     "name",
@@ -149,9 +148,8 @@ impl Call<'_> {
             id: part.id,
             project,
             provider,
-            addresses: wish.addresses(),
+            vips: wish.fixed_ips().to_vec(),
         };
-        parent.unless_ovn(flavor.is_some(), "flavors")?;
         let tree = match self.tree(&fields, &parent) {
             Ok(tree) => tree,
             Err(refused) => {
@@ -174,7 +172,6 @@ impl Call<'_> {
         self.state.load_balancers.insert(id, balancer);
         tree.insert(self.state);
         self.state.begin(id, Provisioning::PendingCreate);
-        // A new load balancer has not been changed yet.
         self.octavia_created("loadbalancer", self.shown_balancer(id))
     }
 }

@@ -71,7 +71,7 @@ impl Call<'_> {
                 };
                 self.check_tree(&tree, &parent)?;
                 tree.insert(self.state);
-                self.touch(parent.id);
+                self.touch_pool(pool_id);
                 self.octavia_created("member", self.shown_member(id))
             }
             ("PUT", []) => self.replace_members(pool_id),
@@ -87,17 +87,17 @@ impl Call<'_> {
                     self.change_member(&mut member, &fields, &parent)?;
                     patch_part(&mut member.part, &fields, &self.state.clock.rfc3339_seconds())?;
                     self.state.members.insert(id, member);
-                    self.touch(parent.id);
+                    self.touch_pool(pool_id);
                 }
                 self.octavia_one("member", self.shown_member(id))
             }
             ("DELETE", [id]) => {
                 let id = self.member(pool_id, id)?;
-                let (_, parent) = self.mutable_pool(pool_id)?;
+                self.mutable_pool(pool_id)?;
                 if let Some(member) = self.state.members.get_mut(&id) {
                     member.part.status = Provisioning::PendingDelete;
                 }
-                self.touch(parent.id);
+                self.touch_pool(pool_id);
                 self.done()
             }
             _ => self.no_such_path(),
@@ -113,15 +113,6 @@ impl Call<'_> {
     fn shown_member(&self, id: Id) -> Value {
         let member = self.state.members.get(&id);
         member.map_or(Value::Null, |it| self.wire().member(it))
-    }
-
-    /// A pool whose members or monitor are to be written.
-    pub(super) fn mutable_pool(&self, id: Id) -> Result<(Pool, Parent), ApiError> {
-        let pool = self.state.pools.get(&id);
-        let text = format!("Pool {id} not found.");
-        let pool = pool.ok_or_else(|| ApiError::octavia(StatusCode::NOT_FOUND, text))?;
-        let parent = self.mutable(pool.load_balancer, "Pool", id)?;
-        Ok((pool.clone(), parent))
     }
 
     pub(super) fn new_member(
@@ -140,14 +131,17 @@ impl Call<'_> {
             let text = format!("Subnet {subnet} not found.");
             return Err(ApiError::octavia(StatusCode::BAD_REQUEST, text));
         }
-        let is_mixed = parent
-            .addresses
-            .iter()
-            .all(|it| it.is_ipv4() != address.is_ipv4());
-        parent.unless_ovn(
-            is_mixed,
-            "mixing IPv4/IPv6 configuration within the same Load Balancer",
-        )?;
+        let why =
+            "OVN provider does not support mixing IPv4/IPv6 configuration within the same Load Balancer.";
+        parent.unless_ovn(!parent.has_family_of(address), why)?;
+        let first = parent
+            .vips
+            .first()
+            .and_then(|it| self.state.subnets.get(&it.subnet));
+        let is_near = first.is_some_and(|it| it.cidr.contains(&address));
+        let why = "Subnet is required, or Loadbalancer associated with Pool must have a subnet, for Member creation with \
+                   OVN Provider Driver if it is not the same as LB VIP subnet";
+        parent.unless_ovn(subnet.is_none() && !is_near, why)?;
         let name = fields.text("name")?.unwrap_or_default();
         let tags = fields.texts("tags")?.unwrap_or_default();
         let mut part = self.state.part(&parent.project, name, String::new(), tags);
@@ -182,8 +176,8 @@ impl Call<'_> {
             member.monitor_address = fields.address("monitor_address")?;
         }
         let has_monitor = member.monitor_port.is_some() || member.monitor_address.is_some();
-        parent.unless_ovn(has_monitor, "monitor_address and monitor_port")?;
-        parent.unless_ovn(member.is_backup, "backup members")
+        let why = "OVN Load Balancer does not support different member monitor address or port.";
+        parent.unless_ovn(has_monitor, why)
     }
 
     /// The whole set at once: members are matched by address and port. With `additive_only` none is removed.
@@ -222,7 +216,7 @@ impl Call<'_> {
             self.state.members.insert(member.part.id, member);
         }
         tree.insert(self.state);
-        self.touch(parent.id);
+        self.touch_pool(pool_id);
         let mut reply = http::Response::new(Bytes::new());
         *reply.status_mut() = StatusCode::ACCEPTED;
         Ok(reply)

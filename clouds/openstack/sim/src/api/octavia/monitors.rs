@@ -82,7 +82,7 @@ impl Call<'_> {
                 };
                 self.check_tree(&tree, &parent)?;
                 tree.insert(self.state);
-                self.touch(parent.id);
+                self.touch_pool(pool.part.id);
                 self.octavia_created("healthmonitor", self.shown_monitor(id))
             }
             ("GET", [id]) => {
@@ -93,22 +93,24 @@ impl Call<'_> {
                 let id = self.monitor(id)?;
                 let fields = self.octavia_fields("healthmonitor", &SETTINGS)?;
                 if let Some(mut monitor) = self.state.monitors.get(&id).cloned() {
-                    let (_, parent) = self.mutable_pool(monitor.pool)?;
+                    let pool = monitor.pool;
+                    self.mutable_pool(pool)?;
                     self.change_monitor(&mut monitor, &fields)?;
                     patch_part(&mut monitor.part, &fields, &self.state.clock.rfc3339_seconds())?;
                     self.state.monitors.insert(id, monitor);
-                    self.touch(parent.id);
+                    self.touch_pool(pool);
                 }
                 self.octavia_one("healthmonitor", self.shown_monitor(id))
             }
             ("DELETE", [id]) => {
                 let id = self.monitor(id)?;
                 let pool = self.state.monitors.get(&id).map(|it| it.pool);
-                let (_, parent) = self.mutable_pool(pool.unwrap_or_default())?;
+                let pool = pool.unwrap_or_default();
+                self.mutable_pool(pool)?;
                 if let Some(monitor) = self.state.monitors.get_mut(&id) {
                     monitor.part.status = Provisioning::PendingDelete;
                 }
-                self.touch(parent.id);
+                self.touch_pool(pool);
                 self.done()
             }
             _ => self.no_such_path(),
@@ -136,8 +138,11 @@ impl Call<'_> {
         let kind = fields.given("type", kind)?;
         check_monitor(pool.protocol, kind)?;
         let probed = [MonitorKind::Tcp, MonitorKind::UdpConnect];
-        let what = format!("{} health monitor type", word(kind));
-        parent.unless_ovn(!probed.contains(&kind), what)?;
+        let why = format!(
+            "OVN provider does not support {} health monitor type. Supported types: UDP-CONNECT, TCP",
+            word(kind)
+        );
+        parent.unless_ovn(!probed.contains(&kind), why)?;
         for name in ["delay", "timeout", "max_retries"] {
             fields.given(name, fields.number(name, 0, MAX_SECONDS)?)?;
         }

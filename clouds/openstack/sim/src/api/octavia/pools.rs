@@ -60,22 +60,22 @@ impl Call<'_> {
                 let id = self.pool(id)?;
                 let fields = self.octavia_fields("pool", &SETTINGS)?;
                 if let Some(mut pool) = self.state.pools.get(&id).cloned() {
-                    let parent = self.mutable(pool.load_balancer, "Load Balancer", pool.load_balancer)?;
+                    let parent = self.mutable(pool.load_balancer)?;
                     self.change_pool(&mut pool, &fields, &parent)?;
                     patch_part(&mut pool.part, &fields, &self.state.clock.rfc3339_seconds())?;
                     self.state.pools.insert(id, pool);
-                    self.touch(parent.id);
+                    self.touch_pool(id);
                 }
                 self.octavia_one("pool", self.shown_pool(id))
             }
             ("DELETE", [id]) => {
                 let id = self.pool(id)?;
                 let balancer = self.state.balancer_of_pool(id).unwrap_or_default();
-                self.mutable(balancer, "Load Balancer", balancer)?;
+                self.mutable(balancer)?;
                 if let Some(pool) = self.state.pools.get_mut(&id) {
                     pool.part.status = Provisioning::PendingDelete;
                 }
-                self.touch(balancer);
+                self.touch_pool(id);
                 self.done()
             }
             _ => self.no_such_path(),
@@ -107,7 +107,7 @@ impl Call<'_> {
         let balancer = balancer
             .ok_or_else(|| ApiError::invalid("Must provide at least one of: loadbalancer_id, listener_id"))?;
         self.load_balancer(&balancer.to_string())?;
-        let parent = self.mutable(balancer, "Load Balancer", balancer)?;
+        let parent = self.mutable(balancer)?;
         let pool = self.new_pool(&fields, &parent, &[])?;
         if let Some(listener) = &listener {
             if listener.default_pool.is_some() {
@@ -143,10 +143,8 @@ impl Call<'_> {
         let protocol: Option<PoolProtocol> = fields.word("protocol", &POOL_PROTOCOLS)?;
         let protocol = fields.given("protocol", protocol)?;
         let carried = [PoolProtocol::Tcp, PoolProtocol::Udp, PoolProtocol::Sctp];
-        parent.unless_ovn(
-            !carried.contains(&protocol),
-            format!("{} protocol", word(protocol)),
-        )?;
+        let why = format!("OVN provider does not support {} protocol", word(protocol));
+        parent.unless_ovn(!carried.contains(&protocol), why)?;
         let algorithm: Option<Algorithm> = fields.word("lb_algorithm", &ALGORITHMS)?;
         let text = |name| fields.text(name).map(Option::unwrap_or_default);
         let tags = fields.texts("tags")?.unwrap_or_default();
@@ -170,14 +168,19 @@ impl Call<'_> {
         if let Some(algorithm) = fields.word("lb_algorithm", &ALGORITHMS)? {
             pool.algorithm = algorithm;
         }
-        let is_other = pool.algorithm != Algorithm::SourceIpPort;
-        parent.unless_ovn(is_other, format!("{} algorithm", word(pool.algorithm)))?;
+        let why = format!("OVN provider does not support {} algorithm", word(pool.algorithm));
+        parent.unless_ovn(pool.algorithm != Algorithm::SourceIpPort, why)?;
         if fields.has("session_persistence") {
             pool.persistence = fields.read("session_persistence", "is not a session persistence")?;
         }
         let Some(persistence) = &pool.persistence else {
             return Ok(());
         };
+        let why = format!(
+            "OVN provider does not support {} session persistence. Only SOURCE_IP type is supported.",
+            persistence.kind
+        );
+        parent.unless_ovn(persistence.kind != "SOURCE_IP", why)?;
         check_persistence(persistence, pool.protocol)
     }
 }

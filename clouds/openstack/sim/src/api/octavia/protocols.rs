@@ -71,3 +71,43 @@ pub(super) fn check_monitor(pool: PoolProtocol, kind: MonitorKind) -> Result<(),
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed<T: serde::de::DeserializeOwned>(word: &str) -> T {
+        serde_json::from_value(json!(word)).unwrap()
+    }
+
+    #[test]
+    fn pools_fit_the_listeners_that_octavia_lets_them_have() {
+        for (listener, pools) in [
+            ("TCP", "HTTP HTTPS PROXY PROXYV2 TCP"),
+            ("HTTP", "HTTP PROXY PROXYV2"),
+            ("TERMINATED_HTTPS", "HTTP PROXY PROXYV2"),
+            ("HTTPS", "HTTPS PROXY PROXYV2 TCP"),
+            ("UDP", "UDP"),
+            ("SCTP", "SCTP"),
+            ("PROMETHEUS", ""),
+        ] {
+            let fits = |pool: &&str| check_pool(parsed(listener), parsed(pool)).is_ok();
+            let fitting: Vec<&str> = POOL_PROTOCOLS.into_iter().filter(fits).collect();
+            assert_eq!(fitting.join(" "), pools, "{listener}");
+        }
+    }
+
+    #[test]
+    fn monitors_fit_the_pools_that_octavia_lets_them_watch() {
+        for (pool, kinds) in [
+            ("TCP", "HTTP HTTPS PING TCP TLS-HELLO"),
+            ("PROXYV2", "HTTP HTTPS PING TCP TLS-HELLO"),
+            ("UDP", "HTTP TCP UDP-CONNECT"),
+            ("SCTP", "HTTP SCTP TCP"),
+        ] {
+            let fits = |kind: &&str| check_monitor(parsed(pool), parsed(kind)).is_ok();
+            let fitting: Vec<&str> = MONITOR_KINDS.into_iter().filter(fits).collect();
+            assert_eq!(fitting.join(" "), kinds, "{pool}");
+        }
+    }
+}

@@ -22,8 +22,8 @@ pub(super) struct VipWish {
 }
 
 impl VipWish {
-    pub(super) fn addresses(&self) -> Vec<IpAddr> {
-        self.fixed_ips.iter().map(|it| it.address).collect()
+    pub(super) fn fixed_ips(&self) -> &[FixedIp] {
+        &self.fixed_ips
     }
 }
 
