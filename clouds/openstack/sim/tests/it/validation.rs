@@ -74,6 +74,11 @@ async fn bad_load_balancers_are_refused_as_a_whole() {
             "Unknown attribute: colour",
         ),
         (
+            json!({ "vip_port_id": port }),
+            400,
+            &format!("Validation failure: Port {port} is already used by device {server}"),
+        ),
+        (
             json!({ "vip_subnet_id": port }),
             400,
             &format!("Subnet {port} not found."),

@@ -80,6 +80,10 @@ impl Call<'_> {
         let port = self.state.ports.get(&id);
         let port = port.filter(|it| self.sees(&it.meta.project));
         let port = port.ok_or_else(|| not_found("Port", id))?;
+        if !port.device.is_empty() {
+            let text = format!("Port {id} is already used by device {}", port.device);
+            return Err(ApiError::invalid(text));
+        }
         let fits = |it: &&FixedIp| {
             subnet.is_none_or(|wish| wish == it.subnet) && address.is_none_or(|wish| wish == it.address)
         };
