@@ -10,7 +10,8 @@ use crate::operation;
 use crate::session::Service::LoadBalancer as Octavia;
 use crate::wire::{
     Listener, ListenerId, ListenerUpdate, LoadBalancerId, Member, MemberId, Monitor, MonitorId,
-    MonitorUpdate, NewListener, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate, Resource, Wrapped,
+    MonitorUpdate, NewListener, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate, Resource, SubnetId,
+    Wrapped,
 };
 
 const LISTENERS: &str = "listeners";
@@ -19,6 +20,37 @@ const MONITORS: &str = "healthmonitors";
 
 fn of(balancer: Option<&LoadBalancerId>) -> Option<(&'static str, String)> {
     balancer.map(|id| ("loadbalancer_id", id.to_string()))
+}
+
+/// A member of a list that replaces another one: what is left out would stay as it was.
+#[derive(Serialize)]
+struct Replacement<'a> {
+    name: &'a str,
+    address: &'a str,
+    protocol_port: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    subnet_id: Option<&'a SubnetId>,
+    /// Also `null`, which takes a port back.
+    monitor_port: Option<u16>,
+}
+
+impl<'a> Replacement<'a> {
+    fn of(member: &'a NewMember) -> Self {
+        let NewMember {
+            name,
+            address,
+            protocol_port,
+            subnet_id,
+            monitor_port,
+        } = member;
+        Self {
+            name,
+            address,
+            protocol_port: *protocol_port,
+            subnet_id: subnet_id.as_ref(),
+            monitor_port: *monitor_port,
+        }
+    }
 }
 
 impl Client {
@@ -137,7 +169,8 @@ impl Client {
             .await
     }
 
-    /// Replaces all members of a pool. Those that are there with address and port keep their ids and their traffic.
+    /// Replaces all members of a pool. Those that are there with address and port keep their ids and their traffic,
+    /// and their subnets, which cannot be changed.
     ///
     /// # Errors
     ///
@@ -145,15 +178,15 @@ impl Client {
     pub async fn replace_members(&self, pool: &PoolId, members: &[NewMember]) -> Result<(), ApiError> {
         #[derive(Serialize)]
         struct Members<'a> {
-            members: &'a [NewMember],
+            members: Vec<Replacement<'a>>,
         }
+        let members = members.iter().map(Replacement::of).collect();
+        let body = Members { members };
         let segments = [pool.as_str(), "members"];
         let call = write(Octavia, Method::PUT, operation::MEMBERS_REPLACE, POOLS, &segments);
         // The answer is empty.
         self.observed(call.operation, async {
-            self.send(&call, |request| request.json(&Members { members }))
-                .await
-                .map(drop)
+            self.send(&call, |request| request.json(&body)).await.map(drop)
         })
         .await
     }
