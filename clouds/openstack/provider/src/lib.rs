@@ -20,18 +20,32 @@
 
 mod addresses;
 mod annotations;
+mod apply;
+mod balancers;
+mod desired;
 mod events;
+mod features;
 mod instances;
+mod intent;
 mod labels;
+mod learn;
+mod members;
 mod names;
+mod observe;
 mod options;
+mod ownership;
+mod placement;
+mod planning;
 pub mod provider_id;
 mod routes;
 mod security_groups;
 mod servers;
+mod status;
+mod step;
 mod subnets;
 
 pub use annotations::annotation_table;
+pub use balancers::load_balancers;
 pub use events::event_table;
 pub use options::{
     ClassOptions, ContainerStore, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions,

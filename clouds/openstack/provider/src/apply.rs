@@ -1,0 +1,219 @@
+//! Makes the writes.
+
+use bowline_cloud_provider::CloudError;
+use bowline_openstack_client::{
+    ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, Member, Monitor, NewFloatingIp, Pool, Port,
+    PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
+};
+use bowline_plan::Step as _;
+
+use crate::security_groups::ports::{with_group, without_group};
+use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
+
+/// How often a port is read again because somebody else changed it meanwhile.
+const MAX_TRIES: usize = 5;
+
+/// What the answer to a write told.
+#[derive(Debug)]
+pub(crate) enum Learned {
+    /// It was made; what the object is like now, where the answer shows it.
+    Done(Option<Box<Shown>>),
+    /// Nothing happened: Octavia is at work on the load balancer.
+    Busy,
+    /// The cloud refused something that holds up nothing else.
+    Refused(String),
+}
+
+/// An object as an answer shows it.
+#[derive(Debug)]
+pub(crate) enum Shown {
+    Balancer(LoadBalancer),
+    Listener(Listener),
+    Pool(Pool),
+    Member(Member),
+    Monitor(Monitor),
+    FloatingIp(FloatingIp),
+    Group(SecurityGroup),
+    Rule(SecurityGroupRule),
+    Port(Port),
+}
+
+/// It was made, and this is what came of it.
+fn shown(shown: Shown) -> Learned {
+    Learned::Done(Some(Box::new(shown)))
+}
+
+/// It was made, and the answer shows nothing.
+fn done<T>(_: T) -> Learned {
+    Learned::Done(None)
+}
+
+/// Makes a step's write.
+pub(crate) async fn apply(client: &Client, step: &CloudStep) -> Result<Learned, CloudError> {
+    let outcome = match step {
+        CloudStep::CreateBalancer { new } => {
+            let created = client.create_load_balancer(new).await;
+            created.map(|balancer| shown(Shown::Balancer(balancer)))
+        }
+        CloudStep::DeleteBalancer {
+            balancer, cascade, ..
+        } => client.delete_load_balancer(balancer, *cascade).await.map(done),
+        CloudStep::Part { balancer, change } => match part(client, balancer, change).await {
+            // Octavia refuses a method that the load balancer's provider does not know. The pool keeps the one it has.
+            Err(error) if is_of_method(change, &error) => Ok(Learned::Refused(error.to_string())),
+            outcome => outcome,
+        },
+        CloudStep::FloatingIp(change) => floating_ip(client, change).await,
+        CloudStep::Group(change) => {
+            // Whatever goes wrong here is told together with the address.
+            let outcome = group(client, change).await;
+            return Ok(outcome.unwrap_or_else(|error| {
+                Learned::Refused(format!("error during {}: {error}", step.label()))
+            }));
+        }
+    };
+    match outcome {
+        Err(error) if step.balancer().is_some() && error.is_busy() => Ok(Learned::Busy),
+        outcome => outcome.map_err(CloudError::of_write),
+    }
+}
+
+fn is_of_method(change: &PartChange, error: &ApiError) -> bool {
+    let PartChange::UpdatePool { update, .. } = change else {
+        return false;
+    };
+    update.lb_algorithm.is_some() && error.class == Class::Invalid
+}
+
+async fn part(
+    client: &Client,
+    balancer: &bowline_openstack_client::LoadBalancerId,
+    change: &PartChange,
+) -> Result<Learned, ApiError> {
+    Ok(match change {
+        PartChange::UpdateBalancer { update, .. } => shown(Shown::Balancer(
+            client.update_load_balancer(balancer, update).await?,
+        )),
+        PartChange::CreateListener { new } => shown(Shown::Listener(client.create_listener(new).await?)),
+        PartChange::UpdateListener { id, update, .. } => {
+            shown(Shown::Listener(client.update_listener(id, update).await?))
+        }
+        PartChange::DeleteListener { id, .. } => done(client.delete_listener(id).await?),
+        PartChange::CreatePool { new } => shown(Shown::Pool(client.create_pool(new).await?)),
+        PartChange::UpdatePool { id, update, .. } => {
+            shown(Shown::Pool(client.update_pool(id, update).await?))
+        }
+        PartChange::DeletePool { id, .. } => done(client.delete_pool(id).await?),
+        PartChange::SetMembers { pool, members, .. } => done(client.replace_members(pool, members).await?),
+        PartChange::AddMember { pool, new } => shown(Shown::Member(client.create_member(pool, new).await?)),
+        PartChange::RemoveMember { pool, id, .. } => done(client.delete_member(pool, id).await?),
+        PartChange::CreateMonitor { new } => shown(Shown::Monitor(client.create_monitor(new).await?)),
+        PartChange::UpdateMonitor { id, update, .. } => {
+            shown(Shown::Monitor(client.update_monitor(id, update).await?))
+        }
+        PartChange::DeleteMonitor { id, .. } => done(client.delete_monitor(id).await?),
+    })
+}
+
+async fn floating_ip(client: &Client, change: &FloatingIpChange) -> Result<Learned, ApiError> {
+    Ok(match change {
+        FloatingIpChange::Create { attempts } => {
+            let (last, others) = match attempts.split_last() {
+                Some(split) => split,
+                None => return Ok(Learned::Done(None)), // cannot be: a plan names at least one place
+            };
+            for attempt in others {
+                match client.create_floating_ip(attempt).await {
+                    Ok(created) => return Ok(shown(Shown::FloatingIp(created))),
+                    // Whether it came to be is not known: another try might make a second one.
+                    Err(error) if error.maybe_applied() => return Err(error),
+                    Err(error) => tell_failed_attempt(attempt, &error),
+                }
+            }
+            shown(Shown::FloatingIp(client.create_floating_ip(last).await?))
+        }
+        FloatingIpChange::Attach { id, port, .. } => shown(Shown::FloatingIp(
+            client.attach_floating_ip(id, port.as_ref()).await?,
+        )),
+        FloatingIpChange::Delete { id, .. } => done(client.delete_floating_ip(id).await?),
+    })
+}
+
+fn tell_failed_attempt(attempt: &NewFloatingIp, error: &ApiError) {
+    let subnet = attempt.subnet_id.as_ref().map(|id| id.as_str());
+    tracing::warn!(subnet, err = %error, "No floating IP from this subnet, the next one is tried");
+}
+
+async fn group(client: &Client, change: &GroupChange) -> Result<Learned, ApiError> {
+    Ok(match change {
+        GroupChange::Create { new } => shown(Shown::Group(client.create_security_group(new).await?)),
+        GroupChange::CreateRule { new } => match client.create_security_group_rule(new).await {
+            Ok(rule) => shown(Shown::Rule(rule)),
+            // Somebody else was faster: the next look shows it.
+            Err(error) if error.class == Class::Conflict => done(()),
+            Err(error) => return Err(error),
+        },
+        GroupChange::DeleteRule { id, .. } => done(client.delete_security_group_rule(id).await?),
+        GroupChange::Join { group, port } => {
+            regroup(client, port, |there| {
+                let has = there.security_groups.contains(group);
+                (!has).then(|| with_group(there, group))
+            })
+            .await?
+        }
+        GroupChange::Leave { group, port } => leave(client, group, port).await?,
+        GroupChange::Delete { group, .. } => done(client.delete_security_group(group).await?),
+    })
+}
+
+/// Takes a group off a port, and the tag that very old controllers left.
+async fn leave(client: &Client, group: &SecurityGroupId, port: &Port) -> Result<Learned, ApiError> {
+    let left = regroup(client, port, |there| {
+        let has = there.security_groups.contains(group);
+        has.then(|| without_group(there, group))
+    })
+    .await?;
+    if let Learned::Done(Some(port)) = &left
+        && let Shown::Port(port) = &**port
+        && port.tags.iter().any(|tag| tag == group.as_str())
+    {
+        client.delete_port_tag(&port.id, group.as_str()).await?;
+    }
+    Ok(left)
+}
+
+/// Changes the groups of a port, which are written as a whole: worked out from the port as it was read, and written only if it
+/// is still so. Other controllers write the same list.
+async fn regroup(
+    client: &Client,
+    seen: &Port,
+    groups: impl Fn(&Port) -> Option<Vec<SecurityGroupId>>,
+) -> Result<Learned, ApiError> {
+    let mut known = seen.revision_number.is_some().then(|| seen.clone());
+    for _ in 0..MAX_TRIES {
+        let port = match known.take() {
+            Some(port) => port,
+            None => match client.port(&seen.id).await? {
+                Some(port) => port,
+                None => return Ok(Learned::Done(None)), // a port that is gone has no groups
+            },
+        };
+        let Some(groups) = groups(&port) else {
+            return Ok(shown(Shown::Port(port)));
+        };
+        let update = PortUpdate {
+            security_groups: Some(groups),
+            ..PortUpdate::default()
+        };
+        match client.update_port(&port.id, &update, port.revision_number).await {
+            Ok(port) => return Ok(shown(Shown::Port(port))),
+            Err(error) if error.is_outdated() => {}
+            Err(error) if error.class == Class::NotFound => return Ok(Learned::Done(None)),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Learned::Refused(format!(
+        "port {} changed {MAX_TRIES} times while its security groups were written",
+        seen.id
+    )))
+}

@@ -1,0 +1,121 @@
+//! Load balancers as the service controller wants them.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{
+    CloudError, Kept, LoadBalancer, LoadBalancerPlan, Reconciler, Service, ServiceFacts, facts,
+};
+use bowline_openstack_client::Client;
+use bowline_plan::Refusal;
+
+use crate::annotations::NODE_SELECTOR;
+use crate::apply::{self, Learned};
+use crate::intent::{self, Intent};
+use crate::learn;
+use crate::members::NodeFilter;
+use crate::names;
+use crate::observe::reads::Reads;
+use crate::observe::{Memory, Observed, RefusedMethod, Remembered, Seen};
+use crate::options::LoadBalancerOptions;
+use crate::planning;
+use crate::step::CloudStep;
+
+/// The load balancers that a client reaches, for tests and for the provider. Makes no call.
+#[must_use]
+pub fn load_balancers(client: Client, options: LoadBalancerOptions) -> Arc<dyn LoadBalancer> {
+    Arc::new(Balancers::new(client, options))
+}
+
+/// The load balancers of a project.
+pub(crate) struct Balancers {
+    client: Client,
+    reads: Reads,
+    options: Arc<LoadBalancerOptions>,
+    /// Balancing methods that Octavia refused, by the UID of the Service. Without it, each reconcile would try once more.
+    refused_methods: Kept<String, Vec<RefusedMethod>>,
+}
+
+impl Balancers {
+    /// The load balancers that a client reaches. Makes no call.
+    pub(crate) fn new(client: Client, options: LoadBalancerOptions) -> Self {
+        Self {
+            reads: Reads::new(&client, options.is_ovn()),
+            client,
+            options: Arc::new(options),
+            refused_methods: Kept::default(),
+        }
+    }
+}
+
+impl Reconciler for Balancers {
+    type Facts = ServiceFacts;
+    type Intent = Intent;
+    type Observed = Observed;
+    type Remembered = Remembered;
+    type Step = CloudStep;
+    type Learned = Learned;
+
+    fn intent(&self, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+        intent::read(&self.options, facts)
+    }
+
+    async fn observe(
+        &self,
+        intent: &Intent,
+        last: Option<Observed>,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        match last {
+            None => {
+                let uid = &intent.identity().uid;
+                memory.own.refused_methods = self
+                    .refused_methods
+                    .with(uid, |kept| kept.clone().unwrap_or_default());
+                self.reads.all(intent, memory).await
+            }
+            Some(last) => self.reads.again(intent, last, memory).await,
+        }
+    }
+
+    async fn verify(
+        &self,
+        intent: &Intent,
+        last: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        let observed = self.reads.after_writes(intent, last, memory).await?;
+        let refused = &memory.own.refused_methods;
+        self.refused_methods.with(&intent.identity().uid, |kept| {
+            *kept = Some(refused.clone()).filter(|refused| !refused.is_empty());
+        });
+        Ok(observed)
+    }
+
+    fn plan(&self, intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+        planning::plan(intent, seen)
+    }
+
+    async fn apply(&self, _intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
+        let _ = seen;
+        apply::apply(&self.client, step).await
+    }
+
+    fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {
+        learn::learn(seen, step, learned);
+    }
+
+    fn predict(&self, seen: &mut Seen, step: &CloudStep) {
+        learn::predict(seen, step);
+    }
+}
+
+impl LoadBalancer for Balancers {
+    fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
+        names::balancer(&facts.cluster.name, &facts.key())
+    }
+
+    fn selects_nodes_by_label(&self, service: &Service) -> bool {
+        let annotated = facts::annotation(service, NODE_SELECTOR.key);
+        !NodeFilter::parse(annotated.unwrap_or(&self.options.node_selector)).is_empty()
+    }
+}

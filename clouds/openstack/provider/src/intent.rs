@@ -1,0 +1,223 @@
+//! What a Service asks for: parsed and checked as a whole, before anything is read or written.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{IpMode, Node, ServiceKey};
+use bowline_openstack_client::{LoadBalancerId, NetworkId, PoolProtocol, PortId, SubnetId};
+use bowline_plan::Note;
+use ipnet::IpNet;
+
+use crate::members::Family;
+use crate::options::LoadBalancerOptions;
+use crate::subnets::floating::WantedSubnet;
+
+mod read;
+
+pub(crate) use read::read;
+
+/// What is asked for.
+pub(crate) enum Intent {
+    /// A load balancer.
+    Wanted(Box<Wanted>),
+    /// No load balancer.
+    Absent(Box<Identity>),
+}
+
+impl Intent {
+    /// Whose load balancer it is.
+    pub(crate) fn identity(&self) -> &Identity {
+        match self {
+            Self::Wanted(wanted) => &wanted.identity,
+            Self::Absent(identity) => identity,
+        }
+    }
+}
+
+/// How the load balancer of a Service is told from all others.
+#[derive(Clone)]
+pub(crate) struct Identity {
+    /// The Service.
+    pub(crate) service: ServiceKey,
+    /// The Service's UID.
+    pub(crate) uid: String,
+    /// The name of the cluster.
+    pub(crate) cluster: String,
+    /// The name of the Service's load balancer, and the tag of what it uses.
+    pub(crate) name: String,
+    /// The name that very old controllers gave.
+    pub(crate) legacy_name: String,
+    /// The load balancer that the annotation names.
+    pub(crate) annotated: Option<LoadBalancerId>,
+    /// The address that the annotation names: it is written only beside a load balancer that works.
+    pub(crate) recorded_address: Option<String>,
+    /// Whether the floating IP is never deleted.
+    pub(crate) keeps_floating_ip: bool,
+    /// What `cloud.conf` says.
+    pub(crate) options: Arc<LoadBalancerOptions>,
+}
+
+/// A wanted load balancer.
+pub(crate) struct Wanted {
+    pub(crate) identity: Identity,
+    pub(crate) vip: VipWish,
+    /// The subnet of the members, where the annotation, the class or an option names it.
+    pub(crate) member_subnet: Option<SubnetId>,
+    pub(crate) is_internal: bool,
+    /// `spec.loadBalancerIP`.
+    pub(crate) address: Option<String>,
+    pub(crate) floating: FloatingWish,
+    /// `spec.ipFamilies` in order; may be empty.
+    pub(crate) families: Vec<Family>,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) listener: ListenerSettings,
+    pub(crate) pool: PoolSettings,
+    pub(crate) monitor: Option<MonitorSettings>,
+    /// The node port on which kube-proxy says whether the node has endpoints.
+    pub(crate) health_check_port: Option<u16>,
+    /// All nodes, in order.
+    pub(crate) all_nodes: Arc<[Arc<Node>]>,
+    /// The nodes to balance over, in order.
+    pub(crate) nodes: Vec<Arc<Node>>,
+    pub(crate) publish: Publish,
+    /// What can be said before anything is read.
+    pub(crate) notes: Vec<Note>,
+}
+
+/// Where the load balancer's address shall be, and what it shall stand on. None of it can be changed later.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct VipWish {
+    pub(crate) network: Option<NetworkId>,
+    pub(crate) subnet: Option<SubnetId>,
+    pub(crate) port: Option<PortId>,
+    pub(crate) flavor: Option<String>,
+    pub(crate) zone: Option<String>,
+    /// Which of these are written on the Service itself: a change of these is a person's.
+    pub(crate) on_service: OnService,
+}
+
+/// Which wishes are annotations of the Service, as they are written there; empty ones are none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct OnService {
+    pub(crate) network: Option<String>,
+    pub(crate) subnet: Option<String>,
+    pub(crate) port: Option<String>,
+    pub(crate) flavor: Option<String>,
+    pub(crate) zone: Option<String>,
+}
+
+/// Where a floating IP shall come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FloatingWish {
+    /// The floating network; `None` is to be searched.
+    pub(crate) network: Option<NetworkId>,
+    /// The subnet of that network.
+    pub(crate) subnet: WantedSubnet,
+}
+
+/// What a port of a Service carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Tcp,
+    Udp,
+    Sctp,
+}
+
+/// One port of the Service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Port {
+    pub(crate) protocol: Protocol,
+    pub(crate) port: u16,
+    /// The port of the nodes; `None` where none is allocated, and then the pool has no members.
+    pub(crate) node_port: Option<u16>,
+}
+
+/// What all listeners have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListenerSettings {
+    pub(crate) connection_limit: i64,
+    pub(crate) timeout_client_data_ms: i64,
+    pub(crate) timeout_member_connect_ms: i64,
+    pub(crate) timeout_member_data_ms: i64,
+    pub(crate) timeout_tcp_inspect_ms: i64,
+    pub(crate) forwards_for: bool,
+    /// Where the certificate is kept with which TLS ends.
+    pub(crate) tls: Option<TlsWish>,
+    pub(crate) sources: Sources,
+}
+
+/// Where a certificate is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TlsWish {
+    /// The reference as it is written.
+    pub(crate) reference: String,
+    /// What Barbican is asked for; `None` where it is kept elsewhere.
+    pub(crate) key: Option<TlsKey>,
+}
+
+/// What is to be there in Barbican.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TlsKey {
+    pub(crate) kind: bowline_openstack_client::KeyKind,
+    pub(crate) id: String,
+}
+
+/// Who may connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sources {
+    /// Networks without host bits, each once.
+    pub(crate) ranges: Vec<IpNet>,
+    /// Whether a person asked for them; else they are everybody.
+    pub(crate) is_asked: bool,
+}
+
+/// What all pools have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PoolSettings {
+    pub(crate) method: String,
+    pub(crate) is_sticky: bool,
+    /// The version of the PROXY protocol.
+    pub(crate) proxy: Option<PoolProtocol>,
+}
+
+/// What all monitors have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MonitorSettings {
+    pub(crate) delay_s: i64,
+    pub(crate) timeout_s: i64,
+    pub(crate) max_retries: i64,
+    pub(crate) max_retries_down: i64,
+}
+
+/// What the Service's status is to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Publish {
+    /// This host name and nothing else.
+    Hostname(String),
+    /// A host name made of the address and this suffix.
+    AddressAsHostname {
+        /// What follows the address.
+        suffix: String,
+    },
+    /// The address, in this mode.
+    Address(IpMode),
+}
+
+impl Wanted {
+    /// The version of IP that the Service's first address has; `None` if the Service does not say.
+    pub(crate) fn family(&self) -> Option<Family> {
+        self.families.first().copied()
+    }
+
+    /// The second version of IP that the Service asks for.
+    pub(crate) fn second_family(&self) -> Option<Family> {
+        let second = self.families.get(1).copied();
+        second.filter(|second| Some(*second) != self.family())
+    }
+
+    /// The address of the first node that has one: where nothing is configured, its subnet counts.
+    pub(crate) fn first_node(&self, family: Option<Family>) -> Option<(&Arc<Node>, IpAddr)> {
+        let mut nodes = self.all_nodes.iter();
+        nodes.find_map(|node| Some((node, crate::members::address(node, family)?)))
+    }
+}

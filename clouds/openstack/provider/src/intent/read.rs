@@ -1,0 +1,359 @@
+//! Reads a Service, and says everything that is wrong with it in one text.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, facts};
+use bowline_openstack_client::{KeyKind, LoadBalancerId, PoolProtocol};
+use bowline_plan::Refusal;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use k8s_openapi::api::core::v1::{Service, ServiceSpec};
+
+use super::{
+    FloatingWish, Identity, Intent, ListenerSettings, MonitorSettings, OnService, PoolSettings, Port,
+    Protocol, Publish, Sources, TlsKey, TlsWish, VipWish, Wanted,
+};
+use crate::annotations::{self as keys, Reader};
+use crate::events::ANNOTATIONS_IGNORED;
+use crate::members::{Family, NodeFilter};
+use crate::names;
+use crate::options::{ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions};
+use crate::subnets::floating::{self, WantedSubnet, Words};
+
+/// Reads what is asked for. What is to go cannot be wrong: a typo must not block a removal.
+pub(crate) fn read(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Result<Intent, Refusal> {
+    let identity = identity(options, facts);
+    if !facts.is_wanted {
+        return Ok(Intent::Absent(Box::new(identity)));
+    }
+    let mut problems = Vec::new();
+    let wanted = wanted(identity, facts, &mut problems);
+    if problems.is_empty() {
+        Ok(Intent::Wanted(Box::new(wanted)))
+    } else {
+        Err(Refusal::new(problems.join("; ")))
+    }
+}
+
+/// How the load balancer of a Service is told from all others.
+fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identity {
+    let service = &*facts.service;
+    let key = facts.key();
+    let uid = service.metadata.uid.clone().unwrap_or_default();
+    let text = |spec: &AnnotationSpec| facts::annotation(service, spec.key).filter(|text| !text.is_empty());
+    Identity {
+        name: names::balancer(&facts.cluster.name, &key),
+        legacy_name: names::legacy_balancer(&uid),
+        cluster: facts.cluster.name.clone(),
+        annotated: text(&keys::ID).map(LoadBalancerId::from),
+        recorded_address: text(&keys::ADDRESS).map(str::to_owned),
+        keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),
+        options: Arc::clone(options),
+        service: key,
+        uid,
+    }
+}
+
+fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) -> Wanted {
+    let service = &*facts.service;
+    let options = Arc::clone(&identity.options);
+    let empty = ServiceSpec::default();
+    let spec = service.spec.as_ref().unwrap_or(&empty);
+    let mut reader = Reader::new(service);
+    if facts.nodes.is_empty() {
+        problems.push(format!(
+            "there are no available nodes for LoadBalancer service {}",
+            identity.service
+        ));
+    }
+    let ports = ports(spec, problems);
+    let class = class(&reader, &options, problems);
+    let families: Vec<Family> = spec
+        .ip_families
+        .iter()
+        .flatten()
+        .filter_map(|word| Family::parse(word))
+        .collect();
+    let is_internal = options.is_internal || reader.flag(&keys::INTERNAL, false);
+    let _ = reader.flag(&keys::KEEP_FLOATING_IP, false); // read before; here only to tell of a bad value
+    let proxy = match reader.text(&keys::PROXY_PROTOCOL, "false") {
+        "true" | "v1" => Some(PoolProtocol::Proxy),
+        "v2" => Some(PoolProtocol::ProxyV2),
+        _ => None,
+    };
+    let forwards_for = reader.flag(&keys::X_FORWARDED_FOR, false);
+    if proxy.is_some() && forwards_for {
+        problems.push(format!(
+            "annotation {} and {} cannot be used together",
+            keys::PROXY_PROTOCOL.key,
+            keys::X_FORWARDED_FOR.key
+        ));
+    }
+    let sources = sources(service, spec, families.first().copied(), problems);
+    let placement = |spec: &AnnotationSpec, of_class: Option<&str>, option: Option<&str>| {
+        let text = reader.given(spec).or(of_class).or(option);
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let network = placement(
+        &keys::NETWORK,
+        class.placement.network.as_ref().map(|id| id.as_str()),
+        options.placement.network.as_ref().map(|id| id.as_str()),
+    );
+    let subnet = placement(
+        &keys::SUBNET,
+        class.placement.subnet.as_ref().map(|id| id.as_str()),
+        options.placement.subnet.as_ref().map(|id| id.as_str()),
+    );
+    let member_subnet = placement(
+        &keys::MEMBER_SUBNET,
+        class.placement.member_subnet.as_ref().map(|id| id.as_str()),
+        options.placement.member_subnet.as_ref().map(|id| id.as_str()),
+    );
+    let on_service = OnService {
+        network: given(&reader, &keys::NETWORK),
+        subnet: given(&reader, &keys::SUBNET),
+        port: given(&reader, &keys::PORT),
+        flavor: given(&reader, &keys::FLAVOR),
+        zone: given(&reader, &keys::ZONE),
+    };
+    let filter = NodeFilter::parse(reader.text(&keys::NODE_SELECTOR, &options.node_selector));
+    let tls = tls(&reader, &options, problems);
+    let hostname = reader.text(&keys::HOSTNAME, "");
+    let mut wanted = Wanted {
+        vip: VipWish {
+            network: network.map(Into::into),
+            subnet: subnet.map(Into::into),
+            port: on_service.port.clone().map(Into::into),
+            flavor: non_empty(reader.text(&keys::FLAVOR, options.flavor.as_deref().unwrap_or_default())),
+            zone: non_empty(reader.text(&keys::ZONE, options.zone.as_deref().unwrap_or_default())),
+            on_service,
+        },
+        member_subnet: member_subnet
+            .map(Into::into)
+            .or_else(|| options.placement.subnet.clone()),
+        is_internal,
+        address: spec.load_balancer_ip.as_deref().and_then(non_empty),
+        floating: wished_floating(&reader, &class, &options, problems),
+        families,
+        ports,
+        pool: PoolSettings {
+            method: reader.text(&keys::LB_METHOD, &options.method).to_owned(),
+            is_sticky: spec.session_affinity.as_deref() == Some("ClientIP"),
+            proxy: proxy.clone(),
+        },
+        listener: ListenerSettings {
+            connection_limit: reader.number(&keys::CONNECTION_LIMIT, -1),
+            timeout_client_data_ms: reader.number(&keys::TIMEOUT_CLIENT_DATA, 50_000),
+            timeout_member_connect_ms: reader.number(&keys::TIMEOUT_MEMBER_CONNECT, 5_000),
+            timeout_member_data_ms: reader.number(&keys::TIMEOUT_MEMBER_DATA, 50_000),
+            timeout_tcp_inspect_ms: reader.number(&keys::TIMEOUT_TCP_INSPECT, 0),
+            forwards_for,
+            tls,
+            sources,
+        },
+        monitor: monitor(&mut reader, &options),
+        health_check_port: facts::health_check_node_port(service),
+        nodes: facts
+            .nodes
+            .iter()
+            .filter(|node| filter.matches(node))
+            .cloned()
+            .collect(),
+        all_nodes: Arc::clone(&facts.nodes),
+        publish: if !hostname.is_empty() {
+            Publish::Hostname(hostname.to_owned())
+        } else if proxy.is_some() && options.has_ingress_hostname {
+            Publish::AddressAsHostname {
+                suffix: options.ingress_hostname_suffix.clone(),
+            }
+        } else {
+            Publish::Address(if proxy.is_some() {
+                IpMode::Proxy
+            } else {
+                IpMode::Vip
+            })
+        },
+        identity,
+        notes: Vec::new(),
+    };
+    let ignored = reader.into_ignored();
+    if !ignored.is_empty() {
+        wanted
+            .notes
+            .push(ANNOTATIONS_IGNORED.note(format!("annotations without effect: {}", ignored.join("; "))));
+    }
+    wanted
+}
+
+fn non_empty(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn given(reader: &Reader<'_>, spec: &AnnotationSpec) -> Option<String> {
+    reader.given(spec).and_then(non_empty)
+}
+
+fn class(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<String>) -> ClassOptions {
+    let Some(name) = reader.given(&keys::CLASS).filter(|name| !name.is_empty()) else {
+        return ClassOptions::default();
+    };
+    match options.classes.get(name) {
+        Some(class) => class.clone(),
+        None => {
+            problems.push(format!("invalid loadbalancer class \"{name}\""));
+            ClassOptions::default()
+        }
+    }
+}
+
+fn ports(spec: &ServiceSpec, problems: &mut Vec<String>) -> Vec<Port> {
+    let listed = spec.ports.as_deref().unwrap_or_default();
+    if listed.is_empty() {
+        problems.push("no service ports provided".to_owned());
+    }
+    let number = |port: i32| u16::try_from(port).ok().filter(|port| *port != 0);
+    let mut ports = Vec::new();
+    for port in listed {
+        let protocol = match port.protocol.as_deref().unwrap_or("TCP") {
+            "TCP" => Some(Protocol::Tcp),
+            "UDP" => Some(Protocol::Udp),
+            "SCTP" => Some(Protocol::Sctp),
+            _ => None,
+        };
+        match (protocol, number(port.port)) {
+            (Some(protocol), Some(number_of_port)) => ports.push(Port {
+                protocol,
+                port: number_of_port,
+                node_port: port.node_port.and_then(number),
+            }),
+            _ => problems.push(format!(
+                "port {} with protocol {} cannot be balanced",
+                port.port,
+                port.protocol.as_deref().unwrap_or_default()
+            )),
+        }
+    }
+    ports
+}
+
+/// Who may connect: the spec's ranges, else the annotation's, else everybody.
+fn sources(
+    service: &Service,
+    spec: &ServiceSpec,
+    family: Option<Family>,
+    problems: &mut Vec<String>,
+) -> Sources {
+    let listed = spec.load_balancer_source_ranges.as_deref().unwrap_or_default();
+    let annotated = facts::annotation(service, keys::SOURCE_RANGES.key).unwrap_or_default();
+    let (texts, place): (Vec<&str>, &str) = if listed.is_empty() {
+        let texts = annotated.split(|c: char| c == ',' || c.is_whitespace());
+        (
+            texts.filter(|text| !text.is_empty()).collect(),
+            keys::SOURCE_RANGES.key,
+        )
+    } else {
+        (
+            listed.iter().map(|text| text.trim()).collect(),
+            "spec.loadBalancerSourceRanges",
+        )
+    };
+    let mut ranges = BTreeSet::new();
+    for text in &texts {
+        match text.parse::<IpNet>() {
+            Ok(range) => {
+                ranges.insert(range.trunc());
+            }
+            Err(_) => problems.push(format!("{place}: `{text}` is not a network in CIDR notation")),
+        }
+    }
+    if texts.is_empty() {
+        ranges.insert(match family {
+            Some(Family::V6) => IpNet::from(Ipv6Net::default()),
+            _ => IpNet::from(Ipv4Net::default()),
+        });
+    }
+    Sources {
+        ranges: ranges.into_iter().collect(),
+        is_asked: !texts.is_empty(),
+    }
+}
+
+/// Where a floating IP comes from.
+fn wished_floating(
+    reader: &Reader<'_>,
+    class: &ClassOptions,
+    options: &LoadBalancerOptions,
+    problems: &mut Vec<String>,
+) -> FloatingWish {
+    fn words(options: &FloatingOptions) -> Words<'_> {
+        Words {
+            id: options.subnet.as_ref().map(|id| id.as_str()),
+            name: options.subnet_name.as_deref(),
+            tags: options.subnet_tags.as_deref(),
+        }
+    }
+    let (class, option) = (&class.floating, &options.floating);
+    let annotations = Words {
+        id: reader.given(&keys::FLOATING_SUBNET_ID),
+        name: reader.given(&keys::FLOATING_SUBNET),
+        tags: reader.given(&keys::FLOATING_SUBNET_TAGS),
+    };
+    let subnet = WantedSubnet::choose(words(class), annotations, words(option)).unwrap_or_else(|error| {
+        problems.push(error.to_string());
+        WantedSubnet::Any
+    });
+    let network = floating::network(
+        class.network.as_ref().map(|id| id.as_str()),
+        reader.given(&keys::FLOATING_NETWORK),
+        option.network.as_ref().map(|id| id.as_str()),
+    );
+    FloatingWish { network, subnet }
+}
+
+fn tls(reader: &Reader<'_>, options: &LoadBalancerOptions, problems: &mut Vec<String>) -> Option<TlsWish> {
+    let reference = reader.text(&keys::TLS, options.tls_container.as_deref().unwrap_or_default());
+    if reference.is_empty() {
+        return None;
+    }
+    let key = match options.container_store {
+        ContainerStore::External => None,
+        ContainerStore::Barbican => {
+            let key = key_of(reference);
+            if key.is_none() {
+                problems.push(format!(
+                    "failed to parse TLS container reference `{reference}`: it must end in containers/ID or secrets/ID"
+                ));
+            }
+            key
+        }
+    };
+    Some(TlsWish {
+        reference: reference.to_owned(),
+        key,
+    })
+}
+
+/// The last two parts of a reference's path: the kind and the id.
+fn key_of(reference: &str) -> Option<TlsKey> {
+    let (rest, id) = reference.rsplit_once('/')?;
+    let kind = match rest.rsplit('/').next()? {
+        "containers" => KeyKind::Container,
+        "secrets" => KeyKind::Secret,
+        _ => return None,
+    };
+    (!id.is_empty()).then(|| TlsKey {
+        kind,
+        id: id.to_owned(),
+    })
+}
+
+fn monitor(reader: &mut Reader<'_>, options: &LoadBalancerOptions) -> Option<MonitorSettings> {
+    let option = &options.monitor;
+    let settings = MonitorSettings {
+        delay_s: reader.number(&keys::MONITOR_DELAY, option.delay_s),
+        timeout_s: reader.number(&keys::MONITOR_TIMEOUT, option.timeout_s),
+        max_retries: reader.number(&keys::MONITOR_MAX_RETRIES, option.max_retries),
+        max_retries_down: reader.number(&keys::MONITOR_MAX_RETRIES_DOWN, option.max_retries_down),
+    };
+    reader.flag(&keys::MONITOR, option.is_wanted).then_some(settings)
+}

@@ -1,0 +1,242 @@
+//! What a write does to the observation: as its answer tells, or as it can be foretold. Both go the same way.
+
+use std::sync::Arc;
+
+use bowline_openstack_client::{
+    LoadBalancer, LoadBalancerId, NewLoadBalancer, ProvisioningStatus, SecurityGroupId, SecurityGroupRule,
+};
+
+use crate::apply::{Learned, Shown};
+use crate::observe::{Memory, Observed, ObservedGroup, Parts, RefusedMethod, Seen};
+use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
+
+mod foretold;
+
+/// Adds what a write's answer told.
+pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
+    let shown = match learned {
+        Learned::Done(shown) => shown.map(|shown| *shown),
+        Learned::Busy => {
+            // Nothing happened: the looks since the last write go on being counted.
+            seen.memory.own.is_busy = true;
+            return;
+        }
+        Learned::Refused(why) => {
+            refused(seen, step, why);
+            return;
+        }
+    };
+    if matches!(step, CloudStep::CreateBalancer { .. }) || step.balancer().is_some() {
+        seen.memory.new_wait();
+        (seen.memory.own.is_unseen, seen.memory.own.is_busy) = (true, false);
+    }
+    absorb(seen, step, shown);
+    if let CloudStep::Part { change, .. } = step {
+        seen.memory.own.last_change = Some(change.clone());
+    }
+    // Every change of a load balancer or of a part makes Octavia work on it, also where the answer does not show it.
+    let status = match step {
+        CloudStep::DeleteBalancer { .. } => ProvisioningStatus::PendingDelete,
+        _ => ProvisioningStatus::PendingUpdate,
+    };
+    if let Some(balancer) = step.balancer().and_then(|id| seen.balancer_mut(id)) {
+        balancer.provisioning_status = status;
+    }
+}
+
+/// Changes the observation as applying a step will.
+pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
+    if let CloudStep::DeleteBalancer { balancer, .. } = step {
+        seen.is_gone(balancer);
+        return;
+    }
+    let shown = foretold::shown(seen, step);
+    absorb(seen, step, shown);
+}
+
+fn refused(seen: &mut Seen, step: &CloudStep, why: String) {
+    match step {
+        CloudStep::Part {
+            change: PartChange::UpdatePool { id, update, .. },
+            ..
+        } => seen.memory.own.refused_methods.push(RefusedMethod {
+            pool: id.clone(),
+            method: update.lb_algorithm.clone().unwrap_or_default(),
+            why,
+        }),
+        _ => seen.memory.own.group_failure = Some(why),
+    }
+}
+
+fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
+    match step {
+        CloudStep::CreateBalancer { new } => {
+            if let Some(Shown::Balancer(balancer)) = shown {
+                created(seen, new, balancer);
+            }
+        }
+        CloudStep::DeleteBalancer {
+            balancer, is_live, ..
+        } => {
+            let there = seen.balancers.iter().find(|there| there.id == *balancer);
+            let has_failed =
+                there.is_some_and(|there| there.provisioning_status == ProvisioningStatus::Error);
+            if has_failed && !is_live {
+                seen.memory.own.failed = Some(balancer.clone());
+            }
+        }
+        CloudStep::Part { balancer, change } => {
+            if let PartChange::SetMembers { pool, .. } = change {
+                seen.memory.own.members_written.push(pool.clone());
+            }
+            let Seen { observed, memory } = seen;
+            of_part(observed, memory, balancer, change, shown);
+        }
+        CloudStep::FloatingIp(change) => of_floating_ip(seen, change, shown),
+        CloudStep::Group(change) => of_group(seen, change, shown),
+    }
+}
+
+fn created(seen: &mut Seen, new: &NewLoadBalancer, balancer: LoadBalancer) {
+    let id = balancer.id.clone();
+    seen.parts = Some(if new.listeners.is_empty() {
+        Parts::none(id.clone())
+    } else {
+        foretold::parts(&mut seen.memory, id.clone(), new)
+    });
+    seen.memory.own.created = Some(id);
+    seen.observed.balancers.push(balancer);
+}
+
+fn of_part(
+    observed: &mut Observed,
+    memory: &mut Memory,
+    balancer: &LoadBalancerId,
+    change: &PartChange,
+    shown: Option<Shown>,
+) {
+    if let (PartChange::UpdateBalancer { update, .. }, Some(there)) =
+        (change, observed.balancer_mut(balancer))
+    {
+        // What else the answer shows may lag behind.
+        if let Some(name) = &update.name {
+            there.name.clone_from(name);
+        }
+        if let Some(tags) = &update.tags {
+            there.tags.clone_from(tags);
+        }
+    }
+    let Some(parts) = observed.parts.as_mut().filter(|parts| parts.of == *balancer) else {
+        return;
+    };
+    match (change, shown) {
+        (_, Some(Shown::Listener(listener))) => {
+            replace(&mut parts.listeners, listener, |a, b| a.id == b.id);
+        }
+        (PartChange::CreatePool { new }, Some(Shown::Pool(mut pool))) => {
+            if pool.listeners.is_empty() {
+                // An old Octavia shows the listener only when it is done.
+                pool.listeners
+                    .extend(new.listener_id.clone().map(foretold::reference));
+            }
+            parts.members.insert(pool.id.clone(), Vec::new());
+            replace(&mut parts.pools, pool, |a, b| a.id == b.id);
+        }
+        (_, Some(Shown::Pool(pool))) => replace(&mut parts.pools, pool, |a, b| a.id == b.id),
+        (PartChange::AddMember { pool, .. }, Some(Shown::Member(member))) => {
+            parts.members.entry(pool.clone()).or_default().push(member);
+        }
+        (change, Some(Shown::Monitor(monitor))) => {
+            if let PartChange::CreateMonitor { new } = change
+                && let Some(pool) = new.pool_id.as_ref().and_then(|id| parts.pool_mut(id))
+            {
+                pool.healthmonitor_id = Some(monitor.id.clone());
+            }
+            let monitors = parts.monitors.get_or_insert_default();
+            monitors.insert(monitor.id.clone(), monitor);
+        }
+        (PartChange::DeleteListener { id, .. }, _) => {
+            parts.listeners.retain(|listener| listener.id != *id);
+            for pool in &mut parts.pools {
+                pool.listeners.retain(|reference| reference.id != *id);
+            }
+        }
+        (PartChange::DeletePool { id, .. }, _) => parts.remove_pool(id),
+        (PartChange::SetMembers { pool, members, .. }, _) => {
+            let before = parts.members.remove(pool).unwrap_or_default();
+            let now = members
+                .iter()
+                .map(|new| foretold::listed_member(memory, new, &before));
+            parts.members.insert(pool.clone(), now.collect());
+        }
+        (PartChange::RemoveMember { pool, id, .. }, _) => {
+            if let Some(members) = parts.members.get_mut(pool) {
+                members.retain(|member| member.id != *id);
+            }
+        }
+        (PartChange::DeleteMonitor { id, pool, .. }, _) => {
+            if let Some(pool) = parts.pool_mut(pool) {
+                pool.healthmonitor_id = None;
+            }
+            parts.monitors.get_or_insert_default().remove(id);
+        }
+        _ => {}
+    }
+}
+
+/// Puts an object in the place of the one that it is, or behind all others.
+fn replace<T>(list: &mut Vec<T>, now: T, is_same: impl Fn(&T, &T) -> bool) {
+    match list.iter_mut().find(|there| is_same(there, &now)) {
+        Some(there) => *there = now,
+        None => list.push(now),
+    }
+}
+
+fn of_floating_ip(observed: &mut Observed, change: &FloatingIpChange, shown: Option<Shown>) {
+    let list = Arc::make_mut(observed.floating_ips.get_or_insert_default());
+    match (change, shown) {
+        (FloatingIpChange::Delete { id, .. }, _) => list.retain(|there| there.id != *id),
+        (_, Some(Shown::FloatingIp(now))) => replace(list, now, |a, b| a.id == b.id),
+        _ => {}
+    }
+}
+
+fn rules_of<'a>(
+    groups: &'a mut [ObservedGroup],
+    id: &SecurityGroupId,
+) -> Option<&'a mut Vec<SecurityGroupRule>> {
+    let group = groups.iter_mut().find(|there| there.group.id == *id);
+    group.map(|there| &mut there.rules)
+}
+
+fn of_group(observed: &mut Observed, change: &GroupChange, shown: Option<Shown>) {
+    let groups = observed.groups.get_or_insert_default();
+    match (change, shown) {
+        (GroupChange::Create { .. }, Some(Shown::Group(group))) => groups.push(ObservedGroup {
+            group,
+            rules: Vec::new(),
+        }),
+        (GroupChange::CreateRule { new }, Some(Shown::Rule(rule))) => {
+            if let Some(rules) = rules_of(groups, &new.security_group_id) {
+                rules.push(rule);
+            }
+        }
+        // It is there already, and not known here: everything is read again.
+        (GroupChange::CreateRule { .. }, _) => observed.groups = None,
+        (GroupChange::DeleteRule { group, id, .. }, _) => {
+            if let Some(rules) = rules_of(groups, group) {
+                rules.retain(|rule| rule.id != *id);
+            }
+        }
+        (GroupChange::Join { .. } | GroupChange::Leave { .. }, Some(Shown::Port(port))) => {
+            let ports = Arc::make_mut(observed.ports.get_or_insert_default());
+            replace(ports, port, |a, b| a.id == b.id);
+        }
+        (GroupChange::Join { port, .. } | GroupChange::Leave { port, .. }, _) => {
+            let ports = Arc::make_mut(observed.ports.get_or_insert_default());
+            ports.retain(|there| there.id != port.id);
+        }
+        (GroupChange::Delete { group, .. }, _) => groups.retain(|there| there.group.id != *group),
+        _ => {}
+    }
+}

@@ -1,0 +1,177 @@
+//! What the cloud says about one Service's load balancer, as far as it was asked.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bowline_openstack_client::{
+    FloatingIp, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId, Network,
+    Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, SecurityGroupRule, Subnet,
+};
+
+use crate::features::Features;
+use crate::intent::{Identity, TlsKey};
+use crate::ownership::{self, Found};
+use crate::step::PartChange;
+
+pub(crate) mod lookups;
+pub(crate) mod reads;
+
+/// One observation. What is `None` was not asked for: [`lookups`](lookups::lookups) says what a plan needs.
+#[derive(Default)]
+pub(crate) struct Observed {
+    /// What Octavia can do.
+    pub(crate) features: Option<Features>,
+    /// Whether the load balancers were listed.
+    pub(crate) is_listed: bool,
+    /// The load balancers that the Service could mean.
+    pub(crate) balancers: Vec<LoadBalancer>,
+    /// Load balancers that were asked for one by one, and are not there.
+    pub(crate) gone: Vec<LoadBalancerId>,
+    /// The parts of the Service's load balancer.
+    pub(crate) parts: Option<Parts>,
+    /// All ports of the project.
+    pub(crate) ports: Option<Arc<Vec<Port>>>,
+    /// All floating IPs of the project.
+    pub(crate) floating_ips: Option<Arc<Vec<FloatingIp>>>,
+    /// All networks that the project sees.
+    pub(crate) networks: Option<Arc<Vec<Network>>>,
+    /// All subnets that the project sees.
+    pub(crate) subnets: Option<Arc<Vec<Subnet>>>,
+    /// The security groups of the Service's name, with their rules.
+    pub(crate) groups: Option<Vec<ObservedGroup>>,
+    /// What the store of keys says about the certificate.
+    pub(crate) key: Option<(TlsKey, KeyAnswer)>,
+}
+
+/// What the store of keys says about a certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyAnswer {
+    /// It is there.
+    Present,
+    /// It is not.
+    Absent,
+    /// The cloud has no such store.
+    NoStore,
+}
+
+/// A security group with its rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ObservedGroup {
+    pub(crate) group: SecurityGroup,
+    pub(crate) rules: Vec<SecurityGroupRule>,
+}
+
+/// The parts of a load balancer.
+#[derive(Debug, Clone)]
+pub(crate) struct Parts {
+    /// The load balancer.
+    pub(crate) of: LoadBalancerId,
+    pub(crate) listeners: Vec<Listener>,
+    pub(crate) pools: Vec<Pool>,
+    /// The members of the pools that were asked for.
+    pub(crate) members: BTreeMap<PoolId, Vec<Member>>,
+    /// The monitors, if they were asked for.
+    pub(crate) monitors: Option<BTreeMap<MonitorId, Monitor>>,
+    /// Whether all this was only told by what was sent, so that the ids are made up.
+    pub(crate) is_foretold: bool,
+}
+
+/// What a reconcile remembers.
+pub(crate) type Memory = bowline_cloud_provider::Memory<Remembered>;
+
+/// What a reconcile has seen.
+pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
+
+/// What a reconcile remembers of its writes, beyond what the API shows.
+#[derive(Debug, Default)]
+pub(crate) struct Remembered {
+    /// The load balancer was written to and not looked at since.
+    pub(crate) is_unseen: bool,
+    /// Octavia refused the last write to the load balancer because another change is under way.
+    pub(crate) is_busy: bool,
+    /// The load balancer that this reconcile created.
+    pub(crate) created: Option<LoadBalancerId>,
+    /// The load balancer that failed and that this reconcile therefore deleted.
+    pub(crate) failed: Option<LoadBalancerId>,
+    /// The last change of a part that was answered.
+    pub(crate) last_change: Option<PartChange>,
+    /// Pools whose members were written: the answer does not show them.
+    pub(crate) members_written: Vec<PoolId>,
+    /// Balancing methods that Octavia refused, and why.
+    pub(crate) refused_methods: Vec<RefusedMethod>,
+    /// Why the security group could not be written. It hides no address.
+    pub(crate) group_failure: Option<String>,
+}
+
+/// A balancing method that Octavia refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RefusedMethod {
+    pub(crate) pool: PoolId,
+    pub(crate) method: String,
+    pub(crate) why: String,
+}
+
+impl Parts {
+    /// No part yet.
+    pub(crate) fn none(of: LoadBalancerId) -> Self {
+        Self {
+            of,
+            listeners: Vec::new(),
+            pools: Vec::new(),
+            members: BTreeMap::new(),
+            monitors: Some(BTreeMap::new()),
+            is_foretold: false,
+        }
+    }
+
+    /// The pools that a listener sends to by default: one, or none.
+    pub(crate) fn pools_of<'a>(&'a self, listener: &'a ListenerId) -> impl Iterator<Item = &'a Pool> {
+        let is_of = |pool: &&Pool| pool.listeners.iter().any(|reference| reference.id == *listener);
+        self.pools.iter().filter(is_of)
+    }
+
+    pub(crate) fn pool_mut(&mut self, id: &PoolId) -> Option<&mut Pool> {
+        self.pools.iter_mut().find(|pool| pool.id == *id)
+    }
+
+    /// A pool is gone with all that hangs on it.
+    pub(crate) fn remove_pool(&mut self, id: &PoolId) {
+        self.pools.retain(|pool| pool.id != *id);
+        self.members.remove(id);
+    }
+}
+
+impl Observed {
+    /// The Service's load balancer, if one was found that can be used.
+    pub(crate) fn balancer<'a>(&'a self, identity: &'a Identity) -> Option<&'a LoadBalancer> {
+        match ownership::resolve(identity, &self.balancers, &self.gone) {
+            Found::One { balancer, .. } => Some(balancer),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn balancer_mut(&mut self, id: &LoadBalancerId) -> Option<&mut LoadBalancer> {
+        self.balancers.iter_mut().find(|balancer| balancer.id == *id)
+    }
+
+    /// A load balancer is gone.
+    pub(crate) fn is_gone(&mut self, id: &LoadBalancerId) {
+        self.balancers.retain(|balancer| balancer.id != *id);
+        if !self.gone.contains(id) {
+            self.gone.push(id.clone());
+        }
+        if self.parts.as_ref().is_some_and(|parts| parts.of == *id) {
+            self.parts = None;
+        }
+    }
+}
+
+/// Whether Octavia is at work on a load balancer, so that it takes no change.
+pub(crate) fn is_pending(balancer: &LoadBalancer) -> bool {
+    matches!(
+        balancer.provisioning_status,
+        ProvisioningStatus::PendingCreate
+            | ProvisioningStatus::PendingUpdate
+            | ProvisioningStatus::PendingDelete
+    )
+}

@@ -1,0 +1,180 @@
+//! What has to be read before a plan can be made (pure). A plan is made only when nothing is missing any more.
+
+use bowline_openstack_client::{LoadBalancer, LoadBalancerId, PoolId, ProvisioningStatus};
+
+use super::{Observed, Remembered};
+use crate::intent::{Identity, Intent, TlsKey, Wanted};
+use crate::ownership::{self, Found, Role};
+use crate::planning::{floating, parts, rename};
+use crate::{names, placement};
+
+/// One thing to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// The load balancers that could be meant.
+    Balancers,
+    /// One that the annotation names and the list does not have.
+    Balancer(LoadBalancerId),
+    /// What Octavia can do.
+    Features,
+    /// Listeners and pools of a load balancer.
+    Parts(LoadBalancerId),
+    /// The members of pools.
+    Members(Vec<PoolId>),
+    /// The health monitors.
+    Monitors,
+    /// The ports of the project.
+    Ports,
+    /// The floating IPs of the project.
+    FloatingIps,
+    /// The networks.
+    Networks,
+    /// The subnets.
+    Subnets,
+    /// The security groups of this name.
+    Groups(String),
+    /// Whether there is a certificate.
+    Key(TlsKey),
+}
+
+/// What is missing.
+pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) -> Vec<Lookup> {
+    let identity = intent.identity();
+    let mut missing = Vec::new();
+    if !observed.is_listed {
+        missing.push(Lookup::Balancers);
+    } else if let Some(id) = &identity.annotated
+        && !observed.gone.contains(id)
+        && observed.balancers.iter().all(|balancer| balancer.id != *id)
+    {
+        missing.push(Lookup::Balancer(id.clone()));
+    }
+    if observed.features.is_none() {
+        missing.push(Lookup::Features);
+    }
+    match intent {
+        Intent::Wanted(wanted) => of_wanted(wanted, observed, own, &mut missing),
+        Intent::Absent(identity) => of_absent(identity, observed, &mut missing),
+    }
+    missing
+}
+
+fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &mut Vec<Lookup>) {
+    let identity = &wanted.identity;
+    let options = &identity.options;
+    if let Some(key) = wanted.listener.tls.as_ref().and_then(|tls| tls.key.as_ref())
+        && observed.key.as_ref().is_none_or(|(asked, _)| asked != key)
+    {
+        missing.push(Lookup::Key(key.clone()));
+    }
+    let mut needs_ports = options.manages_security_groups;
+    let found = ownership::resolve(identity, &observed.balancers, &observed.gone);
+    let balancer = match &found {
+        Found::One { balancer, role, .. } => Some((*balancer, *role)),
+        _ => None,
+    };
+    needs_ports |= match balancer {
+        Some((balancer, _)) => {
+            placement::is_detected(wanted) && wanted.member_subnet.is_none() || balancer.vip_port_id.is_none()
+        }
+        None => {
+            placement::is_detected(wanted) || wanted.vip.port.is_some() || wanted.second_family().is_some()
+        }
+    };
+    if let Some((balancer, role)) = balancer
+        && balancer.provisioning_status == ProvisioningStatus::Active
+    {
+        of_active(wanted, observed, own, (balancer, role), missing);
+        // Switching the option off cleans up; what this reconcile created has nothing to clean up.
+        let is_new = own.created.as_ref() == Some(&balancer.id);
+        if options.manages_security_groups || !is_new {
+            group_of(identity, observed, missing);
+        }
+        needs_ports |= observed.groups.as_ref().is_some_and(|groups| !groups.is_empty());
+    }
+    if options.manages_security_groups && balancer.is_some() && observed.subnets.is_none() {
+        missing.push(Lookup::Subnets);
+    }
+    if needs_ports && observed.ports.is_none() {
+        missing.push(Lookup::Ports);
+    }
+    missing.dedup();
+}
+
+fn of_active(
+    wanted: &Wanted,
+    observed: &Observed,
+    own: &Remembered,
+    (balancer, role): (&LoadBalancer, Role),
+    missing: &mut Vec<Lookup>,
+) {
+    match observed.parts.as_ref().filter(|parts| parts.of == balancer.id) {
+        None => missing.push(Lookup::Parts(balancer.id.clone())),
+        Some(there) => {
+            let Some(features) = observed.features else {
+                return;
+            };
+            let plan = parts::PartsPlan::new(wanted, features, observed, (balancer, role), there, own);
+            if there.is_foretold {
+                // Nothing is written to ids that are made up: what was sent is read as it came to be.
+                if plan.next().is_some() {
+                    missing.push(Lookup::Parts(balancer.id.clone()));
+                }
+            } else {
+                let pools = plan.pools_without_members();
+                if !pools.is_empty() {
+                    missing.push(Lookup::Members(pools));
+                }
+                let is_renaming = rename::former(wanted, observed, balancer).is_some();
+                if there.monitors.is_none() && (is_renaming || plan.needs_monitors()) {
+                    missing.push(Lookup::Monitors);
+                }
+            }
+        }
+    }
+    match &observed.floating_ips {
+        None => missing.push(Lookup::FloatingIps),
+        Some(_) => {
+            let needs = floating::needs(wanted, observed, balancer, role);
+            if needs.networks && observed.networks.is_none() {
+                missing.push(Lookup::Networks);
+            }
+            if needs.subnets && observed.subnets.is_none() {
+                missing.push(Lookup::Subnets);
+            }
+        }
+    }
+}
+
+fn group_of(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>) {
+    if observed.groups.is_none() {
+        missing.push(Lookup::Groups(names::security_group(
+            &identity.uid,
+            &identity.service,
+        )));
+    }
+}
+
+fn of_absent(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>) {
+    group_of(identity, observed, missing);
+    if observed.groups.as_ref().is_some_and(|groups| !groups.is_empty()) && observed.ports.is_none() {
+        missing.push(Lookup::Ports);
+    }
+    if observed.floating_ips.is_none() && !identity.keeps_floating_ip {
+        missing.push(Lookup::FloatingIps);
+    }
+    let found = ownership::resolve(identity, &observed.balancers, &observed.gone);
+    if let Found::One { balancer, role, .. } = found {
+        let is_whole =
+            ownership::is_to_be_deleted(identity, role, balancer) && identity.options.deletes_by_cascade;
+        let is_known = observed
+            .parts
+            .as_ref()
+            .is_some_and(|parts| parts.of == balancer.id);
+        let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active
+            || balancer.provisioning_status == ProvisioningStatus::Error;
+        if !is_whole && !is_known && takes_changes {
+            missing.push(Lookup::Parts(balancer.id.clone()));
+        }
+    }
+}

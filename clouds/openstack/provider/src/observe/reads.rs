@@ -1,0 +1,377 @@
+//! The reads. Lists of the whole project are read once for all who ask together.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bowline_cloud_http::SharedRead;
+use bowline_cloud_provider::CloudError;
+use bowline_openstack_client::{
+    ApiError, Client, FloatingIp, FloatingIpFilter, Listener, LoadBalancer, LoadBalancerId, Member, Monitor,
+    MonitorId, Network, Pool, PoolId, Port, PortFilter, Reference, SecurityGroup, Subnet, SubnetFilter,
+};
+use futures::FutureExt as _;
+use futures::future::try_join_all;
+use tokio::time::Instant;
+
+use super::lookups::{Lookup, lookups};
+use super::{KeyAnswer, Memory, Observed, ObservedGroup, Parts, is_pending};
+use crate::features::{self, Features};
+use crate::intent::{Identity, Intent, TlsKey};
+use crate::ownership;
+
+/// How long a list waits for others who want it: Services are created and deleted in groups, some milliseconds apart.
+const GATHER: Duration = Duration::from_millis(25);
+
+/// How long Octavia's version is believed: an upgrade shows without a restart.
+const VERSION_LIFE: Duration = Duration::from_secs(3600);
+
+/// More rounds of lookups than any plan needs, one leading to the other.
+const MAX_ROUNDS: usize = 12;
+
+/// The looks at a load balancer that was deleted, before the reconcile fails and is tried again by the schedule.
+const DELETION_LOOKS: usize = 24;
+
+/// A list of the project.
+type Listing<T> = SharedRead<Result<Arc<Vec<T>>, CloudError>>;
+
+/// Octavia's newest version, and when it was read.
+type Version = (Instant, Option<(u32, u32)>);
+
+/// Reads from the APIs.
+pub(crate) struct Reads {
+    client: Client,
+    is_ovn: bool,
+    version: Mutex<Option<Version>>,
+    versions: SharedRead<Result<Option<(u32, u32)>, CloudError>>,
+    balancers: Listing<LoadBalancer>,
+    listeners: Listing<Listener>,
+    pools: Listing<Pool>,
+    monitors: Listing<Monitor>,
+    ports: Listing<Port>,
+    floating_ips: Listing<FloatingIp>,
+    networks: Listing<Network>,
+    subnets: Listing<Subnet>,
+    groups: Listing<SecurityGroup>,
+}
+
+/// What a lookup brought.
+enum Answer {
+    Balancers(Vec<LoadBalancer>),
+    Balancer(LoadBalancerId, Option<Box<LoadBalancer>>),
+    Features(Features),
+    Parts(Parts),
+    Members(Vec<(PoolId, Vec<Member>)>),
+    Monitors(BTreeMap<MonitorId, Monitor>),
+    Ports(Arc<Vec<Port>>),
+    FloatingIps(Arc<Vec<FloatingIp>>),
+    Networks(Arc<Vec<Network>>),
+    Subnets(Arc<Vec<Subnet>>),
+    Groups(Vec<ObservedGroup>),
+    Key(TlsKey, KeyAnswer),
+}
+
+/// The list of all that the project has of a kind.
+fn listing<T, F, R>(client: &Client, read: F) -> Listing<T>
+where
+    T: Send + Sync + 'static,
+    F: Fn(Client) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Vec<T>, ApiError>> + Send + 'static,
+{
+    SharedRead::listing(GATHER, client, move |client| {
+        read(client).map(|read| read.map(Arc::new).map_err(CloudError::from))
+    })
+}
+
+impl Reads {
+    pub(crate) fn new(client: &Client, is_ovn: bool) -> Self {
+        Self {
+            is_ovn,
+            version: Mutex::default(),
+            versions: SharedRead::single(Duration::ZERO, client, |client| async move {
+                Ok(features::newest(&client.load_balancer_versions().await?))
+            }),
+            balancers: listing(client, |client| async move { client.load_balancers(None).await }),
+            listeners: listing(client, |client| async move { client.listeners(None).await }),
+            pools: listing(client, |client| async move { client.pools(None).await }),
+            monitors: listing(client, |client| async move { client.monitors().await }),
+            ports: listing(client, |client| async move {
+                client.ports(&PortFilter::default()).await
+            }),
+            floating_ips: listing(client, |client| async move {
+                client.floating_ips(&FloatingIpFilter::default()).await
+            }),
+            networks: listing(client, |client| async move { client.networks().await }),
+            subnets: listing(client, |client| async move {
+                client.subnets(&SubnetFilter::default()).await
+            }),
+            groups: listing(client, |client| async move { client.security_groups(None).await }),
+            client: client.clone(),
+        }
+    }
+
+    /// Everything that the plan needs.
+    pub(crate) async fn all(&self, intent: &Intent, memory: &mut Memory) -> Result<Observed, CloudError> {
+        memory.new_wait();
+        (memory.own.is_unseen, memory.own.is_busy) = (false, false);
+        let mut observed = Observed::default();
+        self.complete(intent, &mut observed, memory).await?;
+        Ok(observed)
+    }
+
+    /// Looks again at load balancers that are pending or went, and reads what is missing by now.
+    pub(crate) async fn again(
+        &self,
+        intent: &Intent,
+        mut observed: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        let identity = intent.identity();
+        let may_be_ours = observed
+            .balancers
+            .iter()
+            .any(|balancer| is_pending(balancer) && ownership::is_candidate(identity, balancer));
+        if may_be_ours || memory.own.is_unseen || memory.own.is_busy {
+            self.refresh(identity, &mut observed).await?;
+            memory.own.is_unseen = false;
+            give_up_in_time(intent, &observed, memory)?;
+            memory.own.is_busy = false; // to be seen anew
+        }
+        self.complete(intent, &mut observed, memory).await?;
+        Ok(observed)
+    }
+
+    /// Reads at the end of a reconcile what its own writes left in doubt.
+    ///
+    /// The load balancer was listed after the last write to it, and answers to writes show what came of them, but for
+    /// members: they are written as a list, and the answer is empty. Floating IPs are read again because others write
+    /// them too.
+    pub(crate) async fn after_writes(
+        &self,
+        intent: &Intent,
+        mut observed: Observed,
+        memory: &mut Memory,
+    ) -> Result<Observed, CloudError> {
+        memory.new_wait();
+        if let Some(parts) = &mut observed.parts {
+            for pool in memory.own.members_written.drain(..) {
+                parts.members.remove(&pool);
+            }
+        }
+        observed.floating_ips = None;
+        if memory.own.is_unseen {
+            self.refresh(intent.identity(), &mut observed).await?;
+            memory.own.is_unseen = false;
+        }
+        self.complete(intent, &mut observed, memory).await?;
+        Ok(observed)
+    }
+
+    async fn complete(
+        &self,
+        intent: &Intent,
+        observed: &mut Observed,
+        memory: &Memory,
+    ) -> Result<(), CloudError> {
+        for _ in 0..MAX_ROUNDS {
+            let missing = lookups(intent, observed, &memory.own);
+            if missing.is_empty() {
+                return Ok(());
+            }
+            let answers = missing
+                .into_iter()
+                .map(|lookup| self.look_up(intent.identity(), lookup));
+            for answer in try_join_all(answers).await? {
+                take(observed, answer);
+            }
+        }
+        Err(CloudError::other(
+            "what has to be read for the load balancer has no end",
+        ))
+    }
+
+    async fn look_up(&self, identity: &Identity, lookup: Lookup) -> Result<Answer, CloudError> {
+        Ok(match lookup {
+            Lookup::Balancers => Answer::Balancers(self.candidates(identity).await?),
+            Lookup::Balancer(id) => {
+                let balancer = self.client.load_balancer(&id).await.map_err(|error| {
+                    CloudError::from(error).context(format!("failed to get load balancer {id}"))
+                })?;
+                Answer::Balancer(id, balancer.map(Box::new))
+            }
+            Lookup::Features => Answer::Features(self.features().await?),
+            Lookup::Parts(id) => Answer::Parts(self.parts(id).await?),
+            Lookup::Members(pools) => {
+                let client = &self.client;
+                let read = pools.into_iter().map(|pool| async move {
+                    let members = client.members(&pool).await?;
+                    Ok::<_, CloudError>((pool, members))
+                });
+                Answer::Members(try_join_all(read).await?)
+            }
+            Lookup::Monitors => {
+                let all = self.monitors.ask().await?;
+                Answer::Monitors(all.iter().map(|one| (one.id.clone(), one.clone())).collect())
+            }
+            Lookup::Ports => Answer::Ports(self.ports.ask().await?),
+            Lookup::FloatingIps => Answer::FloatingIps(self.floating_ips.ask().await?),
+            Lookup::Networks => Answer::Networks(self.networks.ask().await?),
+            Lookup::Subnets => Answer::Subnets(self.subnets.ask().await?),
+            Lookup::Groups(name) => Answer::Groups(self.groups_of(&name).await?),
+            Lookup::Key(key) => {
+                let answer = match self.client.has_key(key.kind, &key.id).await {
+                    Ok(true) => KeyAnswer::Present,
+                    Ok(false) => KeyAnswer::Absent,
+                    Err(error) if error.is_missing_service() => KeyAnswer::NoStore,
+                    Err(error) => return Err(error.into()),
+                };
+                Answer::Key(key, answer)
+            }
+        })
+    }
+
+    /// The load balancers that the Service could mean.
+    async fn candidates(&self, identity: &Identity) -> Result<Vec<LoadBalancer>, CloudError> {
+        let all = self.balancers.ask().await?;
+        let candidates = all
+            .iter()
+            .filter(|balancer| ownership::is_candidate(identity, balancer));
+        Ok(candidates.cloned().collect())
+    }
+
+    /// Lists the load balancers again. One that is not listed any more is asked for: only then it is gone.
+    async fn refresh(&self, identity: &Identity, observed: &mut Observed) -> Result<(), CloudError> {
+        let mut now = self.candidates(identity).await?;
+        let vanished = observed.balancers.iter().map(|balancer| &balancer.id);
+        let vanished: Vec<LoadBalancerId> = vanished
+            .filter(|id| now.iter().all(|balancer| balancer.id != **id))
+            .cloned()
+            .collect();
+        for id in &vanished {
+            now.extend(self.client.load_balancer(id).await?);
+        }
+        for id in &vanished {
+            if now.iter().all(|balancer| balancer.id != *id) {
+                observed.is_gone(id);
+            }
+        }
+        observed.balancers = now;
+        Ok(())
+    }
+
+    async fn features(&self) -> Result<Features, CloudError> {
+        let known = *self.version.lock().unwrap_or_else(PoisonError::into_inner);
+        let version = match known {
+            Some((read, version)) if read.elapsed() < VERSION_LIFE => version,
+            _ => {
+                let version = self.versions.ask().await?;
+                let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
+                *known = Some((Instant::now(), version));
+                version
+            }
+        };
+        Ok(Features::of(version, self.is_ovn))
+    }
+
+    async fn parts(&self, of: LoadBalancerId) -> Result<Parts, CloudError> {
+        let (listeners, pools) = futures::try_join!(self.listeners.ask(), self.pools.ask())?;
+        let is_of = |owners: &[Reference<LoadBalancerId>]| owners.iter().any(|owner| owner.id == of);
+        Ok(Parts {
+            listeners: listeners
+                .iter()
+                .filter(|listener| is_of(&listener.loadbalancers))
+                .cloned()
+                .collect(),
+            pools: pools
+                .iter()
+                .filter(|pool| is_of(&pool.loadbalancers))
+                .cloned()
+                .collect(),
+            members: BTreeMap::new(),
+            monitors: None,
+            is_foretold: false,
+            of,
+        })
+    }
+
+    /// The security groups of exactly this name, with their rules.
+    async fn groups_of(&self, name: &str) -> Result<Vec<ObservedGroup>, CloudError> {
+        let all = self.groups.ask().await?;
+        let groups = all.iter().filter(|group| group.name == name).cloned();
+        let read = groups.map(|group| async {
+            Ok::<_, CloudError>(ObservedGroup {
+                rules: self.client.security_group_rules(&group.id).await?,
+                group,
+            })
+        });
+        try_join_all(read).await
+    }
+}
+
+fn take(observed: &mut Observed, answer: Answer) {
+    match answer {
+        Answer::Balancers(balancers) => {
+            observed.balancers = balancers;
+            observed.is_listed = true;
+        }
+        Answer::Balancer(_, Some(balancer)) => observed.balancers.push(*balancer),
+        Answer::Balancer(id, None) => observed.is_gone(&id),
+        Answer::Features(features) => observed.features = Some(features),
+        Answer::Parts(parts) => observed.parts = Some(parts),
+        Answer::Members(members) => {
+            if let Some(parts) = &mut observed.parts {
+                parts.members.extend(members);
+            }
+        }
+        Answer::Monitors(monitors) => {
+            if let Some(parts) = &mut observed.parts {
+                parts.monitors = Some(monitors);
+            }
+        }
+        Answer::Ports(ports) => observed.ports = Some(ports),
+        Answer::FloatingIps(floating_ips) => observed.floating_ips = Some(floating_ips),
+        Answer::Networks(networks) => observed.networks = Some(networks),
+        Answer::Subnets(subnets) => observed.subnets = Some(subnets),
+        Answer::Groups(groups) => observed.groups = Some(groups),
+        Answer::Key(key, answer) => observed.key = Some((key, answer)),
+    }
+}
+
+/// A load balancer that stays as it is for too long is an error: the reconcile is tried again by the schedule.
+fn give_up_in_time(intent: &Intent, observed: &Observed, memory: &Memory) -> Result<(), CloudError> {
+    let identity = intent.identity();
+    let pending = observed
+        .balancers
+        .iter()
+        .find(|balancer| is_pending(balancer) && ownership::is_candidate(identity, balancer));
+    let (looks, limit) = (memory.looks(), identity.options.wait_steps);
+    let text = match (pending, intent) {
+        (Some(balancer), _) if ownership::is_going(balancer) => {
+            if looks < DELETION_LOOKS {
+                return Ok(());
+            }
+            "loadbalancer failed to delete within the allotted time".to_owned()
+        }
+        _ if looks < limit => return Ok(()),
+        (Some(balancer), Intent::Absent(_)) => format!(
+            "load balancer {} is in immutable status, current provisioning status: {}",
+            balancer.id, balancer.provisioning_status
+        ),
+        (Some(balancer), Intent::Wanted(_)) => {
+            format!("timeout waiting for the loadbalancer {} ACTIVE", balancer.id)
+        }
+        (None, _) if memory.own.is_busy => {
+            let ids: Vec<&str> = observed
+                .balancers
+                .iter()
+                .map(|balancer| balancer.id.as_str())
+                .collect();
+            format!(
+                "load balancer {} takes no change: Octavia says that one is under way",
+                ids.join(", ")
+            )
+        }
+        (None, _) => return Ok(()),
+    };
+    Err(CloudError::transient(text))
+}

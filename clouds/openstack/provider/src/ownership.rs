@@ -1,0 +1,239 @@
+//! Which load balancer is a Service's own, which one it shares, and which must not be touched.
+//!
+//! OpenStack carries no Service's UID. A load balancer bears the name of the Service that it was made for, and, as parts do,
+//! one tag for each Service that uses it. What the annotation names counts before any name.
+
+use bowline_openstack_client::{Listener, LoadBalancer, LoadBalancerId, ProvisioningStatus};
+
+use crate::intent::Identity;
+use crate::names;
+
+/// What was found for a Service.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found<'a> {
+    /// There is none.
+    None,
+    /// The annotation names one that is not there, and nothing says that this controller wrote it.
+    Missing(&'a LoadBalancerId),
+    /// This one.
+    One {
+        /// The load balancer.
+        balancer: &'a LoadBalancer,
+        /// What the Service is to it.
+        role: Role,
+        /// Others that were made for the Service by accident.
+        surplus: Vec<&'a LoadBalancer>,
+    },
+    /// It is being deleted; another one can only be made when it is gone.
+    Going(&'a LoadBalancer),
+    /// Several could be meant; nobody but a person can tell.
+    Several(Vec<&'a LoadBalancer>),
+}
+
+/// What a Service is to its load balancer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It was made for the Service.
+    Owner,
+    /// It was made for somebody else, by a controller or by hand, and the Service uses it too.
+    Guest,
+}
+
+/// Whether a load balancer has anything to do with a Service.
+pub(crate) fn is_candidate(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    identity.annotated.as_ref() == Some(&balancer.id) || bears_name(identity, balancer)
+}
+
+/// Whether a load balancer bears a name that a Service's own may have: the present one, one with a former name of the
+/// cluster, or a very old one.
+fn bears_name(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    balancer.name == identity.name
+        || balancer.name == identity.legacy_name && identity.legacy_name.len() > 1
+        || former_cluster(identity, balancer).is_some() && bears_our_service(identity, balancer)
+}
+
+/// Whether a load balancer is the Service's own under a former name of the cluster: a configured one, or one that the
+/// Service's annotations speak for. A guest of another cluster has left its tag; an owner that is not renamed yet has not.
+fn is_under_former_name(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    let annotations_speak = identity.annotated.as_ref() == Some(&balancer.id)
+        && identity.recorded_address.is_some()
+        && !balancer.tags.contains(&identity.name);
+    balancer.name != identity.name
+        && bears_our_service(identity, balancer)
+        && (former_cluster(identity, balancer).is_some() || annotations_speak)
+}
+
+/// Whether the name is this Service's but for the cluster.
+fn bears_our_service(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    names::cluster_of(&balancer.name)
+        .is_some_and(|cluster| names::balancer(cluster, &identity.service) == balancer.name)
+}
+
+/// The cluster in a load balancer's name, if it is a configured former name of this cluster.
+fn former_cluster<'a>(identity: &Identity, balancer: &'a LoadBalancer) -> Option<&'a str> {
+    let cluster = names::cluster_of(&balancer.name)?;
+    let formers = &identity.options.former_clusters;
+    (cluster != identity.cluster && formers.iter().any(|former| former == cluster)).then_some(cluster)
+}
+
+/// The former name of this cluster that a load balancer bears, so that it is to be renamed.
+///
+/// A configured one; or one that the Service itself proves: it names the load balancer and the address that it was given,
+/// and the name is the Service's own but for the cluster. `addresses` are all at which the load balancer is reached.
+pub(crate) fn renamed_from<'a>(
+    identity: &Identity,
+    balancer: &'a LoadBalancer,
+    addresses: &[&str],
+) -> Option<&'a str> {
+    if let Some(former) = former_cluster(identity, balancer) {
+        return Some(former);
+    }
+    let cluster = names::cluster_of(&balancer.name).filter(|cluster| *cluster != identity.cluster)?;
+    let recorded = identity.recorded_address.as_deref()?;
+    let is_proved = is_under_former_name(identity, balancer)
+        && addresses
+            .iter()
+            .any(|address| names::spelling(address) == names::spelling(recorded));
+    is_proved.then_some(cluster)
+}
+
+/// Whether a load balancer is on its way out, or only still shown.
+pub(crate) fn is_going(balancer: &LoadBalancer) -> bool {
+    matches!(
+        balancer.provisioning_status,
+        ProvisioningStatus::PendingDelete | ProvisioningStatus::Deleted
+    )
+}
+
+/// Finds a Service's load balancer among its candidates; `gone` are those that are proved not to exist.
+pub(crate) fn resolve<'a>(
+    identity: &'a Identity,
+    candidates: &'a [LoadBalancer],
+    gone: &[LoadBalancerId],
+) -> Found<'a> {
+    let mut named: Vec<&LoadBalancer> = candidates
+        .iter()
+        .filter(|balancer| bears_name(identity, balancer) && !is_going(balancer))
+        .collect();
+    named.sort_by_key(|balancer| by_age(balancer));
+    if let Some(id) = &identity.annotated {
+        let annotated = candidates.iter().find(|balancer| balancer.id == *id);
+        match annotated {
+            Some(balancer) if balancer.provisioning_status == ProvisioningStatus::PendingDelete => {
+                return Found::Going(balancer);
+            }
+            Some(balancer) if balancer.provisioning_status != ProvisioningStatus::Deleted => {
+                let role = role(identity, balancer);
+                let surplus = named.into_iter().filter(|other| {
+                    // One that was made before the Service was sent to another one may still be wanted.
+                    role == Role::Owner && other.id != *id && is_surely_ours(identity, other)
+                });
+                return Found::One {
+                    balancer,
+                    role,
+                    surplus: surplus.collect(),
+                };
+            }
+            // Not there any more. What was written beside an address was written here: a new one takes its place.
+            Some(_) | None if identity.recorded_address.is_some() => {}
+            None if !gone.contains(id) => {}
+            Some(_) | None => return Found::Missing(id),
+        }
+    }
+    // The present name counts before a former one, and that before the very old one.
+    let rank = |balancer: &LoadBalancer| match &balancer.name {
+        name if *name == identity.name => 0,
+        name if *name == identity.legacy_name => 2,
+        _ => 1,
+    };
+    let best = named.iter().map(|balancer| rank(balancer)).min();
+    named.retain(|balancer| Some(rank(balancer)) == best);
+    match named.as_slice() {
+        [] => match candidates.iter().find(|balancer| {
+            balancer.name == identity.name
+                && balancer.provisioning_status == ProvisioningStatus::PendingDelete
+        }) {
+            Some(going) => Found::Going(going),
+            None => Found::None,
+        },
+        [balancer] => Found::One {
+            balancer,
+            role: Role::Owner,
+            surplus: Vec::new(),
+        },
+        [oldest, surplus @ ..] if named.iter().all(|balancer| is_surely_ours(identity, balancer)) => {
+            Found::One {
+                balancer: oldest,
+                role: Role::Owner,
+                surplus: surplus.to_vec(),
+            }
+        }
+        _ => Found::Several(named),
+    }
+}
+
+/// What a Service is to a load balancer that it names.
+fn role(identity: &Identity, balancer: &LoadBalancer) -> Role {
+    let is_own = bears_name(identity, balancer) || is_under_former_name(identity, balancer);
+    if is_own { Role::Owner } else { Role::Guest }
+}
+
+/// Whether a load balancer was made for this Service alone, by its tag, its description and its name together.
+fn is_surely_ours(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    balancer.name == identity.name
+        && balancer.tags.contains(&identity.name)
+        && balancer.description == names::balancer_description(&identity.cluster, &identity.service)
+        && !is_shared(identity, balancer)
+}
+
+/// Oldest first; the order of ids where ages are equal.
+fn by_age(balancer: &LoadBalancer) -> (String, LoadBalancerId) {
+    (
+        balancer.created_at.clone().unwrap_or_default(),
+        balancer.id.clone(),
+    )
+}
+
+/// Whether another Service uses a load balancer too.
+pub(crate) fn is_shared(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    let mut tags = balancer.tags.iter().filter(|tag| tag.starts_with(names::PREFIX));
+    tags.any(|tag| !is_our_tag(identity, balancer, tag))
+}
+
+/// Whether a tag of a load balancer says that this Service uses it, under the present name of the cluster or a former one.
+pub(crate) fn is_our_tag(identity: &Identity, balancer: &LoadBalancer, tag: &str) -> bool {
+    tag == identity.name || tag == balancer.name && is_under_former_name(identity, balancer)
+}
+
+/// How many Services use a load balancer, by its tags.
+pub(crate) fn users(balancer: &LoadBalancer) -> usize {
+    let tags = balancer.tags.iter();
+    tags.filter(|tag| tag.starts_with(names::PREFIX)).count()
+}
+
+/// Whether a controller made a load balancer.
+fn is_made_by_controller(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    balancer.name.starts_with(names::PREFIX) || balancer.name == identity.legacy_name
+}
+
+/// Whether a load balancer goes with the Service: one that a controller made, that the Service owns or has its tag on, and
+/// that no other Service uses.
+pub(crate) fn is_to_be_deleted(identity: &Identity, role: Role, balancer: &LoadBalancer) -> bool {
+    let is_ours = role == Role::Owner
+        || balancer
+            .tags
+            .iter()
+            .any(|tag| is_our_tag(identity, balancer, tag));
+    is_ours && is_made_by_controller(identity, balancer) && !is_shared(identity, balancer)
+}
+
+/// Whether a listener is the Service's: by its tag, or, where nobody tagged it, because the load balancer is.
+pub(crate) fn is_own_listener(identity: &Identity, role: Role, listener: &Listener) -> bool {
+    listener.tags.contains(&identity.name) || listener.tags.is_empty() && role == Role::Owner
+}
+
+/// The ids of load balancers, for messages.
+pub(crate) fn ids(balancers: &[&LoadBalancer]) -> String {
+    let ids: Vec<&str> = balancers.iter().map(|balancer| balancer.id.as_str()).collect();
+    ids.join(", ")
+}

@@ -1,0 +1,425 @@
+//! Decides what comes next. Pure.
+//!
+//! The order is the one in which traffic suffers least, and which a process that stops at any point can be taken over in: the
+//! load balancer, its name on the Service before anything is waited for, a former name, its parts port by port, its tags, the
+//! address, and last the security group.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
+use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
+
+use crate::annotations as keys;
+use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, RENAMED, SOURCE_RANGES_IGNORED};
+use crate::features::Features;
+use crate::intent::{Identity, Intent, Wanted};
+use crate::observe::lookups::lookups;
+use crate::observe::{KeyAnswer, Parts, Seen, is_pending};
+use crate::ownership::{self, Found, Role};
+use crate::step::{CloudStep, PartChange};
+use crate::{names, placement, status};
+
+mod absent;
+mod attributes;
+mod creation;
+pub(crate) mod floating;
+mod groups;
+mod ignored;
+pub(crate) mod parts;
+pub(crate) mod rename;
+
+use floating::Addressing;
+use parts::PartsPlan;
+
+/// The time before the second look at a load balancer that is pending; each further one is longer by [`GROWTH`].
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// By how much each pause is longer than the one before.
+const GROWTH: f64 = 1.2;
+/// More pauses than this do not get longer: three hours.
+const MOST_GROWTHS: u16 = 50;
+
+type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
+
+/// Decides what comes next.
+pub(crate) fn plan(intent: &Intent, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+    let missing = lookups(intent, seen, &seen.memory.own);
+    if !missing.is_empty() {
+        return Plan::new(Answer::LookAgain {
+            reason: format!("{missing:?} must be read"),
+        });
+    }
+    match (intent, seen.features) {
+        (Intent::Absent(identity), _) => Plan::new(absent::plan(identity, seen)),
+        (Intent::Wanted(wanted), Some(features)) => wanted_plan(wanted, features, seen),
+        // Cannot be: it is one of the lookups.
+        (Intent::Wanted(_), None) => Plan::new(Answer::LookAgain {
+            reason: "the version of Octavia must be read".to_owned(),
+        }),
+    }
+}
+
+fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancerPlan<CloudStep> {
+    let identity = &wanted.identity;
+    let mut notes = wanted.notes.clone();
+    notes.extend(source_ranges_note(wanted, features));
+    notes.extend(creation::zone_note(wanted, features));
+    let mut publishes = None;
+    let answer = match ownership::resolve(identity, &seen.balancers, &seen.gone) {
+        Found::Several(balancers) => Answer::Refused(several(identity, &balancers)),
+        Found::Missing(id) => Answer::Refused(
+            Refusal::new(format!(
+                "failed to get load balancer {id}: there is no such load balancer"
+            ))
+            .with_remedy(format!(
+                "correct {}, or remove it to get a load balancer of its own",
+                keys::ID.key
+            )),
+        ),
+        Found::Going(balancer) => wait_for(balancer, seen),
+        Found::None => match (&seen.memory.own.failed, certificate(wanted, seen)) {
+            (_, Some(refusal)) => Answer::Refused(refusal),
+            (Some(id), None) => Answer::Refused(Refusal::new(format!(
+                "load balancer {id} has gone into ERROR state: it was deleted and will be created again"
+            ))),
+            (None, None) => match creation::step(wanted, features, seen, &mut notes) {
+                Ok(step) => apply(vec![step]),
+                Err(refusal) => Answer::Refused(refusal),
+            },
+        },
+        Found::One {
+            balancer,
+            role,
+            surplus,
+        } => {
+            let there = There {
+                wanted,
+                features,
+                seen,
+                balancer,
+                role,
+                surplus: &surplus,
+            };
+            there.next(&mut notes, &mut publishes)
+        }
+    };
+    let plan = Plan::new(answer).with_notes(notes);
+    match publishes {
+        Some(status) => plan.publishing(status),
+        None => plan,
+    }
+}
+
+/// Several load balancers could be meant.
+fn several(identity: &Identity, balancers: &[&LoadBalancer]) -> Refusal {
+    Refusal::new(format!(
+        "multiple results where only one expected: load balancers {} bear the name {}",
+        ownership::ids(balancers),
+        identity.name
+    ))
+    .with_remedy(format!(
+        "delete those that are not needed, or name the right one in {}",
+        keys::ID.key
+    ))
+}
+
+/// Why the certificate cannot be used.
+fn certificate(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+    let tls = wanted.listener.tls.as_ref()?;
+    let key = tls.key.as_ref()?;
+    let (_, answer) = seen.key.as_ref().filter(|(asked, _)| asked == key)?;
+    match answer {
+        KeyAnswer::Present => None,
+        KeyAnswer::Absent => Some(
+            Refusal::new(format!(
+                "failed to get the certificate for TLS: {} does not exist",
+                tls.reference
+            ))
+            .with_remedy(format!("correct {}", keys::TLS.key)),
+        ),
+        KeyAnswer::NoStore => Some(Refusal::new(
+            "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref is set",
+        )),
+    }
+}
+
+fn source_ranges_note(wanted: &Wanted, features: Features) -> Option<Note> {
+    let options = &wanted.identity.options;
+    let are_kept = features.allowed_cidrs || options.is_ovn() && options.manages_security_groups;
+    (wanted.listener.sources.is_asked && !are_kept).then(|| {
+        SOURCE_RANGES_IGNORED.note(format!(
+            "LoadBalancerSourceRanges are ignored for Service {} because Octavia provider does not support it",
+            wanted.identity.service
+        ))
+    })
+}
+
+/// A load balancer that is there, and everything that its plan is made from.
+struct There<'a> {
+    wanted: &'a Wanted,
+    features: Features,
+    seen: &'a Seen,
+    balancer: &'a LoadBalancer,
+    role: Role,
+    surplus: &'a [&'a LoadBalancer],
+}
+
+impl There<'_> {
+    fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
+        let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
+        if let Some(refusal) = self.sharing() {
+            return Answer::Refused(refusal);
+        }
+        if self.is_to_be_made_anew() {
+            return self.unmake();
+        }
+        // Before anything is waited for: a process that stops now leaves a load balancer that is found.
+        if wanted.identity.annotated.as_ref() != Some(&balancer.id) {
+            return annotate(keys::ID.key, Some(balancer.id.as_str()));
+        }
+        if is_pending(balancer) || seen.memory.own.is_busy {
+            return wait_for(balancer, seen);
+        }
+        if balancer.provisioning_status != ProvisioningStatus::Active {
+            return self.failed(notes);
+        }
+        if !self.surplus.is_empty() {
+            notes.push(DUPLICATE_REMOVED.note(format!(
+                "load balancer {} is kept, its duplicates are removed: {}",
+                balancer.id,
+                ownership::ids(self.surplus)
+            )));
+            if let Some(busy) = self.surplus.iter().find(|there| is_pending(there)) {
+                return wait_for(busy, seen);
+            }
+            return apply(self.surplus.iter().copied().map(delete_unserving).collect());
+        }
+        // Both are there: they are among the lookups of one that is active.
+        let Some(parts) = seen.parts.as_ref().filter(|parts| parts.of == balancer.id) else {
+            return look_again();
+        };
+        if let Some(former) = rename::former(wanted, seen, balancer) {
+            return self.rename(former, parts, notes);
+        }
+        if let Some(refusal) = certificate(wanted, seen) {
+            return Answer::Refused(refusal);
+        }
+        match self.of_parts(parts, notes) {
+            Err(refusal) => return Answer::Refused(refusal),
+            Ok(Some(change)) => return self.part(change),
+            Ok(None) => {}
+        }
+        if let Some(tags) =
+            attributes::tags_with(&balancer.tags, &wanted.identity.name).filter(|_| self.features.tags)
+        {
+            return self.part(PartChange::UpdateBalancer {
+                name: balancer.name.clone(),
+                update: LoadBalancerUpdate {
+                    name: None,
+                    tags: Some(tags),
+                },
+            });
+        }
+        let address = match floating::next(wanted, seen, balancer, self.role, notes) {
+            Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),
+            Addressing::Refused(refusal) => return Answer::Refused(refusal),
+            Addressing::Done(address) => address,
+        };
+        if self.role == Role::Owner {
+            let floating_ip = floating::current(seen, balancer).filter(|_| !wanted.is_internal);
+            notes.extend(ignored::note(wanted, self.features, balancer, floating_ip));
+        }
+        if !address.is_empty() && wanted.identity.recorded_address.as_deref() != Some(&address) {
+            return annotate(keys::ADDRESS.key, Some(&address));
+        }
+        let status = status::status(wanted, balancer, &address);
+        match self.of_group() {
+            Ok(steps) if steps.is_empty() => Answer::Settled(status),
+            Ok(steps) => apply(steps),
+            Err(refusal) => {
+                // The load balancer works: what is wrong with the group does not hide its address.
+                *publishes = Some(status);
+                Answer::Refused(refusal)
+            }
+        }
+    }
+
+    /// What forbids to use a load balancer together with others.
+    fn sharing(&self) -> Option<Refusal> {
+        if self.role == Role::Owner {
+            return None;
+        }
+        let (identity, balancer) = (&self.wanted.identity, self.balancer);
+        if !self.features.tags {
+            return Some(Refusal::new(
+                "shared load balancer is only supported with the tag feature in the cloud load balancer service",
+            ));
+        }
+        let users = ownership::users(balancer);
+        if !balancer.tags.contains(&identity.name) && users + 1 > identity.options.max_shared {
+            return Some(Refusal::new(format!(
+                "load balancer {} already shared with {users} Services",
+                balancer.id
+            )));
+        }
+        self.wanted
+            .is_internal
+            .then(|| Refusal::new("internal Service cannot share a load balancer"))
+    }
+
+    /// Whether Octavia gave up a load balancer that is the Service's alone and never served.
+    fn is_to_be_made_anew(&self) -> bool {
+        let (identity, balancer) = (&self.wanted.identity, self.balancer);
+        let is_new = self.seen.memory.own.created.as_ref() == Some(&balancer.id);
+        let never_served = is_new || balancer.listeners.is_empty() || identity.recorded_address.is_none();
+        balancer.provisioning_status == ProvisioningStatus::Error
+            && never_served
+            && ownership::is_to_be_deleted(identity, self.role, balancer)
+    }
+
+    /// Deletes a load balancer that never served, and takes it off the Service first: it must not name one that is gone.
+    fn unmake(&self) -> Next {
+        if self.wanted.identity.annotated.as_ref() == Some(&self.balancer.id) {
+            return annotate(keys::ID.key, None);
+        }
+        apply(vec![delete_unserving(self.balancer)])
+    }
+
+    /// Octavia gave the load balancer up. It may still carry traffic, and takes no change.
+    fn failed(&self, notes: &mut Vec<Note>) -> Next {
+        let (identity, balancer) = (&self.wanted.identity, self.balancer);
+        let remedy = if ownership::is_to_be_deleted(identity, self.role, balancer) {
+            format!(
+                "ask the operator of the cloud for a failover; or delete load balancer {} by hand: Bowline then creates another one, with another address in the project's network",
+                balancer.id
+            )
+        } else {
+            "ask the operator of the cloud for a failover".to_owned()
+        };
+        let reason = format!(
+            "load balancer {} is not ACTIVE, current provisioning status: {}",
+            balancer.id, balancer.provisioning_status
+        );
+        notes.push(IN_ERROR.note(format!("{reason}; {remedy}")));
+        Answer::Refused(Refusal::new(reason).with_remedy(remedy))
+    }
+
+    fn rename(&self, former: &str, parts: &Parts, notes: &mut Vec<Note>) -> Next {
+        let (identity, balancer) = (&self.wanted.identity, self.balancer);
+        notes.push(RENAMED.note(format!(
+            "Renaming load balancer {} from {} to {}",
+            balancer.id,
+            balancer.name,
+            names::with_cluster(&balancer.name, former, &identity.cluster)
+        )));
+        match rename::next(former, &identity.cluster, balancer, parts) {
+            Some(change) => self.part(change),
+            None => look_again(), // cannot be: the load balancer bears the name
+        }
+    }
+
+    fn of_parts(&self, parts: &Parts, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {
+        let own = &self.seen.memory.own;
+        let of = (self.balancer, self.role);
+        let plan = PartsPlan::new(self.wanted, self.features, self.seen, of, parts, own);
+        if let Some(port) = plan.conflict() {
+            return Err(Refusal::new(format!("the listener port {port} already exists")));
+        }
+        if let Some(listener) = plan.ambiguous() {
+            return Err(Refusal::new(format!(
+                "multiple results where only one expected: pools of listener {}",
+                listener.id
+            )));
+        }
+        let method = &self.wanted.pool.method;
+        let refused = own
+            .refused_methods
+            .iter()
+            .filter(|refused| refused.method == *method);
+        notes.extend(refused.take(1).map(|refused| {
+            LB_METHOD_UNKNOWN.note(format!(
+                "Error updating LB method for LoadBalancer: {}",
+                refused.why
+            ))
+        }));
+        Ok(plan.next())
+    }
+
+    fn of_group(&self) -> Result<Vec<CloudStep>, Refusal> {
+        if let Some(why) = &self.seen.memory.own.group_failure {
+            return Err(Refusal::new(why.clone()));
+        }
+        let subnets = placement::member_subnets(self.wanted, self.seen, Some(self.balancer), None);
+        let changes = groups::next(self.wanted, self.seen, &subnets)?;
+        Ok(changes.into_iter().map(CloudStep::Group).collect())
+    }
+
+    fn part(&self, change: PartChange) -> Next {
+        let is_unkept = self.seen.memory.own.last_change.as_ref() == Some(&change);
+        let step = CloudStep::Part {
+            balancer: self.balancer.id.clone(),
+            change,
+        };
+        if is_unkept {
+            // Without this, it would be written for ever.
+            return Answer::Refused(
+                Refusal::new(format!(
+                    "Octavia answered {}, and {} is not as Bowline wrote it",
+                    step.label(),
+                    step.object()
+                ))
+                .with_remedy(
+                    "set what the load balancer's provider can keep; it is tried again from time to time",
+                ),
+            );
+        }
+        apply(vec![step])
+    }
+}
+
+/// Deletes a load balancer that carries no traffic: it failed, or was made twice.
+fn delete_unserving(balancer: &LoadBalancer) -> CloudStep {
+    CloudStep::DeleteBalancer {
+        balancer: balancer.id.clone(),
+        name: balancer.name.clone(),
+        cascade: true,
+        is_live: false,
+    }
+}
+
+fn annotate(key: &str, value: Option<&str>) -> Next {
+    let write = KubeWrite::AnnotateService(vec![(key.to_owned(), value.map(str::to_owned))]);
+    Answer::apply_or(vec![LoadBalancerStep::Kube(write)], look_again)
+}
+
+fn apply(steps: Vec<CloudStep>) -> Next {
+    let steps = steps.into_iter().map(LoadBalancerStep::Cloud);
+    Answer::apply_or(steps.collect(), look_again)
+}
+
+fn look_again() -> Next {
+    Answer::LookAgain {
+        reason: "something is not known".to_owned(),
+    }
+}
+
+/// Octavia is at work on a load balancer. After a write it is looked at once, and then in growing pauses.
+fn wait_for(balancer: &LoadBalancer, seen: &Seen) -> Next {
+    let reason = format!("await-lb({} is {})", balancer.id, balancer.provisioning_status);
+    if seen.memory.own.is_unseen {
+        return Answer::LookAgain { reason };
+    }
+    Answer::Wait {
+        after: pause(seen.memory.looks()),
+        reason,
+    }
+}
+
+/// The time before the next look after so many.
+fn pause(looks: usize) -> Duration {
+    let growths = u16::try_from(looks.saturating_sub(1)).unwrap_or(MOST_GROWTHS);
+    FIRST_PAUSE.mul_f64(GROWTH.powi(growths.min(MOST_GROWTHS).into()))
+}
+
+#[cfg(test)]
+mod tests;

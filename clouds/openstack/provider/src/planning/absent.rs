@@ -1,0 +1,179 @@
+//! Removes what was made for a Service: the load balancer or the Service's part of it, the floating IP, the security group.
+
+use bowline_cloud_provider::LoadBalancerStatus;
+use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
+use bowline_plan::{Answer, Refusal};
+
+use super::{Next, apply, floating, groups, parts, several, wait_for};
+use crate::intent::Identity;
+use crate::names;
+use crate::observe::{Parts, Seen, is_pending};
+use crate::ownership::{self, Found, Role};
+use crate::step::{CloudStep, FloatingIpChange, PartChange};
+
+/// Decides how the removal goes on.
+pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
+    match ownership::resolve(identity, &seen.balancers, &seen.gone) {
+        Found::Several(balancers) => return Answer::Refused(several(identity, &balancers)),
+        Found::Going(balancer) => return wait_for(balancer, seen),
+        Found::One {
+            balancer,
+            role,
+            surplus,
+        } => {
+            if let Some(busy) = surplus.iter().chain([&balancer]).find(|there| is_pending(there)) {
+                return wait_for(busy, seen);
+            }
+            let duplicates: Vec<CloudStep> = surplus.into_iter().map(super::delete_unserving).collect();
+            if !duplicates.is_empty() {
+                return apply(duplicates);
+            }
+            if seen.memory.own.is_busy {
+                return wait_for(balancer, seen);
+            }
+            match of_balancer(identity, seen, balancer, role) {
+                Ok(Some(step)) => return apply(vec![step]),
+                Ok(None) => {}
+                Err(refusal) => return Answer::Refused(refusal),
+            }
+        }
+        Found::None | Found::Missing(_) => {}
+    }
+    let rest = left_over(identity, seen);
+    if let Some(why) = &seen.memory.own.group_failure {
+        return Answer::Refused(Refusal::new(why.clone()));
+    }
+    if rest.is_empty() {
+        Answer::Settled(LoadBalancerStatus::empty())
+    } else {
+        apply(rest)
+    }
+}
+
+/// The next write to a load balancer that is there; `None` if nothing of it is the Service's any more.
+fn of_balancer(
+    identity: &Identity,
+    seen: &Seen,
+    balancer: &LoadBalancer,
+    role: Role,
+) -> Result<Option<CloudStep>, Refusal> {
+    if !ownership::is_to_be_deleted(identity, role, balancer) {
+        // Octavia takes no change of a load balancer that failed, and this one is somebody else's too.
+        if balancer.provisioning_status == ProvisioningStatus::Error
+            && is_used(identity, role, seen, balancer)
+        {
+            return Err(Refusal::new(format!(
+                "load balancer {} is in immutable status, current provisioning status: ERROR",
+                balancer.id
+            )));
+        }
+        let change = own_listeners(identity, role, seen).or_else(|| without_tag(identity, balancer));
+        return Ok(change.map(|change| CloudStep::Part {
+            balancer: balancer.id.clone(),
+            change,
+        }));
+    }
+    if !identity.keeps_floating_ip
+        && let Some(there) = floating::current(seen, balancer)
+        && there.description.contains(names::FLOATING_IP_MARK)
+    {
+        return Ok(Some(delete_floating_ip(there)));
+    }
+    let parts = seen.parts.as_ref().filter(|parts| parts.of == balancer.id);
+    let part = parts.and_then(one_by_one).filter(|_| {
+        let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
+        takes_changes && !identity.options.deletes_by_cascade
+    });
+    Ok(Some(match part {
+        Some(change) => CloudStep::Part {
+            balancer: balancer.id.clone(),
+            change,
+        },
+        None => CloudStep::DeleteBalancer {
+            balancer: balancer.id.clone(),
+            name: balancer.name.clone(),
+            // One that failed takes no other deletion.
+            cascade: identity.options.deletes_by_cascade
+                || balancer.provisioning_status == ProvisioningStatus::Error,
+            is_live: true,
+        },
+    }))
+}
+
+fn is_used(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer) -> bool {
+    own_listeners(identity, role, seen).is_some() || without_tag(identity, balancer).is_some()
+}
+
+/// The next write that takes the Service's listeners off a load balancer that stays.
+fn own_listeners(identity: &Identity, role: Role, seen: &Seen) -> Option<PartChange> {
+    let parts = seen.parts.as_ref()?;
+    let mut own = parts
+        .listeners
+        .iter()
+        .filter(|listener| ownership::is_own_listener(identity, role, listener));
+    own.next().map(|listener| parts::removal(parts, listener))
+}
+
+/// The write that takes the Service's tag off a load balancer.
+fn without_tag(identity: &Identity, balancer: &LoadBalancer) -> Option<PartChange> {
+    let is_ours = |tag: &String| ownership::is_our_tag(identity, balancer, tag);
+    balancer
+        .tags
+        .iter()
+        .any(is_ours)
+        .then(|| PartChange::UpdateBalancer {
+            name: balancer.name.clone(),
+            update: LoadBalancerUpdate {
+                name: None,
+                tags: Some(
+                    balancer
+                        .tags
+                        .iter()
+                        .filter(|tag| !is_ours(tag))
+                        .cloned()
+                        .collect(),
+                ),
+            },
+        })
+}
+
+/// The next write that takes all parts off, one by one: monitors, pools, listeners.
+fn one_by_one(parts: &Parts) -> Option<PartChange> {
+    let monitor = parts.pools.iter().find_map(|pool| {
+        Some(PartChange::DeleteMonitor {
+            id: pool.healthmonitor_id.clone()?,
+            pool: pool.id.clone(),
+            name: pool.name.clone(),
+        })
+    });
+    let pool = || parts.pools.first().map(crate::step::delete_pool);
+    let listener = || {
+        parts
+            .listeners
+            .first()
+            .map(|listener| PartChange::DeleteListener {
+                id: listener.id.clone(),
+                name: listener.name.clone(),
+            })
+    };
+    monitor.or_else(pool).or_else(listener)
+}
+
+/// What goes with the Service, whether there was a load balancer or not.
+fn left_over(identity: &Identity, seen: &Seen) -> Vec<CloudStep> {
+    let mut steps: Vec<CloudStep> = Vec::new();
+    if !identity.keeps_floating_ip {
+        let all = seen.floating_ips.iter().flat_map(|list| list.iter());
+        let own = all.filter(|there| there.port_id.is_none() && floating::is_made_for(identity, there));
+        steps.extend(own.map(delete_floating_ip));
+    }
+    steps.extend(groups::removal(seen).into_iter().map(CloudStep::Group));
+    steps
+}
+
+fn delete_floating_ip(there: &FloatingIp) -> CloudStep {
+    CloudStep::FloatingIp(FloatingIpChange::Delete {
+        id: there.id.clone(),
+        address: there.floating_ip_address.clone(),
+    })
+}

@@ -1,0 +1,147 @@
+//! What differs at listeners, pools and monitors and can be changed where it stands. An update holds only that.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bowline_openstack_client::{
+    Listener, ListenerAttributes, ListenerUpdate, Monitor, MonitorUpdate, NewListener, NewMonitor, NewPool,
+    Pool, PoolUpdate,
+};
+use ipnet::IpNet;
+
+use crate::desired::FORWARDED_FOR;
+use crate::features::Features;
+
+/// What differs at a listener; its name is not compared.
+pub(super) fn listener_update(
+    wanted: &NewListener,
+    there: &Listener,
+    tag: &str,
+    features: Features,
+) -> Option<ListenerUpdate> {
+    let wishes = &wanted.attributes;
+    let number = |wanted: Option<i64>, there: Option<i64>| wanted.filter(|_| wanted != there);
+    let attributes = ListenerAttributes {
+        tags: tags_with(&there.tags, tag).filter(|_| features.tags),
+        connection_limit: number(wishes.connection_limit, there.connection_limit),
+        insert_headers: headers(wishes, &there.insert_headers),
+        default_tls_container_ref: wishes
+            .default_tls_container_ref
+            .clone()
+            .filter(|_| wishes.default_tls_container_ref != there.default_tls_container_ref),
+        timeout_client_data: number(wishes.timeout_client_data, there.timeout_client_data),
+        timeout_member_connect: number(wishes.timeout_member_connect, there.timeout_member_connect),
+        timeout_member_data: number(wishes.timeout_member_data, there.timeout_member_data),
+        timeout_tcp_inspect: number(wishes.timeout_tcp_inspect, there.timeout_tcp_inspect),
+        allowed_cidrs: wishes
+            .allowed_cidrs
+            .clone()
+            .filter(|wanted| !same_networks(wanted, &there.allowed_cidrs)),
+    };
+    let update = ListenerUpdate {
+        name: None,
+        attributes,
+    };
+    (update != ListenerUpdate::default()).then_some(update)
+}
+
+/// The tags with this one behind them; `None` if it is there.
+pub(super) fn tags_with(tags: &[String], tag: &str) -> Option<Vec<String>> {
+    let is_there = tags.iter().any(|there| there == tag);
+    (!is_there).then(|| tags.iter().cloned().chain([tag.to_owned()]).collect())
+}
+
+/// The headers with the one that is wanted or without the one that is not; `None` if nothing changes. Others are kept.
+fn headers(
+    wishes: &ListenerAttributes,
+    there: &BTreeMap<String, String>,
+) -> Option<BTreeMap<String, String>> {
+    let is_wanted = wishes.insert_headers.is_some();
+    let is_there = there.get(FORWARDED_FOR).is_some_and(|value| value == "true");
+    if is_wanted == is_there {
+        return None;
+    }
+    let mut headers = there.clone();
+    if is_wanted {
+        headers.insert(FORWARDED_FOR.to_owned(), "true".to_owned());
+    } else {
+        headers.remove(FORWARDED_FOR);
+    }
+    Some(headers)
+}
+
+/// Whether two lists let the same networks in. Order, repetition and bits of a host mean nothing.
+fn same_networks(a: &[String], b: &[String]) -> bool {
+    let network = |text: &String| {
+        let parsed = text.parse::<IpNet>();
+        parsed.map_or_else(|_| text.clone(), |network| network.trunc().to_string())
+    };
+    let set = |list: &[String]| list.iter().map(network).collect::<BTreeSet<_>>();
+    set(a) == set(b)
+}
+
+/// What differs at a pool. The method is left out where Octavia refused it.
+pub(super) fn pool_update(wanted: &NewPool, there: &Pool, with_method: bool) -> Option<PoolUpdate> {
+    let update = PoolUpdate {
+        name: None,
+        lb_algorithm: (with_method && wanted.lb_algorithm != there.lb_algorithm)
+            .then(|| wanted.lb_algorithm.clone()),
+        session_persistence: (wanted.session_persistence != there.session_persistence)
+            .then(|| wanted.session_persistence.clone()),
+    };
+    (update != PoolUpdate::default()).then_some(update)
+}
+
+/// All that can be changed at a monitor, if anything of it differs.
+pub(super) fn monitor_update(wanted: &NewMonitor, there: &Monitor) -> Option<MonitorUpdate> {
+    let is_equal = wanted.name == there.name
+        && wanted.delay == there.delay
+        && wanted.timeout == there.timeout
+        && wanted.max_retries == there.max_retries
+        && wanted.max_retries_down == there.max_retries_down;
+    (!is_equal).then(|| MonitorUpdate {
+        name: Some(wanted.name.clone()),
+        delay: Some(wanted.delay),
+        timeout: Some(wanted.timeout),
+        max_retries: Some(wanted.max_retries),
+        max_retries_down: Some(wanted.max_retries_down),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(list: &[&str]) -> Vec<String> {
+        list.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn networks_are_equal_however_they_are_spelt() {
+        let same = |a: &[&str], b: &[&str]| same_networks(&texts(a), &texts(b));
+        assert!(same(
+            &["10.0.0.5/8", "fd00:0::/8"],
+            &["fd00::/8", "10.0.0.0/8", "10.0.0.0/8"]
+        ));
+        assert!(!same(&["10.0.0.0/8"], &["10.0.0.0/9"]));
+        assert!(!same(&["10.0.0.0/8"], &[]));
+    }
+
+    #[test]
+    fn a_tag_is_added_behind_those_that_are_there() {
+        assert_eq!(tags_with(&texts(&["a"]), "b"), Some(texts(&["a", "b"])));
+        assert_eq!(tags_with(&texts(&["a", "b"]), "b"), None);
+    }
+
+    #[test]
+    fn other_headers_are_kept() {
+        let on = ListenerAttributes {
+            insert_headers: Some(BTreeMap::from([(FORWARDED_FOR.to_owned(), "true".to_owned())])),
+            ..ListenerAttributes::default()
+        };
+        let other = BTreeMap::from([("X-Forwarded-Port".to_owned(), "true".to_owned())]);
+        let both = headers(&on, &other).unwrap();
+        assert_eq!(both.len(), 2);
+        assert_eq!(headers(&ListenerAttributes::default(), &both), Some(other));
+        assert_eq!(headers(&on, &both), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! A load balancer that is not there yet: one call makes it with all its parts.
+
+use bowline_openstack_client::{NewAdditionalVip, NewLoadBalancer, Port, SubnetId};
+use bowline_plan::{Note, Refusal};
+
+use crate::desired;
+use crate::events::{CHANGE_IGNORED, ZONES_IGNORED};
+use crate::features::Features;
+use crate::intent::Wanted;
+use crate::members::Family;
+use crate::names;
+use crate::observe::Observed;
+use crate::placement;
+use crate::step::CloudStep;
+
+/// The call that makes the load balancer.
+pub(super) fn step(
+    wanted: &Wanted,
+    features: Features,
+    observed: &Observed,
+    notes: &mut Vec<Note>,
+) -> Result<CloudStep, Refusal> {
+    let identity = &wanted.identity;
+    let options = &identity.options;
+    let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let (mut network, mut subnet) = (wanted.vip.network.clone(), wanted.vip.subnet.clone());
+    if placement::is_detected(wanted) {
+        subnet = placement::of_first_node(wanted, ports, wanted.family()).map(|place| place.subnet);
+        if subnet.is_none() && wanted.vip.port.is_none() {
+            return Err(Refusal::new(format!(
+                "no subnet found for load balancer of service {}: no node has an address on a port of its server",
+                identity.service
+            ))
+            .with_remedy("set subnet-id or network-id in cloud.conf, or an annotation of that name"));
+        }
+    }
+    if let Some(port) = &wanted.vip.port {
+        (network, subnet) = (
+            None,
+            subnet_of_port(wanted, ports.iter().find(|there| there.id == *port)),
+        );
+    }
+    let second = second_subnet(wanted, features, ports, notes);
+    let subnets = placement::member_subnets(wanted, observed, None, second.clone());
+    let tree = desired::ports(wanted, features, &subnets);
+    let chooses_address = wanted.is_internal || wanted.family() == Some(Family::V6);
+    let new = NewLoadBalancer {
+        name: identity.name.clone(),
+        description: names::balancer_description(&identity.cluster, &identity.service),
+        provider: options.provider.clone(),
+        tags: features.tags.then(|| vec![identity.name.clone()]),
+        flavor_id: wanted.vip.flavor.clone().filter(|_| features.flavors),
+        availability_zone: wanted.vip.zone.clone().filter(|_| features.zones),
+        vip_port_id: wanted.vip.port.clone(),
+        vip_subnet_id: subnet,
+        vip_network_id: network,
+        vip_address: wanted.address.clone().filter(|_| chooses_address),
+        additional_vips: second
+            .into_iter()
+            .map(|subnet_id| NewAdditionalVip {
+                subnet_id,
+                ip_address: None,
+            })
+            .collect(),
+        listeners: if options.is_serial {
+            Vec::new()
+        } else {
+            tree.into_iter().map(desired::tree).collect()
+        },
+    };
+    Ok(CloudStep::CreateBalancer { new: Box::new(new) })
+}
+
+/// What is told as long as a zone is asked for that cannot be had.
+pub(super) fn zone_note(wanted: &Wanted, features: Features) -> Option<Note> {
+    let zone = wanted.vip.zone.as_ref().filter(|_| !features.zones)?;
+    Some(ZONES_IGNORED.note(format!(
+        "Availability zone {zone} is ignored for Service {} because Octavia does not support it",
+        wanted.identity.service
+    )))
+}
+
+/// The subnet of a given port, where Octavia cannot tell it: of several addresses, the wanted family's counts.
+fn subnet_of_port(wanted: &Wanted, port: Option<&Port>) -> Option<SubnetId> {
+    let fixed_ips = &port?.fixed_ips;
+    if fixed_ips.len() < 2 {
+        return None;
+    }
+    let family = wanted.family().unwrap_or(Family::V4);
+    let fitting = fixed_ips
+        .iter()
+        .find(|fixed| Family::of_text(&fixed.ip_address) == Some(family));
+    fitting.map(|fixed| fixed.subnet_id.clone())
+}
+
+/// The subnet of the second address, or a note why there is none.
+fn second_subnet(
+    wanted: &Wanted,
+    features: Features,
+    ports: &[Port],
+    notes: &mut Vec<Note>,
+) -> Option<SubnetId> {
+    wanted.second_family()?;
+    let why = if wanted.vip.port.is_some() {
+        "it stands on a given port"
+    } else if !features.additional_vips {
+        "that takes Octavia's API from version 2.26 on, and another provider than ovn"
+    } else {
+        let found = placement::second_subnet(wanted, ports);
+        if found.is_some() {
+            return found;
+        }
+        "no node has an address of that family in the load balancer's network"
+    };
+    notes.push(CHANGE_IGNORED.note(format!(
+        "load balancer of Service {} gets an address of the first IP family only: {why}",
+        wanted.identity.service
+    )));
+    None
+}

@@ -1,0 +1,227 @@
+//! The address at which the load balancer is reached from outside.
+
+use bowline_openstack_client::{FloatingIp, LoadBalancer, NewFloatingIp};
+use bowline_plan::{Note, Refusal};
+
+use crate::events::{EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_SKIPPED, FORCED_INTERNAL};
+use crate::intent::{Identity, Wanted};
+use crate::members::Family;
+use crate::names;
+use crate::observe::Observed;
+use crate::ownership::Role;
+use crate::step::FloatingIpChange;
+use crate::subnets::floating::{self, FloatingError, WantedSubnet};
+
+/// What has to be read before the address can be decided.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    pub(crate) networks: bool,
+    pub(crate) subnets: bool,
+}
+
+/// How the address comes to be as it shall be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Addressing {
+    /// This write comes next.
+    Write(FloatingIpChange),
+    /// It is as it shall be: this is what is published.
+    Done(String),
+    /// A person has to change something.
+    Refused(Refusal),
+}
+
+/// What is to be done about the floating IP, before it is known where a new one would come from.
+enum Wish<'a> {
+    /// The load balancer's own address counts.
+    None,
+    /// This one counts.
+    Present(&'a FloatingIp),
+    /// This one goes, or goes elsewhere.
+    Surplus(&'a FloatingIp),
+    /// This one is to lead here.
+    Attach(&'a FloatingIp),
+    /// A new one is to be created.
+    Create,
+    /// It cannot be had.
+    Refused(Refusal),
+}
+
+/// The floating IP that leads to a load balancer's address: of several on its port, the one of that very address.
+pub(crate) fn current<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Option<&'a FloatingIp> {
+    let port = balancer.vip_port_id.as_ref()?;
+    let on_port = || {
+        let all = observed.floating_ips.iter().flat_map(|list| list.iter());
+        all.filter(move |floating_ip| floating_ip.port_id.as_ref() == Some(port))
+    };
+    let vip = names::spelling(&balancer.vip_address);
+    let leads_to_vip = |floating_ip: &&FloatingIp| {
+        let fixed = floating_ip.fixed_ip_address.as_deref();
+        fixed.is_some_and(|fixed| names::spelling(fixed) == vip)
+    };
+    let unsaid = |floating_ip: &&FloatingIp| floating_ip.fixed_ip_address.is_none();
+    on_port().find(leads_to_vip).or_else(|| on_port().find(unsaid))
+}
+
+fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, role: Role) -> Wish<'a> {
+    if Family::of_text(&balancer.vip_address) == Some(Family::V6) {
+        return Wish::None;
+    }
+    let current = current(observed, balancer);
+    if wanted.is_internal && role == Role::Owner {
+        return current.map_or(Wish::None, Wish::Surplus);
+    }
+    if let Some(current) = current {
+        return Wish::Present(current);
+    }
+    if role == Role::Guest {
+        return Wish::Refused(Refusal::new(format!(
+            "cannot attach a floating IP to a load balancer for a shared Service {}, only owner Service can do that",
+            wanted.identity.service
+        )));
+    }
+    let all = || observed.floating_ips.iter().flat_map(|list| list.iter());
+    match &wanted.address {
+        Some(address) => {
+            let asked = names::spelling(address);
+            match all().find(|there| names::spelling(&there.floating_ip_address) == asked) {
+                Some(there) if there.port_id.is_none() => Wish::Attach(there),
+                Some(_) => Wish::Refused(Refusal::new(format!("floating IP {address} is not available"))),
+                None => Wish::Create,
+            }
+        }
+        None => {
+            // One that was created for this Service and leads nowhere: it was kept, or its load balancer failed.
+            let network = wanted.floating.network.as_ref();
+            let own = all().find(|there| {
+                is_made_for(&wanted.identity, there)
+                    && there.port_id.is_none()
+                    && network.is_none_or(|network| there.floating_network_id == *network)
+            });
+            own.map_or(Wish::Create, Wish::Attach)
+        }
+    }
+}
+
+/// Whether a floating IP was created for the Service: by its description, which names Service and cluster.
+pub(super) fn is_made_for(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+    floating_ip.description == names::floating_ip_description(&identity.cluster, &identity.service)
+}
+
+/// What has to be read before the address can be decided.
+pub(crate) fn needs(wanted: &Wanted, observed: &Observed, balancer: &LoadBalancer, role: Role) -> Needs {
+    match wish(wanted, observed, balancer, role) {
+        Wish::Create => {
+            let is_searched = wanted.floating.network.is_none();
+            Needs {
+                networks: is_searched,
+                subnets: is_searched || wanted.floating.subnet != WantedSubnet::Any,
+            }
+        }
+        _ => Needs::default(),
+    }
+}
+
+/// What comes next.
+pub(super) fn next(
+    wanted: &Wanted,
+    observed: &Observed,
+    balancer: &LoadBalancer,
+    role: Role,
+    notes: &mut Vec<Note>,
+) -> Addressing {
+    let identity = &wanted.identity;
+    let vip = || Addressing::Done(balancer.vip_address.clone());
+    match wish(wanted, observed, balancer, role) {
+        Wish::None => {
+            if !wanted.is_internal {
+                notes.push(FLOATING_IP_SKIPPED.note(format!(
+                    "Floating IP not supported for IPv6 Service {}. Using IPv6 address instead {}.",
+                    identity.service, balancer.vip_address
+                )));
+            }
+            vip()
+        }
+        Wish::Present(there) => Addressing::Done(there.floating_ip_address.clone()),
+        Wish::Refused(refusal) => Addressing::Refused(refusal),
+        Wish::Surplus(there) => Addressing::Write(release(identity, there)),
+        Wish::Attach(there) => Addressing::Write(FloatingIpChange::Attach {
+            id: there.id.clone(),
+            address: there.floating_ip_address.clone(),
+            port: balancer.vip_port_id.clone(),
+        }),
+        Wish::Create => match creation(wanted, observed, balancer) {
+            Ok(Some(change)) => Addressing::Write(change),
+            Ok(None) => {
+                notes.push(EXTERNAL_NETWORK_SEARCH_FAILED.note(format!(
+                    "Failed to find floating-network-id for Service {}: no external network with an IPv4 subnet",
+                    identity.service
+                )));
+                notes.push(FORCED_INTERNAL.note(format!(
+                    "Floating network configuration not provided for Service {}, forcing to ensure an internal load balancer service",
+                    identity.service
+                )));
+                vip()
+            }
+            Err(error) => Addressing::Refused(Refusal::new(error.to_string())),
+        },
+    }
+}
+
+/// What becomes of a floating IP that shall not lead here any more: one that a controller created is deleted.
+pub(super) fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChange {
+    let (id, address) = (there.id.clone(), there.floating_ip_address.clone());
+    if !identity.keeps_floating_ip && there.description.contains(names::FLOATING_IP_MARK) {
+        FloatingIpChange::Delete { id, address }
+    } else {
+        FloatingIpChange::Attach {
+            id,
+            address,
+            port: None,
+        }
+    }
+}
+
+/// The calls that may create a floating IP, one after the other; `None` if there is no network that it could come from.
+fn creation(
+    wanted: &Wanted,
+    observed: &Observed,
+    balancer: &LoadBalancer,
+) -> Result<Option<FloatingIpChange>, FloatingError> {
+    let subnets = observed.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let network = match &wanted.floating.network {
+        Some(network) => Some(network),
+        None => {
+            let networks = observed
+                .networks
+                .as_deref()
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            floating::detect_network(networks, subnets).map(|network| &network.id)
+        }
+    };
+    let Some(network) = network else {
+        return Ok(None);
+    };
+    // A pattern chooses among subnets; an address that is asked for has its subnet.
+    let subnet = match (&wanted.floating.subnet, &wanted.address) {
+        (WantedSubnet::Matching(_), Some(_)) => &WantedSubnet::Any,
+        (subnet, _) => subnet,
+    };
+    let chosen = floating::check(subnet, network, subnets)?;
+    let from = |subnet_id| NewFloatingIp {
+        floating_network_id: network.clone(),
+        port_id: balancer.vip_port_id.clone(),
+        subnet_id,
+        floating_ip_address: wanted.address.clone(),
+        description: names::floating_ip_description(&wanted.identity.cluster, &wanted.identity.service),
+    };
+    let attempts = if chosen.is_empty() {
+        vec![from(None)]
+    } else {
+        chosen
+            .into_iter()
+            .map(|subnet| from(Some(subnet.id.clone())))
+            .collect()
+    };
+    Ok(Some(FloatingIpChange::Create { attempts }))
+}

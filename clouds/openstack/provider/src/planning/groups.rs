@@ -1,0 +1,195 @@
+//! The Service's security group: it lets the load balancer reach the node ports of its members.
+
+use bowline_openstack_client::{NewSecurityGroup, Port, SecurityGroupId, SecurityGroupRule, SubnetId};
+use bowline_plan::Refusal;
+use ipnet::IpNet;
+
+use crate::desired::MemberSubnets;
+use crate::intent::{Identity, Protocol, Wanted};
+use crate::members;
+use crate::names;
+use crate::observe::{Observed, ObservedGroup};
+use crate::security_groups::ports::{Seat, memberships};
+use crate::security_groups::rules::{Opened, changes, wanted_rules};
+use crate::step::GroupChange;
+
+/// The writes of the next wave; none if all is as it shall be.
+pub(super) fn next(
+    wanted: &Wanted,
+    observed: &Observed,
+    subnets: &MemberSubnets,
+) -> Result<Vec<GroupChange>, Refusal> {
+    let identity = &wanted.identity;
+    if !identity.options.manages_security_groups {
+        return Ok(removal(observed));
+    }
+    let there = match observed.groups.as_deref().unwrap_or_default() {
+        [] => {
+            return Ok(vec![GroupChange::Create {
+                new: NewSecurityGroup {
+                    name: names::security_group(&identity.uid, &identity.service),
+                    description: names::security_group_description(&identity.cluster, &identity.service),
+                },
+            }]);
+        }
+        [there] => there,
+        several => return Err(ambiguous(identity, several)),
+    };
+    let subnets: Vec<SubnetId> = subnets
+        .first
+        .iter()
+        .chain(subnets.second.as_ref().map(|(_, subnet)| subnet))
+        .cloned()
+        .collect();
+    let changes = rules(wanted, observed, there, &subnets)?;
+    if !changes.is_empty() {
+        return Ok(changes);
+    }
+    ports(wanted, observed, &there.group.id, &subnets)
+}
+
+fn ambiguous(identity: &Identity, several: &[ObservedGroup]) -> Refusal {
+    let ids: Vec<&str> = several.iter().map(|there| there.group.id.as_str()).collect();
+    Refusal::new(format!(
+        "multiple security groups of Service {} found where only one expected: {}",
+        identity.service,
+        ids.join(", ")
+    ))
+    .with_remedy("delete those that no port has")
+}
+
+/// Missing rules, and when none is missing, those that are too many.
+fn rules(
+    wanted: &Wanted,
+    observed: &Observed,
+    there: &ObservedGroup,
+    subnets: &[SubnetId],
+) -> Result<Vec<GroupChange>, Refusal> {
+    let listed = observed.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
+        let subnet = listed.iter().find(|subnet| subnet.id == *id);
+        let cidr = subnet.map(|subnet| subnet.cidr.as_str()).unwrap_or_default();
+        cidr.parse().map_err(|_| {
+            Refusal::new(format!(
+                "failed to find subnet {id} of the load balancer's members"
+            ))
+        })
+    };
+    let networks: Vec<IpNet> = subnets.iter().map(network_of).collect::<Result<_, _>>()?;
+    if networks.is_empty() {
+        return Err(Refusal::new(format!(
+            "the subnet of the members of Service {} is not known, so nothing can be opened for them",
+            wanted.identity.service
+        )));
+    }
+    let node_ports: Vec<(&str, u16)> = wanted
+        .ports
+        .iter()
+        .filter_map(|port| {
+            let protocol = match port.protocol {
+                Protocol::Tcp => "tcp",
+                Protocol::Udp => "udp",
+                Protocol::Sctp => "sctp",
+            };
+            Some((protocol, port.node_port?))
+        })
+        .collect();
+    let rules = wanted_rules(&Opened {
+        node_ports: &node_ports,
+        health_check: wanted.health_check_port,
+        member_networks: &networks,
+        sources: wanted
+            .identity
+            .options
+            .is_ovn()
+            .then_some(wanted.listener.sources.ranges.as_slice()),
+    });
+    let changes = changes(&rules, &there.rules);
+    let group = &there.group.id;
+    if !changes.missing.is_empty() {
+        let create = changes.missing.into_iter().map(|rule| GroupChange::CreateRule {
+            new: rule.new_in(group),
+        });
+        return Ok(create.collect());
+    }
+    let delete = changes.surplus.into_iter().map(|rule| GroupChange::DeleteRule {
+        group: group.clone(),
+        id: rule.id.clone(),
+        text: in_words(rule),
+    });
+    Ok(delete.collect())
+}
+
+fn in_words(rule: &SecurityGroupRule) -> String {
+    format!(
+        "{} {} {} from {}",
+        rule.direction,
+        rule.protocol.as_deref().unwrap_or("any"),
+        rule.port_range_min
+            .map_or_else(|| "any".to_owned(), |port| port.to_string()),
+        rule.remote_ip_prefix.as_deref().unwrap_or("anywhere")
+    )
+}
+
+/// The ports of members get the group, those of nodes that left lose it.
+fn ports(
+    wanted: &Wanted,
+    observed: &Observed,
+    group: &SecurityGroupId,
+    subnets: &[SubnetId],
+) -> Result<Vec<GroupChange>, Refusal> {
+    let mut seats = Vec::new();
+    for node in &wanted.nodes {
+        let families = [wanted.family(), wanted.second_family()];
+        let second = families[1].map(Some);
+        for family in [families[0]].into_iter().chain(second) {
+            let Some(address) = members::address(node, family) else {
+                continue;
+            };
+            let server = members::server(node).ok_or_else(|| {
+                Refusal::new(format!(
+                    "node {} has no provider ID of a server, so its port cannot get the security group",
+                    node.name
+                ))
+            })?;
+            seats.push(Seat { server, address });
+        }
+    }
+    let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let membership = memberships(ports, group, &seats, subnets);
+    let join = membership.joining.into_iter().map(|port| GroupChange::Join {
+        group: group.clone(),
+        port: Box::new(port.clone()),
+    });
+    let leaving = membership.leaving.into_iter().map(|port| leave(group, port));
+    Ok(join.chain(leaving).collect())
+}
+
+fn leave(group: &SecurityGroupId, port: &Port) -> GroupChange {
+    GroupChange::Leave {
+        group: group.clone(),
+        port: Box::new(port.clone()),
+    }
+}
+
+/// Takes the groups off all ports; when none has one any more, deletes them.
+pub(super) fn removal(observed: &Observed) -> Vec<GroupChange> {
+    let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let groups = observed.groups.as_deref().unwrap_or_default();
+    let mut changes = Vec::new();
+    for ObservedGroup { group, .. } in groups {
+        let members = ports.iter().filter(|port| {
+            // Very old controllers also left a tag.
+            port.security_groups.contains(&group.id) || port.tags.iter().any(|tag| tag == group.id.as_str())
+        });
+        changes.extend(members.map(|port| leave(&group.id, port)));
+    }
+    if !changes.is_empty() {
+        return changes;
+    }
+    let delete = groups.iter().map(|there| GroupChange::Delete {
+        group: there.group.id.clone(),
+        name: there.group.name.clone(),
+    });
+    delete.collect()
+}

@@ -1,0 +1,71 @@
+//! What the Service asks for and an existing load balancer cannot become.
+
+use bowline_openstack_client::{FloatingIp, LoadBalancer};
+use bowline_plan::Note;
+
+use crate::annotations as keys;
+use crate::events::CHANGE_IGNORED;
+use crate::features::Features;
+use crate::intent::Wanted;
+use crate::names;
+
+/// A note that names all of it and what has to be done; `None` if there is nothing.
+pub(super) fn note(
+    wanted: &Wanted,
+    features: Features,
+    balancer: &LoadBalancer,
+    floating_ip: Option<&FloatingIp>,
+) -> Option<Note> {
+    let asked = &wanted.vip.on_service;
+    let mut ignored = Vec::new();
+    let mut compare = |key: &str, asked: Option<&str>, there: Option<&str>| {
+        if let Some(asked) = asked
+            && there.is_some_and(|there| there != asked)
+        {
+            ignored.push(format!("{key} is {asked}, it has {}", there.unwrap_or_default()));
+        }
+    };
+    compare(
+        keys::NETWORK.key,
+        asked.network.as_deref(),
+        balancer.vip_network_id.as_ref().map(|id| id.as_str()),
+    );
+    compare(
+        keys::SUBNET.key,
+        asked.subnet.as_deref(),
+        balancer.vip_subnet_id.as_ref().map(|id| id.as_str()),
+    );
+    compare(
+        keys::PORT.key,
+        asked.port.as_deref(),
+        balancer.vip_port_id.as_ref().map(|id| id.as_str()),
+    );
+    if features.flavors {
+        // `null` where none was given.
+        let there = balancer.flavor_id.as_deref().unwrap_or("none");
+        compare(keys::FLAVOR.key, asked.flavor.as_deref(), Some(there));
+    }
+    if features.zones {
+        let there = balancer.availability_zone.as_deref().unwrap_or("none");
+        compare(keys::ZONE.key, asked.zone.as_deref(), Some(there));
+    }
+    let address = wanted.address.as_deref().map(names::spelling);
+    let reached_at = floating_ip.map_or(balancer.vip_address.as_str(), |ip| {
+        ip.floating_ip_address.as_str()
+    });
+    let reached_at = names::spelling(reached_at);
+    if !reached_at.is_empty() {
+        compare("spec.loadBalancerIP", address.as_deref(), Some(&reached_at));
+    }
+    if wanted.second_family().is_some() && balancer.additional_vips.is_empty() {
+        ignored.push("spec.ipFamilies asks for a second address, it has one".to_owned());
+    }
+    (!ignored.is_empty()).then(|| {
+        CHANGE_IGNORED.note(format!(
+            "load balancer {} cannot be changed in this: {}; take the change back, or delete Service {} and create it anew",
+            balancer.id,
+            ignored.join("; "),
+            wanted.identity.service
+        ))
+    })
+}

@@ -1,0 +1,340 @@
+//! Listeners, pools, members and monitors of a load balancer that is there: which write comes next.
+//!
+//! Octavia takes one change of a load balancer at a time, so there is one next write. Port by port in the Service's order:
+//! listener, pool, members, monitor. What has to be replaced goes directly before what takes its place. Listeners that nobody
+//! wants go last.
+
+use std::collections::BTreeSet;
+
+use bowline_openstack_client::{
+    Listener, ListenerProtocol, LoadBalancer, Member, NewListener, NewMember, NewMonitor, NewPool, Pool,
+    PoolId,
+};
+
+use super::attributes;
+use crate::desired::{self, DesiredPort};
+use crate::features::Features;
+use crate::intent::{Identity, Wanted};
+use crate::names;
+use crate::observe::{Observed, Parts, Remembered};
+use crate::ownership::{self, Role};
+use crate::placement;
+use crate::step::{PartChange, delete_pool};
+
+/// What decides about the parts of a load balancer.
+pub(crate) struct PartsPlan<'a> {
+    identity: &'a Identity,
+    features: Features,
+    balancer: &'a LoadBalancer,
+    role: Role,
+    there: &'a Parts,
+    desired: Vec<DesiredPort>,
+    own: &'a Remembered,
+}
+
+/// The listeners that cannot stand side by side on one port (Octavia, "Listener port conflict").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PortSpace {
+    Tcp,
+    Udp,
+    Sctp,
+}
+
+fn port_space(protocol: &ListenerProtocol) -> PortSpace {
+    match protocol {
+        ListenerProtocol::Udp => PortSpace::Udp,
+        ListenerProtocol::Sctp => PortSpace::Sctp,
+        _ => PortSpace::Tcp,
+    }
+}
+
+impl<'a> PartsPlan<'a> {
+    pub(crate) fn new(
+        wanted: &'a Wanted,
+        features: Features,
+        observed: &Observed,
+        (balancer, role): (&'a LoadBalancer, Role),
+        there: &'a Parts,
+        own: &'a Remembered,
+    ) -> Self {
+        let subnets = placement::member_subnets(wanted, observed, Some(balancer), None);
+        Self {
+            identity: &wanted.identity,
+            features,
+            balancer,
+            role,
+            there,
+            desired: desired::ports(wanted, features, &subnets),
+            own,
+        }
+    }
+
+    fn is_own(&self, listener: &Listener) -> bool {
+        ownership::is_own_listener(self.identity, self.role, listener)
+    }
+
+    /// The listeners on the port of a wanted one: at most one in Octavia, whatever its protocol.
+    fn on_port<'b>(&'b self, wanted: &'b NewListener) -> impl Iterator<Item = &'b Listener> {
+        self.there.listeners.iter().filter(|there| {
+            there.protocol_port == wanted.protocol_port
+                && port_space(&there.protocol) == port_space(&wanted.protocol)
+        })
+    }
+
+    /// The listener of a wanted port, if it is there.
+    fn listener_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Listener> {
+        self.on_port(&port.listener)
+            .find(|there| there.protocol == port.listener.protocol && self.is_own(there))
+    }
+
+    /// The pool of a wanted port, if it is there and can stay.
+    fn pool_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Pool> {
+        let listener = self.listener_of(port)?;
+        let mut pools = self.there.pools_of(&listener.id);
+        pools.next().filter(|pool| pool.protocol == port.pool.protocol)
+    }
+
+    /// The first wanted port that somebody else has.
+    pub(crate) fn conflict(&self) -> Option<u16> {
+        let mut ports = self.desired.iter();
+        ports.find_map(|port| {
+            self.on_port(&port.listener)
+                .any(|there| !self.is_own(there))
+                .then_some(port.listener.protocol_port)
+        })
+    }
+
+    /// A listener to which Octavia shows more than one pool: nobody can tell which one counts.
+    pub(crate) fn ambiguous(&self) -> Option<&Listener> {
+        let mut listeners = self.desired.iter().filter_map(|port| self.listener_of(port));
+        listeners.find(|listener| self.there.pools_of(&listener.id).count() > 1)
+    }
+
+    /// The pools whose members have to be read.
+    pub(crate) fn pools_without_members(&self) -> Vec<PoolId> {
+        let pools = self.desired.iter().filter_map(|port| self.pool_of(port));
+        let unknown = pools.filter(|pool| !self.there.members.contains_key(&pool.id));
+        unknown.map(|pool| pool.id.clone()).collect()
+    }
+
+    /// Whether there are monitors to be compared.
+    pub(crate) fn needs_monitors(&self) -> bool {
+        let mut ports = self.desired.iter();
+        ports.any(|port| {
+            port.monitor.is_some()
+                && self
+                    .pool_of(port)
+                    .is_some_and(|pool| pool.healthmonitor_id.is_some())
+        })
+    }
+
+    /// The next write.
+    pub(crate) fn next(&self) -> Option<PartChange> {
+        let of_ports = self.desired.iter().find_map(|port| self.next_of_port(port));
+        of_ports.or_else(|| {
+            let mut surplus = self.there.listeners.iter().filter(|there| {
+                let is_wanted =
+                    |port: &DesiredPort| self.listener_of(port).is_some_and(|own| own.id == there.id);
+                self.is_own(there) && !self.desired.iter().any(is_wanted)
+            });
+            surplus.next().map(|listener| removal(self.there, listener))
+        })
+    }
+
+    fn next_of_port(&self, port: &DesiredPort) -> Option<PartChange> {
+        let Some(listener) = self.listener_of(port) else {
+            // An own listener of another protocol on this port: Octavia takes the new one only when that is gone.
+            let in_the_way = self.on_port(&port.listener).find(|there| self.is_own(there));
+            return Some(match in_the_way {
+                Some(old) => removal(self.there, old),
+                None => PartChange::CreateListener {
+                    new: Box::new(NewListener {
+                        loadbalancer_id: Some(self.balancer.id.clone()),
+                        ..port.listener.clone()
+                    }),
+                },
+            });
+        };
+        if let Some(update) =
+            attributes::listener_update(&port.listener, listener, &self.identity.name, self.features)
+        {
+            return Some(PartChange::UpdateListener {
+                id: listener.id.clone(),
+                name: listener.name.clone(),
+                update: Box::new(update),
+            });
+        }
+        let Some(pool) = self.pool_of(port) else {
+            return Some(match self.there.pools_of(&listener.id).next() {
+                Some(old) => delete_pool(old),
+                None => PartChange::CreatePool {
+                    new: Box::new(NewPool {
+                        listener_id: Some(listener.id.clone()),
+                        ..port.pool.clone()
+                    }),
+                },
+            });
+        };
+        let refused = self
+            .own
+            .refused_methods
+            .iter()
+            .any(|refused| refused.pool == pool.id && refused.method == port.pool.lb_algorithm);
+        if let Some(update) = attributes::pool_update(&port.pool, pool, !refused) {
+            return Some(PartChange::UpdatePool {
+                id: pool.id.clone(),
+                name: pool.name.clone(),
+                update,
+            });
+        }
+        self.members(port, pool).or_else(|| self.monitor(port, pool))
+    }
+
+    fn members(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
+        let there = self.there.members.get(&pool.id)?;
+        let wanted: BTreeSet<&NewMember> = port.members.iter().collect();
+        let shown: Vec<(NewMember, &Member)> = there
+            .iter()
+            .map(|member| (self.as_wanted(member, &port.members), member))
+            .collect();
+        let missing = wanted
+            .iter()
+            .find(|wanted| shown.iter().all(|(shown, _)| shown != **wanted));
+        let surplus = || shown.iter().filter(|(shown, _)| !wanted.contains(shown));
+        if !self.identity.options.is_serial {
+            return self.member_list(port, pool, &shown);
+        }
+        let remove = |member: &Member| PartChange::RemoveMember {
+            pool: pool.id.clone(),
+            id: member.id.clone(),
+            name: member.name.clone(),
+        };
+        match missing {
+            Some(new) => {
+                // Octavia takes no second member with this address and port.
+                let place = |member: &NewMember| (member.address.clone(), member.protocol_port);
+                let in_its_place = surplus().find(|(shown, _)| place(shown) == place(new));
+                Some(match in_its_place {
+                    Some((_, old)) => remove(old),
+                    None => PartChange::AddMember {
+                        pool: pool.id.clone(),
+                        new: (*new).clone(),
+                    },
+                })
+            }
+            None => surplus().next().map(|(_, member)| remove(member)),
+        }
+    }
+
+    /// The list that replaces the members, if they are not as they shall be.
+    ///
+    /// A member keeps its subnet for life. One that shall have another is left out of one list and stands in the next one;
+    /// half of such members at a time, so that the others serve.
+    fn member_list(
+        &self,
+        port: &DesiredPort,
+        pool: &Pool,
+        shown: &[(NewMember, &Member)],
+    ) -> Option<PartChange> {
+        fn place(member: &NewMember) -> (&str, u16) {
+            (&member.address, member.protocol_port)
+        }
+        let list = |members: Vec<NewMember>| PartChange::SetMembers {
+            pool: pool.id.clone(),
+            name: pool.name.clone(),
+            removed: shown
+                .iter()
+                .filter(|(there, _)| members.iter().all(|member| place(member) != place(there)))
+                .count(),
+            members,
+        };
+        let wanted_at = |there: &NewMember| port.members.iter().find(|wanted| place(wanted) == place(there));
+        let is_moving =
+            |there: &NewMember| wanted_at(there).is_some_and(|wanted| wanted.subnet_id != there.subnet_id);
+        let is_as_wanted = |there: &NewMember| {
+            wanted_at(there).is_some_and(|wanted| {
+                let subnet_id = there.subnet_id.clone();
+                *there
+                    == NewMember {
+                        subnet_id,
+                        ..wanted.clone()
+                    }
+            })
+        };
+        let is_there = |wanted: &NewMember| shown.iter().any(|(there, _)| place(there) == place(wanted));
+        let is_complete = port.members.iter().all(is_there);
+        if !is_complete || !shown.iter().all(|(there, _)| is_as_wanted(there)) {
+            return Some(list(port.members.clone()));
+        }
+        let moving: Vec<&NewMember> = shown
+            .iter()
+            .map(|(there, _)| there)
+            .filter(|there| is_moving(there))
+            .collect();
+        let (leaving, _) = moving.split_at(moving.len().div_ceil(2));
+        let stays = |wanted: &&NewMember| leaving.iter().all(|there| place(there) != place(wanted));
+        (!leaving.is_empty()).then(|| list(port.members.iter().filter(stays).cloned().collect()))
+    }
+
+    /// A member that is there, in the words in which it would be asked for.
+    fn as_wanted(&self, member: &Member, wanted: &[NewMember]) -> NewMember {
+        let address = names::spelling(&member.address).into_owned();
+        // Without a subnet, Octavia reaches a member through the subnet of its own address.
+        let is_implied = member.subnet_id.is_none()
+            && wanted
+                .iter()
+                .any(|wanted| wanted.address == address && wanted.subnet_id == self.balancer.vip_subnet_id);
+        NewMember {
+            name: member.name.clone(),
+            protocol_port: member.protocol_port,
+            subnet_id: if is_implied {
+                self.balancer.vip_subnet_id.clone()
+            } else {
+                member.subnet_id.clone()
+            },
+            monitor_port: member.monitor_port,
+            address,
+        }
+    }
+
+    fn monitor(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
+        let delete = |id: &bowline_openstack_client::MonitorId, name: &str| PartChange::DeleteMonitor {
+            id: id.clone(),
+            pool: pool.id.clone(),
+            name: name.to_owned(),
+        };
+        match (&port.monitor, &pool.healthmonitor_id) {
+            (None, None) => None,
+            (None, Some(id)) => Some(delete(id, &pool.name)),
+            (Some(new), None) => Some(PartChange::CreateMonitor {
+                new: Box::new(NewMonitor {
+                    pool_id: Some(pool.id.clone()),
+                    ..new.clone()
+                }),
+            }),
+            (Some(wanted), Some(id)) => {
+                let there = self.there.monitors.as_ref()?.get(id)?;
+                if there.kind != wanted.kind {
+                    return Some(delete(id, &there.name));
+                }
+                attributes::monitor_update(wanted, there).map(|update| PartChange::UpdateMonitor {
+                    id: id.clone(),
+                    name: there.name.clone(),
+                    update,
+                })
+            }
+        }
+    }
+}
+
+/// The next write that takes a listener away: its pool first, unless another listener uses it.
+pub(crate) fn removal(there: &Parts, listener: &Listener) -> PartChange {
+    let mut pools = there.pools_of(&listener.id);
+    match pools.find(|pool| pool.listeners.len() == 1) {
+        Some(pool) => delete_pool(pool),
+        None => PartChange::DeleteListener {
+            id: listener.id.clone(),
+            name: listener.name.clone(),
+        },
+    }
+}

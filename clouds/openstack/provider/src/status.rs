@@ -1,0 +1,46 @@
+//! What the Service's status shows.
+
+use bowline_cloud_provider::{Ingress, LoadBalancerStatus};
+use bowline_openstack_client::LoadBalancer;
+
+use crate::intent::{Publish, Wanted};
+use crate::members::Family;
+
+/// The status: a host name alone, or the address and, of a load balancer of both IP families, the second one, in the order
+/// of the Service's families.
+pub(crate) fn status(wanted: &Wanted, balancer: &LoadBalancer, address: &str) -> LoadBalancerStatus {
+    let hostname = |name: String| {
+        vec![Ingress {
+            hostname: Some(name),
+            ..Ingress::default()
+        }]
+    };
+    let ingress = match &wanted.publish {
+        Publish::Hostname(name) => hostname(name.clone()),
+        Publish::AddressAsHostname { suffix } => hostname(format!("{address}.{suffix}")),
+        Publish::Address(mode) => {
+            let second = balancer.additional_vips.iter().filter_map(|vip| {
+                let family = Family::of_text(&vip.ip_address)?;
+                wanted
+                    .families
+                    .contains(&family)
+                    .then_some(vip.ip_address.as_str())
+            });
+            let mut addresses: Vec<&str> = [address].into_iter().chain(second).collect();
+            addresses.retain(|address| !address.is_empty()); // predicted, and not known before it exists
+            addresses.sort_by_key(|address| {
+                let family = Family::of_text(address);
+                wanted.families.iter().position(|wanted| Some(*wanted) == family)
+            });
+            addresses
+                .into_iter()
+                .map(|address| Ingress {
+                    ip: Some(address.to_owned()),
+                    ip_mode: Some(*mode),
+                    ..Ingress::default()
+                })
+                .collect()
+        }
+    };
+    LoadBalancerStatus { ingress }
+}
