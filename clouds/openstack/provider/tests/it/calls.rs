@@ -1,0 +1,81 @@
+//! The number of calls is part of the contract.
+
+use std::time::Duration;
+
+use bowline_openstack_sim::OpenstackSim;
+use futures::future::join_all;
+
+use crate::world::{Run, World, in_short, service};
+
+fn reads_and_writes(calls: &[bowline_openstack_sim::kit::journal::Entry]) -> (usize, usize) {
+    let writes = calls.iter().filter(|call| call.write).count();
+    (calls.len() - writes, writes)
+}
+
+async fn all(world: &World, names: &[String]) -> Vec<Run> {
+    join_all(names.iter().map(|name| world.run(name))).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_service_on_fifty_nodes_is_one_creation_and_at_most_twelve_reads() {
+    let world = World::with_nodes(50);
+    // Endpoints and Octavia's version are read once by a process.
+    world.put(service("first", &[("TCP", 80, 30079)]));
+    world.run("first").await.settled();
+    world.put(service("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]));
+    let (run, calls) = world.calls_of(world.run("web")).await;
+    run.settled();
+    let (reads, writes) = reads_and_writes(&calls);
+    assert_eq!(writes, 2, "{:?}", in_short(&calls)); // the load balancer and its floating IP
+    assert!(reads <= 12, "{reads}: {:?}", in_short(&calls));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sync_without_change_reads_the_members_of_each_pool_and_a_few_lists() {
+    let world = World::with_nodes(3);
+    world.run("web").await.settled();
+    let (run, calls) = world.calls_of(world.run("web")).await;
+    World::assert_quiet(
+        &run,
+        &calls
+            .iter()
+            .filter(|call| call.write)
+            .cloned()
+            .collect::<Vec<_>>(),
+    );
+    assert_eq!(calls.len(), 7, "{:?}", in_short(&calls));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_more_costs_a_hundred_services_one_write_for_each_pool_and_few_lists() {
+    let services = 100;
+    let mut world = World::over(
+        OpenstackSim::builder()
+            .seed(7)
+            .private_range("10.0.0.0/16".parse().unwrap())
+            .build(),
+    );
+    for index in 0..20 {
+        world.add_node(&format!("node-{index}"));
+    }
+    let names: Vec<String> = (0..services).map(|index| format!("s{index}")).collect();
+    for (index, name) in names.iter().enumerate() {
+        world.put(service(
+            name,
+            &[("TCP", 80, 30_000 + i32::try_from(index).unwrap())],
+        ));
+        world.annotate(name, "internal", "true");
+    }
+    for run in all(&world, &names).await {
+        run.settled();
+    }
+    tokio::time::advance(Duration::from_secs(60)).await;
+    world.add_node("node-more");
+    let (runs, calls) = world.calls_of(all(&world, &names)).await;
+    for run in runs {
+        run.settled();
+    }
+    let (reads, writes) = reads_and_writes(&calls);
+    assert_eq!(writes, services);
+    assert!(reads <= 10 + 2 * services, "{reads} reads");
+}

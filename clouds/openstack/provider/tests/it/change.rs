@@ -1,0 +1,335 @@
+//! Changes of load balancers that are there.
+
+use bowline_cloud_provider::IpMode;
+use bowline_openstack_sim::Provisioning;
+use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::kit::faults::Canned;
+use serde_json::json;
+
+use crate::world::{Outcome, World, in_short};
+
+#[tokio::test(start_paused = true)]
+async fn another_port_is_served_before_the_old_one_goes() {
+    let world = World::with_nodes(2);
+    world.run("web").await.settled();
+    world.set_ports("web", &[("TCP", 8080, 30080)]);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        [
+            "octavia.listeners.create",
+            "octavia.pools.create",
+            "octavia.members.replace",
+            "octavia.pools.delete",
+            "octavia.listeners.delete",
+        ]
+    );
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_changed_attribute_is_one_write_of_that_attribute() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    for (suffix, value, field, expected) in [
+        ("connection-limit", "100", "connection_limit", json!(100)),
+        ("timeout-client-data", "7000", "timeout_client_data", json!(7_000)),
+        ("timeout-tcp-inspect", "5", "timeout_tcp_inspect", json!(5)),
+    ] {
+        world.annotate("web", suffix, value);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        assert_eq!(in_short(&writes), ["octavia.listeners.update"], "{suffix}");
+        assert_eq!(writes[0].body, Some(json!({ "listener": { field: expected } })));
+    }
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn sources_are_compared_as_networks() {
+    let world = World::with_nodes(1);
+    let set = |ranges: &[&str]| {
+        let ranges = ranges.iter().map(ToString::to_string).collect();
+        world.edit("web", |service| {
+            service.spec.as_mut().unwrap().load_balancer_source_ranges = Some(ranges);
+        });
+    };
+    set(&["192.168.32.1/24"]);
+    world.run("web").await.settled();
+    assert_eq!(
+        world.sim.snapshot().load_balancers[0].listeners[0].allowed_cidrs,
+        ["192.168.32.0/24"]
+    );
+    set(&["192.168.32.0/24", "192.168.32.9/24"]);
+    world.assert_settled("web").await;
+    set(&["10.0.0.0/8", "192.168.32.0/24"]);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        writes[0].body,
+        Some(json!({ "listener": { "allowed_cidrs": ["10.0.0.0/8", "192.168.32.0/24"] } }))
+    );
+    assert_eq!(writes.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_octavia_without_allowed_cidrs_is_told_of_only_if_sources_are_asked_for() {
+    let world = World::with_nodes(1);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.octavia_minor_version = 11);
+    let run = world.run("web").await.settled();
+    assert!(run.notes.is_empty());
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_source_ranges = Some(vec!["10.0.0.0/8".into()]);
+    });
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(run.settled().reasons(), ["LoadBalancerSourceRangesIgnored"]);
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_pool_protocol_makes_the_pool_anew_without_anything_in_between() {
+    let world = World::with_nodes(2);
+    world.run("web").await.settled();
+    world.annotate("web", "proxy-protocol", "v2");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    let Outcome::Settled(status) = run.settled().outcome else {
+        unreachable!()
+    };
+    assert_eq!(status.ingress[0].ip_mode, Some(IpMode::Proxy));
+    assert_eq!(
+        in_short(&writes),
+        [
+            "octavia.pools.delete",
+            "octavia.pools.create",
+            "octavia.members.replace"
+        ]
+    );
+    let pool = &world.sim.snapshot().load_balancers[0].listeners[0];
+    assert_eq!(pool.protocol, "TCP");
+    assert_eq!(pool.pool.as_ref().unwrap().protocol, "PROXYV2");
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_name_of_the_address_is_published_where_the_proxy_protocol_is_on() {
+    let mut world = World::with_nodes(1);
+    world.configure(|options| options.has_ingress_hostname = true);
+    world.annotate("web", "proxy-protocol", "true");
+    let run = world.run("web").await.settled();
+    let address = world.annotation("web", "load-balancer-address").unwrap();
+    assert_eq!(run.published(), [format!("{address}.nip.io")]);
+    world.annotate("web", "hostname", "a.example.org");
+    assert_eq!(world.run("web").await.settled().published(), ["a.example.org"]);
+    assert_eq!(world.annotation("web", "load-balancer-address"), Some(address));
+}
+
+/// The listener on the same port is in the way of one with another protocol.
+#[tokio::test(start_paused = true)]
+async fn a_listener_of_another_protocol_takes_the_place_of_the_old_one() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.annotate("web", "x-forwarded-for", "true");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        [
+            "octavia.pools.delete",
+            "octavia.listeners.delete",
+            "octavia.listeners.create",
+            "octavia.pools.create",
+            "octavia.members.replace",
+        ]
+    );
+    let listener = &world.sim.snapshot().load_balancers[0].listeners[0];
+    assert_eq!(listener.protocol, "HTTP");
+    assert_eq!(listener.insert_headers["X-Forwarded-For"], "true");
+    world.assert_settled("web").await;
+    world.annotate("web", "x-forwarded-for", "false");
+    world.run("web").await.settled();
+    assert_eq!(
+        world.sim.snapshot().load_balancers[0].listeners[0].protocol,
+        "TCP"
+    );
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn proxy_protocol_and_forwarded_for_exclude_each_other() {
+    let world = World::with_nodes(1);
+    world.annotate("web", "x-forwarded-for", "true");
+    world.annotate("web", "proxy-protocol", "v1");
+    let (run, calls) = world.calls_of(world.run("web")).await;
+    assert!(run.complaint().contains("cannot be used together"));
+    assert!(calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_method_is_told_once_and_the_pool_keeps_its_own() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.annotate("web", "lb-method", "NONSENSE");
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerLbMethodUnknown"]);
+    assert_eq!(
+        world.sim.snapshot().load_balancers[0].listeners[0]
+            .pool
+            .as_ref()
+            .unwrap()
+            .algorithm,
+        "ROUND_ROBIN"
+    );
+    // It is not asked for again.
+    world.assert_settled("web").await;
+    world.annotate("web", "lb-method", "LEAST_CONNECTIONS");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["octavia.pools.update"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn session_affinity_changes_in_place() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    for (affinity, persistence) in [("ClientIP", Some("SOURCE_IP")), ("None", None)] {
+        world.edit("web", |service| {
+            service.spec.as_mut().unwrap().session_affinity = Some(affinity.into());
+        });
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        assert_eq!(in_short(&writes), ["octavia.pools.update"]);
+        let state = world.sim.snapshot();
+        let pool = state.load_balancers[0].listeners[0].pool.clone().unwrap();
+        assert_eq!(pool.persistence.as_deref(), persistence);
+    }
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_monitor_is_made_changed_made_anew_and_removed() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let policy = |local: bool| {
+        world.edit("web", |service| {
+            let spec = service.spec.as_mut().unwrap();
+            spec.external_traffic_policy = Some(if local { "Local" } else { "Cluster" }.into());
+            spec.health_check_node_port = local.then_some(31_000);
+        });
+    };
+    let steps: [(&dyn Fn(), &[&str]); 5] = [
+        (
+            &|| world.annotate("web", "enable-health-monitor", "true"),
+            &["octavia.healthmonitors.create"],
+        ),
+        (
+            &|| world.annotate("web", "health-monitor-delay", "9"),
+            &["octavia.healthmonitors.update"],
+        ),
+        (
+            &|| policy(true),
+            &[
+                "octavia.members.replace",
+                "octavia.healthmonitors.delete",
+                "octavia.healthmonitors.create",
+            ],
+        ),
+        (
+            &|| policy(false),
+            &[
+                "octavia.members.replace",
+                "octavia.healthmonitors.delete",
+                "octavia.healthmonitors.create",
+            ],
+        ),
+        (
+            &|| world.annotate("web", "enable-health-monitor", "false"),
+            &["octavia.healthmonitors.delete"],
+        ),
+    ];
+    for (index, (change, expected)) in steps.iter().enumerate() {
+        change();
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        run.settled();
+        assert_eq!(in_short(&writes), *expected, "step {index}");
+        if index == 2 {
+            let state = world.sim.snapshot();
+            let pool = state.load_balancers[0].listeners[0].pool.clone().unwrap();
+            assert_eq!(pool.members[0].monitor_port, Some(31_000));
+            assert_eq!(pool.monitor.unwrap().kind, "HTTP");
+        }
+        world.assert_settled("web").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_changed_is_told_and_nothing_is_written() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.annotate("web", "flavor-id", "large");
+    world.annotate("web", "subnet-id", "another");
+    world.annotate("web", "member-subnet-id", &world.sim.home().subnet.to_string());
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    let run = run.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerChangeIgnored"]);
+    assert!(
+        run.notes[0].text.contains("flavor-id is large, it has none"),
+        "{}",
+        run.notes[0].text
+    );
+    assert!(run.notes[0].text.contains("subnet-id is another"));
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_served_and_failed_is_kept_and_told_of() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.set_provisioning(id, Provisioning::Error);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(
+        run.complaint()
+            .contains("is not ACTIVE, current provisioning status: ERROR")
+    );
+    assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_somebody_else_changes_is_waited_for() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.set_provisioning(id, Provisioning::PendingUpdate);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(
+        run.complaint(),
+        format!("timeout waiting for the loadbalancer {id} ACTIVE")
+    );
+    assert!(writes.is_empty());
+    world.sim.set_provisioning(id, Provisioning::Active);
+    world.assert_settled("web").await;
+}
+
+/// The list was read while nobody changed anything; then somebody else was faster.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_because_of_another_change_is_no_error() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let fault = Fault::operation("octavia.listeners.update").answer(Canned::json(
+        409,
+        r#"{"faultcode": "Client", "faultstring": "Load Balancer x is immutable and cannot be updated.", "debuginfo": null}"#,
+    ));
+    world.sim.faults().add(fault);
+    world.annotate("web", "connection-limit", "5");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        ["octavia.listeners.update", "octavia.listeners.update"]
+    );
+    world.assert_settled("web").await;
+}

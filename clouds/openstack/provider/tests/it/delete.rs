@@ -1,0 +1,94 @@
+//! Removal.
+
+use bowline_openstack_sim::Provisioning;
+
+use crate::world::{World, in_short};
+
+#[tokio::test(start_paused = true)]
+async fn a_removal_takes_the_floating_ip_and_then_the_load_balancer_with_all_its_parts() {
+    let world = World::with_nodes(2);
+    world.run("web").await.settled();
+    world.delete("web");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        ["neutron.floatingips.delete", "octavia.loadbalancers.delete"]
+    );
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn parts_are_deleted_one_by_one_where_cascades_are_off() {
+    let mut world = World::with_nodes(1);
+    world.configure(|options| {
+        options.deletes_by_cascade = false;
+        options.monitor.is_wanted = true;
+    });
+    world.run("web").await.settled();
+    world.delete("web");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        [
+            "neutron.floatingips.delete",
+            "octavia.healthmonitors.delete",
+            "octavia.pools.delete",
+            "octavia.listeners.delete",
+            "octavia.loadbalancers.delete",
+        ]
+    );
+    assert_eq!(writes.last().unwrap().query, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_pending_is_not_deleted() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.set_provisioning(id, Provisioning::PendingUpdate);
+    world.delete("web");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(
+        run.complaint(),
+        format!("load balancer {id} is in immutable status, current provisioning status: PENDING_UPDATE")
+    );
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_load_balancer_goes_with_its_service() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.set_provisioning(id, Provisioning::Error);
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_that_is_gone_leaves_nothing_behind() {
+    let mut world = World::with_nodes(2);
+    world.configure(|options| options.manages_security_groups = true);
+    world.run("web").await.settled();
+    world
+        .sim
+        .delete_load_balancer(world.sim.load_balancers()[0].part.id);
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+    assert!(world.sim.ports().iter().all(|port| port.groups.len() < 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_typo_does_not_block_a_removal() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.annotate("web", "class", "no-such-class");
+    world.delete("web");
+    world.run("web").await.settled();
+    assert!(world.sim.load_balancers().is_empty());
+}

@@ -1,0 +1,83 @@
+//! IPv6 and both families.
+
+use bowline_cloud_provider::Node;
+use bowline_openstack_sim::OpenstackSim;
+
+use crate::world::{World, service};
+
+fn dual(families: &[&str]) -> World {
+    let sim = OpenstackSim::builder()
+        .seed(7)
+        .private_v6_range("fd00:10::/64".parse().unwrap())
+        .build();
+    let mut world = World::over(sim);
+    for name in ["node-1", "node-2"] {
+        world.add_node(name);
+    }
+    world.put(service("web", &[("TCP", 80, 30080)]));
+    world.edit("web", |service| {
+        let families = families.iter().map(ToString::to_string).collect();
+        service.spec.as_mut().unwrap().ip_families = Some(families);
+    });
+    world
+}
+
+fn addresses(world: &World) -> Vec<String> {
+    let state = world.sim.snapshot();
+    let pool = state.load_balancers[0].listeners[0].pool.as_ref().unwrap();
+    pool.members.iter().map(|member| member.address.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn ipv6_first_has_no_floating_ip() {
+    let world = dual(&["IPv6"]);
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerFloatingIPSkipped"]);
+    assert!(
+        run.published()[0].starts_with("fd00:10::"),
+        "{:?}",
+        run.published()
+    );
+    assert!(
+        addresses(&world)
+            .iter()
+            .all(|address| address.starts_with("fd00:10::"))
+    );
+    assert_eq!(
+        world.sim.snapshot().load_balancers[0].listeners[0].allowed_cidrs,
+        ["::/0"]
+    );
+    assert!(world.sim.floating_ips().is_empty());
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_of_both_families_has_an_address_of_each() {
+    let world = dual(&["IPv4", "IPv6"]);
+    let run = world.run("web").await.settled();
+    let published = run.published();
+    assert_eq!(published.len(), 2);
+    assert!(published[0].starts_with("203.0.113.") && published[1].starts_with("fd00:10::"));
+    assert_eq!(addresses(&world).len(), 4);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_of_one_family_is_never_rebuilt_for_a_second_one() {
+    let world = dual(&["IPv4"]);
+    world.run("web").await.settled();
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().ip_families = Some(vec!["IPv4".into(), "IPv6".into()]);
+    });
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(run.settled().reasons(), ["LoadBalancerChangeIgnored"]);
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_an_address_of_the_family_is_no_member() {
+    let mut world = dual(&["IPv4"]);
+    world.nodes.push(std::sync::Arc::new(Node::named("node-x")));
+    world.run("web").await.settled();
+    assert_eq!(addresses(&world).len(), 2);
+}

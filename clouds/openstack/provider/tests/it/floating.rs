@@ -1,0 +1,185 @@
+//! The address from outside.
+
+use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::kit::faults::Canned;
+use bowline_openstack_sim::{FloatingIpSpec, OpenstackSim, SubnetSpec};
+
+use crate::world::{World, in_short};
+
+const DESCRIPTION: &str = "Floating IP for Kubernetes external service default/web from cluster lab";
+
+#[tokio::test(start_paused = true)]
+async fn internal_and_external_change_both_ways() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.annotate("web", "internal", "true");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    let vip = world.sim.load_balancers()[0].vip.fixed_ip.address.to_string();
+    assert_eq!(run.settled().published(), [vip]);
+    assert_eq!(in_short(&writes), ["neutron.floatingips.delete"]);
+    world.annotate("web", "internal", "false");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["neutron.floatingips.create"]);
+    assert_eq!(world.sim.floating_ips()[0].meta.description, DESCRIPTION);
+    world.annotate("web", "internal", "true");
+    world.annotate("web", "keep-floatingip", "true");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["neutron.floatingips.update"]);
+    // Said aloud, and not by leaving the field out.
+    assert_eq!(
+        writes[0].body.as_ref().unwrap().to_string(),
+        r#"{"floatingip":{"port_id":null}}"#
+    );
+    assert!(world.sim.floating_ips()[0].target.is_none());
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_made_by_hand_is_detached_and_not_deleted() {
+    let world = World::with_nodes(1);
+    let address = world.sim.add_floating_ip(FloatingIpSpec::default());
+    let address = world
+        .sim
+        .floating_ips()
+        .into_iter()
+        .find(|ip| ip.id == address)
+        .unwrap();
+    let address = address.address.address.to_string();
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some(address.clone());
+    });
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(run.settled().published(), [address]);
+    assert_eq!(
+        in_short(&writes),
+        ["octavia.loadbalancers.create", "neutron.floatingips.update"]
+    );
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.floating_ips().len(), 1);
+    assert!(world.sim.floating_ips()[0].target.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_leads_elsewhere_is_not_available() {
+    let mut world = World::with_nodes(1);
+    let server = world.add_node("other");
+    let port = world.sim.ports_of(server)[0].id;
+    let id = world.sim.add_floating_ip(FloatingIpSpec {
+        port: Some(port),
+        ..FloatingIpSpec::default()
+    });
+    let there = world
+        .sim
+        .floating_ips()
+        .into_iter()
+        .find(|ip| ip.id == id)
+        .unwrap();
+    let address = there.address.address.to_string();
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some(address.clone());
+    });
+    let run = world.run("web").await;
+    assert_eq!(run.complaint(), format!("floating IP {address} is not available"));
+    assert!(world.sim.floating_ips()[0].target.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_is_not_there_is_asked_for() {
+    let world = World::with_nodes(1);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.users_choose_addresses = true);
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some("203.0.113.77".into());
+    });
+    assert_eq!(world.run("web").await.settled().published(), ["203.0.113.77"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_subnet_that_fits_is_tried_when_one_has_no_address_left() {
+    let mut world = World::with_nodes(1);
+    let network = world.sim.home().external_network;
+    for (name, range) in [("pub-a", "198.51.100.0/30"), ("pub-b", "198.51.100.64/26")] {
+        world
+            .sim
+            .add_subnet(SubnetSpec::new(name, network, range.parse().unwrap()));
+    }
+    world.configure(|options| options.floating.subnet_name = Some("pub-*".into()));
+    let exhausted = world
+        .sim
+        .subnets()
+        .into_iter()
+        .find(|subnet| subnet.name == "pub-a")
+        .unwrap();
+    // A range of four has one address to give.
+    world.sim.add_floating_ip(FloatingIpSpec {
+        subnet: Some(exhausted.id),
+        ..FloatingIpSpec::default()
+    });
+    world.run("web").await.settled();
+    let state = world.sim.snapshot();
+    assert!(
+        state.floating_ips.iter().any(|ip| ip.subnet == "pub-b"),
+        "{state:#?}"
+    );
+    world.put(crate::world::service("other", &[("TCP", 80, 30081)]));
+    world.annotate("other", "floating-subnet", "none-*");
+    let run = world.run("other").await;
+    assert!(
+        run.complaint().starts_with("no subnet matching"),
+        "{}",
+        run.complaint()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_an_external_network_the_service_is_internal_in_effect() {
+    let sim = OpenstackSim::builder().seed(7).build();
+    let world = {
+        let mut world = World::over(sim);
+        world.add_node("node-1");
+        world.put(crate::world::service("web", &[("TCP", 80, 30080)]));
+        world
+    };
+    let hidden = r#"{"networks":[]}"#;
+    let answer = Canned::json(200, hidden);
+    world.sim.faults().add(
+        Fault::on(http::Method::GET, "/network/v2.0/networks")
+            .always()
+            .answer(answer),
+    );
+    let run = world.run("web").await.settled();
+    let vip = world.sim.load_balancers()[0].vip.fixed_ip.address.to_string();
+    assert_eq!(run.published(), [vip]);
+    assert!(run.has_note("LoadBalancerForcedInternal"), "{:?}", run.notes);
+}
+
+/// The answer was lost: what was created leads to the load balancer, and is found there.
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_whose_answer_was_lost_is_not_created_twice() {
+    let world = World::with_nodes(1);
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("neutron.floatingips.create").lose_answer());
+    world.run("web").await;
+    world.run("web").await.settled();
+    assert_eq!(world.sim.floating_ips().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kept_floating_ip_serves_the_next_load_balancer() {
+    let mut world = World::with_nodes(1);
+    world.annotate("web", "keep-floatingip", "true");
+    let first = world.run("web").await.settled().published();
+    world.delete("web");
+    world.run("web").await.settled();
+    assert!(world.sim.load_balancers().is_empty());
+    assert!(world.sim.floating_ips()[0].target.is_none());
+    world.restart();
+    world.put(crate::world::service("web", &[("TCP", 80, 30080)]));
+    assert_eq!(world.run("web").await.settled().published(), first);
+}

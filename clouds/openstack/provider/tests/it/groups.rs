@@ -1,0 +1,125 @@
+//! The security group of a Service.
+
+use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::{NicSpec, ServerSpec};
+
+use crate::world::{World, in_short};
+
+const GROUP: &str = "lb-sg-uid-web-default-web";
+
+fn managed(nodes: usize) -> World {
+    let mut world = World::with_nodes(nodes);
+    world.configure(|options| options.manages_security_groups = true);
+    world
+}
+
+/// The servers whose ports have the group.
+fn members(world: &World) -> usize {
+    let group = world
+        .sim
+        .security_groups()
+        .into_iter()
+        .find(|group| group.name == GROUP);
+    let id = group.unwrap().id;
+    world
+        .sim
+        .ports()
+        .iter()
+        .filter(|port| port.groups.contains(&id))
+        .count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_get_a_group_that_opens_the_node_ports() {
+    let world = managed(2);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes[2..]),
+        [
+            "neutron.security-groups.create",
+            "neutron.security-group-rules.create",
+            "neutron.ports.update",
+            "neutron.ports.update",
+        ]
+    );
+    assert_eq!(members(&world), 2);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_left_loses_the_group_and_a_new_one_gets_it() {
+    let mut world = managed(2);
+    world.run("web").await.settled();
+    world.remove_node("node-1");
+    world.add_node("node-3");
+    world.run("web").await.settled();
+    assert_eq!(members(&world), 2);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_without_port_security_is_left_alone() {
+    let mut world = managed(1);
+    world.add_server_node(ServerSpec {
+        nics: vec![NicSpec {
+            port_security: Some(false),
+            ..NicSpec::default()
+        }],
+        ..ServerSpec::new("insecure")
+    });
+    world.run("web").await.settled();
+    assert_eq!(members(&world), 1);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn switching_the_option_off_cleans_up() {
+    let mut world = managed(2);
+    world.run("web").await.settled();
+    world.configure(|options| options.manages_security_groups = false);
+    world.run("web").await.settled();
+    assert!(
+        world
+            .sim
+            .security_groups()
+            .iter()
+            .all(|group| group.name != GROUP)
+    );
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_cannot_be_made_hides_no_address() {
+    let world = managed(1);
+    world.sim.faults().add(
+        Fault::operation("neutron.security-groups.create")
+            .always()
+            .status(403),
+    );
+    let run = world.run("web").await;
+    assert!(
+        run.complaint().contains("create-security-group"),
+        "{}",
+        run.complaint()
+    );
+    let status = run.published_although_refused.unwrap();
+    assert!(status.ingress[0].ip.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_groups_that_others_give_a_port_meanwhile_are_kept() {
+    let mut world = managed(1);
+    world.run("web").await.settled();
+    world.put(crate::world::service("b", &[("TCP", 81, 30081)]));
+    // Both Services write the groups of one new port.
+    world.add_node("node-2");
+    let (a, b) = tokio::join!(world.run("web"), world.run("b"));
+    a.settled();
+    b.settled();
+    for name in ["web", "b"] {
+        world.assert_settled(name).await;
+    }
+    let port = world.sim.ports().into_iter().find(|port| port.groups.len() > 2);
+    assert!(port.is_some());
+}

@@ -1,0 +1,78 @@
+//! Which load balancer is a Service's own.
+
+use crate::world::{World, in_short, lb_name};
+
+#[tokio::test(start_paused = true)]
+async fn one_that_was_deleted_by_hand_is_made_anew() {
+    let world = World::with_nodes(1);
+    let first = world.run("web").await.settled().published();
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.delete_load_balancer(id);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    // The floating IP is the Service's, and leads to the new one.
+    assert_eq!(run.settled().published(), first);
+    assert_eq!(
+        in_short(&writes),
+        ["octavia.loadbalancers.create", "neutron.floatingips.update"]
+    );
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_of_something_that_never_was_is_refused() {
+    let world = World::with_nodes(1);
+    world.annotate("web", "load-balancer-id", "11111111-2222-3333-4444-555555555555");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(
+        run.complaint()
+            .starts_with("failed to get load balancer 11111111")
+    );
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_very_old_name_is_taken_over() {
+    let world = World::with_nodes(1);
+    let name = "auidweb";
+    world.sim.add_load_balancer(name, Vec::new());
+    world.run("web").await.settled();
+    assert_eq!(world.sim.load_balancers().len(), 1);
+    assert_eq!(world.sim.snapshot().load_balancers[0].name, name);
+    world.assert_settled("web").await;
+    world.delete("web");
+    world.run("web").await.settled();
+    assert!(world.sim.load_balancers().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_that_were_surely_made_here_the_older_one_is_kept() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let twin = world.sim.add_load_balancer(&lb_name("web"), vec![lb_name("web")]);
+    world.sim.edit_load_balancer(twin, |twin| {
+        twin.part.meta.description = "Kubernetes external service default/web from cluster lab".into();
+        twin.part.meta.created_at = "2099-01-01T00:00:00".into();
+    });
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerDuplicateRemoved"]);
+    assert_eq!(world.sim.load_balancers().len(), 1);
+    assert_ne!(world.sim.load_balancers()[0].part.id, twin);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_that_may_be_somebody_elses_none_is_touched() {
+    let world = World::with_nodes(1);
+    for _ in 0..2 {
+        world.sim.add_load_balancer(&lb_name("web"), Vec::new());
+    }
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    for balancer in world.sim.load_balancers() {
+        assert!(
+            run.complaint().contains(&balancer.part.id.to_string()),
+            "{}",
+            run.complaint()
+        );
+    }
+    assert!(writes.is_empty());
+}

@@ -1,0 +1,122 @@
+//! Members follow the nodes.
+
+use bowline_openstack_sim::kit::Entry;
+use bowline_openstack_sim::{ServerSpec, SubnetSpec};
+
+use crate::world::{World, in_short, service};
+
+fn names(world: &World) -> Vec<String> {
+    let state = world.sim.snapshot();
+    let pool = state.load_balancers[0].listeners[0].pool.as_ref().unwrap();
+    pool.members.iter().map(|member| member.name.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_leaves_is_one_write_of_the_list_for_each_pool() {
+    let mut world = World::with_nodes(3);
+    world.put(service("web", &[("TCP", 80, 30080), ("TCP", 443, 30443)]));
+    world.run("web").await.settled();
+    world.remove_node("node-3");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        ["octavia.members.replace", "octavia.members.replace"]
+    );
+    assert_eq!(names(&world), ["node-1", "node-2"]);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_nodes_with_the_labels_become_members() {
+    let mut world = World::with_nodes(3);
+    world.label_node("node-1", &[("env", "prod"), ("gpu", "a")]);
+    world.label_node("node-2", &[("env", "prod")]);
+    world.annotate("web", "node-selector", "env=prod,gpu");
+    world.run("web").await.settled();
+    assert_eq!(names(&world), ["node-1"]);
+    world.remove_annotation("web", "node-selector");
+    world.run("web").await.settled();
+    assert_eq!(names(&world).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_node_ports_there_are_no_members() {
+    let world = World::with_nodes(2);
+    world.put(service("web", &[("TCP", 80, 0)]));
+    world.run("web").await.settled();
+    assert!(names(&world).is_empty());
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_nodes_nothing_is_made() {
+    let mut world = World::with_nodes(1);
+    world.remove_node("node-1");
+    let (run, calls) = world.calls_of(world.run("web")).await;
+    assert_eq!(
+        run.complaint(),
+        "there are no available nodes for LoadBalancer service default/web"
+    );
+    assert!(calls.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_network_alone_says_enough() {
+    let mut world = World::with_nodes(2);
+    let network = world.sim.home().network.to_string();
+    world.configure(|options| {
+        options.placement.network = Some(network.as_str().into());
+        options.manages_security_groups = true;
+    });
+    world.run("web").await.settled();
+    world.assert_settled("web").await;
+    world.add_server_node(ServerSpec::new("node-9"));
+    world.run("web").await.settled();
+    let state = world.sim.snapshot();
+    let pool = state.load_balancers[0].listeners[0].pool.as_ref().unwrap();
+    assert_eq!(pool.members.len(), 3);
+    assert!(pool.members.iter().any(|member| member.subnet.is_some()));
+    world.assert_settled("web").await;
+}
+
+/// A member keeps its subnet for life, so it has to go and come back; never all of them at once.
+#[tokio::test(start_paused = true)]
+async fn members_move_to_another_subnet_half_by_half() {
+    let mut world = World::with_nodes(3);
+    let network = world.sim.home().network;
+    let wide = SubnetSpec::new("wide", network, "10.1.0.0/16".parse().unwrap());
+    let wide = world.sim.add_subnet(wide);
+    world.configure(|_| ());
+    world.run("web").await.settled();
+    world.annotate("web", "member-subnet-id", &wide.to_string());
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let members = |entry: &Entry| entry.body.as_ref().unwrap()["members"].as_array().unwrap().len();
+    let counts: Vec<usize> = writes.iter().map(members).collect();
+    assert_eq!(counts, [1, 3, 2, 3]);
+    let state = world.sim.snapshot();
+    let pool = state.load_balancers[0].listeners[0].pool.as_ref().unwrap();
+    assert!(
+        pool.members
+            .iter()
+            .all(|member| member.subnet.as_deref() == Some("wide"))
+    );
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_come_and_go_one_by_one_where_the_provider_needs_it() {
+    let mut world = World::with_nodes(2);
+    world.configure(|options| options.is_serial = true);
+    world.run("web").await.settled();
+    world.remove_node("node-1");
+    world.add_node("node-3");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        ["octavia.members.create", "octavia.members.delete"]
+    );
+    world.assert_settled("web").await;
+}

@@ -1,0 +1,152 @@
+//! Load balancers that several Services use.
+
+use crate::world::{World, in_short, lb_name, service};
+
+/// Service `web` with the port 80, and `b` with another port on its load balancer.
+async fn two(port: i32) -> World {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    join(&world, "b", port);
+    world
+}
+
+fn join(world: &World, name: &str, port: i32) {
+    world.put(service(name, &[("TCP", port, 30_000 + port)]));
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.annotate(name, "load-balancer-id", &id);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_service_gets_listeners_and_the_same_address() {
+    let world = two(81).await;
+    let run = world.run("b").await.settled();
+    assert_eq!(
+        run.published(),
+        [world.annotation("web", "load-balancer-address").unwrap()]
+    );
+    let state = world.sim.snapshot();
+    assert_eq!(state.load_balancers[0].tags, [lb_name("web"), lb_name("b")]);
+    assert_eq!(state.load_balancers[0].listeners.len(), 2);
+    assert_eq!(state.floating_ips.len(), 1);
+    world.assert_settled("b").await;
+    world.assert_settled("web").await;
+    // One more is too many.
+    join(&world, "c", 82);
+    let run = world.run("c").await;
+    assert!(
+        run.complaint().ends_with("already shared with 2 Services"),
+        "{}",
+        run.complaint()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_somebody_else_has_is_refused_whatever_its_protocol() {
+    let world = two(80).await;
+    let (run, writes) = world.writes_of(world.run("b")).await;
+    assert_eq!(run.complaint(), "the listener port 80 already exists");
+    world.annotate("b", "x-forwarded-for", "true");
+    assert_eq!(
+        world.run("b").await.complaint(),
+        "the listener port 80 already exists"
+    );
+    assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_internal_service_cannot_join() {
+    let world = two(81).await;
+    world.annotate("b", "internal", "true");
+    assert_eq!(
+        world.run("b").await.complaint(),
+        "internal Service cannot share a load balancer"
+    );
+    assert_eq!(world.sim.snapshot().load_balancers[0].tags, [lb_name("web")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_never_exposes_an_internal_load_balancer() {
+    let world = World::with_nodes(1);
+    world.annotate("web", "internal", "true");
+    world.run("web").await.settled();
+    join(&world, "b", 81);
+    assert_eq!(
+        world.run("b").await.complaint(),
+        "cannot attach a floating IP to a load balancer for a shared Service default/b, only owner Service can do that"
+    );
+    assert!(world.sim.floating_ips().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_load_balancer_goes_with_the_last_service_even_if_it_is_named_after_another() {
+    let world = two(81).await;
+    world.run("b").await.settled();
+    world.delete("web");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        [
+            "octavia.pools.delete",
+            "octavia.listeners.delete",
+            "octavia.loadbalancers.update"
+        ]
+    );
+    let state = world.sim.snapshot();
+    assert_eq!(state.load_balancers[0].tags, [lb_name("b")]);
+    assert_eq!(state.load_balancers[0].listeners.len(), 1);
+    assert_eq!(state.floating_ips.len(), 1);
+    world.assert_settled("web").await;
+    world.assert_settled("b").await;
+    world.delete("b");
+    world.run("b").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guests_listener_goes_by_its_tag_though_its_protocol_changed_meanwhile() {
+    let world = two(81).await;
+    world.run("b").await.settled();
+    world.annotate("b", "x-forwarded-for", "true");
+    world.delete("b");
+    world.run("b").await.settled();
+    let state = world.sim.snapshot();
+    assert_eq!(state.load_balancers[0].listeners.len(), 1);
+    assert_eq!(state.load_balancers[0].tags, [lb_name("web")]);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_balancer_made_by_hand_is_never_deleted() {
+    let world = World::with_nodes(1);
+    let id = world.sim.add_load_balancer("by-hand", Vec::new());
+    world.annotate("web", "load-balancer-id", &id.to_string());
+    let port = world.sim.load_balancer(id).unwrap().vip.port;
+    world.sim.add_floating_ip(bowline_openstack_sim::FloatingIpSpec {
+        port: Some(port),
+        ..Default::default()
+    });
+    world.run("web").await.settled();
+    assert_eq!(world.sim.snapshot().load_balancers[0].tags, [lb_name("web")]);
+    world.delete("web");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let state = world.sim.snapshot();
+    assert_eq!(state.load_balancers.len(), 1);
+    assert!(state.load_balancers[0].tags.is_empty() && state.load_balancers[0].listeners.is_empty());
+    assert_eq!(state.floating_ips.len(), 1);
+    let tags = writes.last().unwrap().body.clone().unwrap();
+    assert_eq!(tags.to_string(), r#"{"loadbalancer":{"tags":[]}}"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_only_named_a_load_balancer_takes_nothing_with_it() {
+    let world = two(80).await;
+    world.run("b").await;
+    let before = world.sim.snapshot();
+    world.delete("b");
+    let (run, writes) = world.writes_of(world.run("b")).await;
+    run.settled();
+    assert!(writes.is_empty());
+    assert_eq!(world.sim.snapshot(), before);
+}
