@@ -52,3 +52,4 @@ pub use options::{
     NodeOptions, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError,
 };
 pub use provider_id::PROVIDER_NAME;
+pub use routes::routes;

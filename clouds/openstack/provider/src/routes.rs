@@ -36,8 +36,14 @@ const CHANGES_PER_CALL: usize = 50;
 /// How often something that somebody else changed meanwhile is read again.
 const TRIES: usize = 5;
 
+/// The routes of a router that a client reaches, for tests and for the provider. Makes no call.
+#[must_use]
+pub fn routes(client: Client, router: RouterId) -> Arc<dyn Routes> {
+    Arc::new(RouteTable::new(client, router))
+}
+
 /// The routes of one router.
-pub(crate) struct RouteTable {
+struct RouteTable {
     client: Client,
     router: RouterId,
     extensions: KnownExtensions,
@@ -48,9 +54,9 @@ pub(crate) struct RouteTable {
 }
 
 impl RouteTable {
-    pub(crate) fn new(client: &Client, router: RouterId) -> Self {
+    fn new(client: Client, router: RouterId) -> Self {
         Self {
-            client: client.clone(),
+            client,
             router,
             extensions: KnownExtensions::default(),
             networks: Mutex::default(),

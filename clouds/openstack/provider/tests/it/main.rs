@@ -13,6 +13,7 @@ mod groups;
 mod lookup;
 mod members;
 mod rename;
+mod routes;
 mod shared;
 mod takeover;
 mod tls;

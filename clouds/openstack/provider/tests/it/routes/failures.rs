@@ -1,0 +1,161 @@
+//! A change that fails leaves nothing behind, and the others of its call as they are wished for.
+
+use bowline_cloud_provider::{AddressType, ErrorKind, NodeAddress, RouteChange};
+use bowline_openstack_sim::kit::Fault;
+
+use super::world::{MODES, ROUTER_WRITES, World, count, destinations, pods};
+
+/// Gives the Node of a creation another address.
+fn move_to(address: &str, change: &mut RouteChange) {
+    if let RouteChange::Create { route, .. } = change {
+        route.target_addresses = vec![NodeAddress::new(AddressType::InternalIp, address)];
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_whose_pair_cannot_be_written_is_taken_back() {
+    for mode in MODES {
+        let world = World::in_mode(3, mode);
+        world.list().await;
+        let path = format!("/network/v2.0/ports/{}", world.port(2));
+        let fault = world.sim.faults().add(Fault::path(&*path).always().status(403));
+        let (results, calls) = world.calls_of(world.change(&world.creations())).await;
+        let made: Vec<bool> = results.iter().map(Result::is_ok).collect();
+        assert_eq!(made, [true, false, true], "{mode:?}");
+        assert_eq!(results[1].as_ref().unwrap_err().kind(), ErrorKind::Denied);
+        assert_eq!(count(&calls, &ROUTER_WRITES), 2, "one for all, one back");
+        assert_eq!(destinations(&world.list().await), [pods(1), pods(3)]);
+        world.sim.faults().remove(fault);
+        world.make(&[world.creation(2, &pods(2))]).await;
+        assert_eq!(world.pairs(2), [pods(2)]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_a_port_of_its_address_gets_no_route() {
+    let world = World::new(2);
+    let mut changes = world.creations();
+    move_to("10.0.0.77", &mut changes[0]);
+    let results = world.change(&changes).await;
+    let error = results[0].as_ref().unwrap_err();
+    assert!(
+        error
+            .message()
+            .contains("no single port has the address 10.0.0.77"),
+        "{error}"
+    );
+    assert!(results[1].is_ok());
+    assert_eq!(destinations(&world.list().await), [pods(2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_route_that_is_refused_fails_alone() {
+    for mode in MODES {
+        let world = World::in_mode(40, mode);
+        world.list().await;
+        let mut changes = world.creations();
+        move_to("192.0.2.5", &mut changes[16]);
+        let (results, calls) = world.calls_of(world.change(&changes)).await;
+        let failed: Vec<usize> = (0..40).filter(|place| results[*place].is_err()).collect();
+        assert_eq!(failed, [16], "{mode:?}");
+        let error = results[16].as_ref().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.message().contains("not connected with router"), "{error}");
+        assert!(
+            count(&calls, &ROUTER_WRITES) <= 13,
+            "{}",
+            count(&calls, &ROUTER_WRITES)
+        );
+        assert_eq!(world.router().len(), 39);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_router_takes_as_many_routes_as_it_may_have() {
+    for mode in MODES {
+        let world = World::in_mode(40, mode);
+        world.set_behaviour(|behaviour| behaviour.max_routes = 30);
+        let (results, calls) = world.calls_of(world.change(&world.creations())).await;
+        let made = results.iter().filter(|result| result.is_ok()).count();
+        assert_eq!((made, world.router().len()), (30, 30), "{mode:?}");
+        let error = results[39].as_ref().unwrap_err();
+        assert!(error.message().contains("exceeds the maximum 30"), "{error}");
+        assert!(
+            count(&calls, &ROUTER_WRITES) <= 13,
+            "{}",
+            count(&calls, &ROUTER_WRITES)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pair_that_cannot_be_removed_keeps_its_route() {
+    let world = World::new(1);
+    world.make(&world.creations()).await;
+    let listed = world.list().await;
+    let path = format!("/network/v2.0/ports/{}", world.port(1));
+    let fault = world.sim.faults().add(Fault::path(&*path).always().status(403));
+    let deletion = [RouteChange::Delete(listed[0].clone())];
+    assert!(world.change(&deletion).await[0].is_err());
+    assert_eq!(world.router().len(), 1);
+    world.sim.faults().remove(fault);
+    world.make(&deletion).await;
+    assert!(world.router().is_empty() && world.pairs(1).is_empty());
+}
+
+/// What the controller does: creates what is missing and deletes what is too much, in some passes of processes that die after
+/// each if they `die`, then in some of one process.
+async fn settle(world: &mut World, wanted: &[usize], dies: bool) {
+    for pass in 0..8 {
+        if dies && pass < 4 {
+            world.restart();
+        }
+        let Ok(listed) = world.routes.list_routes("kubernetes").await else {
+            continue;
+        };
+        let there = destinations(&listed);
+        let surplus = listed.into_iter().filter(|route| {
+            let is_wanted = |node: &usize| pods(*node) == route.destination.to_string();
+            !wanted.iter().any(is_wanted)
+        });
+        let missing = wanted.iter().filter(|node| !there.contains(&pods(**node)));
+        let changes: Vec<RouteChange> = missing
+            .map(|node| world.creation(*node, &pods(*node)))
+            .chain(surplus.map(RouteChange::Delete))
+            .collect();
+        let (_, calls) = world.calls_of(world.change(&changes)).await;
+        assert!(pass < 7 || calls.is_empty(), "it does not settle: {calls:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_is_lost_or_fails_the_end_is_the_same() {
+    for mode in MODES {
+        for dies in [true, false] {
+            for kind in ["lost", "failed"] {
+                for nth in 1.. {
+                    let mut world = World::in_mode(3, mode);
+                    world.make(&[world.creation(1, &pods(1))]).await;
+                    let fault = Fault::write().nth(nth);
+                    let fault = match kind {
+                        "lost" => fault.lose_answer(),
+                        _ => fault.status(500),
+                    };
+                    let fault = world.sim.faults().add(fault);
+                    settle(&mut world, &[2, 3], dies).await;
+                    let what = format!("{mode:?} {kind} {nth} {dies}");
+                    let mut router = world.router();
+                    router.sort();
+                    let via = |node| format!("{} via {}", pods(node), world.hop(node));
+                    assert_eq!(router, [via(2), via(3)], "{what}");
+                    let pairs: Vec<Vec<String>> = (1..=3).map(|node| world.pairs(node)).collect();
+                    assert_eq!(pairs, [vec![], vec![pods(2)], vec![pods(3)]], "{what}");
+                    if world.sim.faults().struck(fault) == 0 {
+                        assert!(nth > 3, "{what}");
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}

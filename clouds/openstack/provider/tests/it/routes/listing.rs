@@ -1,0 +1,105 @@
+//! What is listed, and what a list is not believed to say.
+
+use std::time::Duration;
+
+use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::model::network::{AddressPair, Route as RouterRoute};
+
+use super::world::{World, count, destinations, pods, table};
+
+/// A world of two Nodes with a route each that somebody else made, and one with a pair for it.
+fn with_routes() -> World {
+    let world = World::new(2);
+    let route = |node: usize| RouterRoute {
+        destination: pods(node),
+        nexthop: world.hop(node).parse().unwrap(),
+    };
+    world
+        .sim
+        .set_routes(world.sim.home().router, vec![route(1), route(2)]);
+    give_pair(&world, 1, "10.244.0.0/16");
+    world
+}
+
+fn give_pair(world: &World, node: usize, range: &str) {
+    world.sim.edit_port(world.port(node), |port| {
+        port.address_pairs.push(AddressPair {
+            address: range.to_owned(),
+            mac: port.mac.clone(),
+        });
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_without_its_pair_is_left_out_once_and_completed() {
+    let mut world = with_routes();
+    assert_eq!(
+        destinations(&world.list().await),
+        [pods(1)],
+        "a wider pair is one, too"
+    );
+    // Nobody wants it: then it is listed like any other.
+    assert_eq!(destinations(&world.list().await), [pods(1), pods(2)]);
+    world.restart();
+    assert_eq!(destinations(&world.list().await), [pods(1)]);
+    world.make(&[world.creation(2, &pods(2))]).await;
+    assert_eq!(world.pairs(2), [pods(2)]);
+    assert_eq!(world.router().len(), 2);
+    world.restart();
+    assert_eq!(destinations(&world.list().await), [pods(1), pods(2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_complete_table_is_taken_over_without_a_write() {
+    let world = with_routes();
+    give_pair(&world, 2, &pods(2));
+    let mark = world.sim.journal().mark();
+    assert_eq!(destinations(&world.list().await), [pods(1), pods(2)]);
+    let entries = world.sim.journal().since(mark);
+    assert!(
+        entries
+            .iter()
+            .all(|entry| !entry.write || entry.path.starts_with("/identity"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_listed_unless_everything_can_be_read() {
+    let world = with_routes();
+    for path in [
+        "/network/v2.0/routers/**",
+        "/network/v2.0/ports",
+        "/network/v2.0/extensions",
+    ] {
+        let fault = world.sim.faults().add(Fault::path(path).always().status(403));
+        let listed = table(&world.sim).list_routes("kubernetes").await;
+        assert!(listed.is_err(), "{path}");
+        assert!(world.sim.faults().struck(fault) > 0, "{path}");
+        world.sim.faults().clear();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_extension_there_are_no_routes_until_it_is_installed() {
+    let world = with_routes();
+    world.set_behaviour(|behaviour| {
+        behaviour
+            .extensions
+            .retain(|alias| !alias.starts_with("extraroute"))
+    });
+    let error = world.routes.list_routes("kubernetes").await.unwrap_err();
+    assert!(error.message().contains("extraroute"), "{error}");
+    let results = world.change(&[world.creation(1, &pods(1))]).await;
+    assert!(results[0].is_err());
+    world.set_behaviour(|behaviour| behaviour.extensions.push("extraroute".to_owned()));
+    assert!(world.routes.list_routes("kubernetes").await.is_ok());
+
+    // What is known is asked again after an hour.
+    world.set_behaviour(|behaviour| behaviour.extensions.push("extraroute-atomic".to_owned()));
+    let other = |world: &World| world.creation(1, "10.244.9.0/24");
+    let (_, calls) = world.calls_of(world.make(&[other(&world)])).await;
+    assert_eq!(count(&calls, &["neutron.routers.update"]), 1);
+    tokio::time::sleep(Duration::from_secs(3601)).await;
+    let (_, calls) = world.calls_of(world.make(&[other(&world)])).await;
+    assert_eq!(count(&calls, &["neutron.routers.add_extraroutes"]), 1);
+}
