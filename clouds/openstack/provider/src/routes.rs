@@ -38,12 +38,12 @@ const TRIES: usize = 5;
 
 /// The routes of a router that a client reaches, for tests and for the provider. Makes no call.
 #[must_use]
-pub fn routes(client: Client, router: RouterId) -> Arc<dyn Routes> {
+pub fn routes(client: &Client, router: RouterId) -> Arc<dyn Routes> {
     Arc::new(RouteTable::new(client, router))
 }
 
 /// The routes of one router.
-struct RouteTable {
+pub(crate) struct RouteTable {
     client: Client,
     router: RouterId,
     extensions: KnownExtensions,
@@ -54,9 +54,9 @@ struct RouteTable {
 }
 
 impl RouteTable {
-    fn new(client: Client, router: RouterId) -> Self {
+    pub(crate) fn new(client: &Client, router: RouterId) -> Self {
         Self {
-            client,
+            client: client.clone(),
             router,
             extensions: KnownExtensions::default(),
             networks: Mutex::default(),

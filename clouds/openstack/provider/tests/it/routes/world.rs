@@ -155,7 +155,7 @@ impl World {
 
 /// The routes as a process has them that was just started.
 pub(super) fn table(sim: &OpenstackSim) -> Arc<dyn Routes> {
-    routes(client(sim), sim.home().router.to_string().into())
+    routes(&client(sim), sim.home().router.to_string().into())
 }
 
 /// The pod network of a Node.
