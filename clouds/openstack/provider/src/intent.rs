@@ -221,3 +221,6 @@ impl Wanted {
         nodes.find_map(|node| Some((node, crate::members::address(node, family)?)))
     }
 }
+
+#[cfg(test)]
+mod tests;

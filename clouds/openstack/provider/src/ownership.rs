@@ -237,3 +237,6 @@ pub(crate) fn ids(balancers: &[&LoadBalancer]) -> String {
     let ids: Vec<&str> = balancers.iter().map(|balancer| balancer.id.as_str()).collect();
     ids.join(", ")
 }
+
+#[cfg(test)]
+mod tests;

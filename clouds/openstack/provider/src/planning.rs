@@ -229,7 +229,7 @@ impl There<'_> {
             let floating_ip = floating::current(seen, balancer).filter(|_| !wanted.is_internal);
             notes.extend(ignored::note(wanted, self.features, balancer, floating_ip));
         }
-        if !address.is_empty() && wanted.identity.recorded_address.as_deref() != Some(&address) {
+        if wanted.identity.recorded_address.as_deref() != Some(&address) {
             return annotate(keys::ADDRESS.key, Some(&address));
         }
         let status = status::status(wanted, balancer, &address);

@@ -27,10 +27,9 @@ pub(crate) fn status(wanted: &Wanted, balancer: &LoadBalancer, address: &str) ->
                     .then_some(vip.ip_address.as_str())
             });
             let mut addresses: Vec<&str> = [address].into_iter().chain(second).collect();
-            addresses.retain(|address| !address.is_empty()); // predicted, and not known before it exists
             addresses.sort_by_key(|address| {
-                let family = Family::of_text(address);
-                wanted.families.iter().position(|wanted| Some(*wanted) == family)
+                let family = Family::of_text(address)?;
+                wanted.families.iter().position(|wanted| *wanted == family)
             });
             addresses
                 .into_iter()

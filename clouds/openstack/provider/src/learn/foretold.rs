@@ -14,6 +14,11 @@ use crate::observe::{Memory, Parts, Seen};
 use crate::security_groups::ports::{with_group, without_group};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
+/// What stands for an address that only the cloud can tell.
+const NEW_ADDRESS: &str = "a new address";
+/// The same for a floating IP.
+const NEW_FLOATING_IP: &str = "a new floating IP";
+
 /// An id that no object has.
 fn id(memory: &mut Memory) -> String {
     format!("planned-{}", memory.made_up())
@@ -40,7 +45,10 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
                     let new = attempts.first()?;
                     FloatingIp {
                         id: id(memory).into(),
-                        floating_ip_address: new.floating_ip_address.clone().unwrap_or_default(),
+                        floating_ip_address: new
+                            .floating_ip_address
+                            .clone()
+                            .unwrap_or_else(|| NEW_FLOATING_IP.to_owned()),
                         floating_network_id: new.floating_network_id.clone(),
                         port_id: new.port_id.clone(),
                         fixed_ip_address: None,
@@ -138,7 +146,7 @@ fn balancer(memory: &mut Memory, new: &NewLoadBalancer) -> LoadBalancer {
         name: new.name.clone(),
         description: new.description.clone(),
         provisioning_status: ProvisioningStatus::Active,
-        vip_address: new.vip_address.clone().unwrap_or_default(),
+        vip_address: new.vip_address.clone().unwrap_or_else(|| NEW_ADDRESS.to_owned()),
         vip_port_id: Some(new.vip_port_id.clone().unwrap_or_else(|| id(memory).into())),
         vip_subnet_id: new.vip_subnet_id.clone(),
         vip_network_id: new.vip_network_id.clone(),
@@ -146,7 +154,7 @@ fn balancer(memory: &mut Memory, new: &NewLoadBalancer) -> LoadBalancer {
             .additional_vips
             .iter()
             .map(|vip| AdditionalVip {
-                ip_address: vip.ip_address.clone().unwrap_or_default(),
+                ip_address: vip.ip_address.clone().unwrap_or_else(|| NEW_ADDRESS.to_owned()),
                 subnet_id: Some(vip.subnet_id.clone()),
             })
             .collect(),

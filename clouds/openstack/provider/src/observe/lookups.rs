@@ -74,9 +74,7 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
         _ => None,
     };
     needs_ports |= match balancer {
-        Some((balancer, _)) => {
-            placement::is_detected(wanted) && wanted.member_subnet.is_none() || balancer.vip_port_id.is_none()
-        }
+        Some(_) => placement::is_detected(wanted) && wanted.member_subnet.is_none(),
         None => {
             placement::is_detected(wanted) || wanted.vip.port.is_some() || wanted.second_family().is_some()
         }

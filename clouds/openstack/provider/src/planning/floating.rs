@@ -63,7 +63,9 @@ pub(crate) fn current<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Op
 }
 
 fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, role: Role) -> Wish<'a> {
-    if Family::of_text(&balancer.vip_address) == Some(Family::V6) {
+    // What is foretold has no address yet.
+    let family = Family::of_text(&balancer.vip_address).or(wanted.family());
+    if family == Some(Family::V6) {
         return Wish::None;
     }
     let current = current(observed, balancer);

@@ -7,7 +7,7 @@ use bowline_provider_kit::Interruption;
 use crate::world::{Outcome, World, service};
 
 /// Something that changes a settled world; the first one also creates the load balancer.
-type Change = fn(&mut World);
+pub(crate) type Change = fn(&mut World);
 
 fn nothing(_: &mut World) {}
 
@@ -31,7 +31,7 @@ fn removal(world: &mut World) {
     world.delete("web");
 }
 
-const CHANGES: &[(&str, Change)] = &[
+pub(crate) const CHANGES: &[(&str, Change)] = &[
     ("create", nothing),
     ("rebuild", rebuild),
     ("protocol", protocol),
@@ -40,7 +40,7 @@ const CHANGES: &[(&str, Change)] = &[
 ];
 
 /// A world before the change; the creation begins with nothing.
-async fn before(name: &str, change: Change) -> World {
+pub(crate) async fn before(name: &str, change: Change) -> World {
     let mut world = World::with_nodes(2);
     world.configure(|options| {
         options.monitor.is_wanted = true;

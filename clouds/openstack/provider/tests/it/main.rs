@@ -14,6 +14,7 @@ mod lookup;
 mod members;
 mod rename;
 mod routes;
+mod session;
 mod shared;
 mod takeover;
 mod tls;

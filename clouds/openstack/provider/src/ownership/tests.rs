@@ -1,0 +1,185 @@
+use std::sync::Arc;
+
+use bowline_cloud_provider::ServiceKey;
+
+use super::*;
+use crate::options::LoadBalancerOptions;
+
+fn identity() -> Identity {
+    let service = ServiceKey::new("default", "web");
+    Identity {
+        name: names::balancer("lab", &service),
+        legacy_name: names::legacy_balancer("u-1"),
+        uid: "u-1".into(),
+        cluster: "lab".into(),
+        annotated: None,
+        recorded_address: None,
+        keeps_floating_ip: false,
+        options: Arc::new(LoadBalancerOptions {
+            former_clusters: vec!["former".into()],
+            ..LoadBalancerOptions::default()
+        }),
+        service,
+    }
+}
+
+/// The same, naming a load balancer, and perhaps the address that it was given.
+fn naming(id: &str, address: Option<&str>) -> Identity {
+    Identity {
+        annotated: Some(id.into()),
+        recorded_address: address.map(Into::into),
+        ..identity()
+    }
+}
+
+/// A load balancer as Octavia shows it.
+fn balancer(id: &str, name: &str, tags: &[&str]) -> LoadBalancer {
+    LoadBalancer {
+        id: id.into(),
+        name: name.into(),
+        description: "Kubernetes external service default/web from cluster lab".into(),
+        provisioning_status: ProvisioningStatus::Active,
+        vip_address: "10.0.0.5".into(),
+        vip_port_id: None,
+        vip_subnet_id: None,
+        vip_network_id: None,
+        additional_vips: Vec::new(),
+        tags: tags.iter().map(ToString::to_string).collect(),
+        listeners: Vec::new(),
+        pools: Vec::new(),
+        provider: "amphora".into(),
+        flavor_id: None,
+        availability_zone: None,
+        created_at: Some(format!("2026-01-01T00:00:{id}")),
+    }
+}
+
+const WEB: &str = "kube_service_lab_default_web";
+const API: &str = "kube_service_lab_default_api";
+const OTHER: &str = "kube_service_other_default_web";
+const FORMER: &str = "kube_service_former_default_web";
+
+/// What was found, in short.
+fn found(identity: &Identity, candidates: &[LoadBalancer], gone: &[&str]) -> String {
+    let gone: Vec<LoadBalancerId> = gone.iter().map(|id| LoadBalancerId::from(*id)).collect();
+    match resolve(identity, candidates, &gone) {
+        Found::None => "none".into(),
+        Found::Missing(id) => format!("missing {id}"),
+        Found::Going(balancer) => format!("going {}", balancer.id),
+        Found::Several(several) => format!("several {}", ids(&several)),
+        Found::One {
+            balancer,
+            role,
+            surplus,
+        } => format!("{role:?} {} surplus {}", balancer.id, ids(&surplus)),
+    }
+}
+
+#[test]
+fn the_annotation_counts_before_any_name() {
+    let both = [balancer("01", WEB, &[WEB]), balancer("02", API, &[API])];
+    assert_eq!(found(&naming("02", None), &both, &[]), "Guest 02 surplus ");
+    assert_eq!(found(&naming("01", None), &both, &[]), "Owner 01 surplus ");
+    assert_eq!(found(&identity(), &both, &[]), "Owner 01 surplus ");
+}
+
+#[test]
+fn what_the_annotation_names_in_vain_is_forgotten_only_beside_an_address() {
+    assert_eq!(found(&naming("09", None), &[], &["09"]), "missing 09");
+    assert_eq!(found(&naming("09", Some("10.0.0.5")), &[], &["09"]), "none");
+    let named = [balancer("01", WEB, &[])];
+    assert_eq!(
+        found(&naming("09", Some("10.0.0.5")), &named, &["09"]),
+        "Owner 01 surplus "
+    );
+}
+
+#[test]
+fn of_several_the_oldest_is_kept_if_all_were_surely_made_for_the_service() {
+    let twins = [balancer("02", WEB, &[WEB]), balancer("01", WEB, &[WEB])];
+    assert_eq!(found(&identity(), &twins, &[]), "Owner 01 surplus 02");
+    // The annotation counts before the age.
+    assert_eq!(found(&naming("02", None), &twins, &[]), "Owner 02 surplus 01");
+    let shared = [balancer("01", WEB, &[WEB]), balancer("02", WEB, &[WEB, API])];
+    assert_eq!(found(&identity(), &shared, &[]), "several 01, 02");
+    let mut by_hand = twins.clone();
+    by_hand[0].description = "mine".into();
+    assert_eq!(found(&identity(), &by_hand, &[]), "several 01, 02");
+}
+
+#[test]
+fn an_own_load_balancer_is_not_removed_because_the_service_uses_another_one_now() {
+    let both = [balancer("01", WEB, &[WEB]), balancer("02", API, &[API, WEB])];
+    assert_eq!(
+        found(&naming("02", Some("10.0.0.5")), &both, &[]),
+        "Guest 02 surplus "
+    );
+}
+
+#[test]
+fn names_are_compared_exactly_and_in_their_order() {
+    let old = balancer("01", &identity().legacy_name, &[]);
+    let former = balancer("02", FORMER, &[FORMER]);
+    let other_case = balancer("03", "KUBE_SERVICE_LAB_DEFAULT_WEB", &[]);
+    let all = [old, former, other_case];
+    assert_eq!(found(&identity(), &all, &[]), "Owner 02 surplus ");
+    assert_eq!(found(&identity(), &all[..1], &[]), "Owner 01 surplus ");
+    assert_eq!(found(&identity(), &all[2..], &[]), "none");
+}
+
+#[test]
+fn what_is_being_deleted_is_waited_for() {
+    let mut going = balancer("01", WEB, &[WEB]);
+    going.provisioning_status = ProvisioningStatus::PendingDelete;
+    assert_eq!(found(&identity(), std::slice::from_ref(&going), &[]), "going 01");
+    assert_eq!(
+        found(&naming("01", None), std::slice::from_ref(&going), &[]),
+        "going 01"
+    );
+    going.provisioning_status = ProvisioningStatus::Deleted;
+    assert_eq!(found(&identity(), &[going], &[]), "none");
+}
+
+#[test]
+fn only_a_former_name_or_the_services_own_annotations_let_a_load_balancer_be_renamed() {
+    let renamed = |identity: &Identity, balancer: &LoadBalancer| {
+        renamed_from(identity, balancer, &["203.0.113.9", "10.0.0.5"]).map(str::to_owned)
+    };
+    let other = balancer("01", OTHER, &[OTHER]);
+    assert_eq!(
+        renamed(&identity(), &balancer("01", FORMER, &[])).as_deref(),
+        Some("former")
+    );
+    assert_eq!(renamed(&identity(), &other), None);
+    assert_eq!(
+        renamed(&naming("01", Some("203.0.113.9")), &other).as_deref(),
+        Some("other")
+    );
+    // Another address, another Service, a guest that left its tag.
+    assert_eq!(renamed(&naming("01", Some("203.0.113.1")), &other), None);
+    let of_api = balancer("01", "kube_service_other_default_api", &[]);
+    assert_eq!(renamed(&naming("01", Some("203.0.113.9")), &of_api), None);
+    let guest = balancer("01", OTHER, &[OTHER, WEB]);
+    assert_eq!(renamed(&naming("01", Some("203.0.113.9")), &guest), None);
+}
+
+#[test]
+fn a_load_balancer_goes_only_with_the_last_service_that_uses_it() {
+    let goes =
+        |identity: &Identity, role, balancer: &LoadBalancer| is_to_be_deleted(identity, role, balancer);
+    let web = identity();
+    assert!(goes(&web, Role::Owner, &balancer("01", WEB, &[])));
+    assert!(goes(&web, Role::Owner, &balancer("01", WEB, &[WEB, "note"])));
+    assert!(!goes(&web, Role::Owner, &balancer("01", WEB, &[WEB, API])));
+    assert!(goes(&web, Role::Guest, &balancer("01", API, &[WEB])));
+    assert!(!goes(&web, Role::Guest, &balancer("01", API, &[])));
+    assert!(!goes(&web, Role::Guest, &balancer("01", API, &[API])));
+    assert!(!goes(&web, Role::Guest, &balancer("01", "by-hand", &[WEB])));
+    // Renamed cluster, and the Service goes before anything was renamed.
+    assert!(goes(&web, Role::Owner, &balancer("01", FORMER, &[FORMER])));
+    assert!(goes(
+        &naming("01", Some("10.0.0.5")),
+        Role::Owner,
+        &balancer("01", OTHER, &[OTHER])
+    ));
+}

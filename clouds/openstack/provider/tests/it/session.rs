@@ -1,0 +1,130 @@
+//! One session of the controller: what is foretold, what is read again, what is said of a failure.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::CloudProvider;
+use bowline_cloud_provider::plan::ReportedOutcome;
+use bowline_openstack_sim::kit::Fault;
+use bowline_provider_kit::foretell;
+
+use crate::faults::{CHANGES, before};
+use crate::world::{World, in_short, service};
+
+/// The kind of a step: what stands in brackets are ids, which nobody knows before.
+fn kind(label: &str) -> &str {
+    label.split_once('(').map_or(label, |(kind, _)| kind)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_writes_made_are_those_that_were_foretold_in_that_order() {
+    for (name, change) in CHANGES {
+        let world = before(name, *change).await;
+        let balancers = world.cloud.load_balancer().unwrap();
+        let (report, writes) = world.writes_of(foretell(balancers, world.facts("web"))).await;
+        assert!(writes.is_empty(), "{name}");
+        assert!(
+            matches!(report.outcome, ReportedOutcome::Settled { .. }),
+            "{name}: {report:#?}"
+        );
+        let foretold: Vec<&str> = report
+            .waves
+            .iter()
+            .flat_map(|wave| &wave.steps)
+            .map(|step| kind(&step.label))
+            .collect();
+        let run = world.run("web").await.settled();
+        assert_eq!(run.kinds_of_steps(), foretold, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_of_a_new_service_says_that_its_address_is_new() {
+    let world = World::with_nodes(1);
+    let report = foretell(world.cloud.load_balancer().unwrap(), world.facts("web")).await;
+    let ReportedOutcome::Settled { publishes } = &report.outcome else {
+        panic!("{report:#?}")
+    };
+    assert_eq!(publishes, &["a new floating IP"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_octavia_that_was_upgraded_is_noticed_without_a_restart() {
+    let world = World::with_nodes(1);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.octavia_minor_version = 11);
+    world.run("web").await.settled();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.octavia_minor_version = 30);
+    world.assert_settled("web").await;
+    tokio::time::advance(Duration::from_secs(3_700)).await;
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    // The sources that everybody has are written by now.
+    assert_eq!(in_short(&writes), ["octavia.listeners.update"]);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_is_no_proof_of_anything() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    for path in [
+        "/load-balancer/v2.0/lbaas/loadbalancers",
+        "/load-balancer/v2.0/lbaas/listeners",
+        "/load-balancer/v2.0/lbaas/pools",
+        "/load-balancer/v2.0/lbaas/pools/*/members",
+        "/network/v2.0/floatingips",
+        "/network/v2.0/ports",
+        "/network/v2.0/security-groups",
+    ] {
+        let fault = Fault::on(http::Method::GET, path).always().status(500);
+        let id = world.sim.faults().add(fault);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(run.complaint().contains("500"), "{path}: {run:#?}");
+        assert!(writes.is_empty(), "{path}");
+        world.sim.faults().remove(id);
+    }
+    world.assert_settled("web").await;
+}
+
+/// A cloud that changes what it is told: one write, and a person is told.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_answered_and_not_kept_is_not_made_for_ever() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let listener = world.sim.listeners()[0].part.id;
+    let body = serde_json::json!({ "listener": {
+        "id": listener, "name": format!("listener_0_{}", crate::world::lb_name("web")), "protocol": "TCP", "protocol_port": 80, "connection_limit": 4,
+        "timeout_client_data": 50000, "timeout_member_connect": 5000, "timeout_member_data": 50000,
+        "timeout_tcp_inspect": 0, "allowed_cidrs": ["0.0.0.0/0"], "tags": [crate::world::lb_name("web")],
+    } });
+    let answer = bowline_openstack_sim::kit::faults::Canned::json(200, &body.to_string());
+    let update = Fault::operation("octavia.listeners.update")
+        .always()
+        .answer(answer);
+    world.sim.faults().add(update);
+    world.annotate("web", "connection-limit", "5");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("is not as Bowline wrote it"), "{run:#?}");
+    assert_eq!(writes.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn services_that_are_made_together_share_lists_and_have_names_of_their_own() {
+    let world = World::with_nodes(2);
+    for index in 0..5 {
+        world.put(service(&format!("s{index}"), &[("TCP", 80, 31_000 + index)]));
+    }
+    let names: Vec<String> = (0..5).map(|index| format!("s{index}")).collect();
+    let runs = futures::future::join_all(names.iter().map(|name| world.run(name)));
+    let (runs, calls) = world.calls_of(runs).await;
+    for run in runs {
+        run.settled();
+    }
+    let reads = calls.iter().filter(|call| !call.write).count();
+    assert!(reads <= 20, "{reads}: {:?}", in_short(&calls));
+    assert_eq!(world.sim.load_balancers().len(), 5);
+    assert_eq!(world.sim.floating_ips().len(), 5);
+}
