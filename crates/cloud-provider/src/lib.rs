@@ -47,7 +47,7 @@ pub use instances::{
 pub use kept::Kept;
 pub use load_balancer::{
     BackgroundFacts, BackgroundWork, Ingress, IngressPort, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, MadeFor, NodeSet, Reconciler, SeenBy,
+    LoadBalancerStatus, LoadBalancerStep, MadeFor, NodeSet, ReconcileKind, Reconciler, SeenBy,
 };
 pub use measurement::{GaugeSpec, Measurement};
 pub use memory::{Memory, Pauses, Recent, Seen};

@@ -195,11 +195,40 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
+    /// Is told how a reconcile of a Service's balancer ended, for series under names of the provider's own. One that was
+    /// overtaken by a change is not told of; the one that follows is.
+    fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
+        let _ = (kind, took, has_failed);
+    }
+
     /// Labels of Nodes whose change alters who is balanced over for this Service, beyond the node set itself; all of
     /// them if true.
     fn selects_nodes_by_label(&self, service: &Service) -> bool {
         let _ = service;
         false
+    }
+}
+
+/// What a reconcile of a Service's balancer is to do, in upstream's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReconcileKind {
+    /// Bring it to the state that the Service asks for.
+    Ensure,
+    /// Bring it up to date because Nodes changed, and nothing else.
+    Update,
+    /// Remove it.
+    Delete,
+}
+
+impl ReconcileKind {
+    /// The word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ensure => "ensure",
+            Self::Update => "update",
+            Self::Delete => "delete",
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::{CloudError, ErrorKind, ServiceKey};
+use bowline_cloud_provider::{CloudError, ErrorKind, ReconcileKind, ServiceKey};
 use bowline_drive::DriveError;
 use bowline_kube_io::KubeError;
 use bowline_plan::Refusal;
@@ -120,8 +120,9 @@ fn said(prefix: &str, text: &str) -> String {
 }
 
 impl ServiceController {
-    /// Counts a sync by what it was to do and how it ended.
-    pub(super) fn count(&self, operation: &'static str, outcome: &Outcome) {
+    /// Counts a sync by what it was to do and how it ended, and tells the provider of the end of a reconcile, which is that of
+    /// the last of its syncs.
+    pub(super) fn count(&self, key: &ServiceKey, kind: ReconcileKind, outcome: &Outcome) {
         let result = match outcome {
             Outcome::Settled(..) | Outcome::Removed => "settled",
             Outcome::Parked(..) => "waiting",
@@ -130,7 +131,17 @@ impl ServiceController {
             Outcome::Failed(..) => "failed",
             Outcome::Nothing => return,
         };
-        self.ctx.metrics.synced(operation, result);
+        self.ctx.metrics.synced(kind.as_str(), result);
+        if matches!(outcome, Outcome::Parked(..)) {
+            return;
+        }
+        let begun = self.tracked(key, |tracked| tracked.begun.take());
+        let is_over = !matches!(outcome, Outcome::Superseded(_) | Outcome::Conflict(_));
+        if let Some((kind, begun)) = begun.filter(|_| is_over) {
+            let has_failed = matches!(outcome, Outcome::Failed(..));
+            let provider = &self.provider.load_balancer;
+            provider.reconciled(kind, begun.elapsed(), has_failed);
+        }
     }
 
     /// Measures how long the changes took that a settled sync has served.

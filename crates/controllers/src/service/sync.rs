@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{Node, Service, ServiceFacts, ServiceKey, ServicesView, facts};
+use bowline_cloud_provider::{Node, ReconcileKind, Service, ServiceFacts, ServiceKey, ServicesView, facts};
 use tokio::time::Instant;
 
 use super::ServiceController;
@@ -18,8 +18,9 @@ impl ServiceController {
             (causes, vanished, tracked.is_foreign, tracked.may_have_balancer())
         });
         if let Some(vanished) = vanished {
+            self.tracked(key, |tracked| tracked.begin(ReconcileKind::Delete, causes));
             let outcome = self.delete_vanished(key, vanished, causes).await;
-            self.count("delete", &outcome);
+            self.count(key, ReconcileKind::Delete, &outcome);
             return match outcome {
                 Outcome::Removed => {
                     self.tracked(key, |tracked| tracked.vanished.remove(0));
@@ -39,20 +40,26 @@ impl ServiceController {
         // now, or somebody took the finalizer off.
         let is_to_go = may_have_balancer && !is_wanted || facts::needs_cleanup(&service) && !is_foreign;
         if is_to_go {
+            self.tracked(key, |tracked| tracked.begin(ReconcileKind::Delete, causes));
             let outcome = self.delete(key, service, causes).await;
-            self.count("delete", &outcome);
+            self.count(key, ReconcileKind::Delete, &outcome);
             outcome
         } else if is_wanted {
             let begun = Instant::now();
+            let kind = if causes.is_nodes_only() {
+                ReconcileKind::Update
+            } else {
+                ReconcileKind::Ensure
+            };
+            self.tracked(key, |tracked| tracked.begin(kind, causes));
             let outcome = self.ensure(key, service, causes).await;
-            let is_update = causes.is_nodes_only();
-            if is_update {
+            if kind == ReconcileKind::Update {
                 self.ctx
                     .metrics
                     .update_loadbalancer_host_latency_seconds
                     .observe(begun.elapsed().as_secs_f64());
             }
-            self.count(if is_update { "update" } else { "ensure" }, &outcome);
+            self.count(key, kind, &outcome);
             outcome
         } else {
             Outcome::Nothing

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{KubeWrite, Reconcile, Service, ServiceFacts, facts};
+use bowline_cloud_provider::{KubeWrite, Reconcile, ReconcileKind, Service, ServiceFacts, facts};
 use bowline_plan::Said;
 use tokio::time::Instant;
 
@@ -134,6 +134,8 @@ pub(super) struct Tracked {
     pub(super) nodes: Option<NodeIdentities>,
     /// The sync that waits for the cloud.
     pub(super) parked: Option<Parked>,
+    /// What the reconcile under way is to do, and when it began.
+    pub(super) begun: Option<(ReconcileKind, Instant)>,
     /// A plan was made for it since the process started.
     pub(super) is_planned: bool,
     /// What was said in events.
@@ -155,6 +157,13 @@ impl Tracked {
             self.changed_at.get_or_insert_with(Instant::now);
         }
         self.causes = self.causes.and(causes);
+    }
+
+    /// A sync begins. Without a cause it only goes on with a reconcile that waited for the cloud.
+    pub(super) fn begin(&mut self, kind: ReconcileKind, causes: Causes) {
+        if !causes.is_empty() || self.begun.is_none() {
+            self.begun = Some((kind, Instant::now()));
+        }
     }
 
     /// A node sync waits for the next sync of this Service.

@@ -45,6 +45,43 @@ async fn a_new_service_gets_finalizer_balancer_status_and_two_events() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_provider_is_told_how_each_reconcile_ended_and_how_long_it_took() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("web".into(), seconds(3));
+        cloud.write_errors.push_back(CloudError::transient("bad gateway"));
+    });
+    world.add_service("web");
+    world.settled("web").await;
+    let ended = || std::mem::take(&mut world.cloud.state.lock().unwrap().reconciled);
+    assert_eq!(
+        ended(),
+        [("ensure", 3, true), ("ensure", 6, false)],
+        "a second write sets the nodes"
+    );
+    world.api.delete("Service", "default", "web");
+    world
+        .until("the service is gone", |w| w.service("web").is_none())
+        .await;
+    world.pass(seconds(1)).await;
+    assert_eq!(ended(), [("delete", 3, false)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_waits_for_the_cloud_is_one_from_its_first_sync_to_its_last() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| cloud.busy_looks = 3);
+    world.add_service("web");
+    world.settled("web").await;
+    let ended = std::mem::take(&mut world.cloud.state.lock().unwrap().reconciled);
+    let [(kind, took, has_failed)] = ended[..] else {
+        panic!("{ended:?}");
+    };
+    assert_eq!((kind, has_failed), ("ensure", false));
+    assert!(took >= 1, "{took}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_finalizer_is_there_before_the_first_write_to_the_cloud() {
     let world = World::running(&["a"]).await;
     world.cloud.set(|cloud| {

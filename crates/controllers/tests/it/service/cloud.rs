@@ -9,8 +9,8 @@ use std::time::Duration;
 use bowline_cloud_provider::plan::{Answer, Impact, Lane, Note, Plan, Refusal, Step};
 use bowline_cloud_provider::{
     BackgroundFacts, BackgroundWork, CloudError, Ingress, IpMode, KubeWrite, LoadBalancer, LoadBalancerPlan,
-    LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, Reconciler, Seen, SeenBy, ServiceFacts,
-    ServiceKey, ServicesView, facts,
+    LoadBalancerStatus, LoadBalancerStep, MadeFor, Memory, Node, ReconcileKind, Reconciler, Seen, SeenBy,
+    ServiceFacts, ServiceKey, ServicesView, facts,
 };
 use futures::future::BoxFuture;
 use tokio::time::Instant;
@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) balancers: BTreeMap<String, Vec<String>>,
     /// Whether balancers show whom they were made for; then the names, by UID.
     pub(super) marks: Option<BTreeMap<String, String>>,
+    /// Every reconcile that ended: what it was to do, how many seconds it took, and whether it failed.
+    pub(super) reconciled: Vec<(&'static str, u64, bool)>,
     /// Every call: when, and what.
     pub(super) calls: Vec<(Duration, String)>,
     /// Errors for the next writes; then all is well.
@@ -353,6 +355,11 @@ impl LoadBalancer for Cloud {
 
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         facts.key().to_string()
+    }
+
+    fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
+        let ended = (kind.as_str(), took.as_secs(), has_failed);
+        self.state.lock().unwrap().reconciled.push(ended);
     }
 
     fn made_for<'a>(&'a self, _: &'a dyn ServicesView) -> BoxFuture<'a, Result<Vec<MadeFor>, CloudError>> {
