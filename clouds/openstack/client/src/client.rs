@@ -72,6 +72,17 @@ impl Client {
         }
     }
 
+    /// The same over another stack, with the login and the endpoints that this one has by now. What either finds later is
+    /// its own.
+    #[must_use]
+    pub fn continued_over(&self, http: CloudHttp) -> Self {
+        Self {
+            session: self.session.continued_over(http.clone()),
+            http,
+            observer: self.observer.clone(),
+        }
+    }
+
     /// Tells `observer` of every call.
     #[must_use]
     pub fn observed_by(mut self, observer: Arc<dyn CallObserver>) -> Self {

@@ -86,7 +86,20 @@ struct Shared {
 impl Session {
     pub(crate) fn new(http: CloudHttp, settings: Settings) -> Self {
         let tokens = Tokens::new(http, settings);
-        let endpoints = Service::ALL.map(|service| Shared::new(&tokens, service));
+        let endpoints = Service::ALL.map(|service| Shared::new(&tokens, service, None));
+        Self {
+            tokens,
+            endpoints: Arc::new(endpoints),
+        }
+    }
+
+    /// Another session, with what this one has found so far.
+    pub(crate) fn continued_over(&self, http: CloudHttp) -> Self {
+        let tokens = self.tokens.continued_over(http);
+        let endpoints = Service::ALL.map(|service| {
+            let found = self.endpoints[service as usize].found();
+            Shared::new(&tokens, service, found)
+        });
         Self {
             tokens,
             endpoints: Arc::new(endpoints),
@@ -114,8 +127,8 @@ impl Session {
 }
 
 impl Shared {
-    fn new(tokens: &Tokens, service: Service) -> Self {
-        let found = Arc::new(Mutex::new(None));
+    fn new(tokens: &Tokens, service: Service, found: Option<Arc<Endpoint>>) -> Self {
+        let found = Arc::new(Mutex::new(found));
         let source = (tokens.clone(), found.clone());
         let look = SharedRead::single(INTERVAL, &source, move |(tokens, found)| async move {
             let endpoint = Arc::new(discovery::endpoint(&tokens, service).await?);

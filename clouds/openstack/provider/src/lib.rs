@@ -30,26 +30,33 @@ mod intent;
 mod labels;
 mod learn;
 mod members;
+mod metrics;
 mod names;
 mod observe;
 mod options;
 mod ownership;
 mod placement;
 mod planning;
+mod provider;
 pub mod provider_id;
 mod routes;
 mod security_groups;
 mod servers;
+mod start;
 mod status;
 mod step;
 mod subnets;
 
 pub use annotations::annotation_table;
 pub use balancers::load_balancers;
+pub use bowline_openstack_client::Client;
 pub use events::event_table;
+pub use metrics::Metrics;
 pub use options::{
     ClassOptions, ContainerStore, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions,
     NodeOptions, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError,
 };
+pub use provider::{OpenStack, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;
 pub use routes::routes;
+pub use start::{Offer, StartError};

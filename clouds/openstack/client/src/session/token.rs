@@ -37,7 +37,7 @@ struct Store {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     /// Where Keystone's version 3 is, once that is known.
     identity: Option<Url>,
@@ -47,10 +47,20 @@ struct State {
 
 impl Tokens {
     pub(crate) fn new(http: CloudHttp, settings: Settings) -> Self {
+        Self::with(http, settings, State::default())
+    }
+
+    /// The same over another stack, with the token in use.
+    pub(crate) fn continued_over(&self, http: CloudHttp) -> Self {
+        let state = lock(&self.store.state).clone();
+        Self::with(http, self.store.settings.clone(), state)
+    }
+
+    fn with(http: CloudHttp, settings: Settings, state: State) -> Self {
         let store = Arc::new(Store {
             http,
             settings,
-            state: Mutex::default(),
+            state: Mutex::new(state),
         });
         // One at a time: who needs a token while one is being made waits for that one.
         let make = SharedRead::single(INTERVAL, &store, |store: Arc<Store>| async move {

@@ -4,18 +4,21 @@
 
 mod calls;
 mod change;
+mod cloud;
 mod create;
 mod delete;
 mod families;
 mod faults;
 mod floating;
 mod groups;
+mod instances;
 mod lookup;
 mod members;
 mod rename;
 mod routes;
 mod session;
 mod shared;
+mod start;
 mod takeover;
 mod tls;
 mod world;

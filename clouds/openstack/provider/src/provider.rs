@@ -1,0 +1,57 @@
+//! The provider as a whole.
+
+use std::sync::Arc;
+
+use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer};
+use bowline_openstack_client::Client;
+
+use crate::instances::Instances;
+use crate::metrics::Metrics;
+use crate::options::Options;
+use crate::provider_id::PROVIDER_NAME;
+use crate::start::Offer;
+
+/// The ServiceAccount that annotations of Services are written with, where each controller has one of its own: the Go
+/// manager's, which is the process's, too.
+pub const SERVICE_ACCOUNT: &str = "cloud-controller-manager";
+
+/// The OpenStack provider.
+pub struct OpenStack {
+    instances: Option<Arc<Instances>>,
+}
+
+impl OpenStack {
+    /// The provider over a client. Makes no call.
+    #[must_use]
+    pub fn new(client: Client, options: &Options, offer: Offer, metrics: &Metrics) -> Self {
+        let client = client.observed_by(Arc::new(metrics.clone()));
+        Self {
+            instances: offer
+                .has_instances
+                .then(|| Arc::new(Instances::new(&client, &options.nodes))),
+        }
+    }
+}
+
+impl CloudProvider for OpenStack {
+    fn name(&self) -> &'static str {
+        PROVIDER_NAME
+    }
+
+    fn has_cluster_id(&self) -> bool {
+        true
+    }
+
+    fn instances(&self) -> Option<Arc<dyn InstancesV2>> {
+        let instances = self.instances.as_ref()?;
+        Some(Arc::clone(instances) as Arc<dyn InstancesV2>)
+    }
+
+    fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
+        None
+    }
+
+    fn service_account(&self) -> Option<&'static str> {
+        Some(SERVICE_ACCOUNT)
+    }
+}

@@ -1,0 +1,73 @@
+//! What is asked of the cloud before the manager runs: whether the login is any good, and where its services are.
+
+use bowline_openstack_client::{ApiError, Client, Service};
+
+use crate::options::Options;
+
+/// What this cloud offers of what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offer {
+    /// Whether Nodes can be looked for.
+    pub(crate) has_instances: bool,
+}
+
+/// There is no use in a start.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StartError {
+    /// Keystone refuses the login, or cannot be reached.
+    #[error("cannot log in to OpenStack: {0}")]
+    Login(ApiError),
+    /// There is nothing to make load balancers with.
+    #[error(
+        "Services are to get load balancers, but the cloud offers none: {0}. Without load balancers, set `enabled = \
+         false` in section [LoadBalancer], or switch the service controller off (--controllers=*,-service-lb-controller)"
+    )]
+    NoLoadBalancers(ApiError),
+}
+
+impl Offer {
+    /// Logs in and looks for the services. Made before this process leads, because a wrong configuration is to be seen at
+    /// once and on every replica: `client` must be let pass.
+    ///
+    /// Load balancers are only looked for if `balances`: if their controller runs.
+    ///
+    /// # Errors
+    ///
+    /// The login fails, or the catalog has nothing to make load balancers with. A service that is there and does not answer
+    /// is none: it is asked again when it is needed.
+    pub async fn ask(client: &Client, options: &Options, balances: bool) -> Result<Self, StartError> {
+        client.login().await.map_err(StartError::Login)?;
+        let network = offers(client, Service::Network).await;
+        if balances && options.load_balancer.is_some() {
+            network.clone().map_err(StartError::NoLoadBalancers)?;
+            offers(client, Service::LoadBalancer)
+                .await
+                .map_err(StartError::NoLoadBalancers)?;
+            if let Err(error) = offers(client, Service::KeyManager).await {
+                tracing::warn!(err = %error, "Without a key manager, Services with certificates get no load balancers");
+            }
+        }
+        let instances = network.and(offers(client, Service::Compute).await);
+        if let Err(error) = &instances {
+            tracing::error!(err = %error, "Nodes are not looked after");
+        }
+        Ok(Self {
+            has_instances: instances.is_ok(),
+        })
+    }
+}
+
+/// Whether the catalog has a service that can be used.
+async fn offers(client: &Client, service: Service) -> Result<(), ApiError> {
+    match client.find(service).await {
+        Err(error) if !error.is_missing_service() => {
+            tracing::warn!(
+                service = service.kind(),
+                err = %error,
+                "An OpenStack service is in trouble, starting all the same"
+            );
+            Ok(())
+        }
+        found => found,
+    }
+}

@@ -1,0 +1,67 @@
+use bowline_cloud_provider::CloudProvider as _;
+use bowline_openstack_sim::{OpenstackSim, Service};
+
+use crate::cloud::{calls, options, started};
+
+#[tokio::test(start_paused = true)]
+async fn a_start_logs_in_once_and_looks_for_each_service_once() {
+    let sim = OpenstackSim::builder().seed(7).build();
+    let provider = started(&sim, &options("").unwrap(), true).await.unwrap();
+    assert!(provider.instances().is_some());
+    let calls = calls(&sim);
+    assert_eq!(calls.len(), 4, "{calls:?}");
+    assert_eq!(calls[0], "keystone.tokens.create");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_load_balancing_in_the_catalog_only_the_service_controller_keeps_from_a_start() {
+    let sim = OpenstackSim::builder()
+        .seed(7)
+        .without(Service::LoadBalancer)
+        .build();
+    let error = started(&sim, &options("").unwrap(), true).await.err().unwrap();
+    let text = error.to_string();
+    assert!(
+        text.contains("No suitable endpoint could be found in the service catalog"),
+        "{text}"
+    );
+    assert!(started(&sim, &options("").unwrap(), false).await.is_ok());
+    let switched_off = options("[LoadBalancer]\nenabled = false\n").unwrap();
+    assert!(started(&sim, &switched_off, true).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_nova_nodes_are_left_alone() {
+    let sim = OpenstackSim::builder().seed(7).without(Service::Compute).build();
+    let provider = started(&sim, &options("").unwrap(), true).await.unwrap();
+    assert!(provider.instances().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_login_ends_the_start() {
+    let sim = OpenstackSim::builder().seed(7).user("demo", "other").build();
+    let error = started(&sim, &options("").unwrap(), true).await.err().unwrap();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("cannot log in to OpenStack: tokens.create"),
+        "{text}"
+    );
+    assert!(text.contains("requires authentication"), "{text}");
+    assert_eq!(calls(&sim), ["keystone.tokens.create"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn endpoints_of_another_region_or_interface_are_not_used() {
+    let sim = OpenstackSim::builder()
+        .seed(7)
+        .regions(["RegionOne", "Other"])
+        .build();
+    assert!(started(&sim, &options("").unwrap(), true).await.is_ok());
+    assert!(
+        started(&sim, &options("os-endpoint-type = internal").unwrap(), true)
+            .await
+            .is_ok()
+    );
+    let nowhere = options("region = Nowhere").unwrap();
+    assert!(started(&sim, &nowhere, true).await.is_err());
+}
