@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bowline_cloud_http::{CancellationToken, CloudHttpConfig, Metrics};
 use bowline_cloud_provider::{CloudConfig, CloudProvider, Environment};
 use bowline_manager::FencingGate;
+use prometheus_client::registry::Registry;
 
 use crate::args::ProviderOptions;
 
@@ -29,8 +30,38 @@ pub struct Site {
     pub version: String,
     /// The cloud's API, if the command line says where it is.
     pub base_url: Option<String>,
+    /// What stands in front of the `User-Agent`, for providers that take such words: the last one stands first.
+    pub user_agents: Vec<String>,
+    /// Whether Services get load balancers, as far as the command line says it.
+    pub balances: bool,
+    /// The series of single providers.
+    pub series: Series,
     /// Where jitter comes from.
     pub seed: u64,
+}
+
+/// The series that single providers keep beside those of all.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    #[cfg(feature = "openstack")]
+    openstack: bowline_openstack::Metrics,
+}
+
+impl Series {
+    /// Makes those of the provider that runs visible.
+    #[cfg_attr(
+        not(feature = "openstack"),
+        expect(unused_variables, reason = "no other provider has any")
+    )]
+    #[must_use]
+    pub fn register(options: &ProviderOptions, registry: &mut Registry) -> Self {
+        let series = Self::default();
+        #[cfg(feature = "openstack")]
+        if options.name == bowline_openstack::PROVIDER_NAME {
+            series.openstack.register(registry);
+        }
+        series
+    }
 }
 
 /// Where phoenixNAP's guide to running the manager outside of the cluster has the path of the configuration file. There the
@@ -63,7 +94,7 @@ enum Constructor {
     Silent(fn(&Site, &CloudConfig) -> Built),
     /// After questions to the cloud that decide whether there is to be a start.
     #[cfg_attr(
-        not(feature = "cloudstack"),
+        not(any(feature = "cloudstack", feature = "openstack")),
         expect(dead_code, reason = "no other cloud asks")
     )]
     Asking(for<'a> fn(&'a Site, &'a CloudConfig) -> Asked<'a>),
@@ -142,6 +173,8 @@ fn registry() -> &'static [(&'static str, Constructor)] {
         ("cloudscale", Constructor::Silent(cloudscale)),
         #[cfg(feature = "cloudstack")]
         ("external-cloudstack", Constructor::Asking(cloudstack)),
+        #[cfg(feature = "openstack")]
+        ("openstack", Constructor::Asking(openstack)),
         #[cfg(feature = "paper")]
         ("paper", Constructor::Silent(paper)),
         #[cfg(feature = "phoenixnap")]
@@ -272,7 +305,7 @@ impl Site {
 }
 
 /// The same for questions at start, which come before any leadership.
-#[cfg(feature = "cloudstack")]
+#[cfg(any(feature = "cloudstack", feature = "openstack"))]
 fn of_questions(of_work: &CloudHttpConfig) -> CloudHttpConfig {
     CloudHttpConfig {
         gate: Arc::new(bowline_cloud_http::OpenGate),
@@ -314,6 +347,30 @@ fn cloudstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         let keys = Options::credentials_file(config)?;
         let http = CloudHttp::new(http, transport);
         let provider = CloudStack::new(http, &options, keys, introduction, clock);
+        Ok(Arc::new(provider) as Arc<dyn CloudProvider>)
+    })
+}
+
+#[cfg(feature = "openstack")]
+fn openstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
+    use bowline_cloud_http::{CloudHttp, SocketOptions, Transport};
+    use bowline_openstack::{Client, Offer, OpenStack, Options, PROVIDER_NAME};
+
+    Box::pin(async move {
+        let options = Options::read(config, &site.environment, &|path| std::fs::read(path))?;
+        options.log();
+        let mut sockets = SocketOptions::from_env(|name| site.environment.value(name).map(str::to_owned))?;
+        let mut http = site.http(PROVIDER_NAME);
+        let own = format!("openstack-cloud-controller-manager/{} bowline", site.version);
+        let words = site.user_agents.iter().rev().map(String::as_str);
+        http.user_agent = words.chain([own.as_str()]).collect::<Vec<_>>().join(" ");
+        options.configure(&mut http, &mut sockets);
+        let transport = Transport::sockets(&sockets)?;
+        let asking = CloudHttp::new(of_questions(&http), transport.clone());
+        let asking = Client::new(asking, options.settings.clone());
+        let offer = Offer::ask(&asking, &options, site.balances).await?;
+        let client = asking.continued_over(CloudHttp::new(http, transport));
+        let provider = OpenStack::new(client, &options, offer, &site.series.openstack);
         Ok(Arc::new(provider) as Arc<dyn CloudProvider>)
     })
 }
@@ -363,6 +420,9 @@ mod tests {
             user_agent: "test".to_owned(),
             version: "v1.2.3".to_owned(),
             base_url: None,
+            user_agents: Vec::new(),
+            balances: true,
+            series: Series::default(),
             seed: 0,
         }
     }
@@ -372,6 +432,7 @@ mod tests {
             name: name.to_owned(),
             config: None,
             base_url: None,
+            user_agents: Vec::new(),
             allows_untagged,
         }
     }

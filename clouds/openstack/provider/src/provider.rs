@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer};
+use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer, Routes};
 use bowline_openstack_client::Client;
 
 use crate::instances::Instances;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::provider_id::PROVIDER_NAME;
+use crate::routes::RouteTable;
 use crate::start::Offer;
 
 /// The ServiceAccount that annotations of Services are written with, where each controller has one of its own: the Go
@@ -18,6 +19,7 @@ pub const SERVICE_ACCOUNT: &str = "cloud-controller-manager";
 /// The OpenStack provider.
 pub struct OpenStack {
     instances: Option<Arc<Instances>>,
+    routes: Option<Arc<RouteTable>>,
 }
 
 impl OpenStack {
@@ -25,7 +27,9 @@ impl OpenStack {
     #[must_use]
     pub fn new(client: Client, options: &Options, offer: Offer, metrics: &Metrics) -> Self {
         let client = client.observed_by(Arc::new(metrics.clone()));
+        let router = options.router.clone().filter(|_| offer.has_routes);
         Self {
+            routes: router.map(|router| Arc::new(RouteTable::new(&client, router))),
             instances: offer
                 .has_instances
                 .then(|| Arc::new(Instances::new(&client, &options.nodes))),
@@ -49,6 +53,11 @@ impl CloudProvider for OpenStack {
 
     fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
         None
+    }
+
+    fn routes(&self) -> Option<Arc<dyn Routes>> {
+        let routes = self.routes.as_ref()?;
+        Some(Arc::clone(routes) as Arc<dyn Routes>)
     }
 
     fn service_account(&self) -> Option<&'static str> {

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bowline_cloud_provider::{CloudError, Route, RouteChange, Routes};
-use bowline_openstack_client::{Client, NetworkId, PortFilter, Router, RouterId, RouterRoute};
+use bowline_openstack_client::{ApiError, Client, NetworkId, PortFilter, Router, RouterId, RouterRoute};
 use futures::future::{BoxFuture, FutureExt as _};
 use futures::try_join;
 
@@ -51,6 +51,11 @@ pub(crate) struct RouteTable {
     networks: Mutex<Option<Arc<[NetworkId]>>>,
     /// Whether a route may be there without its address pair: this process was just started, or a change was cut off.
     is_in_doubt: AtomicBool,
+}
+
+/// Whether Neutron lets routers have routes.
+pub(crate) async fn are_offered(client: &Client) -> Result<bool, ApiError> {
+    Ok(Extensions::of(&client.extensions().await?).is_some())
 }
 
 impl RouteTable {

@@ -3,12 +3,15 @@
 use bowline_openstack_client::{ApiError, Client, Service};
 
 use crate::options::Options;
+use crate::routes;
 
 /// What this cloud offers of what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
     /// Whether Nodes can be looked for.
     pub(crate) has_instances: bool,
+    /// Whether the router takes routes.
+    pub(crate) has_routes: bool,
 }
 
 /// There is no use in a start.
@@ -47,13 +50,30 @@ impl Offer {
                 tracing::warn!(err = %error, "Without a key manager, Services with certificates get no load balancers");
             }
         }
+        let has_routes = network.is_ok() && options.router.is_some() && takes_routes(client).await;
         let instances = network.and(offers(client, Service::Compute).await);
         if let Err(error) = &instances {
             tracing::error!(err = %error, "Nodes are not looked after");
         }
         Ok(Self {
             has_instances: instances.is_ok(),
+            has_routes,
         })
+    }
+}
+
+/// Whether Neutron lets routers have routes.
+async fn takes_routes(client: &Client) -> bool {
+    match routes::are_offered(client).await {
+        Ok(true) => true,
+        Ok(false) => {
+            tracing::warn!("Neutron has neither extraroute nor extraroute-atomic, there will be no routes");
+            false
+        }
+        Err(error) => {
+            tracing::error!(err = %error, "Neutron's extensions cannot be listed, there will be no routes");
+            false
+        }
     }
 }
 

@@ -58,6 +58,8 @@ pub struct ProviderOptions {
     pub config: Option<PathBuf>,
     /// Where the cloud's API is, if it is said on the command line.
     pub base_url: Option<String>,
+    /// What stands in front of the `User-Agent` of requests to the cloud, in the order given.
+    pub user_agents: Vec<String>,
     /// Whether a provider without cluster ID is fine.
     pub allows_untagged: bool,
 }
@@ -184,6 +186,7 @@ fn provider(flags: &Flags, checks: &mut Checks<'_>) -> ProviderOptions {
         name,
         config: path(flags, "cloud-config"),
         base_url: Some(flags.text("base-url")).filter(|text| !text.is_empty()),
+        user_agents: flags.list("user-agent"),
         allows_untagged: flags.switch("allow-untagged-cloud"),
     }
 }

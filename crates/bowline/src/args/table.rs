@@ -59,6 +59,10 @@ static GROUPS: &[Group] = &[
         flags: serving::AUTHORIZATION,
     },
     Group {
+        title: "OpenStack",
+        flags: generic::OPENSTACK,
+    },
+    Group {
         title: "phoenixNAP",
         flags: generic::PHOENIXNAP,
     },

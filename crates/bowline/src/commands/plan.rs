@@ -105,6 +105,9 @@ pub async fn plan_reports(
         user_agent: options.version.user_agent(&options.program),
         version: options.version.git_version.clone(),
         base_url: options.provider.base_url.clone(),
+        user_agents: options.provider.user_agents.clone(),
+        balances: true,
+        series: providers::Series::default(),
         seed: surroundings.seed,
     };
     let provider = providers::build(&options.provider, &site)

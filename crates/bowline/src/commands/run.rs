@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bowline_cloud_http::CancellationToken;
 use bowline_kube_io::{Clock as _, Kube, KubeMetrics, SystemClock};
 use bowline_manager::config::Lookup;
+use bowline_manager::controllers::ControllerName;
 use bowline_manager::health::Health;
 use bowline_manager::metrics::process::ProcessCollector;
 use bowline_manager::metrics::{BuildInfo, Metrics};
@@ -173,6 +174,7 @@ async fn start(
     registry.register_collector(Box::new(ProcessCollector::default()));
     let of_clouds = bowline_cloud_http::Metrics::default();
     of_clouds.register(&mut registry);
+    let of_provider = providers::Series::register(&options.provider, &mut registry);
     let of_kube = KubeMetrics::register(&mut registry);
     let metrics = Arc::new(Metrics::new(registry, &build_info(&options.version)));
 
@@ -191,6 +193,9 @@ async fn start(
         user_agent: options.version.user_agent(&options.program),
         version: options.version.git_version.clone(),
         base_url: options.provider.base_url.clone(),
+        user_agents: options.provider.user_agents.clone(),
+        balances: options.manager.controllers.includes(ControllerName::Service),
+        series: of_provider,
         seed: surroundings.seed,
     };
     let provider = tokio::select! {

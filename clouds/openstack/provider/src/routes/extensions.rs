@@ -29,7 +29,7 @@ pub(super) struct Extensions {
 
 impl Extensions {
     /// Reads the list. `None`: routers take no routes.
-    fn of(listed: &[Extension]) -> Option<Self> {
+    pub(super) fn of(listed: &[Extension]) -> Option<Self> {
         let has = |alias: &str| listed.iter().any(|extension| extension.alias == alias);
         let mode = match (has("extraroute-atomic"), has("extraroute")) {
             (true, _) => Mode::Atomic,

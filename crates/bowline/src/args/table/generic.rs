@@ -99,6 +99,13 @@ pub(super) static PHOENIXNAP: &[Flag] = &[Flag::new(
     "The base URL of the phoenixNAP APIs. If empty, PNAP_BASE_URL counts, then `base-url` in the file of --cloud-config, then the vendor's URL.",
 )];
 
+pub(super) static OPENSTACK: &[Flag] = &[Flag::new(
+    "user-agent",
+    Kind::Repeated,
+    "",
+    "A word that is put in front of the User-Agent of requests to OpenStack. May be given several times; the last one stands first.",
+)];
+
 pub(super) static MISC: &[Flag] = &[
     Flag::new(
         "kubeconfig",
