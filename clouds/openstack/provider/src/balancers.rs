@@ -1,9 +1,10 @@
 //! Load balancers as the service controller wants them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_cloud_provider::{
-    CloudError, Kept, LoadBalancer, LoadBalancerPlan, Reconciler, Service, ServiceFacts, facts,
+    CloudError, Kept, LoadBalancer, LoadBalancerPlan, ReconcileKind, Reconciler, Service, ServiceFacts, facts,
 };
 use bowline_openstack_client::Client;
 use bowline_plan::Refusal;
@@ -13,6 +14,7 @@ use crate::apply::{self, Learned};
 use crate::intent::{self, Intent};
 use crate::learn;
 use crate::members::NodeFilter;
+use crate::metrics::Metrics;
 use crate::names;
 use crate::observe::reads::Reads;
 use crate::observe::{Memory, Observed, RefusedMethod, Remembered, Seen};
@@ -20,10 +22,14 @@ use crate::options::LoadBalancerOptions;
 use crate::planning;
 use crate::step::CloudStep;
 
-/// The load balancers that a client reaches, for tests and for the provider. Makes no call.
+/// The load balancers that a client reaches. Makes no call.
 #[must_use]
-pub fn load_balancers(client: Client, options: LoadBalancerOptions) -> Arc<dyn LoadBalancer> {
-    Arc::new(Balancers::new(client, options))
+pub fn load_balancers(
+    client: Client,
+    options: LoadBalancerOptions,
+    metrics: Metrics,
+) -> Arc<dyn LoadBalancer> {
+    Arc::new(Balancers::new(client, options, metrics))
 }
 
 /// The load balancers of a project.
@@ -33,16 +39,17 @@ pub(crate) struct Balancers {
     options: Arc<LoadBalancerOptions>,
     /// Balancing methods that Octavia refused, by the UID of the Service. Without it, each reconcile would try once more.
     refused_methods: Kept<String, Vec<RefusedMethod>>,
+    metrics: Metrics,
 }
 
 impl Balancers {
-    /// The load balancers that a client reaches. Makes no call.
-    pub(crate) fn new(client: Client, options: LoadBalancerOptions) -> Self {
+    fn new(client: Client, options: LoadBalancerOptions, metrics: Metrics) -> Self {
         Self {
             reads: Reads::new(&client, options.is_ovn()),
             client,
             options: Arc::new(options),
             refused_methods: Kept::default(),
+            metrics,
         }
     }
 }
@@ -112,6 +119,10 @@ impl Reconciler for Balancers {
 impl LoadBalancer for Balancers {
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         names::balancer(&facts.cluster.name, &facts.key())
+    }
+
+    fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
+        self.metrics.reconciled(kind, took, has_failed);
     }
 
     fn selects_nodes_by_label(&self, service: &Service) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bowline_cloud_provider::{CloudProvider, InstancesV2, LoadBalancer, Routes};
 use bowline_openstack_client::Client;
 
+use crate::balancers::load_balancers;
 use crate::instances::Instances;
 use crate::metrics::Metrics;
 use crate::options::Options;
@@ -19,6 +20,7 @@ pub const SERVICE_ACCOUNT: &str = "cloud-controller-manager";
 /// The OpenStack provider.
 pub struct OpenStack {
     instances: Option<Arc<Instances>>,
+    balancers: Option<Arc<dyn LoadBalancer>>,
     routes: Option<Arc<RouteTable>>,
 }
 
@@ -29,6 +31,10 @@ impl OpenStack {
         let client = client.observed_by(Arc::new(metrics.clone()));
         let router = options.router.clone().filter(|_| offer.has_routes);
         Self {
+            balancers: options
+                .load_balancer
+                .clone()
+                .map(|options| load_balancers(client.clone(), options, metrics.clone())),
             routes: router.map(|router| Arc::new(RouteTable::new(&client, router))),
             instances: offer
                 .has_instances
@@ -52,7 +58,7 @@ impl CloudProvider for OpenStack {
     }
 
     fn load_balancer(&self) -> Option<Arc<dyn LoadBalancer>> {
-        None
+        self.balancers.clone()
     }
 
     fn routes(&self) -> Option<Arc<dyn Routes>> {

@@ -1,4 +1,5 @@
 use bowline_cloud_provider::CloudProvider as _;
+use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::{OpenstackSim, Service};
 
 use crate::cloud::{calls, options, started};
@@ -7,7 +8,8 @@ use crate::cloud::{calls, options, started};
 async fn a_start_logs_in_once_and_looks_for_each_service_once() {
     let sim = OpenstackSim::builder().seed(7).build();
     let provider = started(&sim, &options("").unwrap(), true).await.unwrap();
-    assert!(provider.instances().is_some());
+    assert!(provider.instances().is_some() && provider.load_balancer().is_some());
+    assert!(provider.routes().is_none(), "no router is named");
     let calls = calls(&sim);
     assert_eq!(calls.len(), 4, "{calls:?}");
     assert_eq!(calls[0], "keystone.tokens.create");
@@ -27,7 +29,8 @@ async fn without_load_balancing_in_the_catalog_only_the_service_controller_keeps
     );
     assert!(started(&sim, &options("").unwrap(), false).await.is_ok());
     let switched_off = options("[LoadBalancer]\nenabled = false\n").unwrap();
-    assert!(started(&sim, &switched_off, true).await.is_ok());
+    let provider = started(&sim, &switched_off, true).await.unwrap();
+    assert!(provider.load_balancer().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -64,4 +67,17 @@ async fn endpoints_of_another_region_or_interface_are_not_used() {
     );
     let nowhere = options("region = Nowhere").unwrap();
     assert!(started(&sim, &nowhere, true).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn routes_need_a_router_and_an_extension_of_neutron() {
+    let sim = OpenstackSim::builder().seed(7).build();
+    let options = options("[Route]\nrouter-id = some\n").unwrap();
+    let with = async |sim: &OpenstackSim| started(sim, &options, true).await.unwrap().routes().is_some();
+    assert!(with(&sim).await);
+    sim.set_behaviour(|behaviour| behaviour.extensions.clear());
+    assert!(!with(&sim).await);
+    sim.faults()
+        .add(Fault::operation("neutron.extensions.list").status(500));
+    assert!(!with(&sim).await);
 }

@@ -8,7 +8,7 @@ use bowline_cloud_provider::{
     AddressType, CloudProvider, ClusterFacts, InstancesV2, Labels, LoadBalancer, Node, NodeAddress,
     ServerVersion, Service, ServiceFacts,
 };
-use bowline_openstack::{LoadBalancerOptions, load_balancers};
+use bowline_openstack::{LoadBalancerOptions, Metrics, load_balancers};
 use bowline_openstack_client::{Client, Credentials, Interface, Login, Settings};
 use bowline_openstack_sim::kit::journal::Entry;
 use bowline_openstack_sim::{Id, OpenstackSim, ServerSpec};
@@ -103,7 +103,7 @@ impl World {
         let options = LoadBalancerOptions::default();
         let services = Services::default();
         Self {
-            cloud: Balancing(load_balancers(client(&sim), options.clone())),
+            cloud: Balancing(load_balancers(client(&sim), options.clone(), Metrics::default())),
             sim,
             options,
             service_loop: ServiceLoop::new(&services),
@@ -115,7 +115,11 @@ impl World {
 
     /// A process that starts anew, perhaps with other options: nothing is remembered.
     pub(crate) fn restart(&mut self) {
-        self.cloud = Balancing(load_balancers(client(&self.sim), self.options.clone()));
+        self.cloud = Balancing(load_balancers(
+            client(&self.sim),
+            self.options.clone(),
+            Metrics::default(),
+        ));
     }
 
     /// The same with other options.
