@@ -271,7 +271,7 @@ impl There<'_> {
     fn is_to_be_made_anew(&self) -> bool {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
         let is_new = self.seen.memory.own.created.as_ref() == Some(&balancer.id);
-        let never_served = is_new || balancer.listeners.is_empty() || identity.recorded_address.is_none();
+        let never_served = is_new || balancer.listeners.is_empty() || !identity.is_published;
         balancer.provisioning_status == ProvisioningStatus::Error
             && never_served
             && ownership::is_to_be_deleted(identity, self.role, balancer)

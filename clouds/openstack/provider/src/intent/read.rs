@@ -47,6 +47,7 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         cluster: facts.cluster.name.clone(),
         annotated: text(&keys::ID).map(LoadBalancerId::from),
         recorded_address: text(&keys::ADDRESS).map(str::to_owned),
+        is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
         keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),
         options: Arc::clone(options),
         service: key,

@@ -14,6 +14,7 @@ fn identity() -> Identity {
         cluster: "lab".into(),
         annotated: None,
         recorded_address: None,
+        is_published: false,
         keeps_floating_ip: false,
         options: Arc::new(LoadBalancerOptions {
             former_clusters: vec!["former".into()],

@@ -91,9 +91,14 @@ pub(super) fn pool_update(wanted: &NewPool, there: &Pool, with_method: bool) -> 
     (update != PoolUpdate::default()).then_some(update)
 }
 
-/// All that can be changed at a monitor, if anything of it differs.
-pub(super) fn monitor_update(wanted: &NewMonitor, there: &Monitor) -> Option<MonitorUpdate> {
-    let is_equal = wanted.name == there.name
+/// All that can be changed at a monitor, if anything of it differs. The Go manager names the monitor of a Service that shares a
+/// load balancer now after the one and now after the other: it may keep the `other_name`.
+pub(super) fn monitor_update(
+    wanted: &NewMonitor,
+    other_name: &str,
+    there: &Monitor,
+) -> Option<MonitorUpdate> {
+    let is_equal = (wanted.name == there.name || other_name == there.name)
         && wanted.delay == there.delay
         && wanted.timeout == there.timeout
         && wanted.max_retries == there.max_retries

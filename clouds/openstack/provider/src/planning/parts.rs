@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use bowline_openstack_client::{
-    Listener, ListenerProtocol, LoadBalancer, Member, NewListener, NewMember, NewMonitor, NewPool, Pool,
-    PoolId,
+    Listener, ListenerProtocol, LoadBalancer, Member, MonitorId, NewListener, NewMember, NewMonitor, NewPool,
+    Pool, PoolId,
 };
 
 use super::attributes;
@@ -298,7 +298,7 @@ impl<'a> PartsPlan<'a> {
     }
 
     fn monitor(&self, port: &DesiredPort, pool: &Pool) -> Option<PartChange> {
-        let delete = |id: &bowline_openstack_client::MonitorId, name: &str| PartChange::DeleteMonitor {
+        let delete = |id: &MonitorId, name: &str| PartChange::DeleteMonitor {
             id: id.clone(),
             pool: pool.id.clone(),
             name: name.to_owned(),
@@ -317,10 +317,13 @@ impl<'a> PartsPlan<'a> {
                 if there.kind != wanted.kind {
                     return Some(delete(id, &there.name));
                 }
-                attributes::monitor_update(wanted, there).map(|update| PartChange::UpdateMonitor {
-                    id: id.clone(),
-                    name: there.name.clone(),
-                    update,
+                let other_name = wanted.name.replace(&self.identity.name, &self.balancer.name);
+                attributes::monitor_update(wanted, &other_name, there).map(|update| {
+                    PartChange::UpdateMonitor {
+                        id: id.clone(),
+                        name: there.name.clone(),
+                        update,
+                    }
                 })
             }
         }

@@ -4,6 +4,7 @@ use bowline_cloud_provider::IpMode;
 use bowline_openstack_sim::Provisioning;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use serde_json::json;
 
 use crate::world::{Outcome, World, in_short};
@@ -295,6 +296,27 @@ async fn a_load_balancer_that_served_and_failed_is_kept_and_told_of() {
             .contains("is not ACTIVE, current provisioning status: ERROR")
     );
     assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+    assert!(writes.is_empty());
+}
+
+/// An older Go manager wrote no address on the Service; its status shows one.
+#[tokio::test(start_paused = true)]
+async fn a_failed_load_balancer_whose_address_is_only_in_the_status_is_kept_too() {
+    let world = World::with_nodes(1);
+    let published = world.run("web").await.settled().published();
+    world.remove_annotation("web", "load-balancer-address");
+    world.edit("web", |service| {
+        let ingress = LoadBalancerIngress {
+            ip: published.first().cloned(),
+            ..LoadBalancerIngress::default()
+        };
+        let status = service.status.get_or_insert_default();
+        status.load_balancer.get_or_insert_default().ingress = Some(vec![ingress]);
+    });
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.set_provisioning(id, Provisioning::Error);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert!(run.complaint().contains("is not ACTIVE"));
     assert!(writes.is_empty());
 }
 
