@@ -443,3 +443,6 @@ impl Serialize for LoginBody<'_> {
         Field("auth", &auth).serialize(serializer)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bowline_openstack_client::{CallObserver, PortFilter, SubnetFilter};
+
+use crate::cloud::{Answer, client, lines, neutron, refusal};
+
+#[tokio::test(start_paused = true)]
+async fn all_pages_are_read_and_the_token_stays_with_the_host() {
+    let page = |id: &str, next: &str| {
+        Answer::ok(&format!(
+            r#"{{"servers": [{{"id": "{id}"}}], "servers_links": [{{"rel": "next", "href": "{next}"}}]}}"#
+        ))
+    };
+    let (client, api) = client([
+        page("a", "http://elsewhere/v2.1/servers/detail?limit=1&marker=a"),
+        page("b", "/v2.1/servers/detail?limit=1&marker=b"),
+        Answer::ok(r#"{"servers": [{"id": "c"}]}"#),
+    ]);
+    let servers = client.servers().await.unwrap();
+    let ids: Vec<_> = servers.iter().map(|server| server.id.as_str()).collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    assert_eq!(
+        lines(&api, 1),
+        [
+            "GET http://127.0.0.1:18774/v2.1/servers/detail",
+            "GET http://127.0.0.1:18774/v2.1/servers/detail?limit=1&marker=a",
+            "GET http://127.0.0.1:18774/v2.1/servers/detail?limit=1&marker=b",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_an_end_is_an_error() {
+    let page =
+        r#"{"servers": [{"id": "a"}], "servers_links": [{"rel": "next", "href": "http://h/?marker=a"}]}"#;
+    let (client, _) = client([Answer::ok(page), Answer::ok(page)]);
+    let error = client.servers().await.unwrap_err();
+    assert!(error.to_string().contains("has no end"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_page_costs_the_whole_list() {
+    let page =
+        r#"{"servers": [{"id": "a"}], "servers_links": [{"rel": "next", "href": "http://h/?marker=a"}]}"#;
+    let (client, _) = client([Answer::ok(page), refusal(500, "")]);
+    assert!(client.servers().await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn conditions_stand_in_the_query() {
+    let empty = || Answer::ok(r#"{"ports": [], "subnets": []}"#);
+    let (client, api) = neutron([empty(), empty(), empty()]);
+    let by_address = PortFilter {
+        address: Some("10.0.0.11"),
+        network_id: Some(&"n".into()),
+        ..PortFilter::default()
+    };
+    client.ports(&by_address).await.unwrap();
+    let by_group = PortFilter {
+        security_group: Some(&"g".into()),
+        ..PortFilter::default()
+    };
+    client.ports(&by_group).await.unwrap();
+    let tags = ["a".to_owned(), "b".to_owned()];
+    let subnets = SubnetFilter {
+        network_id: Some(&"n".into()),
+        not_tags_any: &tags,
+        ..SubnetFilter::default()
+    };
+    client.subnets(&subnets).await.unwrap();
+    assert_eq!(
+        lines(&api, 2),
+        [
+            "GET http://127.0.0.1:19696/v2.0/ports?fixed_ips=ip_address%3D10.0.0.11&network_id=n",
+            "GET http://127.0.0.1:19696/v2.0/ports?security_groups=g",
+            "GET http://127.0.0.1:19696/v2.0/subnets?network_id=n&not-tags-any=a%2Cb",
+        ]
+    );
+}
+
+/// Writes down what it is told.
+#[derive(Default)]
+struct Told(Mutex<Vec<(&'static str, bool)>>);
+
+impl CallObserver for Told {
+    fn observe(&self, request: &'static str, _: Duration, has_failed: bool) {
+        self.0.lock().unwrap().push((request, has_failed));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_pages_is_one_call_and_an_absence_no_failure() {
+    let page = r#"{"servers": [], "servers_links": [{"rel": "next", "href": "http://h/?marker=a"}]}"#;
+    let absent = r#"{"itemNotFound": {"code": 404, "message": "Instance x could not be found."}}"#;
+    let (client, _) = client([
+        Answer::ok(page),
+        Answer::ok(r#"{"servers": []}"#),
+        refusal(404, absent),
+        refusal(500, ""),
+    ]);
+    let told = Arc::new(Told::default());
+    let client = client.observed_by(Arc::clone(&told) as Arc<_>);
+    client.servers().await.unwrap();
+    client.server("x").await.unwrap();
+    client.server("x").await.unwrap_err();
+    assert_eq!(
+        *told.0.lock().unwrap(),
+        [
+            ("server_list", false),
+            ("server_get", false),
+            ("server_get", true)
+        ]
+    );
+}

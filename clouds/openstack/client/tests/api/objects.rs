@@ -1,0 +1,93 @@
+use bowline_openstack_client::{AddressKind, Direction, EtherType, PortStatus, ServerStatus};
+
+use crate::cloud::{Answer, client, neutron, octavia};
+
+#[tokio::test(start_paused = true)]
+async fn recorded_servers_and_flavors_are_read() {
+    let (client, _) = client([
+        Answer::ok(include_str!("recorded/server.json")),
+        Answer::ok(include_str!("recorded/flavor.json")),
+    ]);
+    let server = client.server("0515d69e").await.unwrap().unwrap();
+    assert_eq!(
+        (server.name.as_str(), &server.status),
+        ("node-1", &ServerStatus::Active)
+    );
+    assert_eq!(server.availability_zone, "nova");
+    let addresses = &server.addresses["private"];
+    assert_eq!(addresses[1].addr, "10.0.0.248");
+    assert_eq!(addresses[1].kind, Some(AddressKind::Fixed));
+    let flavor = client.flavor("fa7b4d67").await.unwrap().unwrap();
+    assert_eq!(server.flavor.id, Some(flavor.id));
+    assert!(!flavor.name.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn recorded_objects_of_neutron_are_read() {
+    let (client, _) = neutron(
+        [
+            include_str!("recorded/ports.json"),
+            include_str!("recorded/router.json"),
+            include_str!("recorded/networks.json"),
+            include_str!("recorded/subnets.json"),
+            include_str!("recorded/floating-ips.json"),
+            include_str!("recorded/security-groups.json"),
+            include_str!("recorded/security-group-rules.json"),
+        ]
+        .map(Answer::ok),
+    );
+    let ports = client.ports(&Default::default()).await.unwrap();
+    assert_eq!(ports[0].status, PortStatus::Active);
+    assert_eq!(ports[0].port_security_enabled, Some(true));
+    assert!(ports[0].revision_number.is_some() && ports[0].fixed_ips.len() == 2);
+    let router = client.router(&"r".into()).await.unwrap().unwrap();
+    assert_eq!(router.routes[0].nexthop, "10.0.0.248");
+    let networks = client.networks().await.unwrap();
+    assert_eq!(networks.iter().filter(|network| network.is_external).count(), 1);
+    let subnets = client.subnets(&Default::default()).await.unwrap();
+    assert!(
+        subnets
+            .iter()
+            .all(|subnet| subnet.ip_version == 4 || subnet.ip_version == 6)
+    );
+    let floating_ips = client.floating_ips(&Default::default()).await.unwrap();
+    assert_eq!(floating_ips[0].floating_ip_address, "198.51.100.11");
+    let groups = client.security_groups(None).await.unwrap();
+    assert_eq!(groups[0].name, "lb-sg-uid-default-web");
+    let rules = client.security_group_rules(&groups[0].id).await.unwrap();
+    let ingress: Vec<_> = rules
+        .iter()
+        .filter(|rule| rule.direction == Direction::Ingress)
+        .collect();
+    assert_eq!(ingress.len(), 1);
+    assert_eq!(ingress[0].ethertype, Some(EtherType::Ipv4));
+    assert!(ingress[0].port_range_min.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn octavias_versions_come_in_its_own_order() {
+    let (client, api) = octavia([Answer::ok(include_str!("recorded/octavia-versions.json"))]);
+    let versions = client.load_balancer_versions().await.unwrap();
+    assert_eq!(versions.len(), 31);
+    assert_eq!(versions.last().unwrap().id, "v2.30");
+    assert_eq!(crate::cloud::lines(&api, 2), ["GET http://127.0.0.1:19876/"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_null_or_missing_is_empty_and_unknown_words_are_kept() {
+    let (client, _) = octavia([
+        Answer::ok(
+            r#"{"listeners": [{"id": "l", "protocol": "PROMETHEUS", "protocol_port": 80, "allowed_cidrs": null,
+                "insert_headers": null, "tags": null}]}"#,
+        ),
+        Answer::ok(
+            r#"{"loadbalancer": {"id": "b", "provisioning_status": "THINKING", "additional_vips": null}}"#,
+        ),
+    ]);
+    let listeners = client.listeners(None).await.unwrap();
+    assert_eq!(listeners[0].protocol.as_str(), "PROMETHEUS");
+    assert!(listeners[0].allowed_cidrs.is_empty() && listeners[0].insert_headers.is_empty());
+    let balancer = client.load_balancer(&"b".into()).await.unwrap().unwrap();
+    assert_eq!(balancer.provisioning_status.as_str(), "THINKING");
+    assert_eq!(balancer.vip_port_id, None);
+}
