@@ -53,7 +53,13 @@ impl ApiError {
 
     /// What Neutron says about something that is not there: `Port` or `Floating IP`, and its id.
     pub(crate) fn no(kind: &str, what: &str, id: impl std::fmt::Display) -> Self {
-        let text = format!("{what} {id} could not be found");
+        // neutron-lib's texts end with a full stop, those of Neutron itself do not.
+        let end = if ["Network", "Subnet", "Port"].contains(&what) {
+            "."
+        } else {
+            ""
+        };
+        let text = format!("{what} {id} could not be found{end}");
         Self::neutron(StatusCode::NOT_FOUND, kind, text)
     }
 

@@ -22,6 +22,7 @@ fn with_part(mut object: Value, part: &Part, operating: &str) -> Value {
     object["operating_status"] = Value::from(operating);
     object["admin_state_up"] = Value::from(part.is_up);
     object["project_id"] = Value::from(meta.project.as_str());
+    object["tenant_id"] = Value::from(meta.project.as_str());
     object["tags"] = Value::from(meta.tags.clone());
     object["created_at"] = time(&meta.created_at);
     object["updated_at"] = match part.status {
@@ -34,7 +35,6 @@ fn with_part(mut object: Value, part: &Part, operating: &str) -> Value {
 /// Adds what all but members and monitors have.
 fn with_description(mut object: Value, part: &Part) -> Value {
     object["description"] = Value::from(part.meta.description.as_str());
-    object["tenant_id"] = Value::from(part.meta.project.as_str());
     object
 }
 
@@ -95,6 +95,31 @@ impl Wire<'_> {
             shown["additional_vips"] = additional.collect();
         }
         with_part(with_description(shown, part), part, self.operating(balancer))
+    }
+
+    /// The answer to a creation shows the parts themselves, where every later one has only their ids.
+    pub(crate) fn created_load_balancer(&self, balancer: &LoadBalancer) -> Value {
+        let id = balancer.part.id;
+        let without = |mut object: Value, names: &[&str]| {
+            if let Some(fields) = object.as_object_mut() {
+                names.iter().for_each(|name| drop(fields.remove(*name)));
+            }
+            object
+        };
+        let listeners = self.state.listeners_of(id);
+        let listeners = listeners.map(|it| without(self.listener(it), &["loadbalancers"]));
+        let pools = self.state.pools_of(id).map(|it| {
+            let mut pool = without(self.pool(it), &["loadbalancers", "healthmonitor_id"]);
+            let members = self.state.members_of(it.part.id);
+            pool["members"] = members.map(|it| self.member(it)).collect();
+            let monitor = self.state.monitor_of(it.part.id);
+            pool["healthmonitor"] = monitor.map_or(Value::Null, |it| without(self.monitor(it), &["pools"]));
+            pool
+        });
+        let mut shown = self.load_balancer(balancer);
+        shown["listeners"] = listeners.collect();
+        shown["pools"] = pools.collect();
+        shown
     }
 
     fn operating(&self, balancer: &LoadBalancer) -> &'static str {

@@ -172,6 +172,8 @@ impl Call<'_> {
         self.state.load_balancers.insert(id, balancer);
         tree.insert(self.state);
         self.state.begin(id, Provisioning::PendingCreate);
-        self.octavia_created("loadbalancer", self.shown_balancer(id))
+        let made = self.state.load_balancers.get(&id);
+        let shown = made.map_or(Value::Null, |it| self.wire().created_load_balancer(it));
+        self.octavia_created("loadbalancer", shown)
     }
 }
