@@ -44,7 +44,8 @@ impl Installation {
 
     /// Where the installation that this source tree asks for is, or will be.
     pub(crate) fn wanted() -> Self {
-        let key = key([REQUIREMENTS, CONSTRAINTS, RECIPE]);
+        let lines = REQUIREMENTS.lines().chain(CONSTRAINTS.lines());
+        let key = key(lines.filter(|line| !line.starts_with('#')).chain([RECIPE]));
         Self {
             root: cache_directory("openstack-services").join(key),
         }

@@ -31,5 +31,5 @@ pub use install::{InstallError, install};
 pub use installation::{Installation, Missing};
 pub use openstack::{OpenStack, Options, StartError, Workers};
 pub use project::{ApplicationCredential, ExternalNetwork, Project, Server, Trust};
-pub use rest::{Answer, Login, RestError, Session};
+pub use rest::{Answer, Login, RestError, Session, log_in};
 pub use service::{Mode, Service};

@@ -298,7 +298,7 @@ async fn listens(port: u16) -> bool {
 }
 
 async fn flavor(admin: &Session) -> Result<String, RestError> {
-    let body = json!({ "flavor": { "name": "m1.tiny", "ram": 64, "vcpus": 1, "disk": 1 } });
+    let body = json!({ "flavor": { "name": "m1.small", "ram": 64, "vcpus": 1, "disk": 1 } });
     admin
         .call(Service::Compute, Method::POST, "/flavors", Some(body))
         .await?

@@ -144,7 +144,7 @@ impl Project {
         });
         let subnet6_id = make("/v2.0/subnets", "subnet", subnet).await?;
         let external = &cloud.access().external.id;
-        let router = json!({ "name": "router", "external_gateway_info": { "network_id": external } });
+        let router = json!({ "name": "router1", "external_gateway_info": { "network_id": external } });
         let router_id = make("/v2.0/routers", "router", router).await?;
         for subnet in [&subnet_id, &subnet6_id] {
             let path = format!("/v2.0/routers/{router_id}/add_router_interface");

@@ -142,6 +142,11 @@ impl std::fmt::Debug for Login {
 }
 
 impl Login {
+    /// As Keystone's API reference has it: `identity` and `scope`.
+    pub fn of(auth: Value) -> Self {
+        Self(auth)
+    }
+
     /// By name and password of the default domain, for a project of it.
     pub fn password(user: &str, password: &str, project: &str) -> Self {
         let domain = json!({ "id": "default" });
@@ -201,12 +206,7 @@ impl Session {
     ///
     /// When there is no Keystone or it does not let in.
     pub async fn open(keystone: &str, login: &Login) -> Result<Self, RestError> {
-        let http: Client<HttpConnector, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
-        let url = format!("{keystone}/auth/tokens");
-        let body = json!({ "auth": login.0 });
-        let answer = exchange(&http, Method::POST, &url, None, Body::Json(&body))
-            .await?
-            .ok()?;
+        let answer = log_in(keystone, login).await?.ok()?;
         let token = answer.headers.get(SUBJECT_TOKEN);
         let token = token
             .and_then(|value| value.to_str().ok())
@@ -216,12 +216,21 @@ impl Session {
             })?
             .to_owned();
         Ok(Self {
-            http,
+            http: client(),
             token,
             catalog: catalog(&answer.body),
             user_id: answer.clone().text("/token/user/id")?,
             project_id: answer.text("/token/project/id")?,
         })
+    }
+
+    /// The same catalog with another token.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self {
+            token: token.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// Makes one call. The path follows the service's URL in the catalog.
@@ -237,7 +246,24 @@ impl Session {
         body: Option<Value>,
     ) -> Result<Answer, RestError> {
         let body = body.as_ref().map_or(Body::None, Body::Json);
-        self.send(service, method, path, body).await
+        self.send(service, method, path, &[], body).await
+    }
+
+    /// The same with more headers, lower case.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::call`].
+    pub async fn call_with_headers(
+        &self,
+        service: Service,
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        body: Option<Value>,
+    ) -> Result<Answer, RestError> {
+        let body = body.as_ref().map_or(Body::None, Body::Json);
+        self.send(service, method, path, headers, body).await
     }
 
     /// Uploads bytes as they are.
@@ -247,7 +273,8 @@ impl Session {
         path: &str,
         bytes: &'static [u8],
     ) -> Result<Answer, RestError> {
-        self.send(service, Method::PUT, path, Body::Bytes(bytes)).await
+        let body = Body::Bytes(bytes);
+        self.send(service, Method::PUT, path, &[], body).await
     }
 
     async fn send(
@@ -255,12 +282,15 @@ impl Session {
         service: Service,
         method: Method,
         path: &str,
+        headers: &[(&'static str, &str)],
         body: Body<'_>,
     ) -> Result<Answer, RestError> {
         let kind = service.catalog_type();
         let base = self.catalog.get(kind).ok_or(RestError::NoService(kind))?;
         let url = format!("{base}{path}");
-        exchange(&self.http, method, &url, Some(&self.token), body).await
+        let token = ("x-auth-token", self.token.as_str());
+        let headers: Vec<(&str, &str)> = [token].into_iter().chain(headers.iter().copied()).collect();
+        exchange(&self.http, method, &url, &headers, body).await
     }
 
     /// Gives a user a role, by its name, in a project. For administrators.
@@ -282,6 +312,21 @@ impl Session {
     }
 }
 
+/// Tries to log in. A refusal is an answer.
+///
+/// # Errors
+///
+/// When there is no answer.
+pub async fn log_in(keystone: &str, login: &Login) -> Result<Answer, RestError> {
+    let url = format!("{keystone}/auth/tokens");
+    let body = json!({ "auth": login.0 });
+    exchange(&client(), Method::POST, &url, &[], Body::Json(&body)).await
+}
+
+fn client() -> Client<HttpConnector, Full<Bytes>> {
+    Client::builder(TokioExecutor::new()).build_http()
+}
+
 /// What a request carries.
 enum Body<'a> {
     None,
@@ -293,15 +338,15 @@ async fn exchange(
     http: &Client<HttpConnector, Full<Bytes>>,
     method: Method,
     url: &str,
-    token: Option<&str>,
+    headers: &[(&str, &str)],
     body: Body<'_>,
 ) -> Result<Answer, RestError> {
     let mut request = Request::builder()
         .method(method.clone())
         .uri(url)
         .header(ACCEPT, "application/json");
-    if let Some(token) = token {
-        request = request.header("x-auth-token", token);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
     }
     let (kind, bytes) = match body {
         Body::None => (None, Bytes::new()),

@@ -61,14 +61,28 @@ pub(crate) fn broker(site: &Site) -> Result<Process, ProcessError> {
     Process::start("rabbitmq", &command, site.log("rabbitmq"))
 }
 
-/// The API of a service, in one process with a few threads.
+/// How many requests a service answers at the same time.
+///
+/// Keystone answers one. With more it mixes requests up: an application credential that is created while another user's token is
+/// checked gets that user's roles, and is refused (seen with Keystone 30.0.0 in every second attempt).
+fn threads(service: Service) -> u32 {
+    match service {
+        Service::Identity => 1,
+        Service::Network | Service::LoadBalancer | Service::Placement | Service::Image | Service::Compute => {
+            4
+        }
+    }
+}
+
+/// The API of a service, in one process.
 pub(crate) fn api(site: &Site, service: Service) -> Result<Process, ProcessError> {
     let etc = site.path("etc");
     let mut command = site.python("uwsgi");
     command
         .arg(format!("--http-socket=127.0.0.1:{}", site.ports.of(service)))
         .arg(format!("--module={}:application", module(service)))
-        .args(["--enable-threads", "--threads=4", "--need-app", "--die-on-term"])
+        .arg(format!("--threads={}", threads(service)))
+        .args(["--enable-threads", "--need-app", "--die-on-term"])
         .args(["--buffer-size=65535", "--http-chunked-input", "--disable-logging"])
         // It closes a connection after each answer, and has to say so, or clients use the connection again.
         .args(["--wsgi-disable-file-wrapper", "--add-header=Connection: close"]);

@@ -1,0 +1,25 @@
+//! The provider on the real services, and the same bodies on the simulator: what it leaves behind is read from the APIs.
+
+mod cluster;
+mod services;
+
+/// Each body on both grounds. The real one is left out where there is none.
+macro_rules! on_both {
+    ($($name:ident),* $(,)?) => {$(
+        mod $name {
+            #[tokio::test]
+            async fn on_real_services() {
+                if let Some(ground) = $crate::ground::Ground::real(stringify!($name)).await {
+                    super::$name(ground).await;
+                }
+            }
+
+            #[tokio::test]
+            async fn on_the_simulator() {
+                super::$name($crate::ground::Ground::simulated().await).await;
+            }
+        }
+    )*};
+}
+
+use on_both;

@@ -1,0 +1,88 @@
+//! A walk: requests one after the other, whose answers are kept.
+
+use std::time::Duration;
+
+use bowline_openstack_services::{Answer, Service, Session};
+use http::Method;
+use serde_json::Value;
+
+use crate::ground::Ground;
+
+/// For a load balancer to stop being pending.
+const CHANGE: Duration = Duration::from_secs(120);
+
+/// A walk under way.
+pub(crate) struct Walk<'a> {
+    pub(crate) ground: &'a Ground,
+    session: Session,
+    answers: Vec<(&'static str, Answer)>,
+}
+
+impl<'a> Walk<'a> {
+    /// Begins as the ground's ordinary user.
+    pub(crate) fn on(ground: &'a Ground) -> Self {
+        Self {
+            ground,
+            session: ground.session().clone(),
+            answers: Vec::new(),
+        }
+    }
+
+    /// All answers, by the names of their steps.
+    pub(crate) fn answers(self) -> Vec<(&'static str, Answer)> {
+        self.answers
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Keeps an answer that was got otherwise.
+    pub(crate) fn keep(&mut self, name: &'static str, answer: Answer) {
+        self.answers.push((name, answer));
+    }
+
+    /// Makes a request, keeps the answer, and gives its body.
+    pub(crate) async fn step(
+        &mut self,
+        name: &'static str,
+        service: Service,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Value {
+        let answer = self.session.call(service, method, path, body).await.unwrap();
+        let body = answer.body.clone();
+        self.answers.push((name, answer));
+        body
+    }
+
+    /// Reads without keeping anything.
+    pub(crate) async fn look(&self, service: Service, path: &str) -> Answer {
+        self.session.call(service, Method::GET, path, None).await.unwrap()
+    }
+
+    /// Waits until a load balancer is not pending any more, or is gone.
+    pub(crate) async fn settle(&self, id: &str) {
+        let path = format!("/v2.0/lbaas/loadbalancers/{id}");
+        let deadline = tokio::time::Instant::now() + CHANGE;
+        loop {
+            let answer = self.look(Service::LoadBalancer, &path).await;
+            let pointer = "/loadbalancer/provisioning_status";
+            let state = answer.body.pointer(pointer).and_then(Value::as_str);
+            if !state.is_some_and(|state| state.starts_with("PENDING")) {
+                return;
+            }
+            assert!(tokio::time::Instant::now() < deadline, "{id} is {state:?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+/// A text in a body.
+#[track_caller]
+pub(crate) fn text<'a>(body: &'a Value, pointer: &str) -> &'a str {
+    body.pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_else(|| panic!("no {pointer} in {body}"))
+}
