@@ -35,6 +35,7 @@ pub(crate) fn page() -> String {
     table(&mut page, "cloudscale.ch", bowline_cloudscale::event_table());
     table(&mut page, "phoenixNAP", bowline_phoenixnap::event_table());
     table(&mut page, "Apache CloudStack", bowline_cloudstack::event_table());
+    table(&mut page, "OpenStack", bowline_openstack::event_table());
     table(&mut page, "Paper", bowline_paper::event_table());
     page.push_str(
         "\n## In the log only\n\nWork of a cloud that is for no Service has no object to raise an event on. Its lines bear these reasons, once as long as they\nhold.\n",
@@ -71,6 +72,7 @@ mod tests {
             bowline_controllers::events::EVENTS,
             bowline_cloudscale::event_table(),
             bowline_cloudstack::event_table(),
+            bowline_openstack::event_table(),
             bowline_paper::event_table(),
             bowline_phoenixnap::event_table(),
             bowline_phoenixnap::sweeper_table(),

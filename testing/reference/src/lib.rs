@@ -47,6 +47,10 @@ pub fn pages() -> Vec<Page> {
             "docs/reference/cloudstack-annotations.md",
             annotations::page("Apache CloudStack", bowline_cloudstack::annotation_table()),
         ),
+        page(
+            "docs/reference/openstack-annotations.md",
+            annotations::page("OpenStack", bowline_openstack::annotation_table()),
+        ),
         page("docs/reference/events.md", events::page()),
         page("docs/reference/metrics.md", metrics::page()),
         page("docs/reference/rbac.md", rbac::page()),
@@ -153,6 +157,13 @@ mod tests {
         for annotation in bowline_cloudstack::annotation_table() {
             let row = format!("| {} |", super::code(annotation.key));
             assert!(manual.contains(&row), "{} is missing", annotation.key);
+        }
+    }
+    #[test]
+    fn the_manual_of_openstack_has_every_event() {
+        let manual = manual("openstack");
+        for event in bowline_openstack::event_table() {
+            assert!(manual.contains(event.reason), "{} is missing", event.reason);
         }
     }
 }

@@ -14,7 +14,7 @@ struct Manifest {
     with_accounts: &'static str,
     /// Where the rules are for a Helm chart, as named templates, and the chart's name.
     chart: Option<(&'static str, &'static str)>,
-    /// What the provider needs beyond the controllers.
+    /// What the provider needs beyond the controllers that all clouds have.
     extras: &'static [Part],
     /// The ServiceAccount that the provider's own writes are made with.
     account: &'static str,
@@ -44,6 +44,22 @@ const FORMER_CLOUDSTACK: &[FormerRule] = &[
     ("", "serviceaccounts", "create"),
     ("", "endpoints", "create, get, list, watch, update"),
     ("", "persistentvolumes", "list, watch, patch"),
+];
+
+/// The role of OpenStack's Go manager 1.36.
+const FORMER_OPENSTACK: &[FormerRule] = &[
+    ("coordination.k8s.io", "leases", "get, create, update"),
+    ("", "events", "create, patch, update"),
+    ("", "nodes", "\"*\""),
+    ("", "nodes/status", "patch"),
+    ("", "services", "list, patch, update, watch"),
+    ("", "services/status", "patch"),
+    ("", "serviceaccounts", "create, get"),
+    ("", "serviceaccounts/token", "create"),
+    ("", "persistentvolumes", "\"*\""),
+    ("", "endpoints", "create, get, list, watch, update"),
+    ("", "configmaps", "get, list, watch"),
+    ("", "secrets", "list, get, watch"),
 ];
 
 const CLOUDSCALE: Manifest = Manifest {
@@ -86,7 +102,19 @@ const CLOUDSTACK: Manifest = Manifest {
     former: FORMER_CLOUDSTACK,
 };
 
-const MANIFESTS: [&Manifest; 3] = [&CLOUDSCALE, &PHOENIXNAP, &CLOUDSTACK];
+const OPENSTACK: Manifest = Manifest {
+    path: "deploy/openstack/daemonset.yaml",
+    with_accounts: "deploy/openstack/service-account-credentials.yaml",
+    chart: None,
+    extras: &[Part::Route, Part::ServiceAnnotations],
+    account: bowline_openstack::SERVICE_ACCOUNT,
+    annotations: &[("rbac.authorization.kubernetes.io/autoupdate", "true")],
+    labels: &[],
+    reader: "cloud-controller-manager:extension-apiserver-authentication-reader",
+    former: FORMER_OPENSTACK,
+};
+
+const MANIFESTS: [&Manifest; 4] = [&CLOUDSCALE, &PHOENIXNAP, &CLOUDSTACK, &OPENSTACK];
 
 /// What every manager needs, whatever its cloud.
 const PROCESS: &[Part] = &[
@@ -165,10 +193,13 @@ fn without_bound(parts: &[Part]) -> Vec<Part> {
 
 /// An identity of its own for each controller.
 fn accounts(manifest: &Manifest) -> String {
-    let (of_process, of_provider): (Vec<Part>, Vec<Part>) = manifest
-        .extras
-        .iter()
-        .partition(|part| part.account() == Account::Process);
+    let of = |account| {
+        let parts = manifest.extras.iter().copied();
+        parts
+            .filter(|part| part.account() == account)
+            .collect::<Vec<Part>>()
+    };
+    let (of_process, of_provider) = (of(Account::Process), of(Account::Provider));
     let parts = [PROCESS, &[Part::ServiceAccounts], &of_process].concat();
     let mut text = format!(
         "# Written by `cargo xtask generate`.\n#\n\

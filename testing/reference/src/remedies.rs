@@ -20,6 +20,8 @@ const FLAGS_OF_OTHERS: &[&str] = &["--register-with-taints"];
 const PREFIXES: &[&str] = &[
     "k8s.cloudscale.ch/",
     "service.beta.kubernetes.io/cloudstack-",
+    "service.beta.kubernetes.io/openstack-",
+    "loadbalancer.openstack.org/",
     "phoenixnap.com/",
 ];
 
@@ -61,7 +63,7 @@ fn sources() -> Vec<(PathBuf, String)> {
     .iter()
     .map(|name| root.join("crates").join(name).join("src"))
     .collect();
-    for cloud in ["cloudscale", "cloudstack", "phoenixnap"] {
+    for cloud in ["cloudscale", "cloudstack", "openstack", "phoenixnap"] {
         for part in ["client", "provider"] {
             folders.push(root.join("clouds").join(cloud).join(part).join("src"));
         }
@@ -213,9 +215,10 @@ fn known_flags() -> BTreeSet<String> {
 }
 
 fn known_keys() -> BTreeSet<&'static str> {
-    let tables: [&[AnnotationSpec]; 3] = [
+    let tables: [&[AnnotationSpec]; 4] = [
         bowline_cloudscale::annotation_table(),
         bowline_cloudstack::annotation_table(),
+        bowline_openstack::annotation_table(),
         bowline_phoenixnap::annotation_table(),
     ];
     tables.into_iter().flatten().map(|spec| spec.key).collect()

@@ -163,6 +163,8 @@ fn our_own_flags_are_these() {
             "node-deletion-share",
             "node-deletion-window",
             "service-cluster-ip-range",
+            // OpenStack's: its Go manager has it too.
+            "user-agent",
         ]
     );
 }
