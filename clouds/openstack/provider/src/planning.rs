@@ -4,18 +4,16 @@
 //! load balancer, its name on the Service before anything is waited for, a former name, its parts port by port, its tags, the
 //! address, and last the security group.
 
-use std::time::Duration;
-
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
 use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
 use crate::annotations as keys;
-use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, RENAMED, SOURCE_RANGES_IGNORED};
+use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, RENAMED};
 use crate::features::Features;
-use crate::intent::{Identity, Intent, Wanted};
+use crate::intent::{Intent, Wanted};
 use crate::observe::lookups::lookups;
-use crate::observe::{KeyAnswer, Parts, Seen, is_pending};
+use crate::observe::{Parts, Seen, is_pending};
 use crate::ownership::{self, Found, Role};
 use crate::step::{CloudStep, PartChange};
 use crate::{names, placement, status};
@@ -25,19 +23,16 @@ mod attributes;
 mod creation;
 pub(crate) mod floating;
 mod groups;
+mod guards;
 mod ignored;
 pub(crate) mod parts;
 pub(crate) mod rename;
+mod waiting;
 
 use floating::Addressing;
+use guards::{certificate, several, source_ranges_note};
 use parts::PartsPlan;
-
-/// The time before the second look at a load balancer that is pending; each further one is longer by [`GROWTH`].
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// By how much each pause is longer than the one before.
-const GROWTH: f64 = 1.2;
-/// More pauses than this do not get longer: three hours.
-const MOST_GROWTHS: u16 = 50;
+use waiting::wait_for;
 
 type Next = Answer<LoadBalancerStep<CloudStep>, LoadBalancerStatus>;
 
@@ -110,50 +105,6 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
     }
 }
 
-/// Several load balancers could be meant.
-fn several(identity: &Identity, balancers: &[&LoadBalancer]) -> Refusal {
-    Refusal::new(format!(
-        "multiple results where only one expected: load balancers {} bear the name {}",
-        ownership::ids(balancers),
-        identity.name
-    ))
-    .with_remedy(format!(
-        "delete those that are not needed, or name the right one in {}",
-        keys::ID.key
-    ))
-}
-
-/// Why the certificate cannot be used.
-fn certificate(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
-    let tls = wanted.listener.tls.as_ref()?;
-    let key = tls.key.as_ref()?;
-    let (_, answer) = seen.key.as_ref().filter(|(asked, _)| asked == key)?;
-    match answer {
-        KeyAnswer::Present => None,
-        KeyAnswer::Absent => Some(
-            Refusal::new(format!(
-                "failed to get the certificate for TLS: {} does not exist",
-                tls.reference
-            ))
-            .with_remedy(format!("correct {}", keys::TLS.key)),
-        ),
-        KeyAnswer::NoStore => Some(Refusal::new(
-            "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref is set",
-        )),
-    }
-}
-
-fn source_ranges_note(wanted: &Wanted, features: Features) -> Option<Note> {
-    let options = &wanted.identity.options;
-    let are_kept = features.allowed_cidrs || options.is_ovn() && options.manages_security_groups;
-    (wanted.listener.sources.is_asked && !are_kept).then(|| {
-        SOURCE_RANGES_IGNORED.note(format!(
-            "LoadBalancerSourceRanges are ignored for Service {} because Octavia provider does not support it",
-            wanted.identity.service
-        ))
-    })
-}
-
 /// A load balancer that is there, and everything that its plan is made from.
 struct There<'a> {
     wanted: &'a Wanted,
@@ -167,7 +118,7 @@ struct There<'a> {
 impl There<'_> {
     fn next(&self, notes: &mut Vec<Note>, publishes: &mut Option<LoadBalancerStatus>) -> Next {
         let (wanted, seen, balancer) = (self.wanted, self.seen, self.balancer);
-        if let Some(refusal) = self.sharing() {
+        if let Some(refusal) = guards::sharing(wanted, self.features, balancer, self.role) {
             return Answer::Refused(refusal);
         }
         if self.is_to_be_made_anew() {
@@ -242,29 +193,6 @@ impl There<'_> {
                 Answer::Refused(refusal)
             }
         }
-    }
-
-    /// What forbids to use a load balancer together with others.
-    fn sharing(&self) -> Option<Refusal> {
-        if self.role == Role::Owner {
-            return None;
-        }
-        let (identity, balancer) = (&self.wanted.identity, self.balancer);
-        if !self.features.tags {
-            return Some(Refusal::new(
-                "shared load balancer is only supported with the tag feature in the cloud load balancer service",
-            ));
-        }
-        let users = ownership::users(balancer);
-        if !balancer.tags.contains(&identity.name) && users + 1 > identity.options.max_shared {
-            return Some(Refusal::new(format!(
-                "load balancer {} already shared with {users} Services",
-                balancer.id
-            )));
-        }
-        self.wanted
-            .is_internal
-            .then(|| Refusal::new("internal Service cannot share a load balancer"))
     }
 
     /// Whether Octavia gave up a load balancer that is the Service's alone and never served.
@@ -402,24 +330,3 @@ fn look_again() -> Next {
         reason: "something is not known".to_owned(),
     }
 }
-
-/// Octavia is at work on a load balancer. After a write it is looked at once, and then in growing pauses.
-fn wait_for(balancer: &LoadBalancer, seen: &Seen) -> Next {
-    let reason = format!("await-lb({} is {})", balancer.id, balancer.provisioning_status);
-    if seen.memory.own.is_unseen {
-        return Answer::LookAgain { reason };
-    }
-    Answer::Wait {
-        after: pause(seen.memory.looks()),
-        reason,
-    }
-}
-
-/// The time before the next look after so many.
-fn pause(looks: usize) -> Duration {
-    let growths = u16::try_from(looks.saturating_sub(1)).unwrap_or(MOST_GROWTHS);
-    FIRST_PAUSE.mul_f64(GROWTH.powi(growths.min(MOST_GROWTHS).into()))
-}
-
-#[cfg(test)]
-mod tests;

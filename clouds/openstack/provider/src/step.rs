@@ -1,12 +1,16 @@
 //! The writes to the cloud, as data.
 
 use bowline_openstack_client::{
-    FloatingIpId, ListenerId, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MonitorId,
-    MonitorUpdate, NewFloatingIp, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool,
-    NewSecurityGroup, NewSecurityGroupRule, Pool, PoolId, PoolUpdate, Port, PortId, SecurityGroupId,
-    SecurityGroupRuleId,
+    ListenerId, ListenerUpdate, LoadBalancerId, LoadBalancerUpdate, MemberId, MonitorId, MonitorUpdate,
+    NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, PoolId, PoolUpdate,
 };
 use bowline_plan::{Impact, Lane, Step};
+
+mod floating_ip;
+mod group;
+
+pub(crate) use floating_ip::FloatingIpChange;
+pub(crate) use group::GroupChange;
 
 /// One write to the cloud.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,42 +102,6 @@ pub(crate) enum PartChange {
         pool: PoolId,
         name: String,
     },
-}
-
-/// A write to a floating IP.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FloatingIpChange {
-    /// Creates one on a port: from the first of these places that has an address left.
-    Create { attempts: Vec<NewFloatingIp> },
-    /// Leads one to a port; `None` leads it nowhere.
-    Attach {
-        id: FloatingIpId,
-        address: String,
-        port: Option<PortId>,
-    },
-    /// Deletes one.
-    Delete { id: FloatingIpId, address: String },
-}
-
-/// A write to the Service's security group or to a port that has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum GroupChange {
-    /// Creates the group.
-    Create { new: NewSecurityGroup },
-    /// Creates a rule.
-    CreateRule { new: NewSecurityGroupRule },
-    /// Deletes a rule.
-    DeleteRule {
-        group: SecurityGroupId,
-        id: SecurityGroupRuleId,
-        text: String,
-    },
-    /// Gives the group to a port, which is as it was read.
-    Join { group: SecurityGroupId, port: Box<Port> },
-    /// Takes the group off a port, which is as it was read, and the tag that old controllers left.
-    Leave { group: SecurityGroupId, port: Box<Port> },
-    /// Deletes the group.
-    Delete { group: SecurityGroupId, name: String },
 }
 
 /// The write that takes a pool away.
@@ -318,102 +286,4 @@ fn fields_of_listener(update: &ListenerUpdate) -> Vec<&'static str> {
         ("timeout_tcp_inspect", attributes.timeout_tcp_inspect.is_some()),
         ("allowed_cidrs", attributes.allowed_cidrs.is_some()),
     ])
-}
-
-impl FloatingIpChange {
-    fn label(&self) -> String {
-        match self {
-            Self::Create { attempts } => {
-                let first = attempts.first();
-                let network = first.map_or("", |first| first.floating_network_id.as_str());
-                format!("create-floating-ip({network})")
-            }
-            Self::Attach {
-                address,
-                port: Some(port),
-                ..
-            } => format!("attach-floating-ip({address} -> {port})"),
-            Self::Attach { address, .. } => format!("detach-floating-ip({address})"),
-            Self::Delete { address, .. } => format!("delete-floating-ip({address})"),
-        }
-    }
-
-    fn object(&self) -> String {
-        match self {
-            Self::Create { .. } => "floating IP".to_owned(),
-            Self::Attach { address, .. } | Self::Delete { address, .. } => format!("floating IP {address}"),
-        }
-    }
-
-    fn impact(&self) -> Impact {
-        match self {
-            Self::Create { .. } | Self::Attach { port: Some(_), .. } => Impact::None,
-            Self::Attach { port: None, .. } | Self::Delete { .. } => Impact::Major,
-        }
-    }
-
-    fn lanes(&self) -> Vec<Lane> {
-        let port = |id: &PortId| Lane::new(format!("openstack/floating-port/{id}"));
-        let floating = |id: &FloatingIpId| Lane::new(format!("openstack/floating-ip/{id}"));
-        match self {
-            Self::Create { attempts } => attempts
-                .iter()
-                .take(1)
-                .filter_map(|new| new.port_id.as_ref().map(port))
-                .collect(),
-            Self::Attach { id, port: to, .. } => {
-                [floating(id)].into_iter().chain(to.as_ref().map(port)).collect()
-            }
-            Self::Delete { id, .. } => vec![floating(id)],
-        }
-    }
-}
-
-impl GroupChange {
-    fn label(&self) -> String {
-        match self {
-            Self::Create { new } => format!("create-security-group({})", new.name),
-            Self::CreateRule { new } => format!(
-                "create-security-group-rule({}: {} {} from {})",
-                new.security_group_id, new.protocol, new.port_range_min, new.remote_ip_prefix
-            ),
-            Self::DeleteRule { group, text, .. } => format!("delete-security-group-rule({group}: {text})"),
-            Self::Join { group, port } => format!("add-security-group({}: {group})", port.id),
-            Self::Leave { group, port } => format!("remove-security-group({}: {group})", port.id),
-            Self::Delete { group, .. } => format!("delete-security-group({group})"),
-        }
-    }
-
-    fn object(&self) -> String {
-        match self {
-            Self::Create { new } => format!("security group {}", new.name),
-            Self::CreateRule { new } => format!("security group {}", new.security_group_id),
-            Self::DeleteRule { group, .. } => format!("security group {group}"),
-            Self::Join { port, .. } | Self::Leave { port, .. } => format!("port {}", port.id),
-            Self::Delete { name, .. } => format!("security group {name}"),
-        }
-    }
-
-    fn impact(&self) -> Impact {
-        match self {
-            Self::Create { .. } | Self::CreateRule { .. } | Self::Join { .. } => Impact::None,
-            Self::DeleteRule { .. } | Self::Leave { .. } | Self::Delete { .. } => Impact::Minimal,
-        }
-    }
-
-    fn lane(&self) -> Lane {
-        match self {
-            Self::Create { new } => Lane::new(format!("openstack/security-group-name/{}", new.name)),
-            Self::CreateRule { new } => {
-                Lane::new(format!("openstack/security-group/{}", new.security_group_id))
-            }
-            Self::DeleteRule { group, .. } | Self::Delete { group, .. } => {
-                Lane::new(format!("openstack/security-group/{group}"))
-            }
-            // The groups of a port are written as a whole, by every Service that has it as a member.
-            Self::Join { port, .. } | Self::Leave { port, .. } => {
-                Lane::new(format!("openstack/port/{}", port.id))
-            }
-        }
-    }
 }

@@ -227,3 +227,6 @@ fn creation(
     };
     Ok(Some(FloatingIpChange::Create { attempts }))
 }
+
+#[cfg(test)]
+mod tests;

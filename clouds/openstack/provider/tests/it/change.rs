@@ -355,3 +355,78 @@ async fn a_refusal_because_of_another_change_is_no_error() {
     );
     world.assert_settled("web").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn ovn_asks_for_nothing_that_it_cannot_do() {
+    let mut world = World::with_nodes(1);
+    world.configure(|options| {
+        options.provider = "ovn".into();
+        options.method = "SOURCE_IP_PORT".into();
+        options.monitor.is_wanted = true;
+    });
+    world.edit("web", |service| {
+        let spec = service.spec.as_mut().unwrap();
+        spec.external_traffic_policy = Some("Local".into());
+        spec.health_check_node_port = Some(31_000);
+    });
+    world.run("web").await.settled();
+    let pool = world.sim.snapshot().load_balancers[0].listeners[0]
+        .pool
+        .clone()
+        .unwrap();
+    assert_eq!(pool.monitor.unwrap().kind, "TCP");
+    assert_eq!(pool.members[0].monitor_port, None);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_fails_is_told_and_the_load_balancer_stays() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.sim.set_behaviour(|behaviour| behaviour.failing_changes = 1);
+    world.annotate("web", "connection-limit", "5");
+    let run = world.run("web").await;
+    assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+    assert_eq!(world.sim.load_balancers().len(), 1);
+    assert_eq!(world.sim.floating_ips().len(), 1);
+}
+
+/// Somebody added it by hand and tagged it, so that no controller takes it for its own.
+#[tokio::test(start_paused = true)]
+async fn a_listener_of_somebody_else_is_left_alone() {
+    let world = World::with_nodes(1);
+    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 81, 30081)]);
+    world.run("web").await.settled();
+    let by_hand = world
+        .sim
+        .listeners()
+        .into_iter()
+        .find(|listener| listener.port == 81)
+        .unwrap();
+    world.sim.edit_listener(by_hand.part.id, |listener| {
+        listener.part.meta.tags = vec!["mine".into()]
+    });
+    world.set_ports("web", &[("TCP", 80, 30080)]);
+    world.assert_settled("web").await;
+    assert_eq!(world.sim.listeners().len(), 2);
+    world.set_ports("web", &[("TCP", 80, 30080), ("TCP", 81, 30081)]);
+    assert_eq!(
+        world.run("web").await.complaint(),
+        "the listener port 81 already exists"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tag_that_somebody_put_on_a_listener_is_kept_beside_our_own() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let listener = world.sim.listeners()[0].part.id;
+    // Untagged, as before Octavia had tags: it is the owner's.
+    world
+        .sim
+        .edit_listener(listener, |listener| listener.part.meta.tags.clear());
+    world.run("web").await.settled();
+    let tags = &world.sim.snapshot().load_balancers[0].listeners[0].tags;
+    assert_eq!(tags, &[crate::world::lb_name("web")]);
+    world.assert_settled("web").await;
+}

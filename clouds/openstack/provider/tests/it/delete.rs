@@ -1,6 +1,7 @@
 //! Removal.
 
 use bowline_openstack_sim::Provisioning;
+use bowline_provider_kit::Interruption;
 
 use crate::world::{World, in_short};
 
@@ -91,4 +92,34 @@ async fn a_typo_does_not_block_a_removal() {
     world.delete("web");
     world.run("web").await.settled();
     assert!(world.sim.load_balancers().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_deleted_while_its_load_balancer_is_being_made_leaves_nothing() {
+    let world = World::with_nodes(1);
+    world.run_with("web", Interruption::AfterStep(1)).await;
+    assert_eq!(
+        world.sim.load_balancers()[0].part.status,
+        Provisioning::PendingCreate
+    );
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+}
+
+/// The project has as many load balancers as it may.
+#[tokio::test(start_paused = true)]
+async fn a_creation_that_is_refused_leaves_nothing() {
+    let world = World::with_nodes(1);
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.quota.load_balancers = Some(0));
+    let run = world.run("web").await;
+    assert!(
+        run.complaint().starts_with("error during create-lb("),
+        "{}",
+        run.complaint()
+    );
+    assert_eq!(world.annotation("web", "load-balancer-id"), None);
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
 }

@@ -123,3 +123,45 @@ async fn the_groups_that_others_give_a_port_meanwhile_are_kept() {
     let port = world.sim.ports().into_iter().find(|port| port.groups.len() > 2);
     assert!(port.is_some());
 }
+
+/// OVN keeps the clients' addresses, so the sources are let in at the members, each with its IP version.
+#[tokio::test(start_paused = true)]
+async fn with_ovn_the_sources_are_kept_out_by_the_group() {
+    let mut world = managed(1);
+    world.configure(|options| {
+        options.provider = "ovn".into();
+        options.method = "SOURCE_IP_PORT".into();
+    });
+    world.edit("web", |service| {
+        let ranges = ["192.0.2.0/24", "2001:db8::/32"].map(str::to_owned).to_vec();
+        service.spec.as_mut().unwrap().load_balancer_source_ranges = Some(ranges);
+    });
+    let run = world.run("web").await.settled();
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+    let group = world
+        .sim
+        .security_groups()
+        .into_iter()
+        .find(|group| group.name == GROUP);
+    let rules = world.sim.rules_of(group.unwrap().id);
+    let ingress = rules.iter().filter_map(|rule| rule.content.remote_prefix.clone());
+    let ingress: Vec<String> = ingress.map(|range| range.to_string()).collect();
+    assert_eq!(ingress, ["192.0.2.0/24", "2001:db8::/32"]);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_that_changed_meanwhile_is_read_again() {
+    let world = managed(1);
+    let outdated = Fault::operation("neutron.ports.update").status(412);
+    let id = world.sim.faults().add(outdated);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(world.sim.faults().struck(id), 1);
+    let updates = in_short(&writes);
+    let updates = updates
+        .iter()
+        .filter(|operation| **operation == "neutron.ports.update");
+    assert_eq!(updates.count(), 2);
+    assert_eq!(members(&world), 1);
+}

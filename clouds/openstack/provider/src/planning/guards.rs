@@ -1,0 +1,84 @@
+//! What is refused, and what is told of wishes that this cloud cannot keep.
+
+use bowline_openstack_client::LoadBalancer;
+use bowline_plan::{Note, Refusal};
+
+use crate::annotations as keys;
+use crate::events::SOURCE_RANGES_IGNORED;
+use crate::features::Features;
+use crate::intent::{Identity, Wanted};
+use crate::observe::{KeyAnswer, Seen};
+use crate::ownership::{self, Role};
+
+/// Several load balancers could be meant.
+pub(super) fn several(identity: &Identity, balancers: &[&LoadBalancer]) -> Refusal {
+    Refusal::new(format!(
+        "multiple results where only one expected: load balancers {} bear the name {}",
+        ownership::ids(balancers),
+        identity.name
+    ))
+    .with_remedy(format!(
+        "delete those that are not needed, or name the right one in {}",
+        keys::ID.key
+    ))
+}
+
+/// Why the certificate cannot be used.
+pub(super) fn certificate(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+    let tls = wanted.listener.tls.as_ref()?;
+    let key = tls.key.as_ref()?;
+    let (_, answer) = seen.key.as_ref().filter(|(asked, _)| asked == key)?;
+    match answer {
+        KeyAnswer::Present => None,
+        KeyAnswer::Absent => Some(
+            Refusal::new(format!(
+                "failed to get the certificate for TLS: {} does not exist",
+                tls.reference
+            ))
+            .with_remedy(format!("correct {}", keys::TLS.key)),
+        ),
+        KeyAnswer::NoStore => Some(Refusal::new(
+            "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref is set",
+        )),
+    }
+}
+
+/// What is told as long as sources are asked for that cannot be kept to.
+pub(super) fn source_ranges_note(wanted: &Wanted, features: Features) -> Option<Note> {
+    let options = &wanted.identity.options;
+    let are_kept = features.allowed_cidrs || options.is_ovn() && options.manages_security_groups;
+    (wanted.listener.sources.is_asked && !are_kept).then(|| {
+        SOURCE_RANGES_IGNORED.note(format!(
+            "LoadBalancerSourceRanges are ignored for Service {} because Octavia provider does not support it",
+            wanted.identity.service
+        ))
+    })
+}
+
+/// What forbids to use a load balancer together with others.
+pub(super) fn sharing(
+    wanted: &Wanted,
+    features: Features,
+    balancer: &LoadBalancer,
+    role: Role,
+) -> Option<Refusal> {
+    if role == Role::Owner {
+        return None;
+    }
+    let identity = &wanted.identity;
+    if !features.tags {
+        return Some(Refusal::new(
+            "shared load balancer is only supported with the tag feature in the cloud load balancer service",
+        ));
+    }
+    let users = ownership::users(balancer);
+    if !balancer.tags.contains(&identity.name) && users + 1 > identity.options.max_shared {
+        return Some(Refusal::new(format!(
+            "load balancer {} already shared with {users} Services",
+            balancer.id
+        )));
+    }
+    wanted
+        .is_internal
+        .then(|| Refusal::new("internal Service cannot share a load balancer"))
+}

@@ -1,0 +1,46 @@
+//! How a load balancer is waited for that Octavia is at work on.
+
+use std::time::Duration;
+
+use bowline_openstack_client::LoadBalancer;
+use bowline_plan::Answer;
+
+use super::Next;
+use crate::observe::Seen;
+
+/// The time before the second look at a load balancer that is pending; each further one is longer by [`GROWTH`].
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// By how much each pause is longer than the one before.
+const GROWTH: f64 = 1.2;
+/// More pauses than this do not get longer: three hours.
+const MOST_GROWTHS: u16 = 50;
+
+/// Octavia is at work on a load balancer. After a write it is looked at once, and then in growing pauses.
+pub(super) fn wait_for(balancer: &LoadBalancer, seen: &Seen) -> Next {
+    let reason = format!("await-lb({} is {})", balancer.id, balancer.provisioning_status);
+    if seen.memory.own.is_unseen {
+        return Answer::LookAgain { reason };
+    }
+    Answer::Wait {
+        after: pause(seen.memory.looks()),
+        reason,
+    }
+}
+
+/// The time before the next look after so many.
+fn pause(looks: usize) -> Duration {
+    let growths = u16::try_from(looks.saturating_sub(1)).unwrap_or(MOST_GROWTHS);
+    FIRST_PAUSE.mul_f64(GROWTH.powi(growths.min(MOST_GROWTHS).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_by_a_fifth() {
+        let pauses: Vec<u128> = (0..5).map(|looks| pause(looks).as_millis()).collect();
+        assert_eq!(pauses, [1_000, 1_000, 1_200, 1_440, 1_728]);
+        assert!(pause(10_000) > Duration::from_secs(3_600));
+    }
+}

@@ -1,0 +1,68 @@
+//! Writes to floating IPs.
+
+use bowline_openstack_client::{FloatingIpId, NewFloatingIp, PortId};
+use bowline_plan::{Impact, Lane};
+
+/// A write to a floating IP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FloatingIpChange {
+    /// Creates one on a port: from the first of these places that has an address left.
+    Create { attempts: Vec<NewFloatingIp> },
+    /// Leads one to a port; `None` leads it nowhere.
+    Attach {
+        id: FloatingIpId,
+        address: String,
+        port: Option<PortId>,
+    },
+    /// Deletes one.
+    Delete { id: FloatingIpId, address: String },
+}
+
+impl FloatingIpChange {
+    pub(super) fn label(&self) -> String {
+        match self {
+            Self::Create { attempts } => {
+                let first = attempts.first();
+                let network = first.map_or("", |first| first.floating_network_id.as_str());
+                format!("create-floating-ip({network})")
+            }
+            Self::Attach {
+                address,
+                port: Some(port),
+                ..
+            } => format!("attach-floating-ip({address} -> {port})"),
+            Self::Attach { address, .. } => format!("detach-floating-ip({address})"),
+            Self::Delete { address, .. } => format!("delete-floating-ip({address})"),
+        }
+    }
+
+    pub(super) fn object(&self) -> String {
+        match self {
+            Self::Create { .. } => "floating IP".to_owned(),
+            Self::Attach { address, .. } | Self::Delete { address, .. } => format!("floating IP {address}"),
+        }
+    }
+
+    pub(super) fn impact(&self) -> Impact {
+        match self {
+            Self::Create { .. } | Self::Attach { port: Some(_), .. } => Impact::None,
+            Self::Attach { port: None, .. } | Self::Delete { .. } => Impact::Major,
+        }
+    }
+
+    pub(super) fn lanes(&self) -> Vec<Lane> {
+        let port = |id: &PortId| Lane::new(format!("openstack/floating-port/{id}"));
+        let floating = |id: &FloatingIpId| Lane::new(format!("openstack/floating-ip/{id}"));
+        match self {
+            Self::Create { attempts } => attempts
+                .iter()
+                .take(1)
+                .filter_map(|new| new.port_id.as_ref().map(port))
+                .collect(),
+            Self::Attach { id, port: to, .. } => {
+                [floating(id)].into_iter().chain(to.as_ref().map(port)).collect()
+            }
+            Self::Delete { id, .. } => vec![floating(id)],
+        }
+    }
+}
