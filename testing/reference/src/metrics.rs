@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bowline_cloud_http::{CloudHttp, CloudHttpConfig, Request, Transport, Url};
+use bowline_cloud_provider::ReconcileKind;
 use bowline_controllers::metrics::IpamLabels;
 use bowline_controllers::queue::{WorkQueue, of_services};
 use bowline_kube_io::{ConnectOptions, Kube, KubeMetrics, KubeOptions};
@@ -98,6 +99,9 @@ fn described() -> BTreeMap<String, Family> {
     registry.register_collector(Box::new(ProcessCollector::default()));
     let of_clouds = bowline_cloud_http::Metrics::default();
     of_clouds.register(&mut registry);
+    let of_openstack = bowline_openstack::Metrics::default();
+    of_openstack.register(&mut registry);
+    count_once(&of_openstack);
     let of_kube = bowline_kube_io::KubeMetrics::register(&mut registry);
     let build = BUILD_LABELS.map(|name| (name, String::new())).to_vec();
     let metrics = Arc::new(Metrics::new(registry, &BuildInfo { labels: build }));
@@ -110,6 +114,13 @@ fn described() -> BTreeMap<String, Family> {
         return families(&metrics.render().unwrap_or_default()); // writing to a String does not fail
     }
     BTreeMap::new()
+}
+
+/// The series of OpenStack appear with the first call, and with the first load balancer.
+fn count_once(metrics: &bowline_openstack::Metrics) {
+    let took = std::time::Duration::ZERO;
+    metrics.called("loadbalancer_list", took, true);
+    metrics.reconciled(ReconcileKind::Ensure, took, true);
 }
 
 /// What `kubernetes_build_info` says of a build.

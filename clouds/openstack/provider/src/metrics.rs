@@ -94,6 +94,18 @@ impl Metrics {
         );
     }
 
+    /// Counts a call to an API that has ended.
+    pub fn called(&self, request: &'static str, took: Duration, has_failed: bool) {
+        let labels = RequestLabels { request };
+        self.calls.get_or_create(&labels).inc();
+        self.call_duration
+            .get_or_create(&labels)
+            .observe(took.as_secs_f64());
+        if has_failed {
+            self.call_errors.get_or_create(&labels).inc();
+        }
+    }
+
     /// Counts a reconcile of a load balancer that has ended.
     pub fn reconciled(&self, kind: ReconcileKind, took: Duration, has_failed: bool) {
         let labels = OperationLabels {
@@ -115,14 +127,7 @@ impl Metrics {
 
 impl CallObserver for Metrics {
     fn observe(&self, request: &'static str, took: Duration, has_failed: bool) {
-        let labels = RequestLabels { request };
-        self.calls.get_or_create(&labels).inc();
-        self.call_duration
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
-        if has_failed {
-            self.call_errors.get_or_create(&labels).inc();
-        }
+        self.called(request, took, has_failed);
     }
 }
 
