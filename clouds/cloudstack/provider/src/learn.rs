@@ -112,23 +112,16 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
         observed.memory.own.unclosed.failed(closed, &failure);
         return;
     }
-    if let CloudStep::Release {
-        address,
-        is_live: true,
-    } = step
-        && failure.is_definite
-        && matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Conflict)
-    {
-        observed.memory.own.unreleased.insert(address.id.clone());
-        return;
-    }
-    if let CloudStep::Release { address, .. } = step
-        && !observed.is_removal
-        && observed.rules.is_empty()
-        && observed.is_on_its_way(&address.id)
-    {
-        observed.memory.own.unreleased.insert(address.id.clone()); // the balancer goes on without it
-        return;
+    if let CloudStep::Release { address, is_live } = step {
+        let is_refused =
+            failure.is_definite && matches!(failure.error.kind(), ErrorKind::Invalid | ErrorKind::Conflict);
+        // The balancer goes on without one that is still on its way.
+        let is_left =
+            !observed.is_removal && observed.rules.is_empty() && observed.is_on_its_way(&address.id);
+        if (*is_live && is_refused) || is_left {
+            observed.memory.own.unreleased.insert(address.id.clone());
+            return;
+        }
     }
     if let Some(first) = &mut observed.memory.own.failure {
         // Writes that were made side by side may fail together: the first of them is told, and all are taken back.

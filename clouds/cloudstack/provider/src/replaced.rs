@@ -1,6 +1,7 @@
 //! Rules that are deleted to be made anew, because the cloud cannot change them where they stand.
 //!
-//! A firewall rule is made when its load balancer rule is there, and deleted before that goes, so the rules tell what is open for a Service.
+//! A firewall rule is made when its load balancer rule is there, and deleted before that goes, so the load balancer rules
+//! tell what is open for a Service.
 //! A rule that is made anew is the exception: closing its port in between would only make the gap longer. And should its
 //! successor be refused, the port would be left with nothing. So such a rule is written on the Service before it is deleted,
 //! with all that it takes to make it again: whatever stops the process in between, the next look finds what was there.

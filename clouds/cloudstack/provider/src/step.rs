@@ -119,14 +119,11 @@ impl CloudStep {
     /// What the step is about: nothing else is written there while its job is under way.
     pub(crate) fn target(&self) -> String {
         match self {
-            Self::Associate {
-                address: None, to, ..
-            } => format!("network/{}/address", to.network),
-            Self::Associate {
-                address: Some(address),
-                ..
-            }
-            | Self::Release { address, .. } => format!("address/{}", address.id),
+            Self::Associate { address, to, .. } => match address {
+                Some(address) => format!("address/{}", address.id),
+                None => format!("network/{}/address", to.network),
+            },
+            Self::Release { address, .. } => format!("address/{}", address.id),
             Self::CreateRule(new) => new.place().target(),
             Self::ChangeRule { port, .. } => port.target(),
             Self::Open { at, ingress, .. } => at.target(*ingress),
@@ -220,13 +217,10 @@ impl RuleChange {
 impl Step for CloudStep {
     fn label(&self) -> String {
         match self {
-            Self::Associate {
-                address: Some(address),
-                ..
-            } => format!("associate-ip({})", address.ip),
-            Self::Associate {
-                address: None, to, ..
-            } => format!("associate-ip(any for network {})", to.network),
+            Self::Associate { address, to, .. } => match address {
+                Some(address) => format!("associate-ip({})", address.ip),
+                None => format!("associate-ip(any for network {})", to.network),
+            },
             Self::Release { address, .. } => format!("release-ip({})", address.ip),
             Self::CreateRule(new) => format!("create-rule({} -> {})", new.name, new.private_port),
             Self::ChangeRule { rule, change, .. } => change.label(&rule.name),

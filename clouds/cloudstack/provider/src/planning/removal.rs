@@ -1,5 +1,5 @@
-//! Takes away what is not wanted any more: first the firewall rule of a port, then its load balancer rule. So whatever is left after a crash
-//! still tells which port it belongs to.
+//! Takes away what is not wanted any more: first the firewall rule of a port, then its load balancer rule. So whatever is
+//! left after a crash still tells which port it belongs to.
 //!
 //! An item of an ACL list that others rely on is left. They may be going as well, and each may see the others' rules until
 //! they are gone. So who leaves an item writes its rule on the Service, and looks again when the rule is gone: of all that

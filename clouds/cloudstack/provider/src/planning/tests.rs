@@ -17,7 +17,8 @@ use crate::learn;
 use crate::members::index;
 use crate::names::IpProtocol;
 use crate::objects::{
-    AclRef, AddressRef, AddressState, FirewallId, FirewallRule, IngressPort, Instance, Network, RuleState,
+    AclRef, Address, AddressRef, AddressState, FirewallId, FirewallRule, IngressPort, Instance, Network,
+    Rule, RuleState,
 };
 use crate::observe::Failure;
 

@@ -1,0 +1,368 @@
+//! A plan as it is put together by decisions that each know a part of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
+use bowline_plan::{Answer, Note, Plan, Refusal};
+use jiff::Timestamp;
+
+use super::Stop;
+use crate::annotations::IP_IDS;
+use crate::claim::{Claim, Claimed};
+use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, LEFT_OPEN};
+use crate::intent::Identity;
+use crate::objects::{Address, AddressRef, AddressState, IngressPort, Network, Place, PublicIpId, Rule};
+use crate::observe::{LOOK, Need, RELEASED, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread};
+use crate::replaced::ReplacedRules;
+use crate::step::CloudStep;
+
+/// What is done about an address that is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// It is used as it is: whether the API makes a rule on it decides.
+    Tried,
+    /// It is waited for, or released.
+    Waits,
+    /// The balancer goes on without it.
+    Stuck,
+}
+
+/// A plan as it is put together.
+pub(super) struct Draft<'a> {
+    pub(super) observed: &'a Seen,
+    pub(super) needs: BTreeSet<Need>,
+    pub(super) steps: Vec<CloudStep>,
+    /// What is written on the Service, in one write.
+    pub(super) annotations: BTreeMap<String, Option<String>>,
+    /// What is to be claimed before the plan can go on; all of it in one write.
+    pub(super) claims: BTreeSet<Claimed>,
+    /// What the cloud chose is among it.
+    pub(super) is_chosen: bool,
+    /// Where addresses lead that may be claimed, by their ID.
+    pub(super) places: BTreeMap<PublicIpId, Place>,
+    /// Rules that are to be deleted while their ports stay open.
+    pub(super) replaced: ReplacedRules,
+    pub(super) notes: Vec<Note>,
+    pub(super) waiting: Option<String>,
+    /// How long a claim still stands in the way.
+    pub(super) blocked: Option<Duration>,
+    pub(super) refusal: Option<Refusal>,
+    /// Why not all is as it is wanted when the rest is done.
+    pub(super) shortfall: Option<Refusal>,
+    pub(super) settled: Option<LoadBalancerStatus>,
+    /// When to look again once it is settled.
+    pub(super) again: Option<Duration>,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(observed: &'a Seen) -> Self {
+        Self {
+            observed,
+            needs: BTreeSet::new(),
+            steps: Vec::new(),
+            annotations: BTreeMap::new(),
+            claims: BTreeSet::new(),
+            is_chosen: false,
+            places: BTreeMap::new(),
+            replaced: ReplacedRules::default(),
+            notes: Vec::new(),
+            waiting: None,
+            blocked: None,
+            refusal: None,
+            shortfall: None,
+            settled: None,
+            again: None,
+        }
+    }
+
+    /// Plans a write, unless one to the same thing is under way or it is planned already.
+    pub(super) fn cloud(&mut self, step: CloudStep) {
+        if let Some(closed) = step.closed()
+            && self.own().unclosed.rests(closed)
+        {
+            self.wait(format!(
+                "{} failed, and is tried again",
+                bowline_plan::Step::label(&step)
+            ));
+            return;
+        }
+        if !self.observed.is_pending(&step.target()) {
+            self.plan(step);
+        }
+    }
+
+    pub(super) fn plan(&mut self, step: CloudStep) {
+        if !self.steps.contains(&step) {
+            self.steps.push(step);
+        }
+    }
+
+    pub(super) fn own(&self) -> &'a Remembered {
+        &self.observed.memory.own
+    }
+
+    /// Plans that something is written on the Service.
+    pub(super) fn annotate(&mut self, write: KubeWrite) {
+        if let KubeWrite::AnnotateService(annotations) = write {
+            self.annotations.extend(annotations);
+        }
+    }
+
+    /// What was decided. If it was not, what that takes is read, or people are told; the decisions beside it go on.
+    pub(super) fn take<T>(&mut self, decided: Result<T, impl Into<Stop>>) -> Option<T> {
+        match decided.map_err(Into::into) {
+            Ok(decided) => return Some(decided),
+            Err(Stop::Unread(Unread(needs))) => needs.into_iter().for_each(|need| self.need(need)),
+            Err(Stop::Refused(refusal)) => {
+                self.refusal.get_or_insert(refusal);
+            }
+            Err(Stop::Planned) => {}
+        }
+        None
+    }
+
+    pub(super) fn need(&mut self, need: Need) {
+        if need.opened().is_some_and(|id| self.own().unclosed.rests(id)) {
+            self.wait("what lets ports in could not be listed, and is tried again".to_owned());
+        } else {
+            self.needs.insert(need);
+        }
+    }
+
+    /// What is planned by a decision, apart from the rest.
+    pub(super) fn apart<T>(&mut self, decide: impl FnOnce(&mut Self) -> T) -> (T, Vec<CloudStep>) {
+        let before = std::mem::take(&mut self.steps);
+        let decided = decide(self);
+        (decided, std::mem::replace(&mut self.steps, before))
+    }
+
+    pub(super) fn wait(&mut self, reason: String) {
+        self.waiting.get_or_insert(reason);
+    }
+
+    /// Waits for an address that is being acquired or released.
+    pub(super) fn wait_for_address(&mut self, address: &AddressRef) {
+        let reason = format!("public IP {} is being acquired or released", address.ip);
+        if self.own().has_waited(SLOW) {
+            self.notes.push(ADDRESS_PENDING.note(pending(address)));
+        }
+        self.wait(reason);
+    }
+
+    /// The time, to date claims.
+    pub(super) fn now(&self, identity: &Identity) -> Timestamp {
+        self.observed
+            .now
+            .map_or(identity.now, |now| now.max(identity.now))
+    }
+
+    /// Claims by its ID what the cloud chose.
+    pub(super) fn choose(&mut self, id: &PublicIpId, network: &Network) {
+        self.claims.insert(Claimed::Address(id.clone()));
+        self.is_chosen = true;
+        self.leads(id, network);
+    }
+
+    /// Notes where an address leads that is claimed.
+    pub(super) fn leads(&mut self, id: &PublicIpId, network: &Network) {
+        self.places.insert(id.clone(), Place::of(network));
+    }
+
+    /// The same by a rule that is on it, as far as that tells.
+    pub(super) fn leads_by(&mut self, rule: &Rule) {
+        let id = &rule.address.id;
+        let vpc = match (
+            self.observed.networks.get(&rule.network),
+            self.observed.addresses.get(id),
+        ) {
+            (Some(Some(network)), _) => network.vpc.clone(),
+            (_, Some(Some(address))) => address.vpc.clone(),
+            _ => return,
+        };
+        if !rule.network.is_empty() {
+            let network = rule.network.clone();
+            self.places.insert(id.clone(), Place { network, vpc });
+        }
+    }
+
+    /// The same for one that goes: by its rules, else by where it leads now.
+    pub(super) fn leads_as_it_does(&mut self, id: &PublicIpId, rules: &[&Rule]) {
+        rules.iter().for_each(|rule| self.leads_by(rule));
+        if let Some(Some(address)) = self.observed.addresses.get(id)
+            && !self.places.contains_key(id)
+        {
+            // One of a VPC need not tell a tier.
+            let network = address.network.clone().unwrap_or_else(|| "-".into());
+            let vpc = address.vpc.clone();
+            self.places.insert(id.clone(), Place { network, vpc });
+        }
+    }
+
+    /// Says that an address is not released.
+    pub(super) fn keep(&mut self, address: &AddressRef, why: &str) {
+        self.notes
+            .push(ADDRESS_KEPT.note(format!("public IP {} is not released: {why}", address.ip)));
+    }
+
+    /// Claims by its ID alone what was asked for, and came: whether that had still to be done.
+    pub(super) fn came(&mut self, claim: &Claim, id: &PublicIpId) -> bool {
+        let is_news = claim.asked(id).is_some();
+        if is_news {
+            self.claims.insert(Claimed::Address(id.clone()));
+        }
+        is_news
+    }
+
+    /// How long something that is claimed still stands in the way of another claim: it may have been asked for, and nobody knows
+    /// what came of that.
+    pub(super) fn stands(&self, claimed: &Claimed) -> Option<Duration> {
+        self.observed.standing.get(&claimed.asked()?).copied()
+    }
+
+    /// Whether nothing else may be asked for yet, and nothing may end: what was asked for is looked for meanwhile.
+    pub(super) fn is_blocked(&mut self, claim: &Claim) -> bool {
+        let mut is_blocked = false;
+        for asking in claim.askings() {
+            let Some(left) = self.observed.standing.get(&asking) else {
+                continue;
+            };
+            is_blocked = true;
+            let mut pending = self.observed.pending.iter();
+            if pending.any(|pending| pending.step.asking().as_ref() == Some(&asking)) {
+                continue; // its job tells
+            }
+            self.blocked = self.blocked.max(Some(*left));
+            self.notes.push(ADDRESS_SOUGHT.note(format!(
+                "a public IP was asked for at {:.0}, and what came of it is not known; it is looked for, and for two minutes \
+                 neither is another one asked for nor is the service let go",
+                asking.since
+            )));
+        }
+        is_blocked
+    }
+
+    /// What to do about an address that is on its way to the Service, by a job that is not known. `is_own`: nobody else can want
+    /// it.
+    pub(super) fn bring(&mut self, address: &Address, is_own: bool) -> Arrival {
+        let id = &address.address.id;
+        let own = self.own();
+        if !own.unready.contains(id) && own.has_waited(TRIED) {
+            return Arrival::Tried;
+        }
+        if self.is_stuck(address) {
+            return Arrival::Stuck;
+        }
+        if is_own && own.has_waited(RELEASED) && !own.unreleased.contains(id) {
+            // Should it come after all, the server releases it then.
+            self.notes.push(ADDRESS_PENDING.note(pending(&address.address)));
+            self.cloud(CloudStep::Release {
+                address: address.address.clone(),
+                is_live: false,
+            });
+        } else {
+            self.wait_for_address(&address.address);
+        }
+        Arrival::Waits
+    }
+
+    /// Whether an address is on its way and waited for no longer. Its job is not known.
+    pub(super) fn is_stuck(&self, address: &Address) -> bool {
+        let is_underway = matches!(address.state, AddressState::Allocating | AddressState::Releasing);
+        is_underway && self.own().has_waited(STUCK)
+    }
+
+    /// Whether it is tried no more to close something of a balancer that goes; then people are told.
+    pub(super) fn has_given_up(&mut self, id: &str, what: &str, ingress: IngressPort) -> bool {
+        let Some(error) = self.own().unclosed.given_up(id) else {
+            return false;
+        };
+        self.notes.push(LEFT_OPEN.note(format!(
+            "{what} {id} for {ingress} is left, and the load balancer goes without it: {error}"
+        )));
+        true
+    }
+
+    /// Whether there is nothing to do so far, and nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.needs.is_empty()
+            && self.steps.is_empty()
+            && self.annotations.is_empty()
+            && self.claims.is_empty()
+            && self.replaced.is_empty()
+            && self.waiting.is_none()
+            && self.blocked.is_none()
+            && self.refusal.is_none()
+            && self.observed.pending.is_empty()
+    }
+
+    pub(super) fn finish(mut self, identity: &Identity) -> LoadBalancerPlan<CloudStep> {
+        if !self.claims.is_empty() {
+            let claims = std::mem::take(&mut self.claims);
+            self.annotate(identity.claim.with(claims, self.is_chosen));
+        }
+        if !self.replaced.is_empty() {
+            let added = std::mem::take(&mut self.replaced);
+            self.annotate(identity.replaced.with(added));
+        }
+        if let Some(ids) = self.annotations.get(IP_IDS.key)
+            && let Some((key, value)) = identity.claim.places_of(ids.as_deref(), &self.places)
+        {
+            self.annotations.insert(key, value);
+        }
+        let mut steps: Vec<_> = self.steps.into_iter().map(LoadBalancerStep::Cloud).collect();
+        if !self.annotations.is_empty() {
+            let write = KubeWrite::AnnotateService(self.annotations.into_iter().collect());
+            // Alone: it is done at once, and what comes after it shall not overtake jobs of the same wave.
+            steps = vec![LoadBalancerStep::Kube(write)];
+        }
+        let wait = |after, reason: String| Answer::Wait { after, reason };
+        let look_again = |reason: &str| Answer::LookAgain {
+            reason: reason.to_owned(),
+        };
+        let pending = self.observed.pending.as_slice();
+        let is_begun = !pending.is_empty();
+        let answer = if !self.needs.is_empty() {
+            look_again("more has to be read")
+        } else if !steps.is_empty() {
+            Answer::apply_or(steps, || Answer::Settled(LoadBalancerStatus::empty()))
+        } else if is_begun {
+            let jobs: Vec<String> = pending
+                .iter()
+                .map(|pending| bowline_plan::Step::label(&pending.step))
+                .collect();
+            wait(
+                self.observed.memory.own.next_poll(),
+                format!("jobs under way: {}", jobs.join(", ")),
+            )
+        } else if let Some(refusal) = self.refusal {
+            Answer::Refused(refusal)
+        } else if let Some(reason) = self.waiting {
+            wait(LOOK, reason)
+        } else if let Some(left) = self.blocked {
+            // A moment more, so that the last look is not too early.
+            let after = SEARCH.min(left + Duration::from_millis(100));
+            wait(
+                after,
+                "a public IP that was asked for, and no answer came".to_owned(),
+            )
+        } else if let Some(status) = self.settled {
+            match self.shortfall {
+                Some(shortfall) => Answer::Refused(shortfall),
+                None => Answer::Settled(status),
+            }
+        } else {
+            // A failure is told by the next look.
+            look_again("a write failed")
+        };
+        Plan::new(answer).with_notes(self.notes).looking_again(self.again)
+    }
+}
+
+/// What is said of an address that is on its way for long.
+pub(super) fn pending(address: &AddressRef) -> String {
+    format!(
+        "public IP {} ({}) is being acquired or released, and the cloud does not come to an end with it",
+        address.ip, address.id
+    )
+}
