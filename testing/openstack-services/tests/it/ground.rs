@@ -1,6 +1,6 @@
 //! Where a walk is made: a project of the real services, or the simulator on a socket.
 
-use bowline_openstack_services::{Login, Project, Service, Session, cloud_or_leave_out};
+use bowline_openstack_services::{Login, Project, Server, Service, Session, cloud_or_leave_out};
 use bowline_openstack_sim::kit::Server as Listening;
 use bowline_openstack_sim::{OpenstackSim, ServerSpec};
 use http::Method;
@@ -26,6 +26,16 @@ pub(crate) struct Logins {
     pub(crate) by_id: Login,
     pub(crate) by_name: Login,
     pub(crate) by_trust: Login,
+}
+
+/// A server of which no more than the id is known.
+fn named(id: &str) -> Server {
+    Server {
+        id: id.to_owned(),
+        name: String::new(),
+        port_id: String::new(),
+        address: String::new(),
+    }
 }
 
 /// The simulator's user, and the project's name.
@@ -88,10 +98,29 @@ impl Ground {
     }
 
     /// Puts a server into the project's network.
+    /// Answers its id.
     pub(crate) async fn server(&self, name: &str) -> String {
         match self {
             Self::Real(project) => project.server(name).await.unwrap().id,
             Self::Simulated(simulated) => simulated.sim.add_server(ServerSpec::new(name)).to_string(),
+        }
+    }
+
+    /// Switches a server off.
+    pub(crate) async fn stop(&self, server: &str) {
+        match self {
+            Self::Real(project) => project.stop(&named(server)).await.unwrap(),
+            Self::Simulated(simulated) => simulated
+                .sim
+                .set_server_status(server.parse().unwrap(), "SHUTOFF"),
+        }
+    }
+
+    /// Deletes a server.
+    pub(crate) async fn delete(&self, server: &str) {
+        match self {
+            Self::Real(project) => project.delete(&named(server)).await.unwrap(),
+            Self::Simulated(simulated) => assert!(simulated.sim.remove_server(server.parse().unwrap())),
         }
     }
 

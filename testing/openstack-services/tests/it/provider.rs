@@ -1,6 +1,7 @@
 //! The provider on the real services, and the same bodies on the simulator: what it leaves behind is read from the APIs.
 
 mod cluster;
+mod nodes;
 mod services;
 
 /// Each body on both grounds. The real one is left out where there is none.
