@@ -6,6 +6,7 @@ use bowline_openstack_client::{
     ListenerAttributes, ListenerProtocol, MonitorType, NewListener, NewMember, NewMonitor, NewMonitorHttp,
     NewPool, PersistenceType, PoolProtocol, SessionPersistence, SubnetId,
 };
+use ipnet::{Ipv4Net, Ipv6Net};
 
 use crate::features::Features;
 use crate::intent::{Port, Protocol, Wanted};
@@ -60,7 +61,7 @@ pub(crate) fn ports(wanted: &Wanted, features: Features, subnets: &MemberSubnets
                 name: names::listener(index, name),
                 protocol,
                 protocol_port: port.port,
-                attributes: attributes(wanted, features),
+                attributes: attributes(wanted, features, subnets),
                 default_pool: None,
             },
         }
@@ -105,8 +106,13 @@ fn pool_protocol(wanted: &Wanted, listener: &ListenerProtocol) -> PoolProtocol {
     }
 }
 
-fn attributes(wanted: &Wanted, features: Features) -> ListenerAttributes {
+fn attributes(wanted: &Wanted, features: Features, subnets: &MemberSubnets) -> ListenerAttributes {
     let settings = &wanted.listener;
+    let mut sources = settings.sources.ranges.clone();
+    if !settings.sources.is_asked && subnets.second.is_some() {
+        // Everybody, at both addresses.
+        sources = vec![Ipv4Net::default().into(), Ipv6Net::default().into()];
+    }
     let timeout = |ms| features.timeouts.then_some(ms);
     ListenerAttributes {
         tags: features.tags.then(|| vec![wanted.identity.name.clone()]),
@@ -121,7 +127,7 @@ fn attributes(wanted: &Wanted, features: Features) -> ListenerAttributes {
         timeout_tcp_inspect: timeout(settings.timeout_tcp_inspect_ms),
         allowed_cidrs: features
             .allowed_cidrs
-            .then(|| settings.sources.ranges.iter().map(ToString::to_string).collect()),
+            .then(|| sources.iter().map(ToString::to_string).collect()),
     }
 }
 

@@ -202,7 +202,10 @@ pub(crate) fn is_shared(identity: &Identity, balancer: &LoadBalancer) -> bool {
 
 /// Whether a tag of a load balancer says that this Service uses it, under the present name of the cluster or a former one.
 pub(crate) fn is_our_tag(identity: &Identity, balancer: &LoadBalancer, tag: &str) -> bool {
-    tag == identity.name || tag == balancer.name && is_under_former_name(identity, balancer)
+    let under = |former: &String| names::balancer(former, &identity.service) == tag;
+    tag == identity.name
+        || identity.options.former_clusters.iter().any(under)
+        || tag == balancer.name && is_under_former_name(identity, balancer)
 }
 
 /// How many Services use a load balancer, by its tags.

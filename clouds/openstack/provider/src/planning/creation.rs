@@ -37,7 +37,7 @@ pub(super) fn step(
     if let Some(port) = &wanted.vip.port {
         (network, subnet) = (
             None,
-            subnet_of_port(wanted, ports.iter().find(|there| there.id == *port)),
+            subnet_of_port(wanted.family(), ports.iter().find(|there| there.id == *port)),
         );
     }
     let second = second_subnet(wanted, features, ports, notes);
@@ -81,12 +81,12 @@ pub(super) fn zone_note(wanted: &Wanted, features: Features) -> Option<Note> {
 }
 
 /// The subnet of a given port, where Octavia cannot tell it: of several addresses, the wanted family's counts.
-fn subnet_of_port(wanted: &Wanted, port: Option<&Port>) -> Option<SubnetId> {
+fn subnet_of_port(family: Option<Family>, port: Option<&Port>) -> Option<SubnetId> {
     let fixed_ips = &port?.fixed_ips;
     if fixed_ips.len() < 2 {
         return None;
     }
-    let family = wanted.family().unwrap_or(Family::V4);
+    let family = family.unwrap_or(Family::V4);
     let fitting = fixed_ips
         .iter()
         .find(|fixed| Family::of_text(&fixed.ip_address) == Some(family));
@@ -117,4 +117,28 @@ fn second_subnet(
         wanted.identity.service
     )));
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_a_port_with_several_addresses_the_subnet_of_the_wanted_family_is_said() {
+        let port = |fixed: &[(&str, &str)]| -> Port {
+            let fixed: Vec<_> = fixed
+                .iter()
+                .map(|(subnet, address)| json!({ "subnet_id": subnet, "ip_address": address }))
+                .collect();
+            serde_json::from_value(json!({ "id": "p", "network_id": "n", "fixed_ips": fixed })).unwrap()
+        };
+        let subnet = |family, port: &Port| subnet_of_port(family, Some(port)).map(|id| id.to_string());
+        let both = port(&[("six", "fd00::5"), ("four", "10.0.0.5")]);
+        assert_eq!(subnet(None, &both).as_deref(), Some("four"));
+        assert_eq!(subnet(Some(Family::V6), &both).as_deref(), Some("six"));
+        // Octavia can tell by itself.
+        assert_eq!(subnet(None, &port(&[("four", "10.0.0.5")])), None);
+    }
 }

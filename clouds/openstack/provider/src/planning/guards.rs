@@ -72,7 +72,11 @@ pub(super) fn sharing(
         ));
     }
     let users = ownership::users(balancer);
-    if !balancer.tags.contains(&identity.name) && users + 1 > identity.options.max_shared {
+    let has_joined = balancer
+        .tags
+        .iter()
+        .any(|tag| ownership::is_our_tag(identity, balancer, tag));
+    if !has_joined && users + 1 > identity.options.max_shared {
         return Some(Refusal::new(format!(
             "load balancer {} already shared with {users} Services",
             balancer.id

@@ -59,6 +59,10 @@ async fn a_service_of_both_families_has_an_address_of_each() {
     assert_eq!(published.len(), 2);
     assert!(published[0].starts_with("203.0.113.") && published[1].starts_with("fd00:10::"));
     assert_eq!(addresses(&world).len(), 4);
+    assert_eq!(
+        world.sim.snapshot().load_balancers[0].listeners[0].allowed_cidrs,
+        ["0.0.0.0/0", "::/0"]
+    );
     world.assert_settled("web").await;
 }
 

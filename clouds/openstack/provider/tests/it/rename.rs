@@ -75,6 +75,25 @@ async fn a_configured_former_name_is_found_without_the_annotation() {
     assert_eq!(state.load_balancers[0].name, lb_name("web"));
 }
 
+/// Its tag is still the one of the former name, and counts as its own.
+#[tokio::test(start_paused = true)]
+async fn a_guest_of_the_same_cluster_is_no_newcomer_after_the_renaming() {
+    let mut world = old().await;
+    world.cluster_name = "old".into();
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.annotate("b", "load-balancer-id", &id);
+    world.run("b").await.settled();
+    world.cluster_name = "lab".into();
+    world.configure(|options| options.former_clusters = vec!["old".into()]);
+    world.run("b").await.settled();
+    let state = world.sim.snapshot();
+    assert_eq!(state.load_balancers[0].name, lb_name("web"));
+    assert_eq!(state.load_balancers[0].tags, [lb_name("web"), lb_name("b")]);
+    world.assert_settled("web").await;
+    world.assert_settled("b").await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_guest_never_renames_the_load_balancer_of_another_cluster() {
     let world = World::with_nodes(1);
