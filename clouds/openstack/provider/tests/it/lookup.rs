@@ -1,5 +1,8 @@
 //! Which load balancer is a Service's own.
 
+use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::kit::faults::Canned;
+
 use crate::world::{World, in_short, lb_name};
 
 #[tokio::test(start_paused = true)]
@@ -75,4 +78,20 @@ async fn of_two_that_may_be_somebody_elses_none_is_touched() {
         );
     }
     assert!(writes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_without_the_load_balancer_is_no_proof_that_it_is_gone() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let empty = Canned::json(200, r#"{"loadbalancers": [], "loadbalancers_links": []}"#);
+    let list = Fault::on(http::Method::GET, "/load-balancer/v2.0/lbaas/loadbalancers");
+    world.sim.faults().add(list.always().answer(empty));
+    world.assert_settled("web").await;
+    // Nor while it is waited for.
+    world.annotate("web", "connection-limit", "7");
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["octavia.listeners.update"]);
+    assert_eq!(world.sim.load_balancers().len(), 1);
 }
