@@ -34,6 +34,8 @@ pub struct Call {
     pub method: Method,
     /// The path of the URL, without its query.
     pub path: String,
+    /// Host and port of the URL.
+    pub(crate) host: Option<String>,
     /// Texts that must not be shown, should the cloud repeat them in an answer.
     pub(crate) secrets: Vec<Secret>,
     /// Whether the answer itself is a secret, so that nothing of it may be shown.
@@ -41,6 +43,11 @@ pub struct Call {
 }
 
 impl Call {
+    /// Who was asked: host and, unless it is the scheme's own, port; `None` if the call did not get that far.
+    pub fn host(&self) -> Option<&str> {
+        self.host.as_deref()
+    }
+
     /// A text from the answer with this call's secrets cut out, fit to be shown.
     pub fn redact(&self, text: &str) -> String {
         if self.confidential {
@@ -184,6 +191,7 @@ impl HttpError {
             operation,
             method,
             path: path.into(),
+            host: None,
             secrets: Vec::new(),
             confidential: false,
         };

@@ -8,7 +8,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body_util::Full;
 use serde::Serialize;
-use url::Url;
+use url::{Position, Url};
 
 use crate::error::{Call, Failure};
 use crate::secret::Secret;
@@ -172,6 +172,7 @@ impl Request {
             operation: self.operation,
             method: self.method.clone(),
             path: self.url.path().to_owned(),
+            host: Some(self.url[Position::BeforeHost..Position::AfterPort].to_owned()),
             secrets: self.secrets.clone(),
             confidential: self.confidential,
         }
