@@ -26,6 +26,9 @@ use crate::wire::{One, Page, Resource};
 /// More pages than this no list has: at the least that services allow, a thousand entries each.
 const MOST_PAGES: usize = 1000;
 
+/// Nova's word for something that it does not have.
+const NO_SERVER: &str = "itemNotFound";
+
 /// A client of all services. Clones share login, endpoints and everything below.
 ///
 /// Reads are repeated by the HTTP stack where that can help; writes are sent once, but for the repeat after a `401`.
@@ -143,11 +146,16 @@ impl Client {
             let page: Page<T> = self.session.send(request).await?.json()?;
             entries.extend(page.entries);
             // The host of the link is not believed: behind a proxy it is often another one, and the token would go there.
-            let link = page.next.and_then(|link| url.join(&link).ok());
-            let Some(after) = link.and_then(|link| link.query().map(str::to_owned)) else {
+            let Some(link) = page.next else {
                 entries.shrink_to_fit();
                 return Ok(entries);
             };
+            let after = url
+                .join(&link)
+                .ok()
+                .and_then(|link| link.query().map(str::to_owned));
+            // Without its next page the list is not whole, and who reads it must not take it for that.
+            let after = after.ok_or_else(|| ApiError::cut_off(call.operation.name))?;
             if seen.len() == MOST_PAGES || !seen.insert(after.clone()) {
                 return Err(ApiError::endless(call.operation.name));
             }
@@ -225,14 +233,13 @@ impl Client {
 
 /// Whether a refusal proves that the object asked for is absent.
 ///
-/// Nova also answers a path that it does not know with `itemNotFound`, so its text has to name the object: a Node is
-/// deleted on that word.
+/// The services also refuse a path that they do not know, and gateways in front of them one that they do not route, so the
+/// text has to name the object. A Node is deleted on Nova's word, so that has to be Nova's own.
 fn proves_absence(call: &Call<'_>, error: &ApiError) -> bool {
-    let names_it = || {
-        let message = error.message.as_deref().unwrap_or_default();
-        call.segments.last().is_some_and(|id| message.contains(id))
-    };
-    error.class == Class::NotFound && (call.service != Service::Compute || names_it())
+    let message = error.message.as_deref().unwrap_or_default();
+    let names_it = call.segments.last().is_some_and(|id| message.contains(id));
+    let is_own_word = call.service != Service::Compute || error.word.as_deref() == Some(NO_SERVER);
+    error.class == Class::NotFound && names_it && is_own_word
 }
 
 fn read<'a>(service: Service, operation: Operation, path: &'static str, segments: &'a [&'a str]) -> Call<'a> {

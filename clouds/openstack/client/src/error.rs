@@ -7,6 +7,8 @@ use bowline_cloud_http::{Class, Classified, Failure, HttpError};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::settings::Interface;
+
 /// A call that failed.
 ///
 /// The text is `operation: METHOD path: status: message`, without query, headers, token or password.
@@ -16,7 +18,7 @@ pub struct ApiError {
     pub class: Class,
     /// What the service said.
     pub message: Option<Box<str>>,
-    /// The word by which Neutron tells its errors apart, e.g. `IpAddressGenerationFailure`.
+    /// The word by which Neutron and Nova tell their errors apart, e.g. `IpAddressGenerationFailure`, `itemNotFound`.
     pub word: Option<Box<str>>,
     /// What failed below.
     pub(crate) cause: Cause,
@@ -27,10 +29,14 @@ pub struct ApiError {
 pub(crate) enum Cause {
     /// The call itself.
     Http(HttpError),
-    /// The catalog has no such service.
-    NoEndpoint(&'static str),
+    /// The catalog has no such service. The text says for which interface and region it was looked for.
+    NoEndpoint(Box<str>),
+    /// Keystone offers no version 3 of its API.
+    NoIdentity,
     /// A list has more pages than can be.
     Endless(&'static str),
+    /// A list names a next page that cannot be asked for.
+    CutOff(&'static str),
 }
 
 impl ApiError {
@@ -38,7 +44,7 @@ impl ApiError {
     pub fn status(&self) -> Option<u16> {
         match &self.cause {
             Cause::Http(http) => http.status().map(|status| status.as_u16()),
-            Cause::NoEndpoint(_) | Cause::Endless(_) => None,
+            Cause::NoEndpoint(_) | Cause::NoIdentity | Cause::Endless(_) | Cause::CutOff(_) => None,
         }
     }
 
@@ -66,21 +72,33 @@ impl ApiError {
         matches!(self.cause, Cause::NoEndpoint(_))
     }
 
-    pub(crate) fn no_endpoint(service: &'static str) -> Self {
-        Self {
-            class: Class::Unavailable { after: None },
-            message: None,
-            word: None,
-            cause: Cause::NoEndpoint(service),
-        }
+    pub(crate) fn no_endpoint(service: &str, interface: Interface, region: &str) -> Self {
+        let region = match region {
+            "" => "any region".to_owned(),
+            region => format!("region {region:?}"),
+        };
+        let text = format!("{service}, interface {}, {region}", interface.as_str());
+        Self::of(Class::Unavailable { after: None }, Cause::NoEndpoint(text.into()))
+    }
+
+    pub(crate) fn no_identity() -> Self {
+        Self::of(Class::Unavailable { after: None }, Cause::NoIdentity)
     }
 
     pub(crate) fn endless(operation: &'static str) -> Self {
+        Self::of(Class::Unusable, Cause::Endless(operation))
+    }
+
+    pub(crate) fn cut_off(operation: &'static str) -> Self {
+        Self::of(Class::Unusable, Cause::CutOff(operation))
+    }
+
+    fn of(class: Class, cause: Cause) -> Self {
         Self {
-            class: Class::Unusable,
+            class,
             message: None,
             word: None,
-            cause: Cause::Endless(operation),
+            cause,
         }
     }
 
@@ -117,11 +135,11 @@ impl Said {
             }
         }
         // One key, whose name is the kind of error.
-        let (_, inner) = map.into_iter().find(|(_, value)| value.is_object())?;
+        let (key, inner) = map.into_iter().find(|(_, value)| value.is_object())?;
         let inner: Inner = serde_json::from_value(inner).ok()?;
         Some(Self {
             message: inner.message,
-            word: inner.word,
+            word: inner.word.or(Some(key)),
         })
     }
 }
@@ -142,6 +160,14 @@ impl From<HttpError> for ApiError {
             cause: Cause::Http(http),
         }
     }
+}
+
+/// Whether nobody answered.
+fn is_unanswered(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Timeout { .. } | Failure::Connect(_) | Failure::Tls(_) | Failure::Broken(_)
+    )
 }
 
 /// What the services mean differently from what HTTP says.
@@ -180,10 +206,19 @@ impl fmt::Display for ApiError {
                     "No suitable endpoint could be found in the service catalog for {service}"
                 );
             }
+            Cause::NoIdentity => {
+                return f.write_str("Keystone offers no version 3 of its API at `auth-url`");
+            }
             Cause::Endless(operation) => {
                 return write!(
                     f,
                     "{operation}: the list has no end: a page follows that was read already"
+                );
+            }
+            Cause::CutOff(operation) => {
+                return write!(
+                    f,
+                    "{operation}: the list is not whole: its next page has no usable URL"
                 );
             }
         };
@@ -196,6 +231,11 @@ impl fmt::Display for ApiError {
                     call.operation, call.method, call.path, failure.status
                 )
             }
+            // Each service has a host of its own, and which one does not answer is what has to be known.
+            (failure, _) if is_unanswered(failure) => match http.call.host() {
+                Some(host) => write!(f, "{http} (host {host})"),
+                None => http.fmt(f),
+            },
             _ => http.fmt(f),
         }
     }

@@ -135,7 +135,11 @@ pub(crate) async fn endpoint(tokens: &Tokens, service: Service) -> Result<Endpoi
             return Ok(place.endpoint(service, Some(version)));
         }
     }
-    Err(ApiError::no_endpoint(service.kind()))
+    Err(ApiError::no_endpoint(
+        service.kind(),
+        settings.interface,
+        &settings.region,
+    ))
 }
 
 async fn list(tokens: &Tokens, operation: Operation, url: Url) -> Result<Vec<Version>, ApiError> {

@@ -201,7 +201,7 @@ impl Store {
             .filter(|version| version.number().is_some_and(|(major, _)| major == 3))
             .max_by_key(|version| version.number())
             .and_then(Version::self_link)
-            .ok_or_else(|| ApiError::no_endpoint("identity"))?;
+            .ok_or_else(ApiError::no_identity)?;
         Ok(same_trust(&root, link))
     }
 }

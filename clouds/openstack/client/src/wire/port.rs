@@ -93,6 +93,10 @@ pub struct PortFilter<'a> {
     pub network_id: Option<&'a NetworkId>,
 }
 
+/// How many ports are asked for at once: Neutron has no limit of its own, and a port is about 1.5 KiB. With the credentials
+/// of an administrator these are the ports of all projects.
+const PORTS_PER_PAGE: usize = 1000;
+
 impl PortFilter<'_> {
     pub(crate) fn query(&self) -> Vec<(&'static str, String)> {
         let conditions = [
@@ -104,10 +108,17 @@ impl PortFilter<'_> {
             ),
             ("network_id", self.network_id.map(ToString::to_string)),
         ];
+        let limit = (!self.is_narrow()).then(|| ("limit", PORTS_PER_PAGE.to_string()));
         conditions
             .into_iter()
             .filter_map(|(name, value)| Some((name, value?)))
+            .chain(limit)
             .collect()
+    }
+
+    /// Whether only a few ports can be meant.
+    fn is_narrow(&self) -> bool {
+        self.device_id.is_some() || self.address.is_some()
     }
 }
 

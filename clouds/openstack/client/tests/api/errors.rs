@@ -24,6 +24,38 @@ async fn only_novas_own_word_about_this_very_server_is_an_absence() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_gateway_that_does_not_know_the_way_proves_no_absence() {
+    for body in [
+        r#"{"message": "no Route matched with those values"}"#.to_owned(),
+        format!(r#"{{"error": {{"code": 404, "message": "GET /v2.1/servers/{ID} is not routed"}}}}"#),
+        format!(r#"{{"code": "404", "description": "no API for /v2.1/servers/{ID}"}}"#),
+        format!("<html>/v2.1/servers/{ID} was not found</html>"),
+    ] {
+        let (client, _) = client([refusal(404, &body)]);
+        assert!(client.server(ID).await.is_err(), "{body}");
+    }
+    let gone = format!(r#"{{"faultcode": "Client", "faultstring": "Load Balancer {ID} not found."}}"#);
+    let (client, _) = octavia([
+        refusal(404, &gone),
+        refusal(404, r#"{"code": "404", "description": "no such API"}"#),
+    ]);
+    let id = ID.into();
+    assert_eq!(client.load_balancer(&id).await.unwrap(), None);
+    assert!(client.load_balancer(&id).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_answer_is_named() {
+    let (client, _) = client([Answer::NoConnection]);
+    let text = client.servers().await.unwrap_err().to_string();
+    assert!(
+        text.starts_with("servers.list: GET /v2.1/servers/detail: cannot connect"),
+        "{text}"
+    );
+    assert!(text.ends_with("(host 127.0.0.1:18774)"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_service_is_understood() {
     let in_use = include_str!("recorded/security-group-in-use.json");
     let (client, _) = neutron([refusal(409, in_use)]);

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bowline_openstack_client::{CallObserver, PortFilter, SubnetFilter};
+use bowline_openstack_client::{CallObserver, Class, PortFilter, SubnetFilter};
 
 use crate::cloud::{Answer, client, lines, neutron, refusal};
 
@@ -48,6 +48,22 @@ async fn a_failed_page_costs_the_whole_list() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_next_page_that_cannot_be_asked_for_is_no_end_of_the_list() {
+    for href in ["", "http://h/v2.1/servers/detail", "http://[broken"] {
+        let page = format!(
+            r#"{{"servers": [{{"id": "a"}}], "servers_links": [{{"rel": "next", "href": "{href}"}}]}}"#
+        );
+        let (client, _) = client([Answer::ok(&page)]);
+        let error = client.servers().await.unwrap_err();
+        assert_eq!(error.class, Class::Unusable, "{href}");
+        assert_eq!(
+            error.to_string(),
+            "servers.list: the list is not whole: its next page has no usable URL"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn conditions_stand_in_the_query() {
     let empty = || Answer::ok(r#"{"ports": [], "subnets": []}"#);
     let (client, api) = neutron([empty(), empty(), empty()]);
@@ -73,7 +89,7 @@ async fn conditions_stand_in_the_query() {
         lines(&api, 2),
         [
             "GET http://127.0.0.1:19696/v2.0/ports?fixed_ips=ip_address%3D10.0.0.11&network_id=n",
-            "GET http://127.0.0.1:19696/v2.0/ports?security_groups=g",
+            "GET http://127.0.0.1:19696/v2.0/ports?security_groups=g&limit=1000",
             "GET http://127.0.0.1:19696/v2.0/subnets?network_id=n&not-tags-any=a%2Cb",
         ]
     );

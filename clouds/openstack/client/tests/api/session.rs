@@ -180,8 +180,8 @@ async fn an_endpoint_is_looked_for_once_and_again_only_after_a_failure() {
         [
             "GET http://127.0.0.1:19696/",
             "GET http://127.0.0.1:19696/",
-            "GET http://127.0.0.1:19696/v2.0/ports",
-            "GET http://127.0.0.1:19696/v2.0/ports",
+            "GET http://127.0.0.1:19696/v2.0/ports?limit=1000",
+            "GET http://127.0.0.1:19696/v2.0/ports?limit=1000",
         ]
     );
 }
@@ -195,7 +195,23 @@ async fn a_service_that_the_catalog_does_not_name_is_missing_and_an_absence_of_n
     assert!(error.is_missing_service());
     assert_eq!(
         error.to_string(),
-        "No suitable endpoint could be found in the service catalog for load-balancer"
+        "No suitable endpoint could be found in the service catalog for load-balancer, interface public, region \"RegionOne\""
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_keystone_without_version_3_is_told_as_that() {
+    let old = r#"{"versions": {"values": [{"id": "v2.0", "status": "stable", "links": []}]}}"#;
+    let settings = Settings {
+        auth_url: "http://127.0.0.1:15000".parse().unwrap(),
+        ..settings()
+    };
+    let (client, _) = client_with(settings, [refusal(300, old)]);
+    let error = client.login().await.unwrap_err();
+    assert!(!error.is_missing_service());
+    assert_eq!(
+        error.to_string(),
+        "Keystone offers no version 3 of its API at `auth-url`"
     );
 }
 
@@ -206,5 +222,8 @@ async fn what_a_client_has_found_another_one_goes_on_with() {
     let (other, api) = client_with(settings(), [Answer::ok(r#"{"ports": []}"#)]);
     let continued = first.continued_over(other.http().clone());
     continued.ports(&Default::default()).await.unwrap();
-    assert_eq!(lines(&api, 0), ["GET http://127.0.0.1:19696/v2.0/ports"]);
+    assert_eq!(
+        lines(&api, 0),
+        ["GET http://127.0.0.1:19696/v2.0/ports?limit=1000"]
+    );
 }
