@@ -110,7 +110,8 @@ impl InstanceDirectory for Instances {
         let text = match &query.node.provider_id {
             Some(_) => "instance not found",
             None => {
-                "failed to find object: no server of the project bears the node's name, which proves nothing"
+                "failed to find object: no server has the node's name. The node is kept. Its server must have the same \
+                 name, in the project of the credentials"
             }
         };
         self.unable(query, CloudError::not_found(text))

@@ -100,6 +100,14 @@ pub enum OptionsError {
     /// There is no `clouds.yaml`, or no `clouds-public.yaml` where an entry names one of its own.
     #[error("use-clouds is on, and no {0} was found")]
     NoCloudsFile(&'static str),
+    /// The named file of clouds is there and cannot be read.
+    #[error("cannot read {path}, which `clouds-file` or the variable OS_CLIENT_CONFIG_FILE names: {reason}")]
+    Unreadable {
+        /// The path.
+        path: String,
+        /// Why.
+        reason: String,
+    },
     /// A file of clouds cannot be understood.
     #[error("cannot read {path}: {reason}")]
     Yaml {

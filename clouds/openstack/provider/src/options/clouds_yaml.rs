@@ -1,6 +1,7 @@
 //! `clouds.yaml`, as every OpenStack client reads it (openstacksdk documentation, "Configuration").
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bowline_cloud_http::{Malformed, Secret, yaml};
@@ -179,12 +180,17 @@ fn chosen(
         .filter(|path| !path.is_empty())
         .or(environment.value(CONFIG_FILE));
     let places = Places { environment, files };
-    let mut clouds: Clouds = match named
-        .map(Path::new)
-        .and_then(|path| Some((path, (files)(path).ok()?)))
-    {
-        Some((path, contents)) => parse(path, &contents)?,
-        None => places
+    let named = named.map(Path::new);
+    let mut clouds: Clouds = match named.map(|path| (path, (files)(path))) {
+        Some((path, Ok(contents))) => parse(path, &contents)?,
+        // One that may not be read is a mistake; one that is not there leaves the other places, as for every client.
+        Some((path, Err(error))) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(OptionsError::Unreadable {
+                path: path.display().to_string(),
+                reason: error.to_string(),
+            });
+        }
+        _ => places
             .find("clouds")?
             .ok_or(OptionsError::NoCloudsFile("clouds.yaml"))?,
     };

@@ -12,6 +12,9 @@ domain-id = default
 region = RegionOne
 ";
 
+/// A file that may not be read.
+const FORBIDDEN: &str = "/root/clouds.yaml";
+
 /// Files by their path, and variables by their name.
 #[derive(Default)]
 struct World {
@@ -26,6 +29,9 @@ impl World {
             contents: contents.as_bytes().to_vec(),
         };
         let files = |path: &Path| {
+            if path == Path::new(FORBIDDEN) {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
             let file = self.files.get(path.to_str().unwrap_or_default());
             file.map(|text| text.as_bytes().to_vec())
                 .ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -288,6 +294,33 @@ mod clouds {
         );
         named.variables.push(("OS_CLIENT_CONFIG_FILE", "/x/y.yaml"));
         assert!(named.read(OPTIONS).is_ok());
+    }
+
+    #[test]
+    fn a_named_file_that_may_not_be_read_is_not_passed_over() {
+        let world = world(&[("/etc/openstack/clouds.yaml", CLOUDS)]);
+        assert!(world.read(&format!("{OPTIONS}clouds-file = /absent")).is_ok());
+        let error = world
+            .read(&format!("{OPTIONS}clouds-file = {FORBIDDEN}"))
+            .unwrap_err();
+        assert!(
+            error.to_string().starts_with("cannot read /root/clouds.yaml, "),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_text_in_clouds_yaml_may_look_like_a_number() {
+        let clouds = "clouds: {one: {region_name: 7, auth: {username: 1e3, user_domain_id: 0x1f, project_id: 0123, password: 12345}}}";
+        let options = world(&[("clouds.yaml", clouds)])
+            .read("[Global]\nuse-clouds = true\nauth-url = http://a:5000/v3\n")
+            .unwrap();
+        assert_eq!(options.nodes.region, "7");
+        let login = format!("{:?}", options.settings.login);
+        assert!(
+            login.contains("1e3") && login.contains("0x1f") && login.contains("0123"),
+            "{login}"
+        );
     }
 
     #[test]
