@@ -41,6 +41,13 @@ impl Call<'_> {
                 let server = server.ok_or_else(|| ApiError::nova(StatusCode::NOT_FOUND, text))?;
                 self.answer(StatusCode::OK, "server", self.wire().server(server, minor))
             }
+            ("GET", ["flavors"]) => {
+                let flavors = self.state.flavors.values();
+                self.nova_page(
+                    "flavors",
+                    flavors.map(|it| self.wire().named_flavor(it)).collect(),
+                )
+            }
             ("GET", ["flavors", "detail"]) => {
                 let flavors = self.state.flavors.values();
                 self.nova_page("flavors", flavors.map(|it| self.wire().flavor(it)).collect())

@@ -138,8 +138,12 @@ impl Wire<'_> {
         shown
     }
 
+    /// A flavor as the list without details shows it.
+    pub(crate) fn named_flavor(&self, flavor: &Flavor) -> Value {
+        json!({ "id": flavor.id, "name": flavor.name, "links": self.flavor_links(flavor) })
+    }
+
     pub(crate) fn flavor(&self, flavor: &Flavor) -> Value {
-        let root = self.root(Service::Compute);
         json!({
             "id": flavor.id,
             "name": flavor.name,
@@ -151,11 +155,16 @@ impl Wire<'_> {
             "vcpus": flavor.vcpus,
             "os-flavor-access:is_public": true,
             "rxtx_factor": 1.0,
-            "links": [
-                { "rel": "self", "href": format!("{root}/v2.1/flavors/{}", flavor.id) },
-                { "rel": "bookmark", "href": format!("{root}/flavors/{}", flavor.id) },
-            ],
+            "links": self.flavor_links(flavor),
         })
+    }
+
+    fn flavor_links(&self, flavor: &Flavor) -> Value {
+        let root = self.root(Service::Compute);
+        json!([
+            { "rel": "self", "href": format!("{root}/v2.1/flavors/{}", flavor.id) },
+            { "rel": "bookmark", "href": format!("{root}/flavors/{}", flavor.id) },
+        ])
     }
 }
 
