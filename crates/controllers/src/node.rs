@@ -27,7 +27,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{
     Instance, InstanceAnswer, InstanceQuery, InstancesV2, Node, NodeName, Purpose, keys,
 };
-use bowline_kube_io::{Change, KubeError};
+use bowline_kube_io::{Change, KubeError, Written};
 use bowline_plan::Said;
 use futures::future::{self, BoxFuture, FutureExt as _};
 use futures::stream::{self, StreamExt as _};
@@ -288,19 +288,20 @@ impl NodeController {
     }
 
     /// Remembers the version that was written, so that an older one from the cache is not taken for a new Node.
-    fn remember_written(&self, written: &Node) {
-        let version = version(written);
+    fn remember_written(&self, node: &Node, written: &Written) {
+        let version = written.resource_version.parse().ok();
         let mut told = self.told();
-        let cached = self.ctx.nodes.get(&written.name);
-        let is_behind = cached.is_some_and(|node| node.uid == written.uid && version_before(&node, version));
+        let cached = self.ctx.nodes.get(&node.name);
+        let is_behind =
+            cached.is_some_and(|cached| *cached.uid == *written.uid && version_before(&cached, version));
         if is_behind {
             let entry = Told {
                 written: version,
                 ..Told::default()
             };
-            told.insert(written.name.clone(), entry);
+            told.insert(node.name.clone(), entry);
         } else {
-            told.remove(&written.name);
+            told.remove(&node.name);
         }
     }
 

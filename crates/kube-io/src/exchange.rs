@@ -58,8 +58,11 @@ pub(crate) struct Call {
     path: String,
     content: Option<(&'static str, Bytes)>,
     rank: Rank,
+    accept: &'static str,
 }
 
+/// The metadata alone: some 4 KiB of a Node instead of 30. A server that does not know this form answers with the whole object.
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -71,6 +74,7 @@ impl Call {
             path: path.into(),
             content: None,
             rank: Rank::Ordinary,
+            accept: JSON,
         }
     }
 
@@ -86,6 +90,15 @@ impl Call {
             path: path.into(),
             content,
             rank: Rank::Ordinary,
+            accept: JSON,
+        }
+    }
+
+    /// Asks for the metadata of the object instead of the whole of it. A failure is answered with a status in either case.
+    pub(crate) fn for_metadata(self) -> Self {
+        Self {
+            accept: METADATA,
+            ..self
         }
     }
 
@@ -223,6 +236,7 @@ impl Kube {
             path,
             content,
             rank,
+            accept,
         } = call;
         let is_write = *method != Method::GET;
         let sent = content.as_ref().map_or(0, |(_, body)| body.len());
@@ -231,7 +245,7 @@ impl Kube {
             .method(method.clone())
             .uri(path.as_str())
             .header(USER_AGENT, &self.speaker.user_agent)
-            .header(ACCEPT, HeaderValue::from_static(JSON));
+            .header(ACCEPT, HeaderValue::from_static(accept));
         // A client certificate would win over a token, so a request with a token takes a connection without one.
         let client = match authorization {
             Some(authorization) => {

@@ -34,6 +34,7 @@ mod reviews;
 mod service;
 mod watch;
 mod writes;
+mod written;
 
 pub use cache::{Cache, CacheKey, Change, Listener, NodeCache, ServiceCache};
 pub use client::{Kube, KubeOptions};
@@ -47,6 +48,7 @@ pub use metrics::KubeMetrics;
 pub use patch::NodePatch;
 pub use reviews::UserInfo;
 pub use watch::{watch_config_map, watch_nodes, watch_services};
+pub use written::Written;
 
 // What this stack and the one to clouds have in common.
 pub use bowline_edge::{Gate, GateClosed, OpenGate, Rate};

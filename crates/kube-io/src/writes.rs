@@ -13,6 +13,7 @@ use crate::error::KubeError;
 use crate::exchange::{Call, JSON, MERGE, STRATEGIC, segment};
 use crate::patch::{self, NodePatch};
 use crate::reads::decode_answer;
+use crate::written::{self, Written};
 
 impl Kube {
     /// Changes labels, annotations, provider ID or taints of a Node in one request.
@@ -20,12 +21,12 @@ impl Kube {
     /// # Errors
     ///
     /// [`KubeError::Conflict`] if the Node is another one by now or, when the taints are changed, in another version.
-    pub async fn patch_node(&self, node: &Node, patch: &NodePatch) -> Result<Node, KubeError> {
+    pub async fn patch_node(&self, node: &Node, patch: &NodePatch) -> Result<Written, KubeError> {
         self.write_node(&node.name, "", MERGE, &patch::node(node, patch))
             .await
     }
 
-    /// Replaces the addresses of a Node.
+    /// Replaces the addresses of a Node; gives the Node as it is after that.
     ///
     /// # Errors
     ///
@@ -36,7 +37,11 @@ impl Kube {
         addresses: &[NodeAddress],
     ) -> Result<Node, KubeError> {
         let body = patch::node_addresses(node, addresses);
-        self.write_node(&node.name, "/status", STRATEGIC, &body).await
+        let path = node_path(&node.name, "/status");
+        let answer = self
+            .exchange(Call::send(Method::PATCH, path, STRATEGIC, &body))
+            .await?;
+        decode_answer(&answer, &node.name, self)
     }
 
     /// Sets the condition `NetworkUnavailable` of a Node.
@@ -50,7 +55,7 @@ impl Kube {
         unavailable: bool,
         reason: &str,
         message: &str,
-    ) -> Result<Node, KubeError> {
+    ) -> Result<Written, KubeError> {
         let body = patch::network_unavailable(node, unavailable, reason, message, self.clock().now());
         self.write_node(&node.name, "/status", STRATEGIC, &body).await
     }
@@ -60,7 +65,7 @@ impl Kube {
     /// # Errors
     ///
     /// [`KubeError::Conflict`] if the Node is another one by now, [`KubeError::Invalid`] if it has other networks.
-    pub async fn set_pod_networks(&self, node: &Node, networks: &[String]) -> Result<Node, KubeError> {
+    pub async fn set_pod_networks(&self, node: &Node, networks: &[String]) -> Result<Written, KubeError> {
         self.write_node(&node.name, "", MERGE, &patch::pod_networks(node, networks))
             .await
     }
@@ -75,7 +80,7 @@ impl Kube {
         name: &NodeName,
         uid: &str,
         annotations: &[(String, Option<String>)],
-    ) -> Result<Node, KubeError> {
+    ) -> Result<Written, KubeError> {
         if uid.is_empty() {
             return Err(KubeError::Invalid(format!("node {name}: its UID is not known")));
         }
@@ -158,10 +163,10 @@ impl Kube {
         subresource: &str,
         content_type: &'static str,
         body: &Value,
-    ) -> Result<Node, KubeError> {
+    ) -> Result<Written, KubeError> {
         let call = Call::send(Method::PATCH, node_path(name, subresource), content_type, body);
-        let answer = self.exchange(call).await?;
-        decode_answer(&answer, name, self)
+        let answer = self.exchange(call.for_metadata()).await?;
+        written::decode::<Node>(&answer, name)
     }
 
     async fn write_service(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bowline_cloud_provider::{AbsenceProof, CloudError, InstanceMetadata, Node};
-use bowline_kube_io::KubeError;
+use bowline_kube_io::{KubeError, Written};
 
 use super::intent::{self, IntentError};
 use super::{NAME, NodeController};
@@ -101,7 +101,7 @@ impl NodeController {
             }
             match self.write(&node, metadata).await {
                 Ok(written) => {
-                    self.remember_written(&written);
+                    self.remember_written(asked, &written);
                     break;
                 }
                 Err(Failure::Write(_, KubeError::NotFound(_))) => return Ok(Initialized::NotNeeded),
@@ -125,8 +125,8 @@ impl NodeController {
         Ok(Initialized::Done)
     }
 
-    /// The two writes. Answers with the Node as it is after them.
-    async fn write(&self, node: &Node, metadata: &InstanceMetadata) -> Result<Node, Failure> {
+    /// The two writes. Answers with the version that the Node has after them.
+    async fn write(&self, node: &Node, metadata: &InstanceMetadata) -> Result<Written, Failure> {
         let mut update = intent::initialize(node, metadata)?;
         let mut with_addresses = None;
         if let Some(addresses) = update.addresses.take() {
@@ -144,10 +144,11 @@ impl NodeController {
         for label in std::mem::take(&mut update.skipped) {
             tracing::warn!(controller = NAME, node = %node.name, "{label}; left out");
         }
+        let patch = update.into_patch();
         let written = self
             .ctx
             .kube
-            .patch_node(node, &update.into_patch())
+            .patch_node(node, &patch)
             .await
             .map_err(Failure::write("the taints"))?;
         self.ctx
@@ -157,7 +158,7 @@ impl NodeController {
         tracing::info!(
             controller = NAME,
             node = %node.name,
-            provider_id = written.provider_id.as_deref(),
+            provider_id = node.provider_id.as_deref().or(patch.provider_id.as_deref()),
             "Node initialized"
         );
         Ok(written)

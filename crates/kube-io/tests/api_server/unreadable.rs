@@ -287,14 +287,20 @@ async fn what_a_node_cannot_lose_is_not_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_not_the_object_asked_for_is_an_error() {
-    for (body, why) in [
-        (json!({}), "Node a: missing field `metadata`"),
-        (good("b", "2"), "Node a: the answer is about another object"),
+    let nameless = "Node a: the answer is about another object";
+    let versionless = json!({"metadata": {"name": "a", "uid": "u"}, "spec": {}});
+    let cases = [
+        (json!({}), "Node a: missing field `metadata`", None),
+        (good("b", "2"), nameless, None),
+        (versionless, "Node a: it has no `metadata.resourceVersion`", None),
+        // Of what was written, only the metadata is looked at.
         (
             json!({"metadata": good("a", "2")["metadata"]}),
             "Node a: it has no `spec`",
+            Some("2"),
         ),
-    ] {
+    ];
+    for (body, why, written) in cases {
         let answer = body.to_string();
         let kube = Kube::with_service(
             tower::service_fn(move |_: Request<Body>| {
@@ -305,11 +311,12 @@ async fn an_answer_that_is_not_the_object_asked_for_is_an_error() {
             options(),
         );
         let node = Node::named("a");
-        for error in [
-            kube.node(&node.name).await.unwrap_err(),
-            kube.patch_node(&node, &NodePatch::default()).await.unwrap_err(),
-        ] {
-            assert!(error.to_string().contains(why), "{error}");
+        let error = kube.node(&node.name).await.unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        match (kube.patch_node(&node, &NodePatch::default()).await, written) {
+            (Ok(answer), Some(version)) => assert_eq!(answer.resource_version, version),
+            (Err(error), None) => assert!(error.to_string().contains(why), "{error}"),
+            (answer, _) => panic!("{answer:?}"),
         }
     }
 }

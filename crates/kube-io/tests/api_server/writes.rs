@@ -5,7 +5,7 @@ use bowline_cloud_provider::{
     facts, keys,
 };
 use bowline_kube_api::KubeApi;
-use bowline_kube_io::{Kube, KubeError, NodePatch};
+use bowline_kube_io::{Body, Kube, KubeError, KubeOptions, NodePatch};
 use serde_json::json;
 
 use crate::{client, node, server, service};
@@ -43,12 +43,17 @@ async fn a_node_is_initialised_by_one_patch() {
         taints: Some(kept),
         ..zone("z1")
     };
-    let patched = kube.patch_node(&fresh, &patch).await.unwrap();
+    let written = kube.patch_node(&fresh, &patch).await.unwrap();
+    let writes = api.journal().writes();
+    let patched = kube.node(&fresh.name).await.unwrap();
+    assert_eq!(
+        (&*written.uid, &*written.resource_version),
+        (&*patched.uid, &*patched.resource_version)
+    );
     assert_eq!(patched.provider_id.as_deref(), Some("nimbus://7"));
     assert_eq!(patched.labels.value(keys::LABEL_ZONE), Some("z1"));
     assert!(!patched.is_uninitialized() && patched.has_taint("keep"));
 
-    let writes = api.journal().writes();
     assert_eq!(writes.len(), 1);
     assert_eq!(
         (writes[0].verb.as_str(), writes[0].user_agent.as_str()),
@@ -70,7 +75,8 @@ async fn taints_conflict_with_any_change_and_labels_with_none() {
     let error = kube.patch_node(&seen, &tainted).await.unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
     let now = kube.node(&seen.name).await.unwrap();
-    let now = kube.patch_node(&now, &tainted).await.unwrap();
+    kube.patch_node(&now, &tainted).await.unwrap();
+    let now = kube.node(&seen.name).await.unwrap();
     assert_eq!(now.taints, [Taint::shutdown()]);
 }
 
@@ -127,6 +133,28 @@ async fn two_addresses_of_one_type_replace_two_others() {
     assert_eq!(twice.addresses, addresses(2));
 }
 
+#[tokio::test]
+async fn a_write_to_a_node_asks_for_its_metadata_and_takes_the_whole_node_too() {
+    let whole = json!({
+        "kind": "Node", "apiVersion": "v1", "spec": {},
+        "metadata": {"name": "a", "uid": "uid-1", "resourceVersion": "8"},
+    });
+    let mut partial = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"});
+    partial["metadata"] = whole["metadata"].clone();
+    for answer in [whole, partial] {
+        let service = tower::service_fn(move |request: http::Request<Body>| {
+            let accept = request.headers()["accept"].to_str().unwrap_or_default();
+            assert!(accept.contains("as=PartialObjectMetadata;"), "{accept}");
+            assert!(accept.ends_with(",application/json"), "{accept}");
+            let body = Body::from(answer.to_string().into_bytes());
+            std::future::ready(Ok::<_, std::convert::Infallible>(http::Response::new(body)))
+        });
+        let kube = Kube::with_service(service, KubeOptions::new("test/1"));
+        let written = kube.patch_node(&Node::named("a"), &zone("z1")).await.unwrap();
+        assert_eq!((&*written.uid, &*written.resource_version), ("uid-1", "8"));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_condition_leaves_the_others_alone() {
     let api = server();
@@ -135,19 +163,19 @@ async fn a_condition_leaves_the_others_alone() {
     ready["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
     api.apply_json(ready).unwrap();
     let node = kube.node(&NodeName::new("a")).await.unwrap();
-    let node = kube
-        .set_network_unavailable(&node, true, "NoRouteCreated", "not yet")
+    kube.set_network_unavailable(&node, true, "NoRouteCreated", "not yet")
         .await
         .unwrap();
+    let node = kube.node(&node.name).await.unwrap();
     let condition = node.network_unavailable.clone().unwrap();
     assert_eq!(
         (condition.is_unavailable, condition.reason.as_str()),
         (true, "NoRouteCreated")
     );
-    let node = kube
-        .set_network_unavailable(&node, false, "RouteCreated", "now")
+    kube.set_network_unavailable(&node, false, "RouteCreated", "now")
         .await
         .unwrap();
+    let node = kube.node(&node.name).await.unwrap();
     assert!(!node.network_unavailable.unwrap().is_unavailable);
     assert_eq!(node.readiness, bowline_cloud_provider::Readiness::Ready);
 }
@@ -164,10 +192,10 @@ async fn annotations_of_a_node_are_set_and_removed_and_never_of_its_successor() 
     )
     .await
     .unwrap();
-    let node = kube
-        .annotate_node(&seen.name, &seen.uid, &[("x".into(), None)])
+    kube.annotate_node(&seen.name, &seen.uid, &[("x".into(), None)])
         .await
         .unwrap();
+    let node = kube.node(&seen.name).await.unwrap();
     assert_eq!(node.annotations.iter().collect::<Vec<_>>(), [("y", "2")]);
     let annotations = [("z".into(), Some("3".into()))];
     let annotate = async |name, uid| {

@@ -59,26 +59,30 @@ pub(super) async fn a_node_is_initialised(scope: Scope) {
     // Taints go with the version that was read, and that is an old one now.
     let late = kube.patch_node(&fresh, &initialization(&fresh)).await;
     assert!(late.unwrap_err().is_conflict());
-    let done = kube
+    let written = kube
         .patch_node(&addressed, &initialization(&addressed))
         .await
         .unwrap();
+    let done = kube.node(&fresh.name).await.unwrap();
+    assert_eq!(
+        (&*written.uid, &*written.resource_version),
+        (&*done.uid, &*done.resource_version)
+    );
     assert_eq!(done.provider_id.as_deref(), Some("nimbus://7"));
     assert_eq!(done.labels.value(keys::LABEL_ZONE), Some("z1"));
     assert!(!done.is_uninitialized() && done.has_taint("keep"));
-    let condition = kube
-        .set_network_unavailable(&done, false, "RouteCreated", "there is a way")
+    kube.set_network_unavailable(&done, false, "RouteCreated", "there is a way")
         .await
         .unwrap();
-    assert!(!condition.network_unavailable.unwrap().is_unavailable);
-    let annotated = kube
-        .annotate_node(
-            &done.name,
-            &done.uid,
-            &[("example.com/a".into(), Some("1".into()))],
-        )
-        .await
-        .unwrap();
+    kube.annotate_node(
+        &done.name,
+        &done.uid,
+        &[("example.com/a".into(), Some("1".into()))],
+    )
+    .await
+    .unwrap();
+    let annotated = kube.node(&done.name).await.unwrap();
+    assert!(!annotated.network_unavailable.as_ref().unwrap().is_unavailable);
     assert_eq!(annotated.annotations.value("example.com/a"), Some("1"));
     // The annotation is for that Node, and not for another one that has its name by now.
     let other = kube
