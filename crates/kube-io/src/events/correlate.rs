@@ -21,8 +21,11 @@ const FOLD_PREFIX: &str = "(combined from similar events): ";
 const BURST: f64 = 25.0;
 const SECONDS_PER_TOKEN: f64 = 300.0;
 
-/// Entries that are remembered per table; the one that was used longest ago makes room.
+/// Entries that are remembered per table.
 const REMEMBERED: usize = 4096;
+/// Entries that make room at once when a table is full: to look for the oldest of 4096 for each event of a large cluster
+/// would cost more than to write the event.
+const FORGOTTEN: usize = REMEMBERED / 8;
 
 /// What is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -188,14 +191,19 @@ impl<V> Table<V> {
 
     fn put(&mut self, key: u64, now: Timestamp, value: V) {
         if self.0.len() >= REMEMBERED && !self.0.contains_key(&key) {
-            let oldest = self
-                .0
-                .iter()
-                .min_by_key(|(_, (used, _))| *used)
-                .map(|(key, _)| *key);
-            oldest.and_then(|oldest| self.0.remove(&oldest));
+            self.forget_oldest();
         }
         self.0.insert(key, (now, value));
+    }
+
+    /// Forgets the entries that were used longest ago; of those that were used at the same time, the ones with the lower key.
+    fn forget_oldest(&mut self) {
+        let mut uses: Vec<(Timestamp, u64)> = self.0.iter().map(|(key, (used, _))| (*used, *key)).collect();
+        if uses.len() > FORGOTTEN {
+            let (_, oldest_kept, _) = uses.select_nth_unstable(FORGOTTEN);
+            let oldest_kept = *oldest_kept;
+            self.0.retain(|key, (used, _)| (*used, *key) >= oldest_kept);
+        }
     }
 }
 

@@ -112,11 +112,28 @@ fn a_series_whose_object_is_gone_begins_again_under_another_name() {
 
 #[test]
 fn what_was_used_longest_ago_makes_room() {
-    let mut table = Table::default();
     let at = |second: usize| Timestamp::from_second(i64::try_from(second).unwrap()).unwrap();
-    for key in 0..=REMEMBERED {
-        table.put(key as u64, at(key), ());
+    // A use per second, and all of them in one second.
+    for pace in [1, 0] {
+        let mut table = Table::default();
+        for key in 0..=REMEMBERED {
+            table.put(key as u64, at(key * pace), ());
+        }
+        let kept: Vec<u64> = table.0.into_keys().collect();
+        let newest: Vec<u64> = (FORGOTTEN as u64..=REMEMBERED as u64).collect();
+        assert_eq!(kept, newest, "pace {pace}");
     }
-    assert_eq!(table.0.len(), REMEMBERED);
-    assert!(!table.0.contains_key(&0) && table.0.contains_key(&1));
+}
+
+#[test]
+fn what_is_used_again_stays_in_a_full_table() {
+    let mut table = Table::default();
+    for key in 0..REMEMBERED as u64 {
+        table.put(key, Timestamp::from_second(1).unwrap(), ());
+    }
+    table.put(0, Timestamp::from_second(2).unwrap(), ());
+    assert_eq!(table.0.len(), REMEMBERED, "it needs no room");
+    table.put(REMEMBERED as u64, Timestamp::from_second(3).unwrap(), ());
+    assert!(table.0.contains_key(&0) && !table.0.contains_key(&1));
+    assert_eq!(table.0.len(), REMEMBERED - FORGOTTEN + 1);
 }
