@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http_body_util::BodyExt as _;
 use kube::client::Body;
+use memchr::memchr;
 use tokio::time::Instant;
 
 use crate::client::Kube;
@@ -136,10 +137,7 @@ impl Lines {
             self.buffer = Vec::new();
         }
         loop {
-            if let Some(end) = self.buffer[self.searched..]
-                .iter()
-                .position(|byte| *byte == b'\n')
-            {
+            if let Some(end) = memchr(b'\n', &self.buffer[self.searched..]) {
                 self.given = self.searched + end + 1;
                 return Ok(Some(&self.buffer[..self.given - 1]));
             }
