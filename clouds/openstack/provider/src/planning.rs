@@ -155,11 +155,12 @@ impl There<'_> {
         if let Some(refusal) = certificate(wanted, seen) {
             return Answer::Refused(refusal);
         }
-        match self.of_parts(parts, notes) {
+        let change = match self.of_parts(parts, notes) {
             Err(refusal) => return Answer::Refused(refusal),
-            Ok(Some(change)) => return self.part(change),
-            Ok(None) => {}
-        }
+            Ok(change) => change,
+        };
+        // The tag comes before the parts: from then on no other Service's deletion takes the load balancer away, and of two
+        // that join at once the second one sees that the places are taken.
         if let Some(tags) =
             attributes::tags_with(&balancer.tags, &wanted.identity.name).filter(|_| self.features.tags)
         {
@@ -170,6 +171,9 @@ impl There<'_> {
                     tags: Some(tags),
                 },
             });
+        }
+        if let Some(change) = change {
+            return self.part(change);
         }
         let address = match floating::next(wanted, seen, balancer, self.role, notes) {
             Addressing::Write(change) => return apply(vec![CloudStep::FloatingIp(change)]),

@@ -67,7 +67,8 @@ fn of_balancer(
                 balancer.id
             )));
         }
-        let change = own_listeners(identity, role, seen).or_else(|| without_tag(identity, balancer));
+        let change =
+            own_listeners(identity, role, seen, balancer).or_else(|| without_tag(identity, balancer));
         return Ok(change.map(|change| CloudStep::Part {
             balancer: balancer.id.clone(),
             change,
@@ -101,16 +102,22 @@ fn of_balancer(
 }
 
 fn is_used(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer) -> bool {
-    own_listeners(identity, role, seen).is_some() || without_tag(identity, balancer).is_some()
+    own_listeners(identity, role, seen, balancer).is_some() || without_tag(identity, balancer).is_some()
 }
 
 /// The next write that takes the Service's listeners off a load balancer that stays.
-fn own_listeners(identity: &Identity, role: Role, seen: &Seen) -> Option<PartChange> {
+fn own_listeners(
+    identity: &Identity,
+    role: Role,
+    seen: &Seen,
+    balancer: &LoadBalancer,
+) -> Option<PartChange> {
     let parts = seen.parts.as_ref()?;
-    let mut own = parts
-        .listeners
-        .iter()
-        .filter(|listener| ownership::is_own_listener(identity, role, listener));
+    let is_ours = |tag: &String| ownership::is_our_tag(identity, balancer, tag);
+    let mut own = parts.listeners.iter().filter(|listener| {
+        // Also by a former name of the cluster: it goes before it was renamed.
+        ownership::is_own_listener(identity, role, listener) || listener.tags.iter().any(is_ours)
+    });
     own.next().map(|listener| parts::removal(parts, listener))
 }
 

@@ -112,3 +112,22 @@ async fn a_guest_never_renames_the_load_balancer_of_another_cluster() {
     assert_eq!(state.load_balancers[0].name, name);
     assert_eq!(state.load_balancers[0].tags, [name.to_owned(), lb_name("web")]);
 }
+
+/// It was a guest, and goes before anybody renamed the load balancer.
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_goes_first_takes_its_parts_and_its_tag() {
+    let mut world = World::with_nodes(1);
+    world.cluster_name = "old".into();
+    world.run("web").await.settled();
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.annotate("b", "load-balancer-id", &id);
+    world.run("b").await.settled();
+    world.cluster_name = "lab".into();
+    world.configure(|options| options.former_clusters = vec!["old".into()]);
+    world.delete("b");
+    world.run("b").await.settled();
+    let state = world.sim.snapshot();
+    assert_eq!(state.load_balancers[0].tags, ["kube_service_old_default_web"]);
+    assert_eq!(state.load_balancers[0].listeners.len(), 1);
+}

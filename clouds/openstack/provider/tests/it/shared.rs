@@ -1,6 +1,8 @@
 //! Load balancers that several Services use.
 
-use crate::world::{World, in_short, lb_name, service};
+use bowline_provider_kit::Interruption;
+
+use crate::world::{Outcome, World, in_short, lb_name, service};
 
 /// Service `web` with the port 80, and `b` with another port on its load balancer.
 async fn two(port: i32) -> World {
@@ -38,6 +40,70 @@ async fn a_second_service_gets_listeners_and_the_same_address() {
         "{}",
         run.complaint()
     );
+}
+
+/// From its first write on, a guest counts as a user: the owner's deletion leaves it what it made so far.
+#[tokio::test(start_paused = true)]
+async fn a_guest_says_that_it_is_there_before_it_makes_anything() {
+    let world = two(81).await;
+    world.run_with("b", Interruption::AfterStep(1)).await;
+    assert_eq!(
+        world.sim.snapshot().load_balancers[0].tags,
+        [lb_name("web"), lb_name("b")]
+    );
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.snapshot().load_balancers.len(), 1);
+    world.run("b").await.settled();
+    world.assert_settled("b").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_guests_that_join_at_once_only_as_many_as_may_do() {
+    let world = two(81).await;
+    join(&world, "c", 82);
+    let (b, c) = tokio::join!(world.run("b"), world.run("c"));
+    let refused: Vec<String> = [b, c]
+        .into_iter()
+        .filter(|run| !matches!(run.outcome, Outcome::Settled(_)))
+        .map(|run| run.complaint().to_owned())
+        .collect();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(
+        refused[0].ends_with("already shared with 2 Services"),
+        "{refused:?}"
+    );
+    assert_eq!(world.sim.snapshot().load_balancers[0].tags.len(), 2);
+    assert_eq!(world.sim.snapshot().load_balancers[0].listeners.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_that_go_at_once_leave_nothing() {
+    let world = two(81).await;
+    world.run("b").await.settled();
+    world.delete("web");
+    world.delete("b");
+    let (web, b) = tokio::join!(world.run("web"), world.run("b"));
+    web.settled();
+    b.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+}
+
+/// Go's sync names it after the Service, Go's update of the nodes after the load balancer.
+#[tokio::test(start_paused = true)]
+async fn a_monitor_that_is_named_after_the_load_balancer_stays() {
+    let mut world = two(81).await;
+    world.configure(|options| options.monitor.is_wanted = true);
+    world.run("b").await.settled();
+    let name = format!("monitor_0_{}", lb_name("b"));
+    let monitors = world.sim.health_monitors();
+    let monitor = monitors.iter().find(|monitor| monitor.part.name == name);
+    world
+        .sim
+        .edit_health_monitor(monitor.unwrap().part.id, |monitor| {
+            monitor.part.name = format!("monitor_0_{}", lb_name("web"));
+        });
+    world.assert_settled("b").await;
 }
 
 #[tokio::test(start_paused = true)]
