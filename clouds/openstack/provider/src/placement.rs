@@ -23,7 +23,12 @@ pub(crate) fn is_detected(wanted: &Wanted) -> bool {
 
 /// The place of the first node that has an address, of this family if one is given, on a port of its server.
 pub(crate) fn of_first_node(wanted: &Wanted, ports: &[Port], family: Option<Family>) -> Option<Place> {
-    wanted.all_nodes.iter().find_map(|node| {
+    places(wanted, ports, family).next()
+}
+
+/// The places of the nodes, in their order.
+fn places(wanted: &Wanted, ports: &[Port], family: Option<Family>) -> impl Iterator<Item = Place> {
+    wanted.all_nodes.iter().filter_map(move |node| {
         let address = members::address(node, family)?;
         let server = members::server(node)?;
         let fixed_ips = ports
@@ -64,15 +69,19 @@ pub(crate) fn member_subnets(
     second: Option<SubnetId>,
 ) -> MemberSubnets {
     let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
-    let first = wanted
-        .member_subnet
-        .clone()
-        .or_else(|| wanted.vip.subnet.clone())
-        .or_else(|| {
-            let place = is_detected(wanted).then(|| of_first_node(wanted, ports, wanted.family()));
-            place.flatten().map(|place| place.subnet)
-        })
-        .or_else(|| balancer.and_then(|balancer| balancer.vip_subnet_id.clone()));
+    let configured = wanted.member_subnet.as_ref().or(wanted.vip.subnet.as_ref());
+    let chosen = balancer.and_then(|balancer| balancer.vip_subnet_id.as_ref());
+    let first = configured.cloned().or_else(|| {
+        let subnets = || places(wanted, ports, wanted.family()).map(|place| place.subnet);
+        // Which node comes first may change; the subnet that the load balancer was given after the first one then does not.
+        let detected = || {
+            subnets()
+                .find(|subnet| Some(subnet) == chosen)
+                .or_else(|| subnets().next())
+        };
+        let detected = is_detected(wanted).then(detected).flatten();
+        detected.or_else(|| chosen.cloned())
+    });
     let second = match balancer {
         None => second,
         Some(balancer) => balancer
@@ -85,6 +94,7 @@ pub(crate) fn member_subnets(
     };
     MemberSubnets {
         first,
+        is_detected: configured.is_none(),
         second: wanted.second_family().zip(second),
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct PartsPlan<'a> {
     role: Role,
     there: &'a Parts,
     desired: Vec<DesiredPort>,
+    /// Whether members keep the subnets that they have.
+    keeps_subnets: bool,
     own: &'a Remembered,
 }
 
@@ -65,6 +67,7 @@ impl<'a> PartsPlan<'a> {
             role,
             there,
             desired: desired::ports(wanted, features, &subnets),
+            keeps_subnets: subnets.is_detected,
             own,
         }
     }
@@ -279,18 +282,18 @@ impl<'a> PartsPlan<'a> {
     /// A member that is there, in the words in which it would be asked for.
     fn as_wanted(&self, member: &Member, wanted: &[NewMember]) -> NewMember {
         let address = names::spelling(&member.address).into_owned();
-        // Without a subnet, Octavia reaches a member through the subnet of its own address.
-        let is_implied = member.subnet_id.is_none()
-            && wanted
-                .iter()
-                .any(|wanted| wanted.address == address && wanted.subnet_id == self.balancer.vip_subnet_id);
+        let wanted = wanted.iter().find(|wanted| wanted.address == address);
+        let is_right = |wanted: &&NewMember| {
+            // Without a subnet, Octavia reaches a member through the subnet of its own address.
+            let is_implied = member.subnet_id.is_none() && wanted.subnet_id == self.balancer.vip_subnet_id;
+            self.keeps_subnets || is_implied
+        };
         NewMember {
             name: member.name.clone(),
             protocol_port: member.protocol_port,
-            subnet_id: if is_implied {
-                self.balancer.vip_subnet_id.clone()
-            } else {
-                member.subnet_id.clone()
+            subnet_id: match wanted.filter(is_right) {
+                Some(wanted) => wanted.subnet_id.clone(),
+                None => member.subnet_id.clone(),
             },
             monitor_port: member.monitor_port,
             address,

@@ -27,7 +27,8 @@ pub(crate) struct Membership<'a> {
 }
 
 /// Compares the ports that have the group with those that should. `ports` are all of the project, or those of the members
-/// and those that have the group. `subnets` are the members', if known: a port with the address elsewhere is not meant.
+/// and those that have the group. `subnets` are the members', if known: a port with the address elsewhere does not get the
+/// group. One that has it keeps it: the members' subnet may be detected, and be another one tomorrow.
 ///
 /// Ports without port security are left out: they take no group.
 pub(crate) fn memberships<'a>(
@@ -38,11 +39,13 @@ pub(crate) fn memberships<'a>(
 ) -> Membership<'a> {
     let mut membership = Membership::default();
     for port in ports {
-        let is_wanted = seats.iter().any(|seat| has_seat(port, seat, subnets));
-        match (is_wanted, port.security_groups.contains(group)) {
-            (true, false) if port.port_security_enabled != Some(false) => membership.joining.push(port),
-            (false, true) => membership.leaving.push(port),
-            _ => {}
+        let is_wanted = |subnets| seats.iter().any(|seat| has_seat(port, seat, subnets));
+        if !port.security_groups.contains(group) {
+            if port.port_security_enabled != Some(false) && is_wanted(subnets) {
+                membership.joining.push(port);
+            }
+        } else if !is_wanted(&[]) {
+            membership.leaving.push(port);
         }
     }
     membership
@@ -95,10 +98,10 @@ mod tests {
         let found = memberships(&ports, &"g".into(), &seats, &["s".into()]);
         assert_eq!(ids(&found.joining), ["joins"]);
         assert_eq!(ids(&found.leaving), ["left"]);
-        // The same address in another subnet is another place.
+        // A member with its address in another subnet does not get the group, and does not lose it.
         let elsewhere = memberships(&ports, &"g".into(), &seats, &["t".into()]);
         assert_eq!(ids(&elsewhere.joining), [""; 0]);
-        assert_eq!(ids(&elsewhere.leaving), ["has", "left"]);
+        assert_eq!(ids(&elsewhere.leaving), ["left"]);
         let anywhere = memberships(&ports, &"g".into(), &seats, &[]);
         assert_eq!(ids(&anywhere.joining), ["joins"]);
     }

@@ -1,7 +1,7 @@
 //! Members follow the nodes.
 
 use bowline_openstack_sim::kit::Entry;
-use bowline_openstack_sim::{ServerSpec, SubnetSpec};
+use bowline_openstack_sim::{NetworkSpec, NicSpec, ServerSpec, SubnetSpec};
 
 use crate::world::{World, in_short, service};
 
@@ -118,5 +118,27 @@ async fn members_come_and_go_one_by_one_where_the_provider_needs_it() {
         in_short(&writes),
         ["octavia.members.create", "octavia.members.delete"]
     );
+    world.assert_settled("web").await;
+}
+
+/// Nothing is configured, so the subnet is that of the nodes. A first node elsewhere makes nobody move, and the rule and the
+/// group that let the load balancer in stay.
+#[tokio::test(start_paused = true)]
+async fn another_first_node_moves_no_member() {
+    let mut world = World::with_nodes(2);
+    world.configure(|options| options.manages_security_groups = true);
+    world.run("web").await.settled();
+    let network = world.sim.add_network(NetworkSpec::default());
+    world
+        .sim
+        .add_subnet(SubnetSpec::new("other", network, "10.9.0.0/24".parse().unwrap()));
+    world.add_server_node(ServerSpec {
+        nics: vec![NicSpec::on(network)],
+        ..ServerSpec::new("node-0")
+    });
+    world.nodes.rotate_right(1);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(in_short(&writes), ["octavia.members.replace"]);
     world.assert_settled("web").await;
 }
