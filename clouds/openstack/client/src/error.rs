@@ -184,6 +184,8 @@ fn refine(http: &HttpError, message: Option<&str>, word: Option<&str>) -> Class 
         (_, Some(409)) if matches!(word, Some("IpAddressGenerationFailure" | "NoMoreIpAddresses")) => {
             Class::Exhausted
         }
+        // Octavia's word for an option that the load balancer's provider does not know.
+        (_, Some(501)) => Class::Invalid,
         // What was read before is not so any more (`If-Match`).
         (_, Some(412)) => Class::Conflict,
         _ => class,

@@ -20,6 +20,8 @@ pub(crate) enum Learned {
     Done(Option<Box<Shown>>),
     /// Nothing happened: Octavia is at work on the load balancer.
     Busy,
+    /// Nothing happened: the object is not any more as it was read.
+    Outdated,
     /// The cloud refused something that holds up nothing else.
     Refused(String),
 }
@@ -132,9 +134,13 @@ async fn floating_ip(client: &Client, change: &FloatingIpChange) -> Result<Learn
             }
             shown(Shown::FloatingIp(client.create_floating_ip(last).await?))
         }
-        FloatingIpChange::Attach { id, port, .. } => shown(Shown::FloatingIp(
-            client.attach_floating_ip(id, port.as_ref()).await?,
-        )),
+        FloatingIpChange::Attach {
+            id, port, revision, ..
+        } => match client.attach_floating_ip(id, port.as_ref(), *revision).await {
+            Ok(there) => shown(Shown::FloatingIp(there)),
+            Err(error) if error.is_outdated() => Learned::Outdated,
+            Err(error) => return Err(error),
+        },
         FloatingIpChange::Delete { id, .. } => done(client.delete_floating_ip(id).await?),
     })
 }

@@ -21,6 +21,10 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
             seen.memory.own.is_busy = true;
             return;
         }
+        Learned::Outdated => {
+            seen.floating_ips = None; // to be read again
+            return;
+        }
         Learned::Refused(why) => {
             refused(seen, step, why);
             return;

@@ -226,15 +226,18 @@ impl Client {
             .await
     }
 
-    /// Leads a floating IP to a port; `None` leads it nowhere.
+    /// Leads a floating IP to a port, `None` nowhere, if `revision` is what it was read with: Neutron takes one that leads
+    /// elsewhere away from there without a question.
     ///
     /// # Errors
     ///
-    /// [`Class::Conflict`](crate::Class::Conflict) if another floating IP leads to that port.
+    /// [`Class::Conflict`](crate::Class::Conflict) if another floating IP leads to that port, and
+    /// [`ApiError::is_outdated`] if this one was changed meanwhile.
     pub async fn attach_floating_ip(
         &self,
         id: &FloatingIpId,
         port: Option<&PortId>,
+        revision: Option<u64>,
     ) -> Result<FloatingIp, ApiError> {
         #[derive(Serialize)]
         struct Target<'a> {
@@ -250,8 +253,10 @@ impl Client {
             "floatingips",
             &segments,
         );
-        self.change(call, |request| request.json(&Wrapped(FloatingIp::ONE, &target)))
-            .await
+        self.change(call, |request| {
+            only_if(request, revision).json(&Wrapped(FloatingIp::ONE, &target))
+        })
+        .await
     }
 
     /// Deletes a floating IP.

@@ -23,6 +23,9 @@ pub struct FloatingIp {
     /// What its maker wrote on it.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
+    /// Counts its changes; sent back, it makes a change conditional.
+    #[serde(default)]
+    pub revision_number: Option<u64>,
 }
 
 impl Resource for FloatingIp {

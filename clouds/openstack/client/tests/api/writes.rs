@@ -59,10 +59,10 @@ async fn what_is_written_to_neutron() {
     };
     client.create_floating_ip(&new).await.unwrap();
     client
-        .attach_floating_ip(&"f".into(), Some(&"p".into()))
+        .attach_floating_ip(&"f".into(), Some(&"p".into()), None)
         .await
         .unwrap();
-    client.attach_floating_ip(&"f".into(), None).await.unwrap();
+    client.attach_floating_ip(&"f".into(), None, None).await.unwrap();
     assert_eq!(
         lines(&api, 0),
         [

@@ -91,6 +91,10 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         ));
     }
     let sources = sources(service, spec, families.first().copied(), problems);
+    let tls = tls(&reader, &options, problems);
+    if tls.is_some() || forwards_for {
+        problems.extend(shared_listener(&ports));
+    }
     let placement = |spec: &AnnotationSpec, of_class: Option<&str>, option: Option<&str>| {
         let text = reader.given(spec).or(of_class).or(option);
         text.filter(|text| !text.is_empty()).map(str::to_owned)
@@ -118,7 +122,6 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         zone: given(&reader, &keys::ZONE),
     };
     let filter = NodeFilter::parse(reader.text(&keys::NODE_SELECTOR, &options.node_selector));
-    let tls = tls(&reader, &options, problems);
     let hostname = reader.text(&keys::HOSTNAME, "");
     let mut wanted = Wanted {
         vip: VipWish {
@@ -235,6 +238,19 @@ fn ports(spec: &ServiceSpec, problems: &mut Vec<String>) -> Vec<Port> {
         }
     }
     ports
+}
+
+/// Why the ports cannot all be HTTP: as HTTP, TCP and UDP of one number would be the same listener, and each would take it
+/// from the other.
+fn shared_listener(ports: &[Port]) -> Option<String> {
+    let mut numbers = BTreeSet::new();
+    let twin = ports.iter().find(|port| !numbers.insert(port.port))?;
+    Some(format!(
+        "port {} stands for more than one protocol, which cannot be with {} or {}: both would be one HTTP listener",
+        twin.port,
+        keys::X_FORWARDED_FOR.key,
+        keys::TLS.key
+    ))
 }
 
 /// Who may connect: the spec's ranges, else the annotation's, else everybody.

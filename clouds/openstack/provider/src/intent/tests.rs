@@ -207,3 +207,25 @@ fn a_reference_names_its_kind_and_id_at_its_end() {
         assert_eq!(key(wrong), None, "{wrong}");
     }
 }
+
+#[test]
+fn as_http_a_number_is_one_listener() {
+    let both = |annotations: &[(&str, &str)]| {
+        let mut service = service(annotations);
+        let ports = service.spec.as_mut().unwrap().ports.as_mut().unwrap();
+        ports.push(ServicePort {
+            protocol: Some("UDP".into()),
+            ..ports[0].clone()
+        });
+        read_with(LoadBalancerOptions::default(), service)
+    };
+    assert!(both(&[]).is_ok());
+    let text = both(&[(keys::X_FORWARDED_FOR.key, "true")])
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        text.starts_with("port 80 stands for more than one protocol"),
+        "{text}"
+    );
+}

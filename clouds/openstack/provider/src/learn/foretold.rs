@@ -53,6 +53,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
                         port_id: new.port_id.clone(),
                         fixed_ip_address: None,
                         description: new.description.clone(),
+                        revision_number: None,
                     }
                 }
                 FloatingIpChange::Attach { id, port, .. } => FloatingIp {

@@ -266,7 +266,8 @@ impl Reads {
             _ => {
                 let version = self.versions.ask().await?;
                 let mut known = self.version.lock().unwrap_or_else(PoisonError::into_inner);
-                *known = Some((Instant::now(), version));
+                // An answer that names no version is believed for this once only.
+                *known = version.map(|version| (Instant::now(), Some(version)));
                 version
             }
         };

@@ -75,6 +75,12 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, ro
     if let Some(current) = current {
         return Wish::Present(current);
     }
+    if balancer.vip_port_id.is_none() {
+        return Wish::Refused(Refusal::new(format!(
+            "load balancer {} shows no port that a floating IP could lead to",
+            balancer.id
+        )));
+    }
     if role == Role::Guest {
         return Wish::Refused(Refusal::new(format!(
             "cannot attach a floating IP to a load balancer for a shared Service {}, only owner Service can do that",
@@ -150,6 +156,7 @@ pub(super) fn next(
             id: there.id.clone(),
             address: there.floating_ip_address.clone(),
             port: balancer.vip_port_id.clone(),
+            revision: there.revision_number,
         }),
         Wish::Create => match creation(wanted, observed, balancer) {
             Ok(Some(change)) => Addressing::Write(change),
@@ -179,6 +186,7 @@ pub(super) fn release(identity: &Identity, there: &FloatingIp) -> FloatingIpChan
             id,
             address,
             port: None,
+            revision: there.revision_number,
         }
     }
 }

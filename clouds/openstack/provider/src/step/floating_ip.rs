@@ -13,6 +13,8 @@ pub(crate) enum FloatingIpChange {
         id: FloatingIpId,
         address: String,
         port: Option<PortId>,
+        /// What it was read with: who was faster is not robbed of it.
+        revision: Option<u64>,
     },
     /// Deletes one.
     Delete { id: FloatingIpId, address: String },

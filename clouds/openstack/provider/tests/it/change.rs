@@ -430,3 +430,17 @@ async fn a_tag_that_somebody_put_on_a_listener_is_kept_beside_our_own() {
     assert_eq!(tags, &[crate::world::lb_name("web")]);
     world.assert_settled("web").await;
 }
+
+/// The driver for OVN says so with 501.
+#[tokio::test(start_paused = true)]
+async fn a_method_that_the_driver_does_not_know_is_refused_too() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world
+        .sim
+        .faults()
+        .add(Fault::operation("octavia.pools.update").always().status(501));
+    world.annotate("web", "lb-method", "LEAST_CONNECTIONS");
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerLbMethodUnknown"]);
+}

@@ -4,7 +4,7 @@ use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::{FloatingIpSpec, OpenstackSim, SubnetSpec};
 
-use crate::world::{World, in_short};
+use crate::world::{Outcome, World, in_short};
 
 const DESCRIPTION: &str = "Floating IP for Kubernetes external service default/web from cluster lab";
 
@@ -182,4 +182,40 @@ async fn a_kept_floating_ip_serves_the_next_load_balancer() {
     world.restart();
     world.put(crate::world::service("web", &[("TCP", 80, 30080)]));
     assert_eq!(world.run("web").await.settled().published(), first);
+}
+
+/// Neutron takes a floating IP away from where it leads without a question.
+#[tokio::test(start_paused = true)]
+async fn of_two_services_that_want_one_address_the_first_keeps_it() {
+    let world = World::with_nodes(1);
+    let id = world.sim.add_floating_ip(FloatingIpSpec::default());
+    let there = world.sim.floating_ips();
+    let address = there
+        .iter()
+        .find(|ip| ip.id == id)
+        .unwrap()
+        .address
+        .address
+        .to_string();
+    world.put(crate::world::service("other", &[("TCP", 80, 30081)]));
+    for name in ["web", "other"] {
+        world.edit(name, |service| {
+            service.spec.as_mut().unwrap().load_balancer_ip = Some(address.clone());
+        });
+    }
+    let run = async { tokio::join!(world.run("web"), world.run("other")) };
+    let ((web, other), writes) = world.writes_of(run).await;
+    let moves = writes
+        .iter()
+        .filter(|write| write.operation == "neutron.floatingips.update" && write.status() == Some(200));
+    assert_eq!(moves.count(), 1, "{:?}", in_short(&writes));
+    let (winner, loser) = match web.outcome {
+        Outcome::Settled(_) => (web, other),
+        _ => (other, web),
+    };
+    assert_eq!(winner.settled().published(), std::slice::from_ref(&address));
+    assert_eq!(
+        loser.complaint(),
+        format!("floating IP {address} is not available")
+    );
 }
