@@ -13,11 +13,6 @@
 //!
 //! Octavia does what it is asked to later: a load balancer that is pending is waited for by the plan, never inside of a call.
 
-#![expect(
-    dead_code,
-    reason = "the crate grows in slices: what uses these modules follows"
-)]
-
 mod addresses;
 mod annotations;
 mod apply;

@@ -9,8 +9,7 @@ use bowline_openstack_client::{
 };
 
 use crate::features::Features;
-use crate::intent::{Identity, TlsKey};
-use crate::ownership::{self, Found};
+use crate::intent::TlsKey;
 use crate::step::PartChange;
 
 pub(crate) mod lookups;
@@ -142,14 +141,6 @@ impl Parts {
 }
 
 impl Observed {
-    /// The Service's load balancer, if one was found that can be used.
-    pub(crate) fn balancer<'a>(&'a self, identity: &'a Identity) -> Option<&'a LoadBalancer> {
-        match ownership::resolve(identity, &self.balancers, &self.gone) {
-            Found::One { balancer, .. } => Some(balancer),
-            _ => None,
-        }
-    }
-
     pub(crate) fn balancer_mut(&mut self, id: &LoadBalancerId) -> Option<&mut LoadBalancer> {
         self.balancers.iter_mut().find(|balancer| balancer.id == *id)
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bowline_openstack_client::{NetworkId, Subnet, SubnetFilter};
+use bowline_openstack_client::Subnet;
 use regex_lite::Regex;
 
 /// A pattern that cannot be understood.
@@ -196,24 +196,6 @@ impl SubnetMatch {
         Ok((name.is_some() || tags.is_some()).then_some(Self { name, tags }))
     }
 
-    /// The question for these subnets of a network, as far as Neutron can answer it: it knows tags and no patterns.
-    pub(crate) fn filter<'a>(&'a self, network: &'a NetworkId) -> SubnetFilter<'a> {
-        let mut filter = SubnetFilter {
-            network_id: Some(network),
-            ..SubnetFilter::default()
-        };
-        if let Some(condition) = &self.tags {
-            let parameter = match (condition.is_negated, condition.wants_all) {
-                (false, false) => &mut filter.tags_any,
-                (false, true) => &mut filter.tags,
-                (true, false) => &mut filter.not_tags_any,
-                (true, true) => &mut filter.not_tags,
-            };
-            *parameter = &condition.tags;
-        }
-        filter
-    }
-
     /// Whether a subnet is meant, wherever it was listed.
     pub(crate) fn holds(&self, subnet: &Subnet) -> bool {
         self.name.as_ref().is_none_or(|name| name.matches(&subnet.name))
@@ -276,17 +258,17 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_asked_for_and_checked_with_the_same_meaning() {
+    fn a_negated_condition_is_the_opposite_of_the_plain_one() {
         let a_or_b: &[&[&str]] = &[&["a"], &["a", "b"]];
         let both: &[&[&str]] = &[&["a", "b"]];
         let neither: &[&[&str]] = &[&[]];
         let not_both: &[&[&str]] = &[&["a"], &[]];
-        for (text, parameter, expected) in [
-            ("a,b", "tags_any", a_or_b),
-            ("a b", "tags_any", a_or_b),
-            ("&a, b", "tags", both),
-            ("!a,b", "not_tags_any", neither),
-            ("! & a,b", "not_tags", not_both),
+        for (text, expected) in [
+            ("a,b", a_or_b),
+            ("a b", a_or_b),
+            ("&a, b", both),
+            ("!a,b", neither),
+            ("! & a,b", not_both),
         ] {
             let wanted = SubnetMatch::parse("", text).unwrap().unwrap();
             let present: [&[&str]; 3] = [&["a"], &["a", "b"], &[]];
@@ -295,19 +277,6 @@ mod tests {
                 .filter(|tags| wanted.holds(&subnet("s", tags)))
                 .collect();
             assert_eq!(holding, expected, "{text}");
-            let network = NetworkId::from("n");
-            let filter = wanted.filter(&network);
-            let asked = [
-                ("tags", filter.tags),
-                ("tags_any", filter.tags_any),
-                ("not_tags", filter.not_tags),
-                ("not_tags_any", filter.not_tags_any),
-            ];
-            let asked: Vec<(&str, &[String])> =
-                asked.into_iter().filter(|(_, tags)| !tags.is_empty()).collect();
-            let tags = ["a".to_owned(), "b".to_owned()];
-            assert_eq!(asked, [(parameter, tags.as_slice())], "{text}");
-            assert_eq!(filter.network_id, Some(&network));
         }
     }
 
