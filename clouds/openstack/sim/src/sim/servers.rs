@@ -56,13 +56,7 @@ impl OpenstackSim {
 
     /// Removes a server and its ports; whether there was one.
     pub fn remove_server(&self, id: Id) -> bool {
-        self.write(|state| {
-            let ports: Vec<Id> = state.ports_of(&id.to_string()).map(|it| it.id).collect();
-            for port in ports {
-                state.remove_port(port);
-            }
-            state.servers.shift_remove(&id).is_some()
-        })
+        self.write(|state| state.remove_server(id))
     }
 
     /// Sets a server's status, as Nova writes it: `ACTIVE`, `SHUTOFF`, `PAUSED`, ...
@@ -90,6 +84,17 @@ impl OpenstackSim {
         let ports = self.ports_of(server);
         let mut addresses = ports.iter().flat_map(|it| &it.fixed_ips);
         addresses.next().map(|it| it.address)
+    }
+}
+
+impl State {
+    /// Removes a server and its ports; whether there was one.
+    pub(crate) fn remove_server(&mut self, id: Id) -> bool {
+        let ports: Vec<Id> = self.ports_of(&id.to_string()).map(|it| it.id).collect();
+        for port in ports {
+            self.remove_port(port);
+        }
+        self.servers.shift_remove(&id).is_some()
     }
 }
 

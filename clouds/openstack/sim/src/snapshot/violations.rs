@@ -10,24 +10,13 @@ pub(crate) fn violations(state: &State) -> Vec<String> {
     found
 }
 
+/// Listeners and pools may share a name: it bears the place of a port among the others, which changes.
 fn duplicates(state: &State, found: &mut Vec<String>) {
     let balancers = state.load_balancers.values();
     repeated(found, "load balancer", balancers.map(|it| it.part.name.clone()));
     let groups = state.groups.values();
     let groups = groups.map(|it| format!("{} of project {}", it.name, it.meta.project));
     repeated(found, "security group", groups);
-    for balancer in state.load_balancers.values() {
-        let name = &balancer.part.name;
-        let listeners = state.listeners_of(balancer.part.id);
-        let names = listeners.map(|it| it.part.name.clone());
-        repeated(found, &format!("listener of {name}"), names);
-        let pools = state.pools_of(balancer.part.id);
-        repeated(
-            found,
-            &format!("pool of {name}"),
-            pools.map(|it| it.part.name.clone()),
-        );
-    }
 }
 
 /// Names that are there more than once. An object may have none.

@@ -132,3 +132,17 @@ async fn project_shows_its_instances() {
     assert!(sim.ports_of(id).is_empty() && sim.remove_floating_ip(floating));
     assert!(!sim.delete_instance("node-1"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn servers_are_stopped_and_removed_by_hand() {
+    let sim = OpenstackSim::builder().build();
+    let server = sim.add_server(ServerSpec::new("node-1"));
+    let path = format!("/_sim/servers/{server}");
+    let stopped = send(&sim, Method::PUT, &path, &[], &json!({ "status": "SHUTOFF" })).await;
+    assert_eq!((stopped.status, sim.instances()[0].is_on), (204, false));
+    let deleted = send(&sim, Method::DELETE, &path, &[], &Value::Null).await;
+    assert_eq!((deleted.status, sim.servers().len()), (204, 0));
+    assert!(sim.ports_of(server).is_empty());
+    let again = send(&sim, Method::DELETE, &path, &[], &Value::Null).await;
+    assert_eq!(again.status, 404);
+}
