@@ -29,6 +29,12 @@ pub enum StartError {
 }
 
 impl Offer {
+    /// All that there is, for who has no occasion to ask: whatever is missing then fails when it is needed.
+    pub const EVERYTHING: Self = Self {
+        has_instances: true,
+        has_routes: true,
+    };
+
     /// Logs in and looks for the services. Made before this process leads, because a wrong configuration is to be seen at
     /// once and on every replica: `client` must be let pass.
     ///

@@ -61,7 +61,8 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
     let empty = ServiceSpec::default();
     let spec = service.spec.as_ref().unwrap_or(&empty);
     let mut reader = Reader::new(service);
-    if facts.nodes.is_empty() {
+    // One that is there stays, with nobody behind it.
+    if facts.nodes.is_empty() && identity.annotated.is_none() {
         problems.push(format!(
             "there are no available nodes for LoadBalancer service {}",
             identity.service

@@ -253,6 +253,8 @@ impl Reads {
         for id in &vanished {
             if now.iter().all(|balancer| balancer.id != *id) {
                 observed.is_gone(id);
+                // The one that led to it leads nowhere now, and the next load balancer takes it.
+                observed.floating_ips = None;
             }
         }
         observed.balancers = now;
