@@ -3,6 +3,7 @@
 //! A cloud is added with a module of its own that implements [`Cloud`], a cargo feature, and a line in [`NAMES`] and
 //! [`start`].
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ mod cloudscale;
 #[cfg(feature = "cloudstack")]
 mod cloudstack;
 mod hints;
+#[cfg(feature = "openstack")]
+mod openstack;
 #[cfg(feature = "phoenixnap")]
 mod phoenixnap;
 mod served;
@@ -30,6 +33,8 @@ pub const NAMES: &[&str] = &[
     "cloudscale",
     #[cfg(feature = "cloudstack")]
     "cloudstack",
+    #[cfg(feature = "openstack")]
+    "openstack",
     #[cfg(feature = "phoenixnap")]
     "phoenixnap",
 ];
@@ -103,6 +108,10 @@ pub(crate) trait Cloud: Send + Sync {
     fn config(&self) -> Option<String> {
         None
     }
+    /// What the manager is told besides, to do what the manifest leaves out.
+    fn flags(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Its API.
     fn served(&self) -> &Served;
     /// The base URL of the API.
@@ -142,6 +151,10 @@ pub(crate) trait Cloud: Send + Sync {
         let targets = self.targets();
         let mut instances = self.instances().into_iter();
         instances.find(|instance| targets.contains(&instance.address()))
+    }
+    /// The instance that each pod network is sent to, by the network; none in a cloud without routes.
+    fn routes(&self) -> Option<BTreeMap<String, String>> {
+        None
     }
     /// What costs money now, where somebody should watch it.
     fn bill(&self) -> Option<String> {
@@ -202,6 +215,8 @@ pub(crate) async fn start(name: &str, seed: u64) -> anyhow::Result<Arc<dyn Cloud
         "cloudscale" => Ok(Arc::new(cloudscale::Cloudscale::start(seed).await?)),
         #[cfg(feature = "cloudstack")]
         "cloudstack" => Ok(Arc::new(cloudstack::CloudStack::start(seed).await?)),
+        #[cfg(feature = "openstack")]
+        "openstack" => Ok(Arc::new(openstack::OpenStack::start(seed).await?)),
         #[cfg(feature = "phoenixnap")]
         "phoenixnap" => Ok(Arc::new(phoenixnap::PhoenixNap::start(seed).await?)),
         other => bail!("this demo was built without the cloud `{other}` (see the features of its crate)"),

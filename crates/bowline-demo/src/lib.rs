@@ -5,7 +5,7 @@
 //! line of the deployed manifest. [`stage`] starts and stops them, [`story`] is what happens, [`reporter`] tells it.
 
 #![cfg_attr(
-    not(all(feature = "cloudscale", feature = "phoenixnap")),
+    not(all(feature = "cloudscale", feature = "openstack", feature = "phoenixnap")),
     allow(
         unused,
         reason = "without all clouds some parts are used by nobody; without any it says so when it is run"

@@ -85,6 +85,7 @@ impl Manager {
             format!("--secure-port={port}"),
         ];
         local.extend(config.clone());
+        local.extend(cloud.flags());
         let environment: Environment = cloud.environment().into_iter().collect();
         let line: Vec<String> = manifest.iter().chain(&local).cloned().collect();
         let options = match args::read(&line) {
@@ -203,15 +204,22 @@ fn command(manifest: &str) -> anyhow::Result<Vec<String>> {
         let container = &object["spec"]["template"]["spec"]["containers"][0];
         if let Some(words) = container["command"].as_array() {
             let arguments = container["args"].as_array().into_iter().flatten();
-            return Ok(words
-                .iter()
-                .chain(arguments)
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect());
+            let words = words.iter().chain(arguments).filter_map(Value::as_str);
+            return Ok(words.map(|word| expanded(word, &container["env"])).collect());
         }
     }
     bail!("the manifest has no command")
+}
+
+/// A word with the values of the container's variables in the place of `$(NAME)`, as a kubelet puts them there.
+fn expanded(word: &str, variables: &Value) -> String {
+    let variables = variables.as_array().into_iter().flatten();
+    variables.fold(word.to_owned(), |word, variable| {
+        match (variable["name"].as_str(), variable["value"].as_str()) {
+            (Some(name), Some(value)) => word.replace(&format!("$({name})"), value),
+            _ => word,
+        }
+    })
 }
 
 /// Writes the file that the manifest mounts, and gives the flag that names it.
@@ -262,6 +270,23 @@ mod tests {
                 "--concurrent-service-syncs=2"
             ]
         );
+    }
+
+    #[test]
+    fn variables_of_the_container_are_put_into_its_command_line() {
+        let manifest = "
+kind: DaemonSet
+spec:
+  template:
+    spec:
+      containers:
+      - command: [manager, --cluster-name=$(NAME), '--node-name=$(NODE)']
+        env:
+        - {name: NAME, value: lab}
+        - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
+";
+        let expected = ["manager", "--cluster-name=lab", "--node-name=$(NODE)"];
+        assert_eq!(command(manifest).unwrap(), expected);
     }
 
     #[test]

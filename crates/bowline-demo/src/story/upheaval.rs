@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use bowline_cloud_kit::dataplane::Transport;
 use serde_json::{Value, json};
 
-use super::{PATH, PORT, announced, checks};
+use super::{PATH, PORT, announced, checks, routes};
 use crate::api::Patch;
 use crate::cloud::{INSTANCES, Instance};
 use crate::reporter;
@@ -133,6 +133,7 @@ pub(super) async fn server_is_deleted(stage: &Stage, address: IpAddr) -> anyhow:
         },
     )
     .await?;
+    routes::node_is_forgotten(stage, instance).await?;
     undisturbed(stage, address, "the server that is left answers every visit").await?;
     checks::calm(stage).await;
     Ok(())

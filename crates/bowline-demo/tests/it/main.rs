@@ -90,6 +90,19 @@ async fn the_story_of_a_cloud_whose_every_write_is_a_job_holds_in_every_point() 
 }
 
 #[tokio::test]
+async fn the_story_of_a_cloud_with_routes_holds_in_every_point() {
+    let points = [
+        "the pods of demo-node-1 are reached through it",
+        "the plan creates a balancer and has not touched the cloud",
+        "all servers answer",
+        "demo-node-2 is tainted, not deleted",
+        "the route to the pods of demo-node-3 is gone",
+        "the balancer is gone",
+    ];
+    story_holds("openstack", &points).await;
+}
+
+#[tokio::test]
 async fn the_story_of_a_cloud_with_announced_addresses_holds_in_every_point() {
     let points = [
         "the plan creates an IP block and has not touched the cloud",
