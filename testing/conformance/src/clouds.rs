@@ -2,10 +2,12 @@
 
 pub mod cloudscale;
 pub mod cloudstack;
+pub mod openstack;
 pub mod paper;
 pub mod phoenixnap;
 
 pub use cloudscale::Cloudscale;
 pub use cloudstack::{CloudStack, Tier};
+pub use openstack::{OpenStack, Parts};
 pub use paper::Paper;
 pub use phoenixnap::Phoenixnap;

@@ -1,6 +1,8 @@
 //! A process that ends in the middle: after each single write, with the answer lost, with the write refused. Whatever
 //! happens, the next process comes to the same end, with one balancer and nothing twice.
 
+use std::net::IpAddr;
+
 use bowline_cloud_kit::Fault;
 use bowline_kube_api::{Effect, Fault as KubeFault, Status};
 use serde_json::Value;
@@ -84,7 +86,8 @@ fn end<C: CloudUnderTest>(world: &World<C>) -> (String, Option<Value>) {
             .into_iter()
             .flat_map(|all| all.values_mut())
         {
-            if value.as_str().is_some_and(|it| uuid::Uuid::parse_str(it).is_ok()) {
+            let is_chosen = |it: &str| uuid::Uuid::parse_str(it).is_ok() || it.parse::<IpAddr>().is_ok();
+            if value.as_str().is_some_and(is_chosen) {
                 value.take();
             }
         }

@@ -102,7 +102,8 @@ pub(super) async fn a_pod_network_gets_its_route_and_its_node_the_condition<C: C
         let took = world.until("routed", |w| is_routed(w, "n1")).await;
         assert!(took <= SOON, "{timing:?}: {took:?}");
         assert_eq!(world.sim.routes(), routes(&["10.200.1.0/24 -> n1"]));
-        assert_eq!(world.writes(begun).len(), 1, "{:?}", world.writes(begun));
+        let writes = world.writes(begun);
+        assert_eq!(writes.len(), C::WRITES_OF_A_ROUTE, "{writes:?}");
         assert_eq!(events(&world, "n1"), Vec::<String>::new());
         // What is there is left as it is.
         world.pass(SECOND * 30).await;

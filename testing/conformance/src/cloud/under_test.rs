@@ -30,6 +30,9 @@ pub trait CloudUnderTest: Send + Sync + Sized + 'static {
     /// The longest delay that is kept when the API states one: some clouds' contracts bound it.
     const LONGEST_DELAY: Duration = Duration::MAX;
 
+    /// How many writes to the cloud make a route.
+    const WRITES_OF_A_ROUTE: usize = 1;
+
     /// What the cloud and its provider can do. A scenario that needs more is listed as not applicable.
     const ABILITIES: &'static [Ability];
 

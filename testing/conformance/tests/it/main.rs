@@ -41,6 +41,8 @@ fn main() -> ExitCode {
     trials.extend(on_cloud::<clouds::Cloudscale>());
     trials.extend(on_cloud::<clouds::CloudStack>());
     trials.extend(on_cloud::<clouds::CloudStack<clouds::Tier>>());
+    trials.extend(on_cloud::<clouds::OpenStack>());
+    trials.extend(on_cloud::<clouds::OpenStack<clouds::Parts>>());
     trials.extend(on_cloud::<clouds::Paper>());
     trials.extend(on_cloud::<clouds::Phoenixnap>());
     if binaries_or_leave_out(version, "the suite of the API server on the real one").is_some() {

@@ -70,6 +70,11 @@ impl<C: CloudUnderTest> World<C> {
         self.sim.add_instance(&Instance::plain(name));
         let mut node = tainted_node(name);
         node["spec"] = json!({ "providerID": self.provider_id(name) });
+        let addresses = &self.sim.instances()[name].addresses;
+        let addresses = addresses
+            .iter()
+            .map(|it| json!({ "type": it.kind, "address": it.address }));
+        node["status"]["addresses"] = addresses.collect();
         self.apply(node);
     }
 
