@@ -3,6 +3,7 @@
 
 mod cloudscale;
 mod cloudstack;
+mod openstack;
 mod phoenixnap;
 
 use std::collections::BTreeSet;

@@ -7,6 +7,7 @@ mod cloudstack;
 mod deaths;
 mod failover;
 mod life;
+mod openstack;
 mod phoenixnap;
 mod plane;
 mod rbac;

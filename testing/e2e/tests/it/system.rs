@@ -9,6 +9,7 @@ mod cloudstack;
 mod go_manager;
 mod leadership;
 mod objects;
+mod openstack;
 mod phoenixnap;
 mod services;
 mod takeover;

@@ -1,0 +1,103 @@
+//! OpenStack with a whole manager: what work costs. What every cloud must do is in the conformance suite; load balancers,
+//! floating IPs, security groups and routes are tested beside the provider.
+
+use std::time::Duration;
+
+use bowline_conformance::cloud::{
+    CloudUnderTest as _, Instance, SECOND, Since, Start, Wish, tainted_node, web,
+};
+use bowline_conformance::clouds::OpenStack;
+use bowline_controllers::route::RouteTiming;
+use bowline_manager::config::RouteSettings;
+use serde_json::json;
+
+type World = bowline_conformance::cloud::World<OpenStack>;
+
+/// A cloud as quick as real ones are.
+fn quick(world: &World) {
+    world.sim.set_behaviour(|it| {
+        it.lb_create_time = Duration::from_millis(3_600);
+        it.lb_change_time = Duration::from_millis(800);
+        it.lb_delete_time = Duration::from_millis(500);
+    });
+}
+
+/// How often an operation was asked for.
+fn count(world: &World, since: Since, operation: &str) -> usize {
+    world.tally(since).get(operation).copied().unwrap_or_default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_of_two_ports_on_fifty_nodes_is_one_request_and_a_dozen_reads() {
+    let world = World::with_nodes(50).await;
+    quick(&world);
+    let begun = world.since();
+    world.ask(web(), Wish::Plain);
+    world.settled("web").await;
+    world.assert_served();
+    let (reads, writes) = world.counts(begun);
+    assert_eq!(count(&world, begun, "octavia.loadbalancers.create"), 1);
+    // The other one is the floating IP.
+    assert_eq!(writes, 2, "{:?}", world.tally(begun));
+    assert!(reads <= 12, "{reads}: {:#?}", world.tally(begun));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_routes_are_a_handful_of_writes_of_the_router() {
+    const NODES: usize = 100;
+    let mut world = World::new();
+    for index in 0..NODES {
+        let name = format!("n{index}");
+        world.sim.add_instance(&Instance::plain(&name));
+        let mut node = tainted_node(&name);
+        let network = format!("10.200.{index}.0/24");
+        node["spec"]["providerID"] = json!(world.provider_id(&name));
+        node["spec"]["podCIDR"] = json!(network);
+        node["spec"]["podCIDRs"] = json!([network]);
+        world.apply(node);
+    }
+    let mut start = Start::default();
+    let timing = RouteTiming::Periodic(SECOND * 10);
+    start.config.settings.routes = RouteSettings::new(true, "10.200.0.0/16", timing);
+    let begun = world.since();
+    world.start_with(start);
+    world
+        .until("every node has its route", |w| w.sim.routes().len() == NODES)
+        .await;
+    world.rest().await;
+    let writes = world.writes(begun);
+    let of_router = writes
+        .iter()
+        .filter(|it| it.starts_with("neutron.routers."))
+        .count();
+    assert!((1..=8).contains(&of_router), "{:#?}", world.tally(begun));
+    // And each Node's port lets its pods through.
+    assert_eq!(count(&world, begun, "neutron.ports.update"), NODES);
+    assert_eq!(writes.len(), of_router + NODES, "{:#?}", world.tally(begun));
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_two_things_on_a_page_everything_is_as_with_a_thousand() {
+    let mut ends = Vec::new();
+    for page_size in [1_000, 2] {
+        let world = World::with_nodes(5).await;
+        world.sim.set_behaviour(|it| {
+            it.nova_page_size = page_size;
+            it.neutron_page_size = Some(page_size);
+            it.octavia_page_size = Some(page_size);
+        });
+        world.ask(web(), Wish::Rich);
+        world.settled("web").await;
+        world.assert_served();
+        world.join("n6");
+        world.until("it is initialised", |w| w.is_initialized("n6")).await;
+        world.rest().await;
+        world.assert_served();
+        assert_eq!(world.unlike(), Vec::<String>::new());
+        ends.push(world.sim.state());
+        world.delete_service("web");
+        world.gone("web").await;
+        assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+    }
+    assert_eq!(ends[0], ends[1]);
+}
