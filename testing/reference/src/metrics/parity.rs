@@ -17,6 +17,9 @@ const LIFETIME: &str =
 const SIZE: &str = "64 256 512 1024 4096 16384 65536 262144 1.048576e+06 4.194304e+06 1.6777216e+07";
 const AGE: &str = "600 1800 3600 14400 86400 604800 2.592e+06 7.776e+06 1.5552e+07 3.1104e+07 1.24416e+08";
 
+const CALL: &str = "0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10";
+const RECONCILE: &str = "0.01 0.05 0.1 0.5 1 2.5 5 7.5 10 12.5 15 17.5 20 22.5 25 27.5 30 50 75 100 1000";
+
 /// Level, name, type, labels, bounds. A level is empty for series that the Go managers state none for.
 #[rustfmt::skip]
 const THEIRS: &[(&str, &str, &str, &str, &str)] = &[
@@ -79,6 +82,13 @@ const THEIRS: &[(&str, &str, &str, &str, &str)] = &[
     ("ALPHA", "apiserver_delegated_authz_request_total", "counter", "code", ""),
     ("ALPHA", "apiserver_delegated_authz_request_duration_seconds", "histogram", "code", REVIEW),
     ("ALPHA", "apiserver_client_certificate_expiration_seconds", "histogram", "", LIFETIME),
+    // Of OpenStack's Go manager alone, v1.36.0.
+    ("ALPHA", "openstack_api_request_duration_seconds", "histogram", "request", CALL),
+    ("ALPHA", "openstack_api_requests_total", "counter", "request", ""),
+    ("ALPHA", "openstack_api_request_errors_total", "counter", "request", ""),
+    ("ALPHA", "cloudprovider_openstack_reconcile_duration_seconds", "histogram", "operation", RECONCILE),
+    ("ALPHA", "cloudprovider_openstack_reconcile_total", "counter", "operation", ""),
+    ("ALPHA", "cloudprovider_openstack_reconcile_errors_total", "counter", "operation", ""),
 ];
 
 fn words<'a>(all: impl IntoIterator<Item = &'a String>) -> String {
