@@ -369,7 +369,8 @@ fn openstack<'a>(site: &'a Site, config: &'a CloudConfig) -> Asked<'a> {
         let asking = CloudHttp::new(of_questions(&http), transport.clone());
         let asking = Client::new(asking, options.settings.clone());
         let offer = Offer::ask(&asking, &options, site.balances).await?;
-        let client = asking.continued_over(CloudHttp::new(http, transport));
+        let credentials = options.credentials_file(config, &site.environment)?;
+        let client = asking.continued_over(CloudHttp::new(http, transport), credentials);
         let provider = OpenStack::new(client, &options, offer, &site.series.openstack);
         Ok(Arc::new(provider) as Arc<dyn CloudProvider>)
     })

@@ -12,12 +12,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use bowline_cloud_http::{
-    Class, CloudHttp, Failure, HttpError, Kind, Method, Request, Response, Url, resolve,
+    Class, CloudHttp, CredentialsFile, Failure, HttpError, Kind, Method, Request, Response, Url, resolve,
 };
 use tokio::time::Instant;
 
 pub use self::keys::KeyKind;
 use crate::error::ApiError;
+use crate::login::Login;
 use crate::operation::{CallObserver, Operation};
 use crate::session::{Service, Session};
 use crate::settings::Settings;
@@ -75,12 +76,12 @@ impl Client {
         }
     }
 
-    /// The same over another stack, with the login and the endpoints that this one has by now. What either finds later is
-    /// its own.
+    /// The same over another stack, with the token and the endpoints that this one has by now. What either finds later is
+    /// its own. With a file, the login in it takes the place of the settings' whenever it changes.
     #[must_use]
-    pub fn continued_over(&self, http: CloudHttp) -> Self {
+    pub fn continued_over(&self, http: CloudHttp, file: Option<CredentialsFile<Login>>) -> Self {
         Self {
-            session: self.session.continued_over(http.clone()),
+            session: self.session.continued_over(http.clone(), file),
             http,
             observer: self.observer.clone(),
         }

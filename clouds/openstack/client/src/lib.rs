@@ -5,8 +5,9 @@
 //! is `bowline-cloud-http`'s.
 //!
 //! - One login serves all services. It is made with the first call, and again when a service refuses its token: once for
-//!   all calls that were refused, each of which is repeated once.
-//! - A service's endpoint comes from the catalog of that login, and is looked for once.
+//!   all calls that were refused, each of which is repeated once. One that Keystone refuses is made again after a pause.
+//! - A service's endpoint comes from the catalog of the last login, and is looked for once, or again if that catalog names
+//!   other places.
 //! - Decoding is lenient: unknown fields are ignored, unknown words are kept ([`wire::ServerStatus::Other`] and its kin),
 //!   and only fields that are used are required. A list without its key is an error: it proves nothing.
 //! - A read of one object answers `None` only if the service itself said that there is no such object.

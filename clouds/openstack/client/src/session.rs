@@ -7,10 +7,11 @@ mod token;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bowline_cloud_http::{CloudHttp, Request, Response, SharedRead, Url};
+use bowline_cloud_http::{CloudHttp, CredentialsFile, Request, Response, SharedRead, Url};
 
 use self::token::Tokens;
 use crate::error::ApiError;
+use crate::login::Login;
 use crate::operation::{self, Operation};
 use crate::settings::Settings;
 
@@ -77,10 +78,17 @@ pub(crate) struct Session {
     endpoints: Arc<[Shared; Service::ALL.len()]>,
 }
 
-/// A service's endpoint: looked for by all callers together, and kept when it was found.
+/// A service's endpoint: looked for by all callers together, and kept as long as catalogs name the same places.
 struct Shared {
-    found: Arc<Mutex<Option<Arc<Endpoint>>>>,
+    found: Arc<Mutex<Option<Found>>>,
     look: SharedRead<Result<Arc<Endpoint>, ApiError>>,
+}
+
+/// An endpoint, and the URLs of the catalog among which it was found.
+#[derive(Clone)]
+struct Found {
+    urls: Vec<String>,
+    endpoint: Arc<Endpoint>,
 }
 
 impl Session {
@@ -93,11 +101,11 @@ impl Session {
         }
     }
 
-    /// Another session, with what this one has found so far.
-    pub(crate) fn continued_over(&self, http: CloudHttp) -> Self {
-        let tokens = self.tokens.continued_over(http);
+    /// Another session, with what this one has found so far, and with a file in which another login may appear.
+    pub(crate) fn continued_over(&self, http: CloudHttp, file: Option<CredentialsFile<Login>>) -> Self {
+        let tokens = self.tokens.continued_over(http, file);
         let endpoints = Service::ALL.map(|service| {
-            let found = self.endpoints[service as usize].found();
+            let found = lock(&self.endpoints[service as usize].found).clone();
             Shared::new(&tokens, service, found)
         });
         Self {
@@ -111,10 +119,11 @@ impl Session {
         self.tokens.ticket().await.map(drop)
     }
 
-    /// Where a service is.
+    /// Where a service is, by the catalog of the last login.
     pub(crate) async fn endpoint(&self, service: Service) -> Result<Arc<Endpoint>, ApiError> {
+        let ticket = self.tokens.ticket().await?;
         let shared = &self.endpoints[service as usize];
-        match shared.found() {
+        match shared.found(self.tokens.urls(&ticket, service)) {
             Some(endpoint) => Ok(endpoint),
             None => shared.look.ask().await,
         }
@@ -127,19 +136,32 @@ impl Session {
 }
 
 impl Shared {
-    fn new(tokens: &Tokens, service: Service, found: Option<Arc<Endpoint>>) -> Self {
+    fn new(tokens: &Tokens, service: Service, found: Option<Found>) -> Self {
         let found = Arc::new(Mutex::new(found));
         let source = (tokens.clone(), found.clone());
         let look = SharedRead::single(INTERVAL, &source, move |(tokens, found)| async move {
-            let endpoint = Arc::new(discovery::endpoint(&tokens, service).await?);
-            *lock(&found) = Some(Arc::clone(&endpoint));
+            let ticket = tokens.ticket().await?;
+            let urls: Vec<String> = tokens.urls(&ticket, service).map(str::to_owned).collect();
+            let endpoint = Arc::new(discovery::endpoint(&tokens, service, &urls).await?);
+            *lock(&found) = Some(Found {
+                urls,
+                endpoint: Arc::clone(&endpoint),
+            });
             Ok(endpoint)
         });
         Self { found, look }
     }
 
-    fn found(&self) -> Option<Arc<Endpoint>> {
-        lock(&self.found).clone()
+    /// The endpoint, if it was found among these URLs.
+    fn found<'a>(&self, urls: impl Iterator<Item = &'a str>) -> Option<Arc<Endpoint>> {
+        let found = lock(&self.found);
+        let found = found.as_ref()?;
+        found
+            .urls
+            .iter()
+            .map(String::as_str)
+            .eq(urls)
+            .then(|| Arc::clone(&found.endpoint))
     }
 }
 

@@ -12,6 +12,8 @@ mod errors;
 mod lists;
 #[path = "api/objects.rs"]
 mod objects;
+#[path = "api/refused.rs"]
+mod refused;
 #[path = "api/session.rs"]
 mod session;
 #[path = "api/writes.rs"]

@@ -1,22 +1,25 @@
 //! What the operator sets, in the file that `--cloud-config` names and in `clouds.yaml`.
 
 mod clouds_yaml;
+mod credentials;
 mod file;
 mod load_balancer;
 mod search_order;
 mod value;
 
+use std::cell::RefCell;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bowline_cloud_http::{
     BaseUrlError, ClientCertificate, CloudHttpConfig, Malformed, SocketOptions, TrustedAuthorities, base_url,
 };
 use bowline_cloud_provider::{CloudConfig, Environment};
-use bowline_openstack_client::{Credentials, Interface, Login, LoginError, RouterId, Settings};
+use bowline_openstack_client::{Interface, Login, LoginError, RouterId, Settings};
 use ipnet::IpNet;
 
+use self::credentials::credentials;
 pub use self::file::FileError;
 use self::file::{File, Global};
 pub use self::load_balancer::{
@@ -51,6 +54,8 @@ pub struct Options {
     pub router: Option<RouterId>,
     /// What has no effect, and what looks like a mistake.
     pub warnings: Vec<String>,
+    /// The files that were read for `clouds.yaml`.
+    clouds_files: Vec<PathBuf>,
     /// Each option as it is in force, under the heading of its section, for the log.
     report: Vec<(String, &'static str, String)>,
 }
@@ -201,8 +206,10 @@ impl Options {
             .iter()
             .map(|unknown| format!("{path}: {unknown} is not known and has no effect"))
             .collect();
+        let clouds_files = RefCell::default();
         if file.global.use_clouds {
-            let entry = clouds_yaml::fill(&mut file.global, environment, files)?;
+            let noting = credentials::noting(files, &clouds_files);
+            let entry = clouds_yaml::fill(&mut file.global, environment, &noting)?;
             tracing::info!(
                 entry,
                 "Options that the configuration file leaves empty are taken from clouds.yaml"
@@ -235,6 +242,7 @@ impl Options {
             router: Some(&file.route.router_id)
                 .filter(|id| !id.is_empty())
                 .map(|id| id.as_str().into()),
+            clouds_files: clouds_files.into_inner(),
             report: file.shown(),
             settings,
             warnings,
@@ -269,7 +277,7 @@ impl Options {
 }
 
 fn settings(global: &Global, request_timeout: Duration) -> Result<Settings, OptionsError> {
-    if global.auth_url.is_empty() {
+    if global.auth_url.0.is_empty() {
         return Err(OptionsError::NoAuthUrl);
     }
     let interface = match global.endpoint_type.as_str() {
@@ -279,35 +287,12 @@ fn settings(global: &Global, request_timeout: Duration) -> Result<Settings, Opti
         other => return Err(OptionsError::EndpointType(other.to_owned())),
     };
     Ok(Settings {
-        auth_url: base_url(&global.auth_url).map_err(OptionsError::AuthUrl)?,
+        auth_url: base_url(&global.auth_url.0).map_err(OptionsError::AuthUrl)?,
         login: Login::new(&credentials(global))?,
         region: global.region.clone(),
         interface,
         request_timeout,
     })
-}
-
-fn credentials(global: &Global) -> Credentials {
-    Credentials {
-        username: global.username.clone(),
-        user_id: global.user_id.clone(),
-        password: global.password.clone(),
-        tenant_id: global.tenant_id.clone(),
-        tenant_name: global.tenant_name.clone(),
-        domain_id: global.domain_id.clone(),
-        domain_name: global.domain_name.clone(),
-        user_domain_id: global.user_domain_id.clone(),
-        user_domain_name: global.user_domain_name.clone(),
-        tenant_domain_id: global.tenant_domain_id.clone(),
-        tenant_domain_name: global.tenant_domain_name.clone(),
-        trust_id: global.trust_id.clone(),
-        trustee_id: global.trustee_id.clone(),
-        trustee_password: global.trustee_password.clone(),
-        application_credential_id: global.application_credential_id.clone(),
-        application_credential_name: global.application_credential_name.clone(),
-        application_credential_secret: global.application_credential_secret.clone(),
-        token: global.token.clone(),
-    }
 }
 
 fn tls(global: &Global, files: Files<'_>) -> Result<Tls, OptionsError> {

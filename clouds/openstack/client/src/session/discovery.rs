@@ -105,11 +105,12 @@ pub(crate) fn not_about_objects(mut error: ApiError) -> ApiError {
     error
 }
 
-/// Looks for the endpoint of a service: the first of the catalog's that has the wanted major version.
-pub(crate) async fn endpoint(tokens: &Tokens, service: Service) -> Result<Endpoint, ApiError> {
-    let ticket = tokens.ticket().await?;
-    let settings = tokens.settings();
-    let urls = ticket.catalog.urls(service, settings.interface, &settings.region);
+/// Looks for the endpoint of a service: the first of the catalog's URLs that has the wanted major version.
+pub(crate) async fn endpoint(
+    tokens: &Tokens,
+    service: Service,
+    urls: &[String],
+) -> Result<Endpoint, ApiError> {
     for url in urls {
         let Ok(url) = bowline_cloud_http::base_url(url) else {
             tracing::warn!(
@@ -135,6 +136,7 @@ pub(crate) async fn endpoint(tokens: &Tokens, service: Service) -> Result<Endpoi
             return Ok(place.endpoint(service, Some(version)));
         }
     }
+    let settings = tokens.settings();
     Err(ApiError::no_endpoint(
         service.kind(),
         settings.interface,

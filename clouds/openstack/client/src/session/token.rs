@@ -1,26 +1,36 @@
 //! The one token of the process (Identity API v3, "Token authentication").
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use bowline_cloud_http::{Class, CloudHttp, HeaderName, Method, Request, Response, Secret, SharedRead, Url};
+use bowline_cloud_http::{
+    Class, CloudHttp, CredentialsFile, HeaderName, Method, Request, Response, Secret, SharedRead, Url,
+};
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::catalog::Catalog;
 use super::discovery::{self, Version, cut};
-use super::{INTERVAL, lock};
+use super::{INTERVAL, Service, lock};
 use crate::error::ApiError;
-use crate::login::LoginBody;
+use crate::login::{Login, LoginBody};
 use crate::operation::{IDENTITY_VERSIONS, LOGIN};
 use crate::settings::Settings;
 
 const AUTH_TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 const SUBJECT_TOKEN: &str = "x-subject-token";
 
+/// The time after a refused login before the next one; it doubles with each further refusal. Many clouds lock a user out who
+/// tries a wrong password a few times (Keystone, `security_compliance/lockout_failure_attempts`).
+const FIRST_PAUSE: Duration = Duration::from_secs(30);
+/// The longest such time.
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
 /// A token and what came with it, and which of those made it is: so that a refused one is dropped only once.
 #[derive(Clone)]
 pub(crate) struct Ticket {
     token: Secret,
-    pub(crate) catalog: Arc<Catalog>,
+    catalog: Arc<Catalog>,
     serial: u64,
 }
 
@@ -34,38 +44,62 @@ pub(crate) struct Tokens {
 struct Store {
     http: CloudHttp,
     settings: Settings,
+    /// Where another login may appear.
+    file: Option<CredentialsFile<Login>>,
     state: Mutex<State>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct State {
+    login: Arc<Login>,
     /// Where Keystone's version 3 is, once that is known.
     identity: Option<Url>,
     ticket: Option<Ticket>,
     made: u64,
+    /// The last answer to this login, if it was a refusal.
+    refusal: Option<Refusal>,
+}
+
+/// Keystone refused the login: it is not tried again for a while.
+#[derive(Clone)]
+struct Refusal {
+    error: ApiError,
+    pause: Duration,
+    ends: Instant,
 }
 
 impl Tokens {
     pub(crate) fn new(http: CloudHttp, settings: Settings) -> Self {
-        Self::with(http, settings, State::default())
+        let state = State {
+            login: Arc::new(settings.login.clone()),
+            identity: None,
+            ticket: None,
+            made: 0,
+            refusal: None,
+        };
+        Self::with(http, settings, None, state)
     }
 
-    /// The same over another stack, with the token in use.
-    pub(crate) fn continued_over(&self, http: CloudHttp) -> Self {
-        let state = lock(&self.store.state).clone();
-        Self::with(http, self.store.settings.clone(), state)
+    /// The same over another stack, with the token in use, and with a file in which another login may appear.
+    pub(crate) fn continued_over(&self, http: CloudHttp, file: Option<CredentialsFile<Login>>) -> Self {
+        let mut state = lock(&self.store.state).clone();
+        if let Some(file) = &file {
+            state.login = file.current();
+        }
+        Self::with(http, self.store.settings.clone(), file, state)
     }
 
-    fn with(http: CloudHttp, settings: Settings, state: State) -> Self {
+    fn with(http: CloudHttp, settings: Settings, file: Option<CredentialsFile<Login>>, state: State) -> Self {
         let store = Arc::new(Store {
             http,
             settings,
+            file,
             state: Mutex::new(state),
         });
         // One at a time: who needs a token while one is being made waits for that one.
         let make = SharedRead::single(INTERVAL, &store, |store: Arc<Store>| async move {
-            match store.ticket() {
-                Some(ticket) => Ok(ticket),
+            match store.known() {
+                Some(known) => known,
                 None => store.make().await,
             }
         });
@@ -76,12 +110,19 @@ impl Tokens {
         &self.store.settings
     }
 
-    /// The token in use. Calls that need a new one while it is being made wait for it.
+    /// The token in use. Calls that need a new one while it is being made wait for it; those that need one after a refusal
+    /// get that refusal until the login is tried again.
     pub(crate) async fn ticket(&self) -> Result<Ticket, ApiError> {
-        match self.store.ticket() {
-            Some(ticket) => Ok(ticket),
+        match self.store.known() {
+            Some(known) => known,
             None => self.make.ask().await,
         }
+    }
+
+    /// The URLs of a service in the catalog that came with a token, for the interface and the region in use.
+    pub(crate) fn urls<'a>(&'a self, ticket: &'a Ticket, service: Service) -> impl Iterator<Item = &'a str> {
+        let settings = &self.store.settings;
+        ticket.catalog.urls(service, settings.interface, &settings.region)
     }
 
     /// Sends a request with the token, and once more with a new one if the first was refused.
@@ -119,8 +160,32 @@ struct Token {
 }
 
 impl Store {
-    fn ticket(&self) -> Option<Ticket> {
-        lock(&self.state).ticket.clone()
+    /// The token in use, or why there is none for now.
+    fn known(&self) -> Option<Result<Ticket, ApiError>> {
+        self.follow_file();
+        let state = lock(&self.state);
+        let refusal = || {
+            state
+                .refusal
+                .as_ref()
+                .filter(|refusal| Instant::now() < refusal.ends)
+        };
+        match &state.ticket {
+            Some(ticket) => Some(Ok(ticket.clone())),
+            None => refusal().map(|refusal| Err(refusal.error.clone())),
+        }
+    }
+
+    /// Takes the login that the file holds now; what came of the former one is forgotten.
+    fn follow_file(&self) {
+        let Some(file) = &self.file else { return };
+        let current = file.current();
+        let mut state = lock(&self.state);
+        if !Arc::ptr_eq(&state.login, &current) {
+            state.login = current;
+            state.ticket = None;
+            state.refusal = None;
+        }
     }
 
     /// Forgets a token that a service has refused, unless another one has taken its place.
@@ -136,25 +201,47 @@ impl Store {
     }
 
     async fn make(&self) -> Result<Ticket, ApiError> {
-        let (token, catalog) = self.login().await.map_err(refused)?;
+        let login = Arc::clone(&lock(&self.state).login);
+        let made = self.log_in(&login).await;
         let mut state = lock(&self.state);
+        let is_current = Arc::ptr_eq(&state.login, &login);
+        let (token, catalog) = match made {
+            Ok(made) => made,
+            Err(error) if is_refusal(&error) => {
+                let error = unauthenticated(error);
+                if is_current {
+                    let refusal = Refusal::after(state.refusal.as_ref(), error.clone());
+                    tracing::warn!(err = %error, pause = ?refusal.pause, "Keystone refused the login, the next one is made after a pause or with other credentials");
+                    state.refusal = Some(refusal);
+                    // Others may be there already.
+                    if let Some(file) = &self.file {
+                        file.distrust();
+                    }
+                }
+                return Err(error);
+            }
+            Err(error) => return Err(unauthenticated(error)),
+        };
         state.made += 1;
         let ticket = Ticket {
             token,
             catalog: Arc::new(catalog),
             serial: state.made,
         };
-        state.ticket = Some(ticket.clone());
+        if is_current {
+            state.ticket = Some(ticket.clone());
+            state.refusal = None;
+        }
         Ok(ticket)
     }
 
-    async fn login(&self) -> Result<(Secret, Catalog), ApiError> {
-        let mut url = self.identity().await?;
+    async fn log_in(&self, login: &Login) -> Result<(Secret, Catalog), ApiError> {
+        let mut url = self.identity(login).await?;
         url.set_path(&format!("{}/auth/tokens", url.path().trim_end_matches('/')));
         // It changes nothing that lasts, so it may be repeated.
         let request = Request::read(Method::POST, LOGIN.name, url)
-            .conceal(self.settings.login.secret())
-            .json(&LoginBody(&self.settings.login));
+            .conceal(login.secret())
+            .json(&LoginBody(login));
         let response = self.http.send(request).await?;
         let token = response
             .headers
@@ -167,7 +254,7 @@ impl Store {
     }
 
     /// Where Keystone's version 3 is.
-    async fn identity(&self) -> Result<Url, ApiError> {
+    async fn identity(&self, login: &Login) -> Result<Url, ApiError> {
         if let Some(url) = lock(&self.state).identity.clone() {
             return Ok(url);
         }
@@ -178,7 +265,7 @@ impl Store {
             .path()
             .trim_end_matches('/')
             .ends_with("/v3");
-        let url = if self.settings.login.has_trust() {
+        let url = if login.has_trust() {
             let mut url = root;
             url.set_path(&format!("{}v3/", url.path()));
             url
@@ -217,9 +304,29 @@ fn same_trust(asked: &Url, link: Url) -> Url {
     url
 }
 
+impl Refusal {
+    /// A refusal after the one before, if there was one.
+    fn after(last: Option<&Self>, error: ApiError) -> Self {
+        let pause = last.map_or(FIRST_PAUSE, |last| LONGEST_PAUSE.min(last.pause * 2));
+        Self {
+            error,
+            pause,
+            ends: Instant::now() + pause,
+        }
+    }
+}
+
+/// Whether Keystone itself says that these credentials open nothing. An unknown application credential is `404`.
+fn is_refusal(error: &ApiError) -> bool {
+    matches!(
+        error.class,
+        Class::Unauthenticated | Class::Denied | Class::NotFound
+    )
+}
+
 /// Whatever Keystone refuses, it speaks of credentials and never of what the token is wanted for: least of all that it is
 /// gone.
-fn refused(mut error: ApiError) -> ApiError {
+fn unauthenticated(mut error: ApiError) -> ApiError {
     if matches!(
         error.class,
         Class::Invalid | Class::Denied | Class::NotFound | Class::Conflict | Class::Exhausted

@@ -220,7 +220,7 @@ async fn what_a_client_has_found_another_one_goes_on_with() {
     let (first, _) = client([Answer::ok(NEUTRON)]);
     first.find(Service::Network).await.unwrap();
     let (other, api) = client_with(settings(), [Answer::ok(r#"{"ports": []}"#)]);
-    let continued = first.continued_over(other.http().clone());
+    let continued = first.continued_over(other.http().clone(), None);
     continued.ports(&Default::default()).await.unwrap();
     assert_eq!(
         lines(&api, 0),

@@ -129,7 +129,7 @@ pub(super) fn fill(
     let (name, cloud) = chosen(global, environment, files)?;
     let auth = cloud.auth;
     for (option, value) in [
-        (&mut global.auth_url, auth.auth_url),
+        (&mut global.auth_url.0, auth.auth_url),
         (&mut global.username, auth.username),
         (&mut global.user_id, auth.user_id),
         (&mut global.tenant_id, auth.project_id),

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bowline_cloud_http::{Secret, is_word};
+use bowline_cloud_http::{Malformed, Secret, is_word};
 use bowline_gcfg::SyntaxError;
 
-use super::value::{Section, Value, ValueError, sections};
+use super::value::{Section, UrlText, Value, ValueError, sections};
 
 sections! {
     /// `[Global]`: where the cloud is and what opens it.
     Global {
         /// Keystone's URL.
-        auth_url: String = "auth-url";
+        auth_url: UrlText = "auth-url";
         /// The user's name.
         username: String = "username";
         /// The user's id.
@@ -193,6 +193,21 @@ pub enum FileError {
         /// What is wrong with the value.
         source: ValueError,
     },
+}
+
+impl FileError {
+    /// The same without what the file says, for when it is read again.
+    pub(super) fn place(&self) -> Malformed {
+        let (what, line) = match self {
+            Self::Syntax(error) => ("it breaks a rule of its language", error.line),
+            Self::Value { line, .. } => ("a value is none of its kind", *line),
+        };
+        Malformed {
+            what,
+            key: None,
+            line: Some(line),
+        }
+    }
 }
 
 /// What the file says, and defaults for what it does not say.

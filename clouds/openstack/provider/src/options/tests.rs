@@ -234,6 +234,14 @@ fn no_text_shows_a_secret() {
         misplaced.warnings
     );
     assert!(!error("[Metadata]\nrequest-timeout = Secret1\n").contains("Secret1"));
+    let in_url = read("[Global]\nauth-url = https://anna:Secret2@keystone:5000/v3\n").unwrap();
+    assert!(!format!("{in_url:?}").contains("Secret2"));
+    let shown = |(_, option, value): &(_, &str, String)| (*option == "auth-url").then(|| value.clone());
+    assert_eq!(
+        in_url.report.iter().find_map(shown).as_deref(),
+        Some("https://keystone:5000/v3")
+    );
+    assert!(!error("[Global]\nauth-url = anna:Secret2@keystone\n").contains("Secret2"));
 }
 
 mod clouds {

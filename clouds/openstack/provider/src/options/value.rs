@@ -1,8 +1,9 @@
 //! Values of the file by their kind, and the sections that hold them.
 
+use std::fmt;
 use std::time::Duration;
 
-use bowline_cloud_http::{Secret, glimpse};
+use bowline_cloud_http::{Secret, base_url, glimpse};
 
 /// Why a value is none of its kind. The text begins as the Go manager's does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +43,27 @@ impl Value for String {
 
     fn shown(&self) -> String {
         self.clone()
+    }
+}
+
+/// A URL as somebody wrote it. It is shown without the user and the password that may stand in it, and not at all if it is
+/// none.
+#[derive(Clone, Default)]
+pub(super) struct UrlText(pub(super) String);
+
+impl fmt::Debug for UrlText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+impl Value for UrlText {
+    fn assign(&mut self, said: Option<String>) -> Result<(), ValueError> {
+        self.0.assign(said)
+    }
+
+    fn shown(&self) -> String {
+        base_url(&self.0).map(String::from).unwrap_or_default()
     }
 }
 
