@@ -41,6 +41,9 @@ pub(crate) struct State {
     pub(crate) networks: IndexMap<Id, Network>,
     pub(crate) subnets: IndexMap<Id, Subnet>,
     pub(crate) ports: IndexMap<Id, Port>,
+    /// The ports of a device, in the order in which they were made: a port keeps its device. Nova shows those of every server
+    /// in a list.
+    ports_by_device: BTreeMap<String, Vec<Id>>,
     pub(crate) routers: IndexMap<Id, Router>,
     pub(crate) floating_ips: IndexMap<Id, FloatingIp>,
     pub(crate) groups: IndexMap<Id, SecurityGroup>,
@@ -109,6 +112,7 @@ impl State {
             networks: IndexMap::new(),
             subnets: IndexMap::new(),
             ports: IndexMap::new(),
+            ports_by_device: BTreeMap::new(),
             routers: IndexMap::new(),
             floating_ips: IndexMap::new(),
             groups: IndexMap::new(),

@@ -1,4 +1,5 @@
-use bowline_cloud_provider::CloudProvider as _;
+use bowline_cloud_provider::{CloudConfig, CloudProvider as _, Environment};
+use bowline_openstack::Options;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::{OpenstackSim, Service};
 
@@ -51,6 +52,24 @@ async fn a_refused_login_ends_the_start() {
     );
     assert!(text.contains("requires authentication"), "{text}");
     assert_eq!(calls(&sim), ["keystone.tokens.create"]);
+}
+
+/// Keystone answers 404 to an application credential that it does not know.
+#[tokio::test(start_paused = true)]
+async fn an_unknown_application_credential_is_told_in_keystones_words() {
+    let sim = OpenstackSim::builder().seed(7).build();
+    let config = CloudConfig::Given {
+        path: "cloud.conf".to_owned(),
+        contents: b"[Global]\nauth-url = http://cloud.test/identity/v3\nregion = RegionOne\n\
+            application-credential-id = gone\napplication-credential-secret = s\n"
+            .to_vec(),
+    };
+    let options = Options::read(&config, &Environment::default(), &|path| std::fs::read(path)).unwrap();
+    let text = started(&sim, &options, true).await.err().unwrap().to_string();
+    assert!(
+        text.ends_with("404 Not Found: Could not find Application Credential: gone."),
+        "{text}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -130,7 +130,11 @@ impl Call<'_> {
 
 fn credential<'a>(identity: &'a Identity, part: &Value) -> Result<&'a ApplicationCredential, ApiError> {
     let found = match part["id"].as_str() {
-        Some(id) => identity.credentials.get(id),
+        // Keystone says this to anybody (`AppCredInfo` in its `auth/plugins/core.py`).
+        Some(id) => Some(identity.credentials.get(id).ok_or_else(|| {
+            let text = format!("Could not find Application Credential: {id}.");
+            ApiError::keystone(StatusCode::NOT_FOUND, text)
+        })?),
         None => {
             let user = identity.user(&named(&part["user"])?)?;
             let mut all = identity.credentials.values();

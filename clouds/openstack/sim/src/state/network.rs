@@ -50,6 +50,8 @@ impl State {
             true => self.default_group(&port.meta.project).into_iter().collect(),
             false => Vec::new(),
         };
+        let of_device = self.ports_by_device.entry(port.device.clone()).or_default();
+        of_device.push(id);
         self.ports.insert(id, Port { groups, ..port });
         id
     }
@@ -59,6 +61,9 @@ impl State {
         let Some(port) = self.ports.shift_remove(&id) else {
             return;
         };
+        if let Some(of_device) = self.ports_by_device.get_mut(&port.device) {
+            of_device.retain(|there| *there != id);
+        }
         for fixed_ip in port.fixed_ips {
             self.release(fixed_ip);
         }
@@ -95,8 +100,9 @@ impl State {
         }))
     }
 
-    pub(crate) fn ports_of<'a>(&'a self, device: &'a str) -> impl Iterator<Item = &'a Port> {
-        self.ports.values().filter(move |port| port.device == device)
+    pub(crate) fn ports_of(&self, device: &str) -> impl Iterator<Item = &Port> {
+        let ids = self.ports_by_device.get(device).into_iter().flatten();
+        ids.filter_map(|id| self.ports.get(id))
     }
 
     /// The addresses of a router in the subnets it joins.

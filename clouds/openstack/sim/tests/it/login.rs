@@ -131,6 +131,12 @@ async fn application_credential_brings_its_own_scope() {
             .status,
         401
     );
+    let unknown = log_in(&sim, &login(json!({ "id": "none", "secret": "s3cret" }))).await;
+    assert_eq!(unknown.status, 404);
+    assert_eq!(
+        unknown.body["error"]["message"],
+        "Could not find Application Credential: none."
+    );
     let mut scoped = by_id;
     scoped["auth"]["scope"] = json!({ "project": { "id": sim.home().project } });
     assert_eq!(log_in(&sim, &scoped).await.status, 401);
