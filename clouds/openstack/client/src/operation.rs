@@ -64,7 +64,6 @@ operations!(
     SECURITY_GROUPS_LIST = "security-groups.list" counted "security_group_list";
     SECURITY_GROUPS_CREATE = "security-groups.create" counted "security_group_create";
     SECURITY_GROUPS_DELETE = "security-groups.delete" counted "security_group_delete";
-    SECURITY_GROUP_RULES_LIST = "security-group-rules.list" counted "security_group_rule_list";
     SECURITY_GROUP_RULES_CREATE = "security-group-rules.create" counted "security_group_rule_create";
     SECURITY_GROUP_RULES_DELETE = "security-group-rules.delete" counted "security_group_rule_delete";
 
@@ -126,7 +125,6 @@ mod tests {
             "security_group_create",
             "security_group_delete",
             "security_group_rule_create",
-            "security_group_rule_list",
             "security_group_rule_delete",
             "server_get",
             "server_list",

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use bowline_openstack_client::{
-    LoadBalancer, LoadBalancerId, NewLoadBalancer, ProvisioningStatus, SecurityGroupId, SecurityGroupRule,
+    LoadBalancer, LoadBalancerId, NewLoadBalancer, ProvisioningStatus, SecurityGroup, SecurityGroupId,
+    SecurityGroupRule,
 };
 
 use crate::apply::{Learned, Shown};
-use crate::observe::{Memory, Observed, ObservedGroup, Parts, RefusedMethod, Seen};
+use crate::observe::{Memory, Observed, Parts, RefusedMethod, Seen};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
 mod foretold;
@@ -97,7 +98,10 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
             of_part(observed, memory, balancer, change, shown);
         }
         CloudStep::FloatingIp(change) => of_floating_ip(seen, change, shown),
-        CloudStep::Group(change) => of_group(seen, change, shown),
+        CloudStep::Group(change) => {
+            let Seen { observed, memory } = seen;
+            of_group(observed, memory, change, shown);
+        }
     }
 }
 
@@ -206,28 +210,30 @@ fn of_floating_ip(observed: &mut Observed, change: &FloatingIpChange, shown: Opt
 }
 
 fn rules_of<'a>(
-    groups: &'a mut [ObservedGroup],
+    groups: &'a mut [SecurityGroup],
     id: &SecurityGroupId,
 ) -> Option<&'a mut Vec<SecurityGroupRule>> {
-    let group = groups.iter_mut().find(|there| there.group.id == *id);
+    let group = groups.iter_mut().find(|there| there.id == *id);
     group.map(|there| &mut there.rules)
 }
 
-fn of_group(observed: &mut Observed, change: &GroupChange, shown: Option<Shown>) {
+fn of_group(observed: &mut Observed, memory: &mut Memory, change: &GroupChange, shown: Option<Shown>) {
     let groups = observed.groups.get_or_insert_default();
     match (change, shown) {
-        (GroupChange::Create { .. }, Some(Shown::Group(group))) => groups.push(ObservedGroup {
-            group,
-            rules: Vec::new(),
-        }),
+        (GroupChange::Create { .. }, Some(Shown::Group(group))) => groups.push(group),
         (GroupChange::CreateRule { new }, Some(Shown::Rule(rule))) => {
             if let Some(rules) = rules_of(groups, &new.security_group_id) {
                 rules.push(rule);
             }
         }
-        // It is there already, and not known here: everything is read again.
-        (GroupChange::CreateRule { .. }, _) => observed.groups = None,
+        // It is there already, and not known here: everything is read again. Should it not be listed even then, it is not
+        // asked for again, unless a rule that is listed in its place goes.
+        (GroupChange::CreateRule { new }, _) => {
+            memory.own.rules_there.push(new.clone());
+            observed.groups = None;
+        }
         (GroupChange::DeleteRule { group, id, .. }, _) => {
+            memory.own.rules_there.clear();
             if let Some(rules) = rules_of(groups, group) {
                 rules.retain(|rule| rule.id != *id);
             }
@@ -240,7 +246,7 @@ fn of_group(observed: &mut Observed, change: &GroupChange, shown: Option<Shown>)
             let ports = Arc::make_mut(observed.ports.get_or_insert_default());
             ports.retain(|there| there.id != port.id);
         }
-        (GroupChange::Delete { group, .. }, _) => groups.retain(|there| there.group.id != *group),
+        (GroupChange::Delete { group, .. }, _) => groups.retain(|there| there.id != *group),
         _ => {}
     }
 }

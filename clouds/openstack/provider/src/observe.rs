@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowline_openstack_client::{
     FloatingIp, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId, Network,
-    Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, SecurityGroupRule, Subnet,
+    NewSecurityGroupRule, Pool, PoolId, Port, ProvisioningStatus, SecurityGroup, Subnet,
 };
 
 use crate::features::Features;
@@ -36,8 +36,8 @@ pub(crate) struct Observed {
     pub(crate) networks: Option<Arc<Vec<Network>>>,
     /// All subnets that the project sees.
     pub(crate) subnets: Option<Arc<Vec<Subnet>>>,
-    /// The security groups of the Service's name, with their rules.
-    pub(crate) groups: Option<Vec<ObservedGroup>>,
+    /// The security groups of the Service's name.
+    pub(crate) groups: Option<Vec<SecurityGroup>>,
     /// What the store of keys says about the certificate.
     pub(crate) key: Option<(TlsKey, KeyAnswer)>,
 }
@@ -51,13 +51,6 @@ pub(crate) enum KeyAnswer {
     Absent,
     /// The cloud has no such store.
     NoStore,
-}
-
-/// A security group with its rules.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ObservedGroup {
-    pub(crate) group: SecurityGroup,
-    pub(crate) rules: Vec<SecurityGroupRule>,
 }
 
 /// The parts of a load balancer.
@@ -98,6 +91,8 @@ pub(crate) struct Remembered {
     pub(crate) members_written: Vec<PoolId>,
     /// Balancing methods that Octavia refused, and why.
     pub(crate) refused_methods: Vec<RefusedMethod>,
+    /// Rules that Neutron says are there already, in whatever words it lists them.
+    pub(crate) rules_there: Vec<NewSecurityGroupRule>,
     /// Why the security group could not be written. It hides no address.
     pub(crate) group_failure: Option<String>,
 }

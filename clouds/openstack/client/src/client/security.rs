@@ -15,7 +15,7 @@ const GROUPS: &str = "security-groups";
 const RULES: &str = "security-group-rules";
 
 impl Client {
-    /// The security groups with a name, or all of the project.
+    /// The security groups with a name, or all of the project; each with its rules.
     ///
     /// # Errors
     ///
@@ -65,19 +65,6 @@ impl Client {
             &segments,
         );
         self.delete(call, |request| request).await
-    }
-
-    /// The rules of a security group.
-    ///
-    /// # Errors
-    ///
-    /// See [`Class`](crate::Class).
-    pub async fn security_group_rules(
-        &self,
-        group: &SecurityGroupId,
-    ) -> Result<Vec<SecurityGroupRule>, ApiError> {
-        let call = read(Neutron, operation::SECURITY_GROUP_RULES_LIST, RULES, &[]);
-        self.list(call, &[("security_group_id", group.to_string())]).await
     }
 
     /// Creates a rule of a security group.

@@ -104,8 +104,7 @@ pub struct Router {
     /// Its name.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// Its static routes.
-    #[serde(default, deserialize_with = "list")]
+    /// Its static routes. An answer that does not say them is none: all would be created.
     pub routes: Vec<RouterRoute>,
     /// Counts its changes; sent back, it makes a change conditional.
     #[serde(default)]

@@ -16,6 +16,9 @@ pub struct SecurityGroup {
     /// What its maker wrote on it.
     #[serde(default, deserialize_with = "or_default")]
     pub description: String,
+    /// Its rules. An answer that does not say them is none: all would be created.
+    #[serde(rename = "security_group_rules")]
+    pub rules: Vec<SecurityGroupRule>,
 }
 
 impl Resource for SecurityGroup {

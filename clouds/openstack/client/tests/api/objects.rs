@@ -1,4 +1,6 @@
-use bowline_openstack_client::{AddressKind, Direction, EtherType, PortStatus, ServerStatus};
+use bowline_openstack_client::{
+    AddressKind, Class, Direction, EtherType, PortStatus, SecurityGroupRule, ServerStatus,
+};
 
 use crate::cloud::{Answer, client, neutron, octavia};
 
@@ -32,7 +34,6 @@ async fn recorded_objects_of_neutron_are_read() {
             include_str!("recorded/subnets.json"),
             include_str!("recorded/floating-ips.json"),
             include_str!("recorded/security-groups.json"),
-            include_str!("recorded/security-group-rules.json"),
         ]
         .map(Answer::ok),
     );
@@ -54,14 +55,15 @@ async fn recorded_objects_of_neutron_are_read() {
     assert_eq!(floating_ips[0].floating_ip_address, "198.51.100.11");
     let groups = client.security_groups(None).await.unwrap();
     assert_eq!(groups[0].name, "lb-sg-uid-default-web");
-    let rules = client.security_group_rules(&groups[0].id).await.unwrap();
-    let ingress: Vec<_> = rules
+    // Every new group lets everything out.
+    let families: Vec<_> = groups[0]
+        .rules
         .iter()
-        .filter(|rule| rule.direction == Direction::Ingress)
+        .map(|rule| rule.ethertype.clone())
         .collect();
-    assert_eq!(ingress.len(), 1);
-    assert_eq!(ingress[0].ethertype, Some(EtherType::Ipv4));
-    assert!(ingress[0].port_range_min.is_some());
+    assert_eq!(families, [Some(EtherType::Ipv6), Some(EtherType::Ipv4)]);
+    let is_open = |rule: &SecurityGroupRule| rule.direction == Direction::Egress && rule.protocol.is_none();
+    assert!(groups[0].rules.iter().all(is_open));
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,4 +92,19 @@ async fn what_is_null_or_missing_is_empty_and_unknown_words_are_kept() {
     let balancer = client.load_balancer(&"b".into()).await.unwrap().unwrap();
     assert_eq!(balancer.provisioning_status.as_str(), "THINKING");
     assert_eq!(balancer.vip_port_id, None);
+}
+
+/// All that is not listed would be created.
+#[tokio::test(start_paused = true)]
+async fn a_router_without_routes_and_a_group_without_rules_are_no_answers() {
+    for body in [
+        r#"{"router": {"id": "r"}}"#,
+        r#"{"router": {"id": "r", "routes": null}}"#,
+    ] {
+        let (client, _) = neutron([Answer::ok(body)]);
+        let error = client.router(&"r".into()).await.unwrap_err();
+        assert_eq!(error.class, Class::Unusable, "{body}");
+    }
+    let (client, _) = neutron([Answer::ok(r#"{"security_groups": [{"id": "g", "name": "n"}]}"#)]);
+    assert!(client.security_groups(None).await.is_err());
 }

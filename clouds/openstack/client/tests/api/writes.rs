@@ -16,7 +16,7 @@ fn route() -> RouterRoute {
 #[tokio::test(start_paused = true)]
 async fn what_is_written_to_neutron() {
     let port = || Answer::ok(r#"{"port": {"id": "p", "network_id": "n"}}"#);
-    let router = || Answer::ok(r#"{"router": {"id": "r"}}"#);
+    let router = || Answer::ok(r#"{"router": {"id": "r", "routes": []}}"#);
     let floating = || {
         Answer::Body(
             201,

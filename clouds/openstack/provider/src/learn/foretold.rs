@@ -69,6 +69,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
                 id: id(memory).into(),
                 name: new.name.clone(),
                 description: new.description.clone(),
+                rules: Vec::new(),
             }),
             GroupChange::CreateRule { new } => Shown::Rule(SecurityGroupRule {
                 id: id(memory).into(),

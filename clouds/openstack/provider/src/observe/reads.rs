@@ -15,7 +15,7 @@ use futures::future::try_join_all;
 use tokio::time::Instant;
 
 use super::lookups::{Lookup, lookups};
-use super::{KeyAnswer, Memory, Observed, ObservedGroup, Parts, is_pending};
+use super::{KeyAnswer, Memory, Observed, Parts, is_pending};
 use crate::features::{self, Features};
 use crate::intent::{Identity, Intent, TlsKey};
 use crate::ownership;
@@ -67,7 +67,7 @@ enum Answer {
     FloatingIps(Arc<Vec<FloatingIp>>),
     Networks(Arc<Vec<Network>>),
     Subnets(Arc<Vec<Subnet>>),
-    Groups(Vec<ObservedGroup>),
+    Groups(Vec<SecurityGroup>),
     Key(TlsKey, KeyAnswer),
 }
 
@@ -297,17 +297,10 @@ impl Reads {
         })
     }
 
-    /// The security groups of exactly this name, with their rules.
-    async fn groups_of(&self, name: &str) -> Result<Vec<ObservedGroup>, CloudError> {
+    /// The security groups of exactly this name.
+    async fn groups_of(&self, name: &str) -> Result<Vec<SecurityGroup>, CloudError> {
         let all = self.groups.ask().await?;
-        let groups = all.iter().filter(|group| group.name == name).cloned();
-        let read = groups.map(|group| async {
-            Ok::<_, CloudError>(ObservedGroup {
-                rules: self.client.security_group_rules(&group.id).await?,
-                group,
-            })
-        });
-        try_join_all(read).await
+        Ok(all.iter().filter(|group| group.name == name).cloned().collect())
     }
 }
 

@@ -1,6 +1,8 @@
 //! The Service's security group: it lets the load balancer reach the node ports of its members.
 
-use bowline_openstack_client::{NewSecurityGroup, Port, SecurityGroupId, SecurityGroupRule, SubnetId};
+use bowline_openstack_client::{
+    NewSecurityGroup, Port, SecurityGroup, SecurityGroupId, SecurityGroupRule, SubnetId,
+};
 use bowline_plan::Refusal;
 use ipnet::IpNet;
 
@@ -8,7 +10,7 @@ use crate::desired::MemberSubnets;
 use crate::intent::{Identity, Protocol, Wanted};
 use crate::members;
 use crate::names;
-use crate::observe::{Observed, ObservedGroup};
+use crate::observe::{Observed, Seen};
 use crate::security_groups::ports::{Seat, memberships};
 use crate::security_groups::rules::{Opened, changes, wanted_rules};
 use crate::step::GroupChange;
@@ -16,14 +18,14 @@ use crate::step::GroupChange;
 /// The writes of the next wave; none if all is as it shall be.
 pub(super) fn next(
     wanted: &Wanted,
-    observed: &Observed,
+    seen: &Seen,
     subnets: &MemberSubnets,
 ) -> Result<Vec<GroupChange>, Refusal> {
     let identity = &wanted.identity;
     if !identity.options.manages_security_groups {
-        return Ok(removal(observed));
+        return Ok(removal(seen));
     }
-    let there = match observed.groups.as_deref().unwrap_or_default() {
+    let there = match seen.groups.as_deref().unwrap_or_default() {
         [] => {
             return Ok(vec![GroupChange::Create {
                 new: NewSecurityGroup {
@@ -41,15 +43,15 @@ pub(super) fn next(
         .chain(subnets.second.as_ref().map(|(_, subnet)| subnet))
         .cloned()
         .collect();
-    let changes = rules(wanted, observed, there, &subnets)?;
+    let changes = rules(wanted, seen, there, &subnets)?;
     if !changes.is_empty() {
         return Ok(changes);
     }
-    ports(wanted, observed, &there.group.id, &subnets)
+    ports(wanted, seen, &there.id, &subnets)
 }
 
-fn ambiguous(identity: &Identity, several: &[ObservedGroup]) -> Refusal {
-    let ids: Vec<&str> = several.iter().map(|there| there.group.id.as_str()).collect();
+fn ambiguous(identity: &Identity, several: &[SecurityGroup]) -> Refusal {
+    let ids: Vec<&str> = several.iter().map(|there| there.id.as_str()).collect();
     Refusal::new(format!(
         "multiple security groups of Service {} found where only one expected: {}",
         identity.service,
@@ -61,11 +63,11 @@ fn ambiguous(identity: &Identity, several: &[ObservedGroup]) -> Refusal {
 /// Missing rules, and when none is missing, those that are too many.
 fn rules(
     wanted: &Wanted,
-    observed: &Observed,
-    there: &ObservedGroup,
+    seen: &Seen,
+    there: &SecurityGroup,
     subnets: &[SubnetId],
 ) -> Result<Vec<GroupChange>, Refusal> {
-    let listed = observed.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let listed = seen.subnets.as_deref().map(Vec::as_slice).unwrap_or_default();
     let network_of = |id: &SubnetId| -> Result<IpNet, Refusal> {
         let subnet = listed.iter().find(|subnet| subnet.id == *id);
         let cidr = subnet.map(|subnet| subnet.cidr.as_str()).unwrap_or_default();
@@ -105,12 +107,14 @@ fn rules(
             .then_some(wanted.listener.sources.ranges.as_slice()),
     });
     let changes = changes(&rules, &there.rules);
-    let group = &there.group.id;
-    if !changes.missing.is_empty() {
-        let create = changes.missing.into_iter().map(|rule| GroupChange::CreateRule {
-            new: rule.new_in(group),
-        });
-        return Ok(create.collect());
+    let group = &there.id;
+    let missing = changes.missing.into_iter().map(|rule| rule.new_in(group));
+    let create: Vec<GroupChange> = missing
+        .filter(|new| !seen.memory.own.rules_there.contains(new))
+        .map(|new| GroupChange::CreateRule { new })
+        .collect();
+    if !create.is_empty() {
+        return Ok(create);
     }
     let delete = changes.surplus.into_iter().map(|rule| GroupChange::DeleteRule {
         group: group.clone(),
@@ -177,7 +181,7 @@ pub(super) fn removal(observed: &Observed) -> Vec<GroupChange> {
     let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
     let groups = observed.groups.as_deref().unwrap_or_default();
     let mut changes = Vec::new();
-    for ObservedGroup { group, .. } in groups {
+    for group in groups {
         let members = ports.iter().filter(|port| {
             // Very old controllers also left a tag.
             port.security_groups.contains(&group.id) || port.tags.iter().any(|tag| tag == group.id.as_str())
@@ -188,8 +192,8 @@ pub(super) fn removal(observed: &Observed) -> Vec<GroupChange> {
         return changes;
     }
     let delete = groups.iter().map(|there| GroupChange::Delete {
-        group: there.group.id.clone(),
-        name: there.group.name.clone(),
+        group: there.id.clone(),
+        name: there.name.clone(),
     });
     delete.collect()
 }

@@ -1,6 +1,7 @@
 //! The security group of a Service.
 
 use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::{NicSpec, ServerSpec};
 
 use crate::world::{World, in_short};
@@ -163,5 +164,41 @@ async fn a_port_that_changed_meanwhile_is_read_again() {
         .iter()
         .filter(|operation| **operation == "neutron.ports.update");
     assert_eq!(updates.count(), 2);
+    assert_eq!(members(&world), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rules_of_many_services_come_with_one_list() {
+    let world = managed(2);
+    let names: Vec<String> = (0..20).map(|index| format!("s{index}")).collect();
+    for (index, name) in (0..).zip(&names) {
+        world.put(crate::world::service(name, &[("TCP", 80, 31_000 + index)]));
+    }
+    let all = || futures::future::join_all(names.iter().map(|name| world.run(name)));
+    for run in all().await {
+        run.settled();
+    }
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    let (_, calls) = world.calls_of(all()).await;
+    let lists = in_short(&calls);
+    let of_groups = lists.iter().filter(|call| call.contains("security-group"));
+    assert_eq!(of_groups.count(), 1, "{lists:?}");
+}
+
+/// Another program made a rule that Neutron holds for the same, and lists in words of its own, or not at all.
+#[tokio::test(start_paused = true)]
+async fn a_rule_that_is_there_and_is_not_listed_is_not_asked_for_again() {
+    let world = managed(1);
+    let exists = r#"{"NeutronError": {"type": "SecurityGroupRuleExists", "message": "Security group rule already exists.", "detail": ""}}"#;
+    let fault = Fault::operation("neutron.security-group-rules.create");
+    world
+        .sim
+        .faults()
+        .add(fault.always().answer(Canned::json(409, exists)));
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let creations = in_short(&writes);
+    let creations = creations.iter().filter(|call| call.contains("rules.create"));
+    assert_eq!(creations.count(), 1);
     assert_eq!(members(&world), 1);
 }
