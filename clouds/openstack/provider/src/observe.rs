@@ -43,7 +43,7 @@ pub(crate) struct Observed {
 }
 
 /// What the store of keys says about a certificate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum KeyAnswer {
     /// It is there.
     Present,
@@ -51,6 +51,8 @@ pub(crate) enum KeyAnswer {
     Absent,
     /// The cloud has no such store.
     NoStore,
+    /// It cannot be told, and this is why.
+    Unknown(String),
 }
 
 /// The parts of a load balancer.

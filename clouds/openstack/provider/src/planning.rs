@@ -152,9 +152,6 @@ impl There<'_> {
         if let Some(former) = rename::former(wanted, seen, balancer) {
             return self.rename(former, parts, notes);
         }
-        if let Some(refusal) = certificate(wanted, seen) {
-            return Answer::Refused(refusal);
-        }
         let change = match self.of_parts(parts, notes) {
             Err(refusal) => return Answer::Refused(refusal),
             Ok(change) => change,
@@ -188,11 +185,15 @@ impl There<'_> {
             return annotate(keys::ADDRESS.key, Some(&address));
         }
         let status = status::status(wanted, balancer, &address);
-        match self.of_group() {
-            Ok(steps) if steps.is_empty() => Answer::Settled(status),
-            Ok(steps) => apply(steps),
-            Err(refusal) => {
-                // The load balancer works: what is wrong with the group does not hide its address.
+        let refusal = match self.of_group() {
+            Ok(steps) if !steps.is_empty() => return apply(steps),
+            Ok(_) => certificate(wanted, seen),
+            Err(refusal) => Some(refusal),
+        };
+        match refusal {
+            None => Answer::Settled(status),
+            Some(refusal) => {
+                // The load balancer works: what is wrong with its group or its certificate does not hide its address.
                 *publishes = Some(status);
                 Answer::Refused(refusal)
             }

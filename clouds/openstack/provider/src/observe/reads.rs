@@ -223,7 +223,7 @@ impl Reads {
                     Ok(true) => KeyAnswer::Present,
                     Ok(false) => KeyAnswer::Absent,
                     Err(error) if error.is_missing_service() => KeyAnswer::NoStore,
-                    Err(error) => return Err(error.into()),
+                    Err(error) => KeyAnswer::Unknown(error.to_string()),
                 };
                 Answer::Key(key, answer)
             }

@@ -7,7 +7,7 @@ use crate::annotations as keys;
 use crate::events::SOURCE_RANGES_IGNORED;
 use crate::features::Features;
 use crate::intent::{Identity, Wanted};
-use crate::observe::{KeyAnswer, Seen};
+use crate::observe::{KeyAnswer, Observed};
 use crate::ownership::{self, Role};
 
 /// Several load balancers could be meant.
@@ -23,11 +23,12 @@ pub(super) fn several(identity: &Identity, balancers: &[&LoadBalancer]) -> Refus
     ))
 }
 
-/// Why the certificate cannot be used.
-pub(super) fn certificate(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
+/// Why the certificate cannot be used. No load balancer is made without it. One that is there keeps its listeners as they are,
+/// and its members follow the nodes.
+pub(super) fn certificate(wanted: &Wanted, observed: &Observed) -> Option<Refusal> {
     let tls = wanted.listener.tls.as_ref()?;
     let key = tls.key.as_ref()?;
-    let (_, answer) = seen.key.as_ref().filter(|(asked, _)| asked == key)?;
+    let (_, answer) = observed.key.as_ref().filter(|(asked, _)| asked == key)?;
     match answer {
         KeyAnswer::Present => None,
         KeyAnswer::Absent => Some(
@@ -40,6 +41,13 @@ pub(super) fn certificate(wanted: &Wanted, seen: &Seen) -> Option<Refusal> {
         KeyAnswer::NoStore => Some(Refusal::new(
             "failed to create a TLS Terminated loadbalancer because openstack keymanager client is not initialized and default-tls-container-ref is set",
         )),
+        KeyAnswer::Unknown(why) => Some(
+            Refusal::new(format!(
+                "failed to get the certificate for TLS: {}: {why}",
+                tls.reference
+            ))
+            .with_remedy("look at the key manager; until it answers, listeners stay as they are and only members change"),
+        ),
     }
 }
 

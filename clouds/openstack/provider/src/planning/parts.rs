@@ -11,7 +11,7 @@ use bowline_openstack_client::{
     Pool, PoolId,
 };
 
-use super::attributes;
+use super::{attributes, guards};
 use crate::desired::{self, DesiredPort};
 use crate::features::Features;
 use crate::intent::{Identity, Wanted};
@@ -31,6 +31,8 @@ pub(crate) struct PartsPlan<'a> {
     desired: Vec<DesiredPort>,
     /// Whether members keep the subnets that they have.
     keeps_subnets: bool,
+    /// Whether everything but members stays as it is, because the certificate cannot be used.
+    is_held: bool,
     own: &'a Remembered,
 }
 
@@ -68,6 +70,7 @@ impl<'a> PartsPlan<'a> {
             there,
             desired: desired::ports(wanted, features, &subnets),
             keeps_subnets: subnets.is_detected,
+            is_held: guards::certificate(wanted, observed).is_some(),
             own,
         }
     }
@@ -86,15 +89,19 @@ impl<'a> PartsPlan<'a> {
 
     /// The listener of a wanted port, if it is there.
     fn listener_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Listener> {
-        self.on_port(&port.listener)
-            .find(|there| there.protocol == port.listener.protocol && self.is_own(there))
+        self.on_port(&port.listener).find(|there| {
+            let is_right = self.is_held || there.protocol == port.listener.protocol;
+            is_right && self.is_own(there)
+        })
     }
 
     /// The pool of a wanted port, if it is there and can stay.
     fn pool_of<'b>(&'b self, port: &'b DesiredPort) -> Option<&'b Pool> {
         let listener = self.listener_of(port)?;
         let mut pools = self.there.pools_of(&listener.id);
-        pools.next().filter(|pool| pool.protocol == port.pool.protocol)
+        pools
+            .next()
+            .filter(|pool| self.is_held || pool.protocol == port.pool.protocol)
     }
 
     /// The first wanted port that somebody else has.
@@ -133,6 +140,10 @@ impl<'a> PartsPlan<'a> {
 
     /// The next write.
     pub(crate) fn next(&self) -> Option<PartChange> {
+        if self.is_held {
+            let mut ports = self.desired.iter();
+            return ports.find_map(|port| self.members(port, self.pool_of(port)?));
+        }
         let of_ports = self.desired.iter().find_map(|port| self.next_of_port(port));
         of_ports.or_else(|| {
             let mut surplus = self.there.listeners.iter().filter(|there| {

@@ -3,7 +3,7 @@
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::{OpenstackSim, Service};
 
-use crate::world::{World, service};
+use crate::world::{World, in_short, service};
 
 fn over(sim: OpenstackSim) -> World {
     let mut world = World::over(sim);
@@ -73,9 +73,47 @@ async fn a_store_that_does_not_answer_is_no_proof() {
         .faults()
         .add(Fault::path("/key-manager/v1/secrets/*").always().status(500));
     let run = world.run("web").await;
-    assert!(
-        matches!(run.outcome, crate::world::Outcome::Failed(_)),
-        "{run:#?}"
-    );
+    assert!(run.complaint().contains("500"), "{run:#?}");
     assert!(world.sim.load_balancers().is_empty());
+}
+
+/// A world with a Service of this port, and with a key manager that stopped to answer when it was made.
+async fn with_a_store_that_is_down(certificate_at_first: bool) -> World {
+    let world = over(OpenstackSim::builder().seed(7).build());
+    let reference = format!("https://kms/v1/secrets/{}", world.sim.add_secret("web"));
+    if certificate_at_first {
+        world.annotate("web", "default-tls-container-ref", &reference);
+    }
+    world.run("web").await.settled();
+    world.annotate("web", "default-tls-container-ref", &reference);
+    let fault = Fault::path("/key-manager/v1/secrets/*").always().status(500);
+    world.sim.faults().add(fault);
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_follow_the_nodes_while_the_store_does_not_answer() {
+    for certificate_at_first in [true, false] {
+        let mut world = with_a_store_that_is_down(certificate_at_first).await;
+        let address = world.annotation("web", "load-balancer-address").unwrap();
+        world.add_node("node-2");
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert_eq!(in_short(&writes), ["octavia.members.replace"]);
+        assert!(
+            run.complaint().contains("failed to get the certificate"),
+            "{run:#?}"
+        );
+        let status = run.published_although_refused.unwrap();
+        assert_eq!(status.ingress[0].ip.as_deref(), Some(address.as_str()));
+        let (_, writes) = world.writes_of(world.run("web")).await;
+        assert!(writes.is_empty());
+        let listener = world.sim.snapshot().load_balancers[0].listeners[0].clone();
+        assert_eq!(listener.protocol == "TERMINATED_HTTPS", certificate_at_first);
+        assert_eq!(listener.pool.unwrap().members.len(), 2);
+        world.sim.faults().clear();
+        world.run("web").await.settled();
+        let listener = world.sim.snapshot().load_balancers[0].listeners[0].clone();
+        assert_eq!(listener.protocol, "TERMINATED_HTTPS");
+        world.assert_settled("web").await;
+    }
 }
