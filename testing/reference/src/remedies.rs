@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use bowline_cloud_provider::AnnotationSpec;
+use bowline_plan::EventSpec;
+
+use crate::documents::{documents, files, root};
 
 /// The words that the program takes before its flags.
 const COMMANDS: &[&str] = &["plan"];
@@ -16,6 +19,9 @@ const NO_COMMANDS: &[&str] = &["can", "line", "of"];
 /// Flags of other programs that texts of ours name.
 const FLAGS_OF_OTHERS: &[&str] = &["--register-with-taints"];
 
+/// Events of other programs that pages name.
+const EVENTS_OF_OTHERS: &[&str] = &["LeaderElection"];
+
 /// What begins the keys that are ours. Others belong to Kubernetes, and to those who use them.
 const PREFIXES: &[&str] = &[
     "k8s.cloudscale.ch/",
@@ -25,29 +31,6 @@ const PREFIXES: &[&str] = &[
     "phoenixnap.com/",
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// All files with this ending in a folder and below, in order.
-fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .collect();
-    entries.sort();
-    for entry in entries {
-        if entry.is_dir() {
-            found.extend(files(&entry, ending));
-        } else if entry.extension().is_some_and(|it| it == ending) {
-            found.push(entry);
-        }
-    }
-    found
-}
-
 /// The sources of what runs in the image, without their tests.
 fn sources() -> Vec<(PathBuf, String)> {
     let root = root();
@@ -56,6 +39,10 @@ fn sources() -> Vec<(PathBuf, String)> {
         "cloud-http",
         "cloud-provider",
         "controllers",
+        "drive",
+        "edge",
+        "failure",
+        "gcfg",
         "kube-io",
         "manager",
         "plan",
@@ -72,7 +59,7 @@ fn sources() -> Vec<(PathBuf, String)> {
         let is_named = path.file_stem().is_some_and(|stem| stem == "tests");
         is_named || path.components().any(|part| part.as_os_str() == "tests")
     };
-    let paths = folders.iter().flat_map(|folder| files(folder, "rs"));
+    let paths = folders.iter().flat_map(|folder| files(folder, &["rs"]));
     let read = paths.filter(|path| !is_test(path)).map(|path| {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
@@ -141,16 +128,9 @@ fn texts() -> Vec<(PathBuf, String)> {
     texts.collect()
 }
 
-/// The pages for people.
-fn pages() -> Vec<(PathBuf, String)> {
-    let root = root();
-    let mut paths = files(&root.join("docs"), "md");
-    paths.extend(["README.md", "CONTRIBUTING.md"].map(|name| root.join(name)));
-    let read = |path: PathBuf| {
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        (path, text)
-    };
-    paths.into_iter().map(read).collect()
+/// The pages for people, with their paths.
+fn pages() -> impl Iterator<Item = (PathBuf, String)> {
+    documents().into_iter().map(|page| (page.path, page.text))
 }
 
 /// The words of a text that begin with `prefix`, as far as such a word goes.
@@ -170,10 +150,6 @@ fn is_of_flag(letter: char) -> bool {
 
 fn is_of_key(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.' | '/')
-}
-
-fn is_of_path(letter: char) -> bool {
-    is_of_key(letter) || letter == '_'
 }
 
 /// The flags that a text names: two dashes and a word.
@@ -201,6 +177,20 @@ fn commands(text: &str) -> Vec<&str> {
     };
     after("cloud-controller-manager ")
         .chain(after("the command "))
+        .collect()
+}
+
+/// The events that a page names: what stands in backticks behind the word "event".
+fn events(text: &str) -> Vec<&str> {
+    let text = text.split_inclusive("vent").skip(1);
+    let named = text.filter_map(|tail| {
+        let tail = tail.strip_prefix('s').unwrap_or(tail);
+        let tail = tail.strip_prefix(|it: char| it.is_whitespace())?;
+        let tail = tail.strip_prefix('[').unwrap_or(tail);
+        tail.strip_prefix('`')?.split('`').next()
+    });
+    named
+        .filter(|reason| reason.chars().all(|it| it.is_ascii_alphanumeric()))
         .collect()
 }
 
@@ -284,13 +274,16 @@ fn every_annotation_that_a_text_or_a_page_names_is_one() {
 }
 
 #[test]
-fn every_page_that_a_text_names_exists() {
-    let root = root();
+fn every_log_line_that_a_page_names_is_one() {
+    let known = texts();
     let mut missing = Vec::new();
-    for (path, text) in texts() {
-        for page in words(&text, "docs/", is_of_path).filter(|page| page.ends_with(".md")) {
-            if !root.join(page).is_file() {
-                missing.push(format!("{}: {page}", path.display()));
+    for (path, page) in pages() {
+        for line in page.split("log: `").skip(1) {
+            let line = line.split('`').next().unwrap_or_default();
+            // What stands for a value divides the line.
+            let is_known = |part: &str| known.iter().any(|(_, text)| text.contains(part));
+            if !line.split("...").map(str::trim).all(is_known) {
+                missing.push(format!("{}: {line}", path.display()));
             }
         }
     }
@@ -298,38 +291,26 @@ fn every_page_that_a_text_names_exists() {
 }
 
 #[test]
-fn every_link_between_pages_leads_somewhere() {
+fn every_event_that_a_page_names_is_one() {
+    let tables: [&[EventSpec]; 7] = [
+        bowline_controllers::events::EVENTS,
+        bowline_cloudscale::event_table(),
+        bowline_cloudstack::event_table(),
+        bowline_openstack::event_table(),
+        bowline_paper::event_table(),
+        bowline_phoenixnap::event_table(),
+        bowline_phoenixnap::sweeper_table(),
+    ];
+    let known: BTreeSet<&str> = tables.into_iter().flatten().map(|event| event.reason).collect();
+    let mut missing = Vec::new();
     for (path, text) in pages() {
-        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        for (at, _) in text.match_indices("](") {
-            let target = text[at + 2..].split(')').next().unwrap_or_default();
-            if target.contains("://") || target.contains(' ') {
-                continue;
-            }
-            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
-            let file = if file.is_empty() {
-                path.clone()
-            } else {
-                folder.join(file)
-            };
-            assert!(file.exists(), "{}: {target}", path.display());
-            if !heading.is_empty() {
-                let page = std::fs::read_to_string(&file).unwrap_or_default();
-                let headings = page.lines().filter(|line| line.starts_with('#')).map(anchor);
-                let is_there = headings.into_iter().any(|it| it == heading);
-                assert!(is_there, "{}: {target}", path.display());
+        for reason in events(&text) {
+            if !known.contains(reason) && !EVENTS_OF_OTHERS.contains(&reason) {
+                missing.push(format!("{}: {reason}", path.display()));
             }
         }
     }
-}
-
-/// What a link says to lead to a heading.
-fn anchor(heading: &str) -> String {
-    let text = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = text
-        .chars()
-        .filter(|it| it.is_alphanumeric() || matches!(it, ' ' | '-' | '_'));
-    kept.map(|it| if it == ' ' { '-' } else { it }).collect()
+    assert_none(&missing);
 }
 
 #[test]
@@ -348,5 +329,8 @@ fn texts_are_found_in_sources_and_what_they_name_in_texts() {
     );
     assert_eq!(commands(&texts[1]), ["cleanup"]);
     assert!(flags("a---b, x--y and -- alone").is_empty());
-    assert_eq!(anchor("### What is different"), "what-is-different");
+    assert_eq!(
+        events("event `Synced`, the event [`A`](b), `event` and events `One` and more"),
+        ["Synced", "A", "One"]
+    );
 }
