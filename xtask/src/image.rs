@@ -1,6 +1,7 @@
 //! `cargo xtask image`: the static binary and the image with nothing else in it.
 
 mod oci;
+mod source;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,6 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace::{Workspace, call, on_path, output};
 use oci::{Archive, Platform};
+use source::Checkout;
 
 /// The binary as in the image (design: budgets).
 const BUDGET_BYTES: u64 = 12_000_000;
@@ -80,8 +82,21 @@ impl Arch {
     }
 }
 
-/// Builds for the given platforms, or for all that this machine can build for, and writes one OCI archive.
-pub(crate) fn run(workspace: &Workspace, wanted: &[Arch]) -> Result<()> {
+/// What of an image is wanted.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    /// The platforms; none for all that this machine can build for.
+    pub(crate) platforms: Vec<Arch>,
+    /// The URL of the sources, for the image's label.
+    pub(crate) source: Option<String>,
+    /// Whether the program carries the list of its dependencies, which takes cargo-auditable.
+    pub(crate) auditable: bool,
+}
+
+/// Builds the program for each platform, and writes one OCI archive.
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let wanted = &options.platforms;
+    let checkout = Checkout::of(workspace);
     let mut platforms = Vec::new();
     let work = workspace.target_directory()?.join("image");
     for arch in if wanted.is_empty() { &Arch::ALL[..] } else { wanted } {
@@ -93,7 +108,7 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[Arch]) -> Result<()> {
             }
             (Some(lack), false) => bail!("cannot build for {}: {lack}", arch.name()),
         }
-        let program = build(workspace, *arch)?;
+        let program = build(workspace, *arch, checkout.as_ref(), options.auditable)?;
         report_size(*arch, &program)?;
         let root = work.join(arch.name());
         lay_out(&root, &program)?;
@@ -108,6 +123,7 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[Arch]) -> Result<()> {
         name: &version,
         entrypoint: PROGRAM,
         environment: &ENVIRONMENT,
+        labels: &source::labels(&version, options.source.as_deref(), checkout.as_ref()),
         platforms: &platforms,
     }
     .write(&archive)?;
@@ -118,10 +134,8 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[Arch]) -> Result<()> {
 /// Builds the program for this machine alone, as it is in the image.
 pub(crate) fn program_of_this_machine(workspace: &Workspace) -> Result<PathBuf> {
     let arch = Arch::ALL.into_iter().find(|arch| arch.is_ours());
-    build(
-        workspace,
-        arch.context("there is no image for this kind of machine")?,
-    )
+    let arch = arch.context("there is no image for this kind of machine")?;
+    build(workspace, arch, Checkout::of(workspace).as_ref(), false)
 }
 
 /// What this machine lacks to build for a platform.
@@ -151,8 +165,17 @@ fn lacking(workspace: &Workspace, arch: Arch) -> Result<Option<String>> {
     Ok(None)
 }
 
-fn build(workspace: &Workspace, arch: Arch) -> Result<PathBuf> {
+fn build(
+    workspace: &Workspace,
+    arch: Arch,
+    checkout: Option<&Checkout>,
+    is_auditable: bool,
+) -> Result<PathBuf> {
     let mut cargo = workspace.cargo();
+    if is_auditable {
+        cargo.arg("auditable");
+    }
+    cargo.envs(checkout.into_iter().flat_map(Checkout::environment));
     cargo.args([
         "build",
         "--profile",

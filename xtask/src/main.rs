@@ -91,7 +91,17 @@ fn command() -> Command {
                         .action(ArgAction::Append)
                         .value_parser(Arch::parse)
                         .help("amd64 or arm64, may be repeated [default: all that this machine can build]"),
-                ),
+                )
+                .arg(
+                    Arg::new("source")
+                        .long("source")
+                        .value_name("URL")
+                        .help("where the sources are, for the image's label"),
+                )
+                .arg(flag(
+                    "auditable",
+                    "put the list of dependencies into the program; needs cargo-auditable",
+                )),
         )
         .subcommand(bench::command())
         .subcommand(openstack::command())
@@ -122,8 +132,12 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         Some(("generate", args)) if args.get_flag("check") => generate::check(&workspace),
         Some(("generate", _)) => generate::write(&workspace),
         Some(("image", args)) => {
-            let wanted: Vec<Arch> = args.get_many("arch").unwrap_or_default().copied().collect();
-            image::run(&workspace, &wanted)
+            let options = image::Options {
+                platforms: args.get_many("arch").unwrap_or_default().copied().collect(),
+                source: args.get_one::<String>("source").cloned(),
+                auditable: args.get_flag("auditable"),
+            };
+            image::run(&workspace, &options)
         }
         Some(("openstack", args)) => openstack::run(&workspace, args),
         Some(("bench", args)) => bench::run(&workspace, args),
@@ -139,5 +153,35 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         command().debug_assert();
+    }
+
+    /// The commands that a text names: the word behind `cargo xtask`.
+    fn named(text: &str) -> impl Iterator<Item = &str> {
+        let tails = text.split("cargo xtask ").skip(1);
+        let words = tails.map(|tail| {
+            tail.split(|it: char| !it.is_ascii_lowercase())
+                .next()
+                .unwrap_or_default()
+        });
+        words.filter(|word| !word.is_empty())
+    }
+
+    #[test]
+    fn every_command_that_a_page_or_a_workflow_names_is_one() {
+        let workspace = Workspace::locate().unwrap();
+        let git = ["ls-files", "*.md", ".github", ".ci"];
+        let files = workspace::output(workspace.tool("git").args(git)).unwrap();
+        let mut count = 0;
+        for file in files.lines() {
+            let text = std::fs::read_to_string(workspace.root().join(file)).unwrap_or_default();
+            for word in named(&text) {
+                count += 1;
+                assert!(
+                    command().find_subcommand(word).is_some(),
+                    "{file}: cargo xtask {word}"
+                );
+            }
+        }
+        assert!(count > 20, "only {count} commands were found");
     }
 }

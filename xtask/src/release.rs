@@ -65,7 +65,7 @@ const CHECKS: &[Check] = &[
     },
     Check {
         name: "image",
-        run: |workspace| image::run(workspace, &[]),
+        run: |workspace| image::run(workspace, &image::Options::default()),
     },
 ];
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::workspace::{call, output};
 
@@ -35,6 +35,8 @@ pub(super) struct Archive<'a> {
     pub(super) entrypoint: &'a str,
     /// Environment variables of the program, besides `PATH`.
     pub(super) environment: &'a [(&'a str, &'a str)],
+    /// What the image says of itself: labels of each platform, and annotations of the index, where registries look.
+    pub(super) labels: &'a [(&'static str, String)],
     pub(super) platforms: &'a [Platform],
 }
 
@@ -54,7 +56,12 @@ impl Archive<'_> {
             .iter()
             .map(|platform| self.manifest(&layout, platform));
         let manifests: Vec<Value> = manifests.collect::<Result<_>>()?;
-        let index = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": manifests });
+        let index = json!({
+            "schemaVersion": 2,
+            "mediaType": INDEX,
+            "manifests": manifests,
+            "annotations": self.labels(),
+        });
         let mut descriptor = layout.add_json(INDEX, &index)?;
         descriptor["annotations"] = json!({ "org.opencontainers.image.ref.name": self.name });
         let top = json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": [descriptor] });
@@ -65,6 +72,13 @@ impl Archive<'_> {
         )?;
         tar(&directory, archive)?;
         fs::remove_dir_all(&directory).context("cannot remove the image layout")
+    }
+
+    fn labels(&self) -> Map<String, Value> {
+        let labels = self.labels.iter();
+        labels
+            .map(|(key, value)| ((*key).to_owned(), json!(value)))
+            .collect()
     }
 
     fn manifest(&self, layout: &Layout, platform: &Platform) -> Result<Value> {
@@ -86,6 +100,7 @@ impl Archive<'_> {
                 "WorkingDir": "/",
                 "Env": environment,
                 "Entrypoint": [format!("/{}", self.entrypoint)],
+                "Labels": self.labels(),
             },
             "rootfs": { "type": "layers", "diff_ids": [format!("sha256:{uncompressed}")] },
         });
@@ -173,6 +188,7 @@ mod tests {
             name: "1.2.3",
             entrypoint: "bin/program",
             environment: &[("A", "1")],
+            labels: &[("org.opencontainers.image.version", "1.2.3".to_owned())],
             platforms: &platforms,
         }
         .write(&archive)
@@ -217,11 +233,14 @@ mod tests {
             "1.2.3"
         );
         let index = read(&blob(&layout, &top["manifests"][0]));
+        let labels = json!({ "org.opencontainers.image.version": "1.2.3" });
+        assert_eq!(index["annotations"], labels);
         assert_eq!(index["manifests"][0]["platform"]["architecture"], "amd64");
         let manifest = read(&blob(&layout, &index["manifests"][0]));
         let config = read(&blob(&layout, &manifest["config"]));
         assert_eq!(config["config"]["Entrypoint"], json!(["/bin/program"]));
         assert_eq!(config["config"]["Env"], json!(["PATH=/bin", "A=1"]));
+        assert_eq!(config["config"]["Labels"], labels);
 
         let files = directory.path().join("files");
         unpack(&blob(&layout, &manifest["layers"][0]), &files);
