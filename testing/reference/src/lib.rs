@@ -13,6 +13,8 @@ mod metrics;
 mod rbac;
 #[cfg(test)]
 mod remedies;
+#[cfg(test)]
+mod workflows;
 
 use std::path::Path;
 
