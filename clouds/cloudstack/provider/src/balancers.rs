@@ -1,7 +1,7 @@
 //! Load balancer rules as the service loop wants them.
 
 use bowline_cloud_provider::{
-    CloudError, LoadBalancer, LoadBalancerPlan, LoadBalancerStep, Memory, NodeSet, Reconciler, ServiceFacts,
+    CloudError, LoadBalancer, LoadBalancerPlan, Memory, NodeSet, Reconciler, ServiceFacts,
 };
 use bowline_cloudstack_client::Client;
 use bowline_plan::{Answer, Refusal};
@@ -12,7 +12,7 @@ use crate::learn::{self, Learned};
 use crate::observe::reads::Reads;
 use crate::observe::{Observed, Remembered, Seen};
 use crate::step::CloudStep;
-use crate::{claim, names, planning};
+use crate::{names, planning};
 
 /// The load balancers of an account or project.
 pub(crate) struct Balancers {
@@ -55,14 +55,9 @@ impl Reconciler for Balancers {
     }
 
     fn plan(&self, intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
-        let plan = planning::plan(intent, observed);
-        if let Answer::Apply(wave) = &plan.answer {
-            let writes = wave.steps().iter().filter_map(|step| match step {
-                LoadBalancerStep::Kube(write) => Some(write),
-                LoadBalancerStep::Cloud(_) => None,
-            });
-            let claims = writes.flat_map(claim::asked_in).collect();
-            self.reads.asks().planned(intent.identity(), claims);
+        let (plan, claimed) = planning::plan(intent, observed);
+        if let Answer::Apply(_) = &plan.answer {
+            self.reads.asks().planned(intent.identity(), claimed);
         }
         plan
     }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use bowline_cloud_provider::{KubeWrite, Service, facts};
+use bowline_cloud_provider::{Service, facts};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::annotations::{ACL_SOURCES, IP_ASSOCIATED, IP_IDS, IP_NETWORKS, flag, text};
@@ -159,10 +159,19 @@ impl Claimed {
     }
 
     /// The ID of an address that is the Service's.
-    fn own_id(&self) -> Option<&PublicIpId> {
+    pub(crate) fn own_id(&self) -> Option<&PublicIpId> {
         match self {
             Self::Address(id) | Self::Asked(id, _) => Some(id),
             Self::Shared(_) | Self::Any(_) => None,
+        }
+    }
+
+    /// Whether both are about the same address.
+    fn is_about(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any(_), Self::Any(_)) => true,
+            (Self::Shared(one), Self::Shared(other)) => one == other,
+            _ => self.own_id().is_some() && self.own_id() == other.own_id(),
         }
     }
 
@@ -188,32 +197,10 @@ fn parse_places(text: &str) -> BTreeMap<PublicIpId, Place> {
     text.split(',').filter_map(place).collect()
 }
 
-fn places_text(places: &BTreeMap<PublicIpId, Place>) -> Option<String> {
-    let item = |(id, Place { network, vpc }): (&PublicIpId, &Place)| match vpc {
-        Some(vpc) => format!("{id} {network} {vpc}"),
-        None => format!("{id} {network}"),
-    };
-    let list: Vec<String> = places.iter().map(item).collect();
-    (!list.is_empty()).then(|| list.join(","))
-}
-
 /// What is written as the value of the annotation.
 fn parse(text: &str) -> Vec<Claimed> {
     let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
     items.filter_map(Claimed::parse).collect()
-}
-
-/// What is about to be claimed by a write to a Service, to be asked for next.
-pub(crate) fn asked_in(write: &KubeWrite) -> Vec<Asking> {
-    let KubeWrite::AnnotateService(annotations) = write else {
-        return Vec::new();
-    };
-    let written = annotations.iter().filter(|(key, _)| key == IP_IDS.key);
-    let values = written.filter_map(|(_, value)| value.as_deref());
-    values
-        .flat_map(parse)
-        .filter_map(|claimed| claimed.asked())
-        .collect()
 }
 
 impl fmt::Display for Claimed {
@@ -258,22 +245,6 @@ impl Claim {
     /// Where an address led when it was claimed, if that is written.
     pub(crate) fn place(&self, id: &PublicIpId) -> Option<&Place> {
         self.places.get(id)
-    }
-
-    /// What has to be written about the places of addresses besides `ids`, if anything has to. `known`: those that are known now.
-    pub(crate) fn places_of(
-        &self,
-        ids: Option<&str>,
-        known: &BTreeMap<PublicIpId, Place>,
-    ) -> Option<(String, Option<String>)> {
-        let held = parse(ids.unwrap_or_default());
-        let ids = held.iter().filter_map(|claimed| match claimed {
-            Claimed::Shared(id) => Some(id),
-            other => other.own_id(),
-        });
-        let place = |id: &PublicIpId| Some((id.clone(), known.get(id).or(self.place(id))?.clone()));
-        let places: BTreeMap<PublicIpId, Place> = ids.filter_map(place).collect();
-        (places != self.places).then(|| (IP_NETWORKS.key.to_owned(), places_text(&places)))
     }
 
     /// The IDs of the claimed addresses.
@@ -321,53 +292,37 @@ impl Claim {
         })
     }
 
-    /// Whether anything is written.
-    pub(crate) fn is_written(&self) -> bool {
-        self.held.is_some() || self.is_marked || !self.opened.is_empty()
-    }
-
     /// Whether items for these sources were made for the Service.
     pub(crate) fn has_opened(&self, sources: &Cidrs) -> bool {
         self.opened.iter().any(|list| cidrs(list).is_same(sources))
     }
 
-    /// The write that must come before an item is made for these sources.
-    pub(crate) fn with_sources(&self, sources: &Sources) -> KubeWrite {
-        let mut opened = self.opened.clone();
-        opened.push(sources.texts().join(","));
-        write_opened(&opened)
-    }
-
-    /// The write that forgets all sources but these, if there are others.
-    pub(crate) fn opened_only(&self, sources: &Cidrs) -> Option<KubeWrite> {
-        let mut opened = self.opened.clone();
-        opened.retain(|list| cidrs(list).is_same(sources));
-        (opened != self.opened).then(|| write_opened(&opened))
-    }
-
-    /// The write that adds to the claim. `is_chosen`: what the cloud chose is among it, and takes the place of "any".
-    pub(crate) fn with(&self, added: impl IntoIterator<Item = Claimed>, is_chosen: bool) -> KubeWrite {
-        let added: Vec<Claimed> = added.into_iter().collect();
-        let is_replaced = |held: &Claimed| match held.own_id() {
-            Some(id) => added.iter().any(|added| added.own_id() == Some(id)),
-            None => {
-                let is_any = |claimed: &Claimed| matches!(claimed, Claimed::Any(_));
-                is_any(held) && (is_chosen || added.iter().any(is_any))
-            }
-        };
-        let mut held = self.held.clone().unwrap_or_default();
-        held.retain(|claimed| !is_replaced(claimed));
-        for claimed in added {
-            if !held.contains(&claimed) {
-                held.push(claimed);
-            }
+    /// Notes that items for these sources are made: before the first one is.
+    pub(crate) fn open(&mut self, sources: &Sources) {
+        if !self.has_opened(&sources.cidrs) {
+            self.opened.push(sources.texts().join(","));
         }
-        write(&held)
     }
 
-    /// The write that keeps of the claim only what is wanted; present, even if nothing is left.
-    pub(crate) fn keeping(&self, is_kept: impl Fn(&Claimed) -> bool) -> KubeWrite {
-        write(&self.those(is_kept))
+    /// Forgets all sources but these.
+    pub(crate) fn opens_only(&mut self, sources: &Cidrs) {
+        self.opened.retain(|list| cidrs(list).is_same(sources));
+    }
+
+    /// Claims something, in place of what was claimed of the same address.
+    pub(crate) fn insert(&mut self, claimed: Claimed) {
+        self.retain(|known| !known.is_about(&claimed));
+        self.held.get_or_insert_default().push(claimed);
+    }
+
+    /// Claims no more than is wanted. Then that is written, even if nothing is left.
+    pub(crate) fn retain(&mut self, is_wanted: impl FnMut(&Claimed) -> bool) {
+        self.held.get_or_insert_default().retain(is_wanted);
+    }
+
+    /// Notes where an address leads that is claimed.
+    pub(crate) fn leads(&mut self, id: &PublicIpId, place: Place) {
+        self.places.insert(id.clone(), place);
     }
 
     /// What is wanted of the claim.
@@ -376,51 +331,30 @@ impl Claim {
         held.filter(|claimed| is_wanted(claimed)).cloned().collect()
     }
 
-    /// The write that says that an address is used and not held, besides these.
-    pub(crate) fn of_others(held: impl IntoIterator<Item = Claimed>) -> KubeWrite {
-        let held: Vec<Claimed> = held.into_iter().collect();
-        KubeWrite::AnnotateService(vec![ids(&held), (IP_ASSOCIATED.key.to_owned(), None)])
-    }
-
-    /// The write that sets the mark.
-    pub(crate) fn mark() -> KubeWrite {
-        KubeWrite::AnnotateService(vec![(IP_ASSOCIATED.key.to_owned(), Some("true".to_owned()))])
-    }
-
-    /// The write that takes the mark off.
-    pub(crate) fn unmark() -> KubeWrite {
-        KubeWrite::AnnotateService(vec![(IP_ASSOCIATED.key.to_owned(), None)])
-    }
-
-    /// The write that takes all of it off the Service.
-    pub(crate) fn clear(&self) -> KubeWrite {
-        let mut annotations = vec![(IP_IDS.key.to_owned(), None)];
-        if self.is_marked {
-            annotations.push((IP_ASSOCIATED.key.to_owned(), None));
-        }
-        if !self.opened.is_empty() {
-            annotations.push((ACL_SOURCES.key.to_owned(), None));
-        }
-        KubeWrite::AnnotateService(annotations)
+    /// How it is written on a Service. Of places those of claimed addresses count.
+    pub(crate) fn texts(&self) -> [(&'static str, Option<String>); 4] {
+        let places = self
+            .places
+            .iter()
+            .filter(|(id, _)| self.names(id) || self.shares(id));
+        let place = |(id, Place { network, vpc }): (&PublicIpId, &Place)| match vpc {
+            Some(vpc) => format!("{id} {network} {vpc}"),
+            None => format!("{id} {network}"),
+        };
+        let list =
+            |items: Vec<String>, separator| Some(items.join(separator)).filter(|text| !text.is_empty());
+        let ids = |held: &Vec<Claimed>| held.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        [
+            (ACL_SOURCES.key, list(self.opened.clone(), ";")),
+            (IP_ASSOCIATED.key, self.is_marked.then(|| "true".to_owned())),
+            (IP_IDS.key, self.held.as_ref().map(ids)),
+            (IP_NETWORKS.key, list(places.map(place).collect(), ",")),
+        ]
     }
 }
 
 fn cidrs(list: &str) -> Cidrs {
     list.split(',').map(str::trim).collect()
-}
-
-fn write_opened(opened: &[String]) -> KubeWrite {
-    let value = Some(opened.join(";")).filter(|value| !value.is_empty());
-    KubeWrite::AnnotateService(vec![(ACL_SOURCES.key.to_owned(), value)])
-}
-
-fn write(held: &[Claimed]) -> KubeWrite {
-    KubeWrite::AnnotateService(vec![ids(held)])
-}
-
-fn ids(held: &[Claimed]) -> (String, Option<String>) {
-    let list: Vec<String> = held.iter().map(ToString::to_string).collect();
-    (IP_IDS.key.to_owned(), Some(list.join(",")))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use bowline_cloud_provider::LoadBalancerPlan;
 use bowline_plan::Refusal;
 
 use crate::annotations::SOURCE_CIDRS;
+use crate::claim::Asking;
 use crate::events::DEFAULT_DENY as DEFAULT_DENY_EVENT;
 use crate::intent::{Intent, Wanted};
 use crate::objects::{Abilities, DEFAULT_DENY, Filtering};
@@ -36,9 +37,11 @@ mod tests;
 
 use draft::{Arrival, Draft, pending};
 
-/// Decides what comes next.
-pub(crate) fn plan(intent: &Intent, observed: &Seen) -> LoadBalancerPlan<CloudStep> {
-    draft(intent, observed).finish(intent.identity())
+/// Decides what comes next. Also which addresses the plan claims, to ask for them.
+pub(crate) fn plan(intent: &Intent, observed: &Seen) -> (LoadBalancerPlan<CloudStep>, Vec<Asking>) {
+    let draft = draft(intent, observed);
+    let claimed = draft.claim.askings().collect();
+    (draft.finish(), claimed)
 }
 
 /// What the decision has to know first.
@@ -47,7 +50,7 @@ pub(crate) fn needs(intent: &Intent, observed: &Seen) -> BTreeSet<Need> {
 }
 
 fn draft<'a>(intent: &'a Intent, observed: &'a Seen) -> Draft<'a> {
-    let mut draft = Draft::new(observed);
+    let mut draft = Draft::new(intent.identity(), observed);
     let own = &observed.memory.own;
     if own.inherits_since.is_some() {
         return draft;
@@ -81,7 +84,7 @@ fn refuse(draft: &mut Draft<'_>, wanted: &Wanted) {
     *draft = Draft {
         notes: std::mem::take(&mut draft.notes),
         refusal: draft.refusal.take(),
-        ..Draft::new(draft.observed)
+        ..Draft::new(draft.identity, draft.observed)
     };
     members::follow_nodes(draft, wanted);
     if !draft.steps.is_empty() {
@@ -119,12 +122,8 @@ fn wanted_plan(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<(), Stop> {
         home::leave_others(draft, wanted, &home);
     }
     if draft.is_idle() {
-        if let Some(write) = wanted.identity.claim.opened_only(&wanted.sources.cidrs) {
-            draft.annotate(write);
-        }
-        if !wanted.identity.replaced.is_empty() {
-            draft.annotate(ReplacedRules::clear());
-        }
+        draft.claim.opens_only(&wanted.sources.cidrs);
+        draft.replaced = ReplacedRules::default();
     }
     if draft.is_idle() {
         home::tidy_claim(draft, wanted, &home)?;

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use bowline_cloud_provider::{KubeWrite, Service};
+use bowline_cloud_provider::Service;
 
 use crate::annotations::{REPLACED_RULES, text};
 use crate::objects::{IngressPort, NetworkId, NewRule, PublicIpId, Rule};
@@ -97,17 +97,11 @@ impl ReplacedRules {
         self.0.insert(replaced.open_port(), replaced);
     }
 
-    /// The write that adds these to what is written.
-    pub(crate) fn with(&self, added: Self) -> KubeWrite {
-        let mut all = self.0.clone();
-        all.extend(added.0);
-        let written: Vec<NewRule> = all.into_values().collect();
-        write(serde_json::to_string(&written).ok())
-    }
-
-    /// The write that takes all of them off the Service.
-    pub(crate) fn clear() -> KubeWrite {
-        write(None)
+    /// How they are written on a Service.
+    pub(crate) fn text(&self) -> (&'static str, Option<String>) {
+        let written: Vec<&NewRule> = self.iter().collect();
+        let text = serde_json::to_string(&written).ok();
+        (REPLACED_RULES.key, text.filter(|_| !self.is_empty()))
     }
 }
 
@@ -121,12 +115,10 @@ impl FromIterator<NewRule> for ReplacedRules {
     }
 }
 
-fn write(value: Option<String>) -> KubeWrite {
-    KubeWrite::AnnotateService(vec![(REPLACED_RULES.key.to_owned(), value)])
-}
-
 #[cfg(test)]
 mod tests {
+    use bowline_cloud_provider::KubeWrite;
+
     use super::*;
     use crate::names::Protocol;
     use crate::objects::AddressRef;
@@ -158,18 +150,22 @@ mod tests {
         }
     }
 
+    fn write(service: &mut Service, (key, text): (&str, Option<String>)) {
+        KubeWrite::AnnotateService(vec![(key.to_owned(), text)]).predict(service);
+    }
+
     #[test]
     fn what_is_written_reads_back() {
         let mut service = Service::default();
         assert!(ReplacedRules::on(&service).is_empty());
-        let rules: ReplacedRules = [rule(Protocol::TcpProxy, 443), rule(Protocol::Udp, 53)]
+        let mut rules: ReplacedRules = [rule(Protocol::TcpProxy, 443), rule(Protocol::Udp, 53)]
             .into_iter()
             .collect();
-        ReplacedRules::default().with(rules.clone()).predict(&mut service);
+        write(&mut service, rules.text());
         assert_eq!(ReplacedRules::on(&service), rules);
         // For the same port the last one counts.
-        let again: ReplacedRules = [rule(Protocol::Tcp, 443)].into_iter().collect();
-        rules.with(again).predict(&mut service);
+        rules.insert(rule(Protocol::Tcp, 443));
+        write(&mut service, rules.text());
         let read = ReplacedRules::on(&service);
         assert_eq!(
             read,
@@ -177,15 +173,15 @@ mod tests {
                 .into_iter()
                 .collect()
         );
-        ReplacedRules::clear().predict(&mut service);
-        assert_eq!(service.metadata.annotations, Some(Default::default()));
+        write(&mut service, ReplacedRules::default().text());
+        assert_eq!(service.metadata.annotations, Some(BTreeMap::new()));
     }
 
     #[test]
     fn what_cannot_be_read_was_no_rule() {
         for value in ["", "x", "{}", r#"[{"name":"a"}]"#, "[1]"] {
             let mut service = Service::default();
-            write(Some(value.to_owned())).predict(&mut service);
+            write(&mut service, (REPLACED_RULES.key, Some(value.to_owned())));
             assert!(ReplacedRules::on(&service).is_empty(), "{value}");
         }
     }

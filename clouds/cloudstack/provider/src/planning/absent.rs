@@ -12,7 +12,6 @@ use super::{Draft, Stop};
 use crate::intent::Absent;
 use crate::objects::{AddressRef, AddressState, Rule};
 use crate::observe::SLOW;
-use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
 /// Decides how the removal goes on.
@@ -22,9 +21,9 @@ use crate::step::CloudStep;
 pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
     let identity = &absent.identity;
     if !identity.keeps_ip {
-        any_address::adopt(draft, identity, SLOW)?;
+        any_address::adopt(draft, SLOW)?;
         // What comes after the last look would belong to nobody. The rest goes meanwhile.
-        draft.is_blocked(&identity.claim);
+        draft.is_blocked();
     }
     let mut addresses: BTreeMap<AddressRef, Vec<&Rule>> = BTreeMap::new();
     for rule in &draft.observed.rules {
@@ -52,12 +51,10 @@ pub(super) fn plan(draft: &mut Draft<'_>, absent: &Absent) -> Result<(), Stop> {
         draft.take(removed);
     }
     if draft.is_idle() {
-        if absent.service_stays && (identity.claim.is_written() || !identity.replaced.is_empty()) {
-            draft.annotate(identity.claim.clear());
-            draft.annotate(ReplacedRules::clear());
-        } else {
-            draft.settled = Some(LoadBalancerStatus::empty());
+        if absent.service_stays {
+            (draft.claim, draft.replaced) = Default::default();
         }
+        draft.settled = Some(LoadBalancerStatus::empty());
     }
     Ok(())
 }
@@ -69,7 +66,7 @@ fn without_rules(draft: &mut Draft<'_>, absent: &Absent) -> BTreeSet<AddressRef>
     let mut found = BTreeSet::new();
     for id in claim.ids() {
         if let Some(Some(known)) = draft.take(observed.address(id))
-            && !draft.came(claim, id)
+            && !draft.came(id)
         {
             found.insert(known.address.clone());
         }

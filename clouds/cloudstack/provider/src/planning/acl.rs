@@ -36,7 +36,7 @@ pub(super) fn open(
     let obsolete = without_those_of_others(draft.observed, list, network, obsolete, identity)?;
     let Some((kept, surplus)) = right.split_first() else {
         if !wanted.is_everything() && !claim.has_opened(wanted) {
-            draft.annotate(claim.with_sources(sources));
+            draft.claim.open(sources);
             return Ok(());
         }
         draft.cloud(CloudStep::Open {
@@ -70,7 +70,7 @@ pub(super) fn foresee(draft: &mut Draft<'_>, list: &AclRef, wanted: &Wanted) {
         && !claim.has_opened(&sources.cidrs)
         && !wanted.ingress_ports().iter().all(is_open)
     {
-        draft.annotate(claim.with_sources(sources));
+        draft.claim.open(sources);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A plan as it is put together by decisions that each know a part of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
@@ -8,7 +8,6 @@ use bowline_plan::{Answer, Note, Plan, Refusal};
 use jiff::Timestamp;
 
 use super::Stop;
-use crate::annotations::IP_IDS;
 use crate::claim::{Claim, Claimed};
 use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, LEFT_OPEN};
 use crate::intent::Identity;
@@ -30,18 +29,13 @@ pub(super) enum Arrival {
 
 /// A plan as it is put together.
 pub(super) struct Draft<'a> {
+    pub(super) identity: &'a Identity,
     pub(super) observed: &'a Seen,
     pub(super) needs: BTreeSet<Need>,
     pub(super) steps: Vec<CloudStep>,
-    /// What is written on the Service, in one write.
-    pub(super) annotations: BTreeMap<String, Option<String>>,
-    /// What is to be claimed before the plan can go on; all of it in one write.
-    pub(super) claims: BTreeSet<Claimed>,
-    /// What the cloud chose is among it.
-    pub(super) is_chosen: bool,
-    /// Where addresses lead that may be claimed, by their ID.
-    pub(super) places: BTreeMap<PublicIpId, Place>,
-    /// Rules that are to be deleted while their ports stay open.
+    /// The claim as it is to be written on the Service before the plan can go on; all of it in one write.
+    pub(super) claim: Claim,
+    /// The same of rules that are to be deleted while their ports stay open.
     pub(super) replaced: ReplacedRules,
     pub(super) notes: Vec<Note>,
     pub(super) waiting: Option<String>,
@@ -56,16 +50,14 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(observed: &'a Seen) -> Self {
+    pub(super) fn new(identity: &'a Identity, observed: &'a Seen) -> Self {
         Self {
+            identity,
             observed,
             needs: BTreeSet::new(),
             steps: Vec::new(),
-            annotations: BTreeMap::new(),
-            claims: BTreeSet::new(),
-            is_chosen: false,
-            places: BTreeMap::new(),
-            replaced: ReplacedRules::default(),
+            claim: identity.claim.clone(),
+            replaced: identity.replaced.clone(),
             notes: Vec::new(),
             waiting: None,
             blocked: None,
@@ -102,11 +94,14 @@ impl<'a> Draft<'a> {
         &self.observed.memory.own
     }
 
-    /// Plans that something is written on the Service.
-    pub(super) fn annotate(&mut self, write: KubeWrite) {
-        if let KubeWrite::AnnotateService(annotations) = write {
-            self.annotations.extend(annotations);
-        }
+    /// What is to be written on the Service, in one write.
+    pub(super) fn annotations(&self) -> Vec<(String, Option<String>)> {
+        let texts =
+            |claim: &Claim, replaced: &ReplacedRules| claim.texts().into_iter().chain([replaced.text()]);
+        let before = texts(&self.identity.claim, &self.identity.replaced);
+        let after = texts(&self.claim, &self.replaced).zip(before);
+        let changed = after.filter(|(after, before)| after != before);
+        changed.map(|((key, text), _)| (key.to_owned(), text)).collect()
     }
 
     /// What was decided. If it was not, what that takes is read, or people are told; the decisions beside it go on.
@@ -151,22 +146,21 @@ impl<'a> Draft<'a> {
     }
 
     /// The time, to date claims.
-    pub(super) fn now(&self, identity: &Identity) -> Timestamp {
-        self.observed
-            .now
-            .map_or(identity.now, |now| now.max(identity.now))
+    pub(super) fn now(&self) -> Timestamp {
+        let now = self.identity.now;
+        self.observed.now.map_or(now, |seen| seen.max(now))
     }
 
     /// Claims by its ID what the cloud chose.
     pub(super) fn choose(&mut self, id: &PublicIpId, network: &Network) {
-        self.claims.insert(Claimed::Address(id.clone()));
-        self.is_chosen = true;
+        self.claim.retain(|claimed| !matches!(claimed, Claimed::Any(_)));
+        self.claim.insert(Claimed::Address(id.clone()));
         self.leads(id, network);
     }
 
     /// Notes where an address leads that is claimed.
     pub(super) fn leads(&mut self, id: &PublicIpId, network: &Network) {
-        self.places.insert(id.clone(), Place::of(network));
+        self.claim.leads(id, Place::of(network));
     }
 
     /// The same by a rule that is on it, as far as that tells.
@@ -182,7 +176,7 @@ impl<'a> Draft<'a> {
         };
         if !rule.network.is_empty() {
             let network = rule.network.clone();
-            self.places.insert(id.clone(), Place { network, vpc });
+            self.claim.leads(id, Place { network, vpc });
         }
     }
 
@@ -190,12 +184,12 @@ impl<'a> Draft<'a> {
     pub(super) fn leads_as_it_does(&mut self, id: &PublicIpId, rules: &[&Rule]) {
         rules.iter().for_each(|rule| self.leads_by(rule));
         if let Some(Some(address)) = self.observed.addresses.get(id)
-            && !self.places.contains_key(id)
+            && self.claim.place(id).is_none()
         {
             // One of a VPC need not tell a tier.
             let network = address.network.clone().unwrap_or_else(|| "-".into());
             let vpc = address.vpc.clone();
-            self.places.insert(id.clone(), Place { network, vpc });
+            self.claim.leads(id, Place { network, vpc });
         }
     }
 
@@ -206,10 +200,10 @@ impl<'a> Draft<'a> {
     }
 
     /// Claims by its ID alone what was asked for, and came: whether that had still to be done.
-    pub(super) fn came(&mut self, claim: &Claim, id: &PublicIpId) -> bool {
-        let is_news = claim.asked(id).is_some();
+    pub(super) fn came(&mut self, id: &PublicIpId) -> bool {
+        let is_news = self.identity.claim.asked(id).is_some();
         if is_news {
-            self.claims.insert(Claimed::Address(id.clone()));
+            self.claim.insert(Claimed::Address(id.clone()));
         }
         is_news
     }
@@ -221,9 +215,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether nothing else may be asked for yet, and nothing may end: what was asked for is looked for meanwhile.
-    pub(super) fn is_blocked(&mut self, claim: &Claim) -> bool {
+    pub(super) fn is_blocked(&mut self) -> bool {
         let mut is_blocked = false;
-        for asking in claim.askings() {
+        for asking in self.identity.claim.askings() {
             let Some(left) = self.observed.standing.get(&asking) else {
                 continue;
             };
@@ -287,34 +281,19 @@ impl<'a> Draft<'a> {
     pub(super) fn is_idle(&self) -> bool {
         self.needs.is_empty()
             && self.steps.is_empty()
-            && self.annotations.is_empty()
-            && self.claims.is_empty()
-            && self.replaced.is_empty()
+            && self.annotations().is_empty()
             && self.waiting.is_none()
             && self.blocked.is_none()
             && self.refusal.is_none()
             && self.observed.pending.is_empty()
     }
 
-    pub(super) fn finish(mut self, identity: &Identity) -> LoadBalancerPlan<CloudStep> {
-        if !self.claims.is_empty() {
-            let claims = std::mem::take(&mut self.claims);
-            self.annotate(identity.claim.with(claims, self.is_chosen));
-        }
-        if !self.replaced.is_empty() {
-            let added = std::mem::take(&mut self.replaced);
-            self.annotate(identity.replaced.with(added));
-        }
-        if let Some(ids) = self.annotations.get(IP_IDS.key)
-            && let Some((key, value)) = identity.claim.places_of(ids.as_deref(), &self.places)
-        {
-            self.annotations.insert(key, value);
-        }
+    pub(super) fn finish(self) -> LoadBalancerPlan<CloudStep> {
+        let annotations = self.annotations();
         let mut steps: Vec<_> = self.steps.into_iter().map(LoadBalancerStep::Cloud).collect();
-        if !self.annotations.is_empty() {
-            let write = KubeWrite::AnnotateService(self.annotations.into_iter().collect());
+        if !annotations.is_empty() {
             // Alone: it is done at once, and what comes after it shall not overtake jobs of the same wave.
-            steps = vec![LoadBalancerStep::Kube(write)];
+            steps = vec![LoadBalancerStep::Kube(KubeWrite::AnnotateService(annotations))];
         }
         let wait = |after, reason: String| Answer::Wait { after, reason };
         let look_again = |reason: &str| Answer::LookAgain {

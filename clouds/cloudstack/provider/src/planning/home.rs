@@ -10,7 +10,7 @@ use bowline_plan::Refusal;
 use super::ownership::{self, Facts, State, any_address};
 use super::removal::Removal;
 use super::{Draft, Stop, members};
-use crate::claim::{Claim, Claimed};
+use crate::claim::Claimed;
 use crate::events::NODES_LEFT_OUT;
 use crate::intent::Wanted;
 use crate::members::Members;
@@ -59,7 +59,7 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
         (Some(address), _) => address,
         (None, Some(ip)) => {
             // What an earlier try acquired is released later.
-            any_address::adopt(draft, &wanted.identity, STUCK)?;
+            any_address::adopt(draft, STUCK)?;
             requested_address(draft, wanted, &network, ip)?
         }
         (None, None) => automatic_address(draft, wanted, &network)?,
@@ -236,7 +236,7 @@ pub(super) fn leave_others(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) 
 /// Releases what the Service claims and does not use, and takes it off the claim.
 pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) -> Result<(), Stop> {
     let claim = &wanted.identity.claim;
-    any_address::adopt(draft, &wanted.identity, STUCK)?;
+    any_address::adopt(draft, STUCK)?;
     let identity = &wanted.identity;
     let shown = wanted.hostname.as_ref().unwrap_or(&home.address.ip);
     // What was asked for and may still come stays claimed, and is looked for once more.
@@ -265,7 +265,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
             }
             continue;
         };
-        if draft.came(claim, id) {
+        if draft.came(id) {
             return Ok(());
         }
         let is_moving = matches!(address.state, AddressState::Allocating | AddressState::Releasing);
@@ -307,7 +307,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
             left.push(Claimed::Shared(at.id.clone()));
         }
         draft.leads(&at.id, &home.network);
-        draft.annotate(Claim::default().with(left, false));
+        draft.claim.held = Some(left);
     } else if let Some(left) = comes_until {
         let left = left + Duration::from_millis(100);
         draft.again = Some(draft.again.map_or(left, |again| again.min(left)));

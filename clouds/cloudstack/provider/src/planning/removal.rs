@@ -86,7 +86,7 @@ impl<'a> Removal<'a> {
                         if !is_own {
                             // They may be going too. Who claims it looks once more when its own rules are gone: the last one sees
                             // nobody.
-                            draft.claims.insert(Claimed::Address(address.id.clone()));
+                            draft.claim.insert(Claimed::Address(address.id.clone()));
                             draft.leads_as_it_does(&address.id, rules);
                         }
                     }
@@ -115,7 +115,7 @@ impl<'a> Removal<'a> {
             });
         } else if is_shut {
             // So that a release that fails half-way, when no rule is left, is found again.
-            draft.claims.insert(Claimed::Address(address.id.clone()));
+            draft.claim.insert(Claimed::Address(address.id.clone()));
             draft.leads_as_it_does(&address.id, rules);
         }
         Ok(())

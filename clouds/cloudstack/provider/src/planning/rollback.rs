@@ -6,7 +6,7 @@
 //! on the address and the names of the rules find it at the next try.
 
 use super::{Draft, members, ownership};
-use crate::claim::{Claim, Claimed};
+use crate::claim::Claimed;
 use crate::intent::{Intent, Wanted};
 use crate::objects::{Firewall, NewRule, Rule};
 use crate::step::CloudStep;
@@ -49,10 +49,8 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
     // What is known to be nobody's is not held.
     let is_nobodys = |claimed: &Claimed| ownership::is_nobodys(observed, claimed);
     if claim.held.iter().flatten().any(is_nobodys) {
-        draft.annotate(claim.keeping(|claimed| !is_nobodys(claimed)));
-        if claim.held.iter().flatten().all(is_nobodys) {
-            draft.annotate(Claim::unmark());
-        }
+        draft.claim.retain(|claimed| !is_nobodys(claimed));
+        draft.claim.is_marked &= !claim.held.iter().flatten().all(is_nobodys);
     }
 }
 

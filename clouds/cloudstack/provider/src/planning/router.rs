@@ -26,7 +26,7 @@ pub(super) fn is_mended(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abi
     if is_begun || observed.is_changed {
         return true;
     }
-    let mut trial = Draft::new(observed);
+    let mut trial = Draft::new(draft.identity, observed);
     ports::all(
         &mut trial,
         wanted,
@@ -36,7 +36,7 @@ pub(super) fn is_mended(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abi
             mends: false,
         },
     );
-    !trial.steps.is_empty() || !trial.annotations.is_empty() || !trial.replaced.is_empty()
+    !trial.steps.is_empty() || !trial.annotations().is_empty()
 }
 
 fn router_is_broken(observed: &Observed, home: &Home) -> Note {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::super::ownership::{self, State, any_address};
 use super::super::{Arrival, Draft, Stop, acl, pending};
-use crate::claim::{AnyAddress, Claim, Claimed, is_fresh};
+use crate::claim::{AnyAddress, Claimed, is_fresh};
 use crate::events::ADDRESS_PENDING;
 use crate::intent::Wanted;
 use crate::objects::{Address, AddressRef, AddressState, Filtering, Network, Place, PublicIpId};
@@ -24,14 +24,14 @@ fn claimed(id: &PublicIpId) -> Claimed {
     Claimed::Address(id.clone())
 }
 
-/// What earlier managers held under their mark, before anything else is written.
-fn inherited(draft: &mut Draft<'_>, claim: &Claim) -> Vec<Claimed> {
-    if !claim.is_inherited() {
-        return Vec::new();
+/// Claims what earlier managers held under their mark, before anything else is written.
+fn inherit(draft: &mut Draft<'_>) {
+    if draft.identity.claim.is_inherited() {
+        for rule in &draft.observed.rules {
+            draft.leads_by(rule);
+            draft.claim.insert(claimed(&rule.address.id));
+        }
     }
-    let rules = &draft.observed.rules;
-    rules.iter().for_each(|rule| draft.leads_by(rule));
-    rules.iter().map(|rule| claimed(&rule.address.id)).collect()
 }
 
 /// The address in `spec.loadBalancerIP`.
@@ -50,11 +50,11 @@ pub(super) fn requested_address(
     };
     let AddressRef { id, .. } = &address.address;
     let claim = &wanted.identity.claim;
-    let now = draft.now(&wanted.identity);
+    let now = draft.now();
     match ownership::of_requested(&wanted.identity, draft.observed, address, (network, now)) {
         State::Releasing => draft.wait_for_address(&address.address),
         State::Acquiring => {
-            if draft.came(claim, id) {
+            if draft.came(id) {
                 return Err(Stop::Planned);
             }
             let is_own = claim.names(id) && claim.is_marked && is_alone(draft.observed, id)?;
@@ -67,17 +67,16 @@ pub(super) fn requested_address(
                 Arrival::Stuck => draft.wait_for_address(&address.address),
             }
         }
-        State::Free | State::Claimed(_) if draft.is_blocked(claim) => {}
+        State::Free | State::Claimed(_) if draft.is_blocked() => {}
         State::Claimed(since) => {
             draft.cloud(associate(network, Some(address.address.clone()), since));
         }
         State::Free => {
             // In one write: whoever finds the address without the mark later knows that a person took it off.
-            let inherited = inherited(draft, claim);
-            draft.claims.extend(inherited);
-            draft.claims.insert(Claimed::Asked(id.clone(), now));
+            inherit(draft);
+            draft.claim.insert(Claimed::Asked(id.clone(), now));
             draft.leads(id, network);
-            draft.annotate(Claim::mark());
+            draft.claim.is_marked = true;
         }
         state => return taken_address(draft, wanted, network, address, &state),
     }
@@ -99,9 +98,8 @@ fn taken_address(
             return Err(Refusal::new(format!("IP address {ip} cannot be used: it {reason}")).into());
         }
         // Somebody else has taken it since.
-        let is_it =
-            |held: &Claimed| matches!(held, Claimed::Address(own) | Claimed::Asked(own, _) if own == id);
-        draft.annotate(Claim::of_others(claim.those(|held| !is_it(held))));
+        draft.claim.retain(|held| held.own_id() != Some(id));
+        draft.claim.is_marked = false;
         return Err(Stop::Planned);
     }
     if network.filtering() == Filtering::Addresses {
@@ -109,7 +107,7 @@ fn taken_address(
     }
     if *state == State::Held {
         if !claim.names(id) {
-            draft.claims.insert(claimed(id));
+            draft.claim.insert(claimed(id));
             draft.leads(id, network);
             return Err(Stop::Planned);
         }
@@ -118,12 +116,14 @@ fn taken_address(
     let shares = *state == State::Borrowed;
     if claim.held.is_none() || claim.is_marked || shares != claim.shares(id) {
         // Nothing of it is ours, and nobody shall take it for ours later.
+        inherit(draft);
         let shared = Claimed::Shared(id.clone());
-        draft.leads(id, network);
-        let mut held = inherited(draft, claim);
-        held.extend(claim.those(|held| *held != shared));
-        held.extend(shares.then_some(shared));
-        draft.annotate(Claim::of_others(held));
+        draft.claim.retain(|held| *held != shared);
+        if shares {
+            draft.claim.insert(shared);
+            draft.leads(id, network);
+        }
+        draft.claim.is_marked = false;
         return Err(Stop::Planned);
     }
     Ok(address.address.clone())
@@ -174,23 +174,20 @@ pub(super) fn automatic_address(
         }
     }
     if let Some(claimed) = claim.any_address() {
-        any_address::adopt(draft, identity, STUCK)?;
-        if draft.is_blocked(claim) {
+        any_address::adopt(draft, STUCK)?;
+        if draft.is_blocked() {
             return Err(Stop::Planned);
         }
         if claimed.network != network.id {
-            draft.annotate(claim.keeping(|kept| !matches!(kept, Claimed::Any(_))));
+            draft.claim.retain(|kept| !matches!(kept, Claimed::Any(_)));
             return Err(Stop::Planned);
         }
-        if let Some(since) = claimed
-            .since
-            .filter(|since| is_fresh(*since, draft.now(identity)))
-        {
+        if let Some(since) = claimed.since.filter(|since| is_fresh(*since, draft.now())) {
             draft.cloud(associate(network, None, since));
             return Err(Stop::Planned);
         }
         // It is dated anew, or what comes now would be taken for somebody else's.
-    } else if draft.is_blocked(claim) {
+    } else if draft.is_blocked() {
         return Err(Stop::Planned);
     }
     // What is there already is not what will be chosen. In one write with taking back what turned out not to be ours.
@@ -201,10 +198,10 @@ pub(super) fn automatic_address(
         .map(|address| address.address.id.clone());
     stuck.push(Claimed::Any(AnyAddress {
         network: network.id.clone(),
-        since: Some(draft.now(identity)),
+        since: Some(draft.now()),
         known: known.collect(),
     }));
-    draft.annotate(Claim::default().with(stuck, false));
+    draft.claim.held = Some(stuck);
     if let Filtering::Acl(list) = network.filtering() {
         acl::foresee(draft, list, wanted); // in the same write
     }

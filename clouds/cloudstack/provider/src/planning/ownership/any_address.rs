@@ -14,15 +14,12 @@ use crate::observe::{Observed, Unread};
 /// Claims by its ID what the cloud chose for an open claim. If there is nothing like it, whoever asks goes on.
 ///
 /// One that is on its way and does not tell where to is waited for that long.
-pub(in crate::planning) fn adopt(
-    draft: &mut Draft<'_>,
-    identity: &Identity,
-    patience: Duration,
-) -> Result<(), Stop> {
+pub(in crate::planning) fn adopt(draft: &mut Draft<'_>, patience: Duration) -> Result<(), Stop> {
+    let identity = draft.identity;
     let Some(claimed) = identity.claim.any_address() else {
         return Ok(());
     };
-    let found = find(draft, identity, claimed, patience)?;
+    let found = find(draft, claimed, patience)?;
     match shared(identity, claimed, found).as_slice() {
         [] => return Ok(()),
         [only] => {
@@ -39,7 +36,7 @@ pub(in crate::planning) fn adopt(
             let mut claimed = claimed.clone();
             let ids = several.iter().map(|address| address.id.clone());
             claimed.known.extend(ids);
-            draft.claims.insert(Claimed::Any(claimed));
+            draft.claim.insert(Claimed::Any(claimed));
         }
     }
     Err(Stop::Planned)
@@ -76,11 +73,10 @@ fn shared<'a>(identity: &Identity, claimed: &AnyAddress, found: Vec<&'a AddressR
 /// The addresses that can be the one: they came after the claim, and nothing is on them.
 fn find<'a>(
     draft: &mut Draft<'a>,
-    identity: &Identity,
     claimed: &AnyAddress,
     patience: Duration,
 ) -> Result<Vec<&'a AddressRef>, Stop> {
-    let observed = draft.observed;
+    let (identity, observed) = (draft.identity, draft.observed);
     // With a network its addresses are gone.
     let Some(network) = observed.network(&claimed.network)? else {
         return Ok(Vec::new());
