@@ -1,13 +1,12 @@
 //! The version of the management server, which decides what load balancer rules can do.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{ApiError, Class, Client};
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The shortest time between two questions for the version when the first failed.
@@ -114,62 +113,46 @@ impl fmt::Display for Version {
     }
 }
 
-/// The server's version for all who need it. Clones share it.
+/// The server's version for all who need it.
 ///
 /// It is asked for at start, and again at the first need if the server could not be reached then. The version of an older
 /// server is asked for again now and then, because an upgrade opens better ways; nothing is lost as long as it is not
 /// noticed, since a newer server understands what an older one does.
-#[derive(Clone)]
 pub(crate) struct ServerVersion {
-    known: Arc<watch::Sender<Option<Known>>>,
+    known: Mutex<Option<Known>>,
     ask: SharedRead<Result<Version, ApiError>>,
 }
 
-/// What the server said.
-#[derive(Clone)]
-struct Known {
-    version: Version,
-    /// When to ask again; `None`: never.
-    until: Option<Instant>,
-}
+/// What the server said, and until when it is not asked again; `None`: ever.
+type Known = (Version, Option<Instant>);
 
-impl Known {
-    fn now(version: Version) -> Self {
-        // Whoever may not ask is not let in by asking again.
-        let may_rise = version < NEWEST && version != Version::OLD;
-        Self {
-            version,
-            until: may_rise.then(|| Instant::now() + LIFE),
-        }
-    }
-
-    fn is_fresh(&self) -> bool {
-        self.until.is_none_or(|until| Instant::now() < until)
-    }
+fn known_now(version: Version) -> Known {
+    // Whoever may not ask is not let in by asking again.
+    let may_rise = version < NEWEST && version != Version::OLD;
+    (version, may_rise.then(|| Instant::now() + LIFE))
 }
 
 impl ServerVersion {
     /// `told` by the operator, in which case the server is never asked, or `heard` from the server at start.
     pub(crate) fn new(client: &Client, told: Option<Version>, heard: Option<Version>) -> Self {
-        let told = told.map(|version| Known { version, until: None });
+        let told = told.map(|version| (version, None));
         Self {
-            known: Arc::new(watch::Sender::new(told.or_else(|| heard.map(Known::now)))),
-            ask: SharedRead::new(INTERVAL, client, |client| async move { ask(&client).await }),
+            known: Mutex::new(told.or_else(|| heard.map(known_now))),
+            ask: SharedRead::single(INTERVAL, client, |client| async move { ask(&client).await }),
         }
     }
 
     /// The version. Whoever asks when it is not known shares one question.
     pub(crate) async fn current(&self) -> Result<Version, CloudError> {
-        let answer = tokio::select! {
-            biased;
-            // An answer to a question that was under way already is as good as one to the next question.
-            version = self.fresh() => return Ok(version),
-            answer = self.ask.ask() => answer,
-        };
-        let former = self.known.borrow().as_ref().map(|known| known.version.clone());
-        let version = match (answer, former) {
+        let former = self.known().clone();
+        if let Some((version, until)) = &former
+            && until.is_none_or(|until| Instant::now() < until)
+        {
+            return Ok(version.clone());
+        }
+        let version = match (self.ask.ask().await, former) {
             (Ok(version), _) => version,
-            (Err(error), Some(former)) => {
+            (Err(error), Some((former, _))) => {
                 tracing::debug!(err = %error, "The server's version could not be asked for again");
                 former
             }
@@ -179,23 +162,12 @@ impl ServerVersion {
                 );
             }
         };
-        self.known.send_replace(Some(Known::now(version.clone())));
+        *self.known() = Some(known_now(version.clone()));
         Ok(version)
     }
 
-    /// Waits for a version that need not be asked for.
-    async fn fresh(&self) -> Version {
-        let mut known = self.known.subscribe();
-        loop {
-            let fresh = known.borrow_and_update().clone().filter(Known::is_fresh);
-            if let Some(known) = fresh {
-                return known.version;
-            }
-            if known.changed().await.is_err() {
-                // Nobody can tell any more: the sender is this value's own.
-                std::future::pending::<()>().await;
-            }
-        }
+    fn known(&self) -> MutexGuard<'_, Option<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
