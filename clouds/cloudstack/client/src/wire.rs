@@ -25,7 +25,7 @@ pub use self::ids::{
     VpcId,
 };
 pub use self::network::Network;
-pub use self::rule::{LoadBalancerRule, NewLoadBalancerRule, RuleChange, RuleQuery};
+pub use self::rule::{LoadBalancerRule, NewLoadBalancerRule, RuleQuery, RuleUpdate};
 pub(crate) use self::server::Project;
 pub use self::server::{Capabilities, ManagementServer};
 pub(crate) use self::virtual_machine::Member;

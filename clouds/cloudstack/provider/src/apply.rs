@@ -3,11 +3,12 @@
 use bowline_cloud_provider::CloudError;
 use bowline_cloudstack_client::{
     ApiError, Association, Class, Client, Deleted, JobId, NewFilter, NewFirewallRule, NewLoadBalancerRule,
-    NewNetworkAcl, NewPublicIp, RuleChange as Change, RuleId, Started,
+    NewNetworkAcl, NewPublicIp, RuleId, Started,
 };
 use tokio::time::{Instant, timeout};
 
-use crate::claim::{Asking, VALIDITY};
+use crate::claim::VALIDITY;
+use crate::intent::Identity;
 use crate::learn::Learned;
 use crate::objects::{Firewall, FirewallRule, IngressPort, NewRule, Rule};
 use crate::observe::asks::Asks;
@@ -18,8 +19,7 @@ use crate::step::{CloudStep, RuleChange};
 /// Makes writes for one reconcile.
 pub(crate) struct Writer<'a> {
     pub(crate) client: &'a Client,
-    /// The name that the names of the Service's rules begin with.
-    pub(crate) balancer: &'a str,
+    pub(crate) identity: &'a Identity,
     pub(crate) observed: &'a Seen,
 }
 
@@ -38,17 +38,37 @@ fn deleting(deleted: Deleted) -> Taken {
 }
 
 impl Writer<'_> {
-    /// Makes one write. Fails only if nothing was sent, because this process may not write now.
-    pub(crate) async fn apply(&self, step: &CloudStep) -> Result<Learned, CloudError> {
+    /// Makes one write. Fails only if nothing was sent, because this process may not write now. Of a request for an address it
+    /// is noted whether anything may come.
+    pub(crate) async fn apply(&self, step: &CloudStep, asks: &Asks) -> Result<Learned, CloudError> {
         let since = Instant::now();
-        let error = match self.send(step).await {
-            Ok(taken) => return Ok(self.taken(step, taken, since)),
-            Err(error) => error,
+        let asking = step.asking();
+        let sent = match &asking {
+            Some(asking) => {
+                asks.asked(&self.identity.uid, asking);
+                timeout(VALIDITY, self.send(step)).await
+            }
+            None => Ok(self.send(step).await),
         };
-        match error.class {
-            Class::NotSent => Err(error.into()),
-            _ => Ok(self.refused(step, &error).await),
+        let error = match sent {
+            Ok(Ok(taken)) => return Ok(self.taken(step, taken, since)),
+            Ok(Err(error)) => error,
+            Err(_) => {
+                let told = CloudError::transient(format!("no answer within {} s", VALIDITY.as_secs()));
+                return Ok(Learned::Failed(Failure::unknown(step.said(told))));
+            }
+        };
+        if let Some(asking) = &asking {
+            asks.answered(&self.identity.uid, asking, &error);
         }
+        if error.class == Class::NotSent {
+            return Err(error.into());
+        }
+        let mut learned = self.refused(step, &error).await;
+        if let Learned::Failed(failure) = &mut learned {
+            failure.is_definite &= asking.is_none() || !error.maybe_applied();
+        }
+        Ok(learned)
     }
 
     fn taken(&self, step: &CloudStep, taken: Taken, since: Instant) -> Learned {
@@ -66,129 +86,87 @@ impl Writer<'_> {
         }))
     }
 
-    /// Asks for an address under the claim of a Service. Whether anything may come of it is noted.
-    pub(crate) async fn associate(
-        &self,
-        step: &CloudStep,
-        (uid, asking): (&str, &Asking),
-        asks: &Asks,
-    ) -> Result<Learned, CloudError> {
-        let sent = Instant::now();
-        asks.asked(uid, asking);
-        let Ok(answer) = timeout(VALIDITY, self.send(step)).await else {
-            let told = CloudError::transient(format!("no answer within {} s", VALIDITY.as_secs()));
-            return Ok(Learned::Failed(Failure::unknown(step.said(told))));
-        };
-        let error = match answer {
-            Ok(taken) => return Ok(self.taken(step, taken, sent)),
-            Err(error) => error,
-        };
-        if !error.maybe_applied() || error.class == Class::NotSent {
-            asks.refused(uid, asking);
-        } else if error.said.is_some() {
-            asks.failed(uid, asking);
-        }
-        let is_definite = is_definite(&error) && !error.maybe_applied();
-        match error.class {
-            Class::NotSent => Err(error.into()),
-            _ => Ok(Learned::Failed(Failure {
-                is_definite,
-                ..Failure::unknown(step.said(error.into()))
-            })),
-        }
-    }
-
     /// What to make of a refusal, be it the answer to the command or the outcome of its job. What is in the way may be what
     /// an earlier try made, whose answer was lost: then the cloud is only seen as it is.
     pub(crate) async fn refused(&self, step: &CloudStep, error: &ApiError) -> Learned {
-        match (error.class, step) {
+        let seen = match (step, error.class) {
             (
-                Class::Invalid,
                 CloudStep::ChangeRule {
                     rule,
                     change: RuleChange::Assign(_) | RuleChange::Unassign(_),
-                    ..
                 },
-            ) => self.other_members(step, &rule.id, error).await,
-            (Class::Invalid | Class::NotFound, CloudStep::CreateRule(new))
+                Class::Invalid,
+            ) => self.other_members(&rule.id).await,
+            (CloudStep::CreateRule(new), Class::Invalid | Class::NotFound)
                 if self.observed.is_on_its_way(&new.address.id) =>
             {
-                Learned::Unready
+                return Learned::Unready;
             }
-            (Class::Conflict, CloudStep::CreateRule(new)) if error.is_rule_conflict() => {
-                self.other_rules(step, new, error).await
+            (CloudStep::CreateRule(new), Class::Conflict) if error.is_rule_conflict() => {
+                self.other_rules(new).await
             }
             (
-                Class::Conflict | Class::Invalid,
                 CloudStep::Open {
                     at: at @ Firewall::Address(_),
                     ingress,
                     stands_in,
                     ..
                 },
+                Class::Conflict | Class::Invalid,
             ) if error.class == Class::Invalid || error.is_rule_conflict() => {
+                let seen = self.other_firewall(at, *ingress).await;
                 let known = self.observed.allowing(at, *ingress).unwrap_or_default();
-                match self.other_firewall(at, *ingress).await {
-                    Some(seen) => Learned::Seen(seen),
-                    None if *stands_in || (error.is_rule_conflict() && !known.is_empty()) => {
-                        Learned::OneFirewallRule
-                    }
-                    None => failed(step, error),
+                if seen.is_none() && (*stands_in || (error.is_rule_conflict() && !known.is_empty())) {
+                    return Learned::OneFirewallRule;
                 }
+                seen
             }
             // Several Services may close what they shared.
             (
-                Class::Invalid | Class::NotFound,
                 CloudStep::Close {
                     at: at @ Firewall::Acl(_),
                     rule,
                     ..
                 },
+                Class::Invalid | Class::NotFound,
             ) => match firewall_of(self.client, &at.id()).await {
-                Ok(items) if items.iter().all(|known| known.id != rule.id) => Learned::Gone,
-                _ => failed(step, error),
+                Ok(items) if items.iter().all(|known| known.id != rule.id) => return Learned::Gone,
+                _ => None,
             },
-            _ => failed(step, error),
-        }
+            _ => None,
+        };
+        seen.map_or_else(|| failed(step, error), Learned::Seen)
     }
 
     /// The port may be taken by a rule of the Service itself.
-    async fn other_rules(&self, step: &CloudStep, new: &NewRule, error: &ApiError) -> Learned {
+    async fn other_rules(&self, new: &NewRule) -> Option<Fact> {
         let is_news = |rule: &Rule| {
             let is_there = rule.address.id == new.address.id && rule.public_port == Some(new.public_port);
             is_there && self.observed.rules.iter().all(|known| known.id != rule.id)
         };
-        let rules = rules_of(self.client, self.balancer).await.unwrap_or_default();
-        let is_left = |rule: &Rule| !self.observed.memory.own.rules.is_deleted(&rule.id);
-        let rules: Vec<Rule> = rules.into_iter().filter(is_left).collect();
-        if rules.iter().any(is_news) {
-            Learned::Seen(Fact::Rules(rules))
-        } else {
-            failed(step, error)
-        }
+        let mut rules = rules_of(self.client, &self.identity.name).await.ok()?;
+        rules.retain(|rule| !self.observed.memory.own.rules.is_deleted(&rule.id));
+        rules.iter().any(is_news).then_some(Fact::Rules(rules))
     }
 
     /// The firewall, if it has another rule for the port than was thought.
     async fn other_firewall(&self, at: &Firewall, ingress: IngressPort) -> Option<Fact> {
         let id = at.id();
         let known = self.observed.firewalls.get(&id)?;
-        let rules = firewall_of(self.client, &id).await.ok()?;
+        let mut rules = firewall_of(self.client, &id).await.ok()?;
+        if let Some(recent) = self.observed.memory.own.firewalls.get(&id) {
+            rules.retain(|rule| !recent.is_deleted(&rule.id));
+        }
         let is_news =
             |rule: &FirewallRule| rule.ingress == ingress && known.iter().all(|known| known.id != rule.id);
-        let recent = self.observed.memory.own.firewalls.get(&id);
-        let is_left = |rule: &FirewallRule| recent.is_none_or(|recent| !recent.is_deleted(&rule.id));
-        let rules: Vec<FirewallRule> = rules.into_iter().filter(is_left).collect();
         rules.iter().any(is_news).then_some(Fact::Firewall(id, rules))
     }
 
     /// A rule may have got the members from somebody else; then the difference is another one.
-    async fn other_members(&self, step: &CloudStep, rule: &RuleId, error: &ApiError) -> Learned {
-        match members_of(self.client, rule).await {
-            Ok(members) if self.observed.members.get(rule) != Some(&members) => {
-                Learned::Seen(Fact::Members(rule.clone(), members))
-            }
-            _ => failed(step, error),
-        }
+    async fn other_members(&self, rule: &RuleId) -> Option<Fact> {
+        let members = members_of(self.client, rule).await.ok()?;
+        let is_news = self.observed.members.get(rule) != Some(&members);
+        is_news.then(|| Fact::Members(rule.clone(), members))
     }
 
     async fn send(&self, step: &CloudStep) -> Result<Taken, ApiError> {
@@ -210,8 +188,8 @@ impl Writer<'_> {
             CloudStep::CreateRule(new) => {
                 let new = NewLoadBalancerRule {
                     name: new.name.clone(),
-                    algorithm: new.algorithm.clone().into(),
-                    protocol: new.protocol.as_str().to_owned().into(),
+                    algorithm: new.algorithm.clone(),
+                    protocol: new.protocol.as_str().into(),
                     public_ip: new.address.id.clone(),
                     public_port: new.public_port,
                     private_port: new.private_port,
@@ -220,7 +198,7 @@ impl Writer<'_> {
                 };
                 making(client.create_load_balancer_rule(&new).await?)
             }
-            CloudStep::ChangeRule { rule, change, .. } => self.change_rule(&rule.id, change).await?,
+            CloudStep::ChangeRule { rule, change } => self.change_rule(&rule.id, change).await?,
             CloudStep::Open {
                 at,
                 network,
@@ -259,15 +237,7 @@ impl Writer<'_> {
     async fn change_rule(&self, rule: &RuleId, change: &RuleChange) -> Result<Taken, ApiError> {
         let client = self.client;
         let job = match change {
-            RuleChange::Update(to) => {
-                let change = Change {
-                    algorithm: Some(to.algorithm.as_str().to_owned().into()),
-                    protocol: Some(to.protocol.as_str().to_owned().into()),
-                    cidrs: to.cidrs.clone(),
-                    name: to.name.clone(),
-                };
-                client.update_load_balancer_rule(rule, &change).await?
-            }
+            RuleChange::Update(to) => client.update_load_balancer_rule(rule, to).await?,
             RuleChange::Delete(_) => {
                 return Ok(deleting(client.delete_load_balancer_rule(rule).await?));
             }

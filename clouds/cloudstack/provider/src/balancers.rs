@@ -65,25 +65,19 @@ impl Reconciler for Balancers {
     async fn apply(&self, intent: &Intent, observed: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
         let writer = Writer {
             client: &self.client,
-            balancer: &intent.identity().name,
+            identity: intent.identity(),
             observed,
         };
         let mut learned = match self.reads.obstacle(intent, observed, step).await {
-            Some(seen) => Ok(seen),
-            None => match step.asking() {
-                Some(asking) => {
-                    let uid = &intent.identity().uid;
-                    writer.associate(step, (uid, &asking), self.reads.asks()).await
-                }
-                None => writer.apply(step).await,
-            },
+            Some(seen) => seen,
+            None => writer.apply(step, self.reads.asks()).await?,
         };
         match &mut learned {
-            Ok(Learned::Failed(failure)) => failure.is_rollback = observed.memory.own.failure.is_some(),
-            Ok(Learned::Started(pending)) => self.reads.started(intent, pending),
+            Learned::Failed(failure) => failure.is_rollback = observed.memory.own.failure.is_some(),
+            Learned::Started(pending) => self.reads.started(intent, pending),
             _ => {}
         }
-        learned
+        Ok(learned)
     }
 
     fn learn(&self, observed: &mut Seen, step: &CloudStep, learned: Learned) {

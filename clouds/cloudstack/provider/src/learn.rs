@@ -147,8 +147,9 @@ fn failed(observed: &mut Seen, step: &CloudStep, mut failure: Failure) {
 /// Whether the Service has a rule for the port already, for another protocol, or one is being made.
 fn is_second(observed: &Seen, new: &NewRule) -> bool {
     let is_other = |protocol: Option<Protocol>| protocol.is_some_and(|it| it.ip() != new.protocol.ip());
-    let is_rule =
-        |rule: &Rule| PublicPort::of(rule) == new.place() && is_other(Protocol::parse(&rule.protocol));
+    let is_rule = |rule: &Rule| {
+        PublicPort::of(rule) == new.place() && is_other(Protocol::parse(rule.protocol.as_str()))
+    };
     let is_made = |pending: &Pending| {
         matches!(
             &pending.step,
@@ -230,7 +231,7 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
         }
         CloudStep::Release { address, .. } => released(seen, address),
         CloudStep::CreateRule(new) => rule_created(seen, created(new, made.id.unwrap_or_default().into())),
-        CloudStep::ChangeRule { port, rule, change } => rule_changed(seen, port, &rule.id, change),
+        CloudStep::ChangeRule { rule, change } => rule_changed(seen, rule, change),
         CloudStep::Open {
             at, ingress, sources, ..
         } => {
@@ -318,12 +319,17 @@ fn rule_created(observed: &mut Seen, rule: Rule) {
     observed.rules.push(rule);
 }
 
-fn rule_changed(observed: &mut Seen, port: &PublicPort, id: &RuleId, change: &RuleChange) {
+fn rule_changed(observed: &mut Seen, rule: &Rule, change: &RuleChange) {
+    let id = &rule.id;
     match change {
         RuleChange::Update(to) => {
             if let Some(rule) = observed.rule_mut(id) {
-                rule.algorithm = to.algorithm.as_str().to_owned();
-                rule.protocol = to.protocol.as_str().to_owned();
+                if let Some(algorithm) = &to.algorithm {
+                    rule.algorithm.clone_from(algorithm);
+                }
+                if let Some(protocol) = &to.protocol {
+                    rule.protocol.clone_from(protocol);
+                }
                 if let Some(cidrs) = &to.cidrs {
                     rule.cidrs = cidrs.iter().collect();
                     rule.has_commas = cidrs.len() > 1;
@@ -339,7 +345,7 @@ fn rule_changed(observed: &mut Seen, port: &PublicPort, id: &RuleId, change: &Ru
             observed.rules.retain(|known| known.id != *id);
             observed.members.remove(id);
             observed.memory.own.rules.delete(id.clone());
-            observed.memory.own.cleared = Some(port.address.clone());
+            observed.memory.own.cleared = Some(rule.address.clone());
         }
         RuleChange::Assign(instances) => {
             let members = observed.members.entry(id.clone()).or_default();
@@ -361,7 +367,7 @@ fn created(new: &NewRule, id: RuleId) -> Rule {
         id,
         name: new.name.clone(),
         algorithm: new.algorithm.clone(),
-        protocol: new.protocol.as_str().to_owned(),
+        protocol: new.protocol.as_str().into(),
         address: new.address.clone(),
         public_port: Some(new.public_port),
         private_port: Some(new.private_port),

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 pub(crate) use bowline_cloudstack_client::{
-    AclListId, FirewallRuleId, NetworkId, PublicIpId, RuleId, VirtualMachineId, VpcId,
+    AclListId, Algorithm, FirewallRuleId, NetworkId, PublicIpId, RuleId, RuleProtocol, RuleState,
+    VirtualMachineId, VpcId,
 };
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -25,9 +26,9 @@ pub(crate) struct AddressRef {
 pub(crate) struct Rule {
     pub(crate) id: RuleId,
     pub(crate) name: String,
-    pub(crate) algorithm: String,
+    pub(crate) algorithm: Algorithm,
     /// The API's word, which may be absent on old rules and unknown to us.
-    pub(crate) protocol: String,
+    pub(crate) protocol: RuleProtocol,
     pub(crate) address: AddressRef,
     pub(crate) public_port: Option<u16>,
     pub(crate) private_port: Option<u16>,
@@ -40,17 +41,6 @@ pub(crate) struct Rule {
     pub(crate) state: RuleState,
 }
 
-/// How far a rule is applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RuleState {
-    /// It has no member that was applied.
-    Add,
-    /// It is applied.
-    Active,
-    /// It is going, or its deletion failed half-way.
-    Revoke,
-}
-
 impl Rule {
     /// Whether the router of the network takes no change because of the rule.
     pub(crate) fn breaks_router(&self) -> bool {
@@ -59,12 +49,12 @@ impl Rule {
 
     /// What the rule speaks; by its name if the API does not say.
     pub(crate) fn protocol(&self, balancer: &str) -> Option<Protocol> {
-        if self.protocol.is_empty() {
+        if self.protocol == RuleProtocol::default() {
             // The provider that was part of Kubernetes made TCP rules only, and wrote no protocol.
             let named = names::parse_rule(balancer, &self.name)?;
             return Some(named.protocol.unwrap_or(Protocol::Tcp));
         }
-        Protocol::parse(&self.protocol)
+        Protocol::parse(self.protocol.as_str())
     }
 
     /// What the rule is to a firewall; `None` if its port or protocol cannot be read.
@@ -76,25 +66,6 @@ impl Rule {
     }
 }
 
-/// How a rule chooses a member.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Algorithm {
-    /// One after the other.
-    RoundRobin,
-    /// By the client's address.
-    Source,
-}
-
-impl Algorithm {
-    /// The API's word.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "roundrobin",
-            Self::Source => "source",
-        }
-    }
-}
-
 /// A rule to be created, for the first time or anew. This is how it stands in the annotation of replaced rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -102,7 +73,7 @@ pub(crate) struct NewRule {
     pub(crate) name: String,
     pub(crate) protocol: Protocol,
     /// The API's word: of a rule that comes back it may be any.
-    pub(crate) algorithm: String,
+    pub(crate) algorithm: Algorithm,
     #[serde(flatten)]
     pub(crate) address: AddressRef,
     #[serde(rename = "port")]
@@ -314,11 +285,11 @@ impl Firewall {
         }
     }
 
-    /// Its kind in a word, and its name, for labels of steps.
-    pub(crate) fn short(&self) -> (&'static str, &str) {
+    /// Its kind in a word, its name, and both for people.
+    pub(crate) fn words(&self) -> (&'static str, &str, String) {
         match self {
-            Self::Address(address) => ("firewall", &address.ip),
-            Self::Acl(list) => ("acl", &list.name),
+            Self::Address(address) => ("firewall", &address.ip, format!("firewall of {}", address.ip)),
+            Self::Acl(list) => ("acl", &list.name, format!("ACL list {}", list.name)),
         }
     }
 

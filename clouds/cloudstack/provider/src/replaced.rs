@@ -121,13 +121,13 @@ mod tests {
 
     use super::*;
     use crate::names::Protocol;
-    use crate::objects::AddressRef;
+    use crate::objects::{AddressRef, Algorithm};
 
     fn rule(protocol: Protocol, port: u16) -> NewRule {
         NewRule {
             name: format!("a-{protocol}-{port}"),
             protocol,
-            algorithm: "leastconn".to_owned(),
+            algorithm: Algorithm::LeastConnections,
             address: AddressRef {
                 id: "ip-1".into(),
                 ip: "203.0.113.40".to_owned(),

@@ -1,14 +1,14 @@
 //! The writes to the cloud, as data. Each starts a job.
 
 use bowline_cloud_provider::CloudError;
+use bowline_cloudstack_client::RuleUpdate;
 use bowline_plan::{Impact, Lane, Step};
 use jiff::Timestamp;
 
 use crate::claim::{Asking, Subject};
-use crate::names::Protocol;
 use crate::objects::{
-    AddressRef, Algorithm, Firewall, FirewallRule, FirewallRuleId, IngressPort, NetworkId, NewRule, Place,
-    PublicPort, Rule, RuleId, VirtualMachineId,
+    AddressRef, Firewall, FirewallRule, FirewallRuleId, IngressPort, NetworkId, NewRule, Place, PublicPort,
+    Rule, VirtualMachineId,
 };
 
 /// One write to the cloud.
@@ -34,10 +34,8 @@ pub(crate) enum CloudStep {
     CreateRule(NewRule),
     /// Changes a load balancer rule that is there.
     ChangeRule {
-        /// Its port.
-        port: PublicPort,
-        /// The rule.
-        rule: RuleRef,
+        /// The rule as it is.
+        rule: Box<Rule>,
         /// What is written.
         change: RuleChange,
     },
@@ -71,7 +69,7 @@ pub(crate) enum CloudStep {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RuleChange {
     /// Changes it where it stands.
-    Update(RuleAttributes),
+    Update(RuleUpdate),
     /// Deletes it, which does this to traffic.
     Delete(Impact),
     /// Gives it members.
@@ -80,35 +78,11 @@ pub(crate) enum RuleChange {
     Unassign(Vec<VirtualMachineId>),
 }
 
-/// A load balancer rule by its ID, with its name for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RuleRef {
-    pub(crate) id: RuleId,
-    pub(crate) name: String,
-}
-
-/// What can be changed of a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RuleAttributes {
-    pub(crate) algorithm: Algorithm,
-    pub(crate) protocol: Protocol,
-    /// Not sent if none.
-    pub(crate) cidrs: Option<Vec<String>>,
-    /// Not sent if none.
-    pub(crate) name: Option<String>,
-}
-
 impl CloudStep {
     /// Changes a rule.
     pub(crate) fn change(rule: &Rule, change: RuleChange) -> Self {
-        Self::ChangeRule {
-            port: PublicPort::of(rule),
-            rule: RuleRef {
-                id: rule.id.clone(),
-                name: rule.name.clone(),
-            },
-            change,
-        }
+        let rule = Box::new(rule.clone());
+        Self::ChangeRule { rule, change }
     }
 
     /// Deletes a rule.
@@ -125,7 +99,7 @@ impl CloudStep {
             },
             Self::Release { address, .. } => format!("address/{}", address.id),
             Self::CreateRule(new) => new.place().target(),
-            Self::ChangeRule { port, .. } => port.target(),
+            Self::ChangeRule { rule, .. } => PublicPort::of(rule).target(),
             Self::Open { at, ingress, .. } => at.target(*ingress),
             Self::Close { at, rule, .. } => at.target(rule.ingress),
         }
@@ -155,128 +129,132 @@ impl CloudStep {
 
     /// A failure with the words in front of it that upstream has.
     pub(crate) fn said(&self, failure: CloudError) -> CloudError {
-        match self.failure_prefix() {
+        match self.words().failure {
             Some(prefix) => failure.context(prefix),
             None => failure,
         }
     }
 
-    /// Those words; `None` for an update.
-    fn failure_prefix(&self) -> Option<String> {
+    /// What is said of each kind of step.
+    fn words(&self) -> Words {
+        let words = |label, object, impact, failure| Words {
+            label,
+            object,
+            impact,
+            failure: Some(failure),
+        };
         match self {
-            Self::Associate { .. } => Some("error associating new IP address".to_owned()),
-            Self::Release { address, .. } => Some(format!("error releasing load balancer IP {}", address.ip)),
-            Self::CreateRule(new) => Some(format!("error creating load balancer rule {}", new.name)),
-            Self::ChangeRule { rule, change, .. } => {
-                let what = match change {
-                    RuleChange::Update(_) => return None,
-                    RuleChange::Delete(_) => "deleting",
-                    RuleChange::Assign(_) => "assigning hosts to",
-                    RuleChange::Unassign(_) => "removing hosts from",
+            Self::Associate { address, to, .. } => {
+                let (which, object) = match address {
+                    Some(AddressRef { ip, .. }) => (ip.clone(), format!("public IP {ip}")),
+                    None => (format!("any for network {}", to.network), "public IP".to_owned()),
                 };
-                Some(format!("error {what} load balancer rule {}", rule.name))
+                let failure = "error associating new IP address".to_owned();
+                words(format!("associate-ip({which})"), object, Impact::None, failure)
             }
+            Self::Release { address, is_live } => words(
+                format!("release-ip({})", address.ip),
+                format!("public IP {}", address.ip),
+                if *is_live { Impact::Major } else { Impact::None },
+                format!("error releasing load balancer IP {}", address.ip),
+            ),
+            Self::CreateRule(new) => words(
+                format!("create-rule({} -> {})", new.name, new.private_port),
+                format!("load balancer rule {}", new.name),
+                Impact::None,
+                format!("error creating load balancer rule {}", new.name),
+            ),
+            Self::ChangeRule { rule, change } => change.words(&rule.name),
             Self::Open {
-                at: Firewall::Address(address),
-                ingress,
-                sources,
+                at, ingress, sources, ..
+            } => {
+                let sources = sources.join(",");
+                let (kind, name, object) = at.words();
+                let failure = match at {
+                    Firewall::Address(address) => format!(
+                        "error creating new firewall rule for public IP {}, proto {}, port {}, allowed {sources}",
+                        address.id, ingress.protocol, ingress.port
+                    ),
+                    Firewall::Acl(_) => {
+                        format!("error creating Network ACL for port: {}, due to", ingress.port)
+                    }
+                };
+                let label = format!("open-{kind}({name} {ingress} from {sources})");
+                words(label, object, Impact::None, failure)
+            }
+            Self::Close {
+                at,
+                rule,
+                is_replaced,
                 ..
-            } => Some(format!(
-                "error creating new firewall rule for public IP {}, proto {}, port {}, allowed {}",
-                address.id,
-                ingress.protocol,
-                ingress.port,
-                sources.join(",")
-            )),
-            Self::Open { ingress, .. } => Some(format!(
-                "error creating Network ACL for port: {}, due to",
-                ingress.port
-            )),
-            Self::Close { at, rule, .. } => Some(match at {
-                Firewall::Address(_) => format!("error deleting firewall rule {}", rule.id),
-                Firewall::Acl(_) => format!("error deleting Network ACL item {}", rule.id),
-            }),
+            } => {
+                let (kind, name, object) = at.words();
+                let what = match at {
+                    Firewall::Address(_) => "firewall rule",
+                    Firewall::Acl(_) => "Network ACL item",
+                };
+                words(
+                    format!("close-{kind}({name} {}, {})", rule.ingress, rule.id),
+                    object,
+                    if *is_replaced {
+                        Impact::None
+                    } else {
+                        Impact::Minimal
+                    },
+                    format!("error deleting {what} {}", rule.id),
+                )
+            }
         }
     }
 }
 
+/// What is said of a step.
+struct Words {
+    label: String,
+    object: String,
+    impact: Impact,
+    /// What stands in front of a failure, as upstream has it.
+    failure: Option<String>,
+}
+
 impl RuleChange {
-    fn label(&self, name: &str) -> String {
-        match self {
+    fn words(&self, name: &str) -> Words {
+        // The device is configured anew; connections of removed members break.
+        let (label, impact, failure) = match self {
             Self::Update(to) => match &to.name {
-                Some(new) => format!("update-rule({name} -> {new})"),
-                None => format!("update-rule({name})"),
+                Some(new) => (format!("update-rule({name} -> {new})"), Impact::Minimal, None),
+                None => (format!("update-rule({name})"), Impact::Minimal, None),
             },
-            Self::Delete(_) => format!("delete-rule({name})"),
-            Self::Assign(instances) => format!("assign({name}: {})", instances.join(", ")),
-            Self::Unassign(instances) => format!("remove({name}: {})", instances.join(", ")),
+            Self::Delete(impact) => (format!("delete-rule({name})"), *impact, Some("deleting")),
+            Self::Assign(added) => {
+                let label = format!("assign({name}: {})", added.join(", "));
+                (label, Impact::None, Some("assigning hosts to"))
+            }
+            Self::Unassign(removed) => {
+                let label = format!("remove({name}: {})", removed.join(", "));
+                (label, Impact::Minimal, Some("removing hosts from"))
+            }
+        };
+        Words {
+            label,
+            object: format!("load balancer rule {name}"),
+            impact,
+            failure: failure.map(|doing| format!("error {doing} load balancer rule {name}")),
         }
     }
 }
 
 impl Step for CloudStep {
     fn label(&self) -> String {
-        match self {
-            Self::Associate { address, to, .. } => match address {
-                Some(address) => format!("associate-ip({})", address.ip),
-                None => format!("associate-ip(any for network {})", to.network),
-            },
-            Self::Release { address, .. } => format!("release-ip({})", address.ip),
-            Self::CreateRule(new) => format!("create-rule({} -> {})", new.name, new.private_port),
-            Self::ChangeRule { rule, change, .. } => change.label(&rule.name),
-            Self::Open {
-                at, ingress, sources, ..
-            } => {
-                let (kind, name) = at.short();
-                format!("open-{kind}({name} {ingress} from {})", sources.join(","))
-            }
-            Self::Close { at, rule, .. } => {
-                let (kind, name) = at.short();
-                format!("close-{kind}({name} {}, {})", rule.ingress, rule.id)
-            }
-        }
+        self.words().label
     }
 
     fn object(&self) -> String {
-        match self {
-            Self::Associate { address: None, .. } => "public IP".to_owned(),
-            Self::Associate {
-                address: Some(address),
-                ..
-            }
-            | Self::Release { address, .. } => format!("public IP {}", address.ip),
-            Self::CreateRule(NewRule { name, .. })
-            | Self::ChangeRule {
-                rule: RuleRef { name, .. },
-                ..
-            } => format!("load balancer rule {name}"),
-            Self::Open { at, .. } | Self::Close { at, .. } => match at {
-                Firewall::Address(address) => format!("firewall of {}", address.ip),
-                Firewall::Acl(list) => format!("ACL list {}", list.name),
-            },
-        }
+        self.words().object
     }
 
     fn impact(&self) -> Impact {
-        match self {
-            Self::Associate { .. }
-            | Self::Release { is_live: false, .. }
-            | Self::CreateRule(_)
-            | Self::Open { .. }
-            | Self::Close {
-                is_replaced: true, ..
-            } => Impact::None,
-            Self::Release { is_live: true, .. } => Impact::Major,
-            Self::Close {
-                is_replaced: false, ..
-            } => Impact::Minimal,
-            Self::ChangeRule { change, .. } => match change {
-                RuleChange::Assign(_) => Impact::None,
-                // The device is configured anew; connections of removed members break.
-                RuleChange::Update(_) | RuleChange::Unassign(_) => Impact::Minimal,
-                RuleChange::Delete(impact) => *impact,
-            },
-        }
+        self.words().impact
     }
 
     fn lanes(&self) -> Vec<Lane> {

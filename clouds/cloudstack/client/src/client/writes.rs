@@ -12,7 +12,7 @@ use crate::jobs::Started;
 use crate::sign::Parameters;
 use crate::wire::{
     AclItemId, FirewallRuleId, JobId, NewFirewallRule, NewLoadBalancerRule, NewNetworkAcl, NewPublicIp,
-    PublicIpId, RuleChange, RuleId, VirtualMachineId,
+    PublicIpId, RuleId, RuleUpdate, VirtualMachineId,
 };
 
 /// The answer to a command that starts a job.
@@ -63,7 +63,7 @@ impl Client {
     pub async fn update_load_balancer_rule(
         &self,
         id: &RuleId,
-        change: &RuleChange,
+        change: &RuleUpdate,
     ) -> Result<JobId, ApiError> {
         let mut parameters = change.parameters();
         parameters.set("id", id.as_str());

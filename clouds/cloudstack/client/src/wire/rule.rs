@@ -128,7 +128,7 @@ impl NewLoadBalancerRule {
 
 /// What is to be changed about a load balancer rule. What is none stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RuleChange {
+pub struct RuleUpdate {
     /// Its name.
     pub name: Option<String>,
     /// How it chooses a member.
@@ -139,7 +139,7 @@ pub struct RuleChange {
     pub cidrs: Option<Vec<String>>,
 }
 
-impl RuleChange {
+impl RuleUpdate {
     pub(crate) fn parameters(&self) -> Parameters {
         let mut parameters = Parameters::default();
         if let Some(name) = &self.name {

@@ -2,7 +2,7 @@
 
 use bowline_cloudstack_client::{
     Algorithm, Association, Deleted, Detail, Lookup, NewFilter, NewFirewallRule, NewLoadBalancerRule,
-    NewNetworkAcl, NewPublicIp, PublicIpQuery, RuleChange, RuleProtocol, RuleQuery, VirtualMachineQuery,
+    NewNetworkAcl, NewPublicIp, PublicIpQuery, RuleProtocol, RuleQuery, RuleUpdate, VirtualMachineQuery,
 };
 
 use crate::answers::{API_KEY, Answer, Api};
@@ -110,15 +110,15 @@ async fn every_write_has_its_parameters_and_only_the_association_carries_the_pro
         ..new_rule()
     };
     client.create_load_balancer_rule(&unrestricted).await.unwrap();
-    let change = RuleChange {
+    let change = RuleUpdate {
         name: Some("a1-tcp-80".to_owned()),
-        ..RuleChange::default()
+        ..RuleUpdate::default()
     };
     client
         .update_load_balancer_rule(&"r".into(), &change)
         .await
         .unwrap();
-    let change = RuleChange {
+    let change = RuleUpdate {
         name: None,
         algorithm: Some(Algorithm::Source),
         protocol: Some(RuleProtocol::Udp),

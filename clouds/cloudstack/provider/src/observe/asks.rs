@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bowline_cloud_provider::Kept;
+use bowline_cloudstack_client::{ApiError, Class};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -38,9 +39,14 @@ impl Asks {
         self.set(uid, asking, Some(AFTERMATH));
     }
 
-    /// Nothing was asked for after all, or it was refused.
-    pub(crate) fn refused(&self, uid: &str, asking: &Asking) {
-        self.set(uid, asking, None);
+    /// The request ended in an error. Unless nothing was asked for after all, or the server says something, nobody knows what came
+    /// of it.
+    pub(crate) fn answered(&self, uid: &str, asking: &Asking, error: &ApiError) {
+        if !error.maybe_applied() || error.class == Class::NotSent {
+            self.set(uid, asking, None);
+        } else if error.said.is_some() {
+            self.failed(uid, asking);
+        }
     }
 
     fn set(&self, uid: &str, asking: &Asking, time: Option<Duration>) {

@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::{Failure, PATIENCE, Pending, SILENCE, Seen, TRIES, wire};
 use crate::apply::Writer;
+use crate::intent::Identity;
 use crate::learn::{self, Learned, Made};
 use crate::step::CloudStep;
 
@@ -14,7 +15,7 @@ use crate::step::CloudStep;
 pub(super) const TIMEOUT: &str = "Timeout while waiting for async job to finish";
 
 /// Asks once after every job that was under way, side by side.
-pub(crate) async fn poll(client: &Client, balancer: &str, jobs: &[Pending], observed: &mut Seen) {
+pub(crate) async fn poll(client: &Client, identity: &Identity, jobs: &[Pending], observed: &mut Seen) {
     observed.memory.own.polls += 1;
     let answers = join_all(jobs.iter().map(|pending| client.query_job(&pending.job))).await;
     for (pending, answer) in jobs.iter().zip(answers) {
@@ -23,7 +24,7 @@ pub(crate) async fn poll(client: &Client, balancer: &str, jobs: &[Pending], obse
             Ok(Job::Failed(error)) => {
                 let writer = Writer {
                     client,
-                    balancer,
+                    identity,
                     observed,
                 };
                 let learned = writer.refused(&pending.step, &error).await;

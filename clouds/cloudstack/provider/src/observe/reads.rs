@@ -167,7 +167,7 @@ impl Reads {
         if !seen.pending.is_empty() {
             let name = &intent.identity().name;
             let jobs = std::mem::take(&mut seen.pending);
-            jobs::poll(&self.client, name, &jobs, &mut seen).await;
+            jobs::poll(&self.client, intent.identity(), &jobs, &mut seen).await;
             self.heard(intent, &jobs, &seen);
             let is_inherited = seen
                 .memory

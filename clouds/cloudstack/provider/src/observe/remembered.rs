@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::{BEHIND, Failure, LONGEST_POLL, LOOK, Unclosed};
 use crate::objects::{
     AclRef, AddressRef, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, Rule, RuleId,
+    RuleProtocol,
 };
 
 /// What a reconcile remembers.
@@ -102,7 +103,7 @@ impl Remembered {
             let is_kept = |written: &Rule| {
                 written.name == found.name
                     && written.algorithm == found.algorithm
-                    && (found.protocol.is_empty() || written.protocol == found.protocol)
+                    && (found.protocol == RuleProtocol::default() || written.protocol == found.protocol)
                     && written.private_port == found.private_port
                     && written.cidrs.is_same(&found.cidrs)
             };

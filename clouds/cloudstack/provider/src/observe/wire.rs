@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::names::IpProtocol;
 use crate::objects::{
-    AclRef, Address, AddressRef, AddressState, FirewallRule, IngressPort, Instance, Network, Rule, RuleState,
+    AclRef, Address, AddressRef, AddressState, FirewallRule, IngressPort, Instance, Network, Rule,
 };
 
 /// The API writes times as `2026-03-04T05:06:07+0000`.
@@ -20,8 +20,8 @@ pub(crate) fn rule(rule: &api::LoadBalancerRule) -> Rule {
     Rule {
         id: rule.id.clone(),
         name: rule.name.clone(),
-        algorithm: rule.algorithm.as_str().to_owned(),
-        protocol: rule.protocol.as_str().to_owned(),
+        algorithm: rule.algorithm.clone(),
+        protocol: rule.protocol.clone(),
         address: AddressRef {
             id: rule.public_ip_id.clone().unwrap_or_default(),
             ip: rule.public_ip.clone(),
@@ -31,11 +31,7 @@ pub(crate) fn rule(rule: &api::LoadBalancerRule) -> Rule {
         network: rule.network_id.clone().unwrap_or_default(),
         cidrs: rule.cidrs().collect(),
         has_commas: rule.cidr_list.as_deref().is_some_and(|list| list.contains(',')),
-        state: match rule.state {
-            api::RuleState::Active => RuleState::Active,
-            api::RuleState::Revoke => RuleState::Revoke,
-            _ => RuleState::Add,
-        },
+        state: rule.state.clone(),
     }
 }
 

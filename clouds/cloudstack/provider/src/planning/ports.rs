@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use bowline_cloudstack_client::RuleUpdate;
 use bowline_plan::{Impact, Refusal};
 
 use super::home::Home;
@@ -14,7 +15,7 @@ use crate::members::Members;
 use crate::objects::{Abilities, Filtering, Firewall, NewRule, PublicPort, Rule, RuleState};
 use crate::observe::{Need, Unread};
 use crate::replaced::OpenPort;
-use crate::step::{CloudStep, RuleAttributes, RuleChange};
+use crate::step::{CloudStep, RuleChange};
 
 /// How far a port is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,9 +184,10 @@ impl<'a> At<'a> {
             CloudStep::CreateRule(new) => {
                 new.place() == place && new.protocol.ip() == self.port.protocol.ip()
             }
-            CloudStep::ChangeRule { port, rule, .. } => {
+            CloudStep::ChangeRule { rule, .. } => {
                 let mut rules = draft.observed.rules.iter();
-                *port == place && !rules.any(|known| known.id == rule.id && self.is_of_other_port(known))
+                PublicPort::of(rule) == place
+                    && !rules.any(|known| known.id == rule.id && self.is_of_other_port(known))
             }
             _ => false,
         };
@@ -364,13 +366,13 @@ impl<'a> At<'a> {
             draft.take(replaced);
             return false;
         }
-        let is_same = rule.algorithm == wanted.algorithm.as_str() && rule.name == port.name && !cidrs_differ;
+        let is_same = rule.algorithm == wanted.algorithm && rule.name == port.name && !cidrs_differ;
         let members = members::of_rule(draft.observed, wanted, home.members.as_ref(), rule);
         let members = draft.take(members).flatten();
         if !is_same {
-            let to = RuleAttributes {
-                algorithm: wanted.algorithm,
-                protocol: port.protocol,
+            let to = RuleUpdate {
+                algorithm: Some(wanted.algorithm.clone()),
+                protocol: Some(port.protocol.as_str().into()),
                 cidrs: cidrs_differ.then(|| wanted.cidrs.texts().to_vec()),
                 name: (rule.name != port.name).then(|| port.name.clone()),
             };
@@ -415,7 +417,7 @@ impl<'a> At<'a> {
         NewRule {
             name: port.name.clone(),
             protocol: port.protocol,
-            algorithm: wanted.algorithm.as_str().to_owned(),
+            algorithm: wanted.algorithm.clone(),
             address: home.address.clone(),
             public_port: port.port,
             private_port: port.node_port,

@@ -52,7 +52,7 @@ fn a_rule_follows_affinity_and_a_source_network_in_place() {
         "{labels:?}"
     );
     assert_eq!(ids(&world), before);
-    assert_eq!(world.rule("tcp-443").algorithm, "source");
+    assert_eq!(world.rule("tcp-443").algorithm.as_str(), "source");
     assert!(world.rule("tcp-443").cidrs.is_same(&Cidrs::parse("10.9.0.0/16")));
 }
 
@@ -350,7 +350,7 @@ fn what_cannot_be_read_of_a_rule_does_not_keep_it() {
     let mut world = World::new();
     world.settle();
     let mut odd = world.rule("udp-4500").clone();
-    (odd.id, odd.public_port, odd.protocol) = ("odd".into(), None, "ssl".to_owned());
+    (odd.id, odd.public_port, odd.protocol) = ("odd".into(), None, "ssl".into());
     world.observed.rules.push(odd);
     assert_eq!(world.settle().len(), 1);
     assert_eq!(world.names(), ["tcp-443", "udp-4500"]);
