@@ -162,10 +162,8 @@ impl Port {
 /// A Node to balance over.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WantedNode {
-    /// The Node's name, for people.
+    /// The Node's name.
     pub(crate) node: String,
-    /// The name that its virtual machine has: in lower case, without a domain.
-    pub(crate) instance_name: String,
     /// The ID in its provider ID.
     pub(crate) instance_id: Option<VirtualMachineId>,
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use bowline_cloud_provider::InstanceIndex;
+use bowline_cloudstack_client::{VirtualMachine, VmState};
 
 use crate::intent::WantedNode;
 use crate::objects::{Instance, NetworkId, VirtualMachineId};
+use crate::virtual_machines::of_node;
 
 /// The Nodes' virtual machines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,6 +33,28 @@ pub(crate) fn index(instances: impl IntoIterator<Item = Instance>) -> MemberInde
     MemberIndex::new(instances.into_iter().collect(), id, name)
 }
 
+/// A virtual machine as a member of rules; `None` if it is on its way out: the API lists none of these among the members of a rule.
+pub(crate) fn instance(instance: &VirtualMachine) -> Option<Instance> {
+    if matches!(
+        instance.state,
+        VmState::Destroyed | VmState::Expunging | VmState::Error | VmState::Unknown
+    ) {
+        return None;
+    }
+    let nics = instance.default_nic().into_iter().chain(&instance.nics);
+    let mut networks = Vec::new();
+    for id in nics.filter_map(|nic| nic.network_id.as_ref()) {
+        if !networks.contains(id) {
+            networks.push(id.clone());
+        }
+    }
+    Some(Instance {
+        id: instance.id.clone(),
+        name: instance.name.clone(),
+        networks,
+    })
+}
+
 impl Members {
     /// Finds the virtual machines of Nodes: by the ID that the Node names, else by name.
     pub(crate) fn find(nodes: &[WantedNode], instances: &MemberIndex) -> Self {
@@ -39,12 +63,8 @@ impl Members {
         for node in nodes {
             let named = node.instance_id.as_ref();
             let found = named.and_then(|id| instances.with_id(id)).or_else(|| {
-                let mut alike = instances.with_name(&node.node.to_lowercase());
-                if alike.is_empty() {
-                    alike = instances.with_name(&node.instance_name);
-                }
                 // Of several, as keys of an administrator see them, nobody can tell which one is meant.
-                match alike[..] {
+                match of_node(instances, &node.node)[..] {
                     [only] => Some(only),
                     _ => None,
                 }
@@ -152,7 +172,6 @@ mod tests {
     fn node(name: &str, id: Option<&str>) -> WantedNode {
         WantedNode {
             node: name.to_owned(),
-            instance_name: name.to_lowercase().split('.').next().unwrap().to_owned(),
             instance_id: id.map(Into::into),
         }
     }
@@ -260,5 +279,26 @@ mod tests {
         assert_eq!(members.network(None), Err(DifferentNetworks));
         assert_eq!(members.network(Some(&"m".into())), Ok(Some("m".into())));
         assert_eq!(Members::default().network(None), Ok(None));
+    }
+
+    #[test]
+    fn the_default_network_comes_first_and_what_goes_is_left_out() {
+        let mut read: VirtualMachine = serde_json::from_str(
+            r#"{"id":"v","name":"a","state":"Running","nic":[{"networkid":"n"},{"networkid":"m","isdefault":true},{}]}"#,
+        )
+        .unwrap();
+        assert_eq!(
+            super::instance(&read).unwrap().networks,
+            ["m", "n"].map(NetworkId::from)
+        );
+        for state in [
+            VmState::Destroyed,
+            VmState::Expunging,
+            VmState::Error,
+            VmState::Unknown,
+        ] {
+            read.state = state;
+            assert_eq!(super::instance(&read), None, "no rule leads to it");
+        }
     }
 }

@@ -12,6 +12,7 @@ use bowline_cloudstack_client::{
 };
 use tokio::time::Instant;
 
+use crate::members::{self, MemberIndex};
 use crate::objects::LB;
 
 /// How long a list that many want at a time waits for them: a new Node concerns all Services, which look at members of their own
@@ -25,7 +26,7 @@ const TIER_LIFE: Duration = Duration::from_secs(30);
 /// not remembered at all: people mend that while a Service waits for it.
 const NETWORK_LIFE: Duration = Duration::from_secs(300);
 
-type Listing = SharedRead<Result<Arc<VirtualMachineIndex>, CloudError>>;
+type Listing<T> = SharedRead<Result<Arc<T>, CloudError>>;
 
 /// One network; none if the API itself says that there is none with this ID.
 type NetworkRead = SharedRead<Result<Option<Arc<Network>>, CloudError>>;
@@ -34,9 +35,9 @@ type NetworkRead = SharedRead<Result<Option<Arc<Network>>, CloudError>>;
 pub(crate) struct VirtualMachines {
     client: Client,
     /// Everything about every virtual machine.
-    all: Listing,
+    all: Listing<VirtualMachineIndex>,
     /// Of every virtual machine its name, state and network interfaces.
-    networks: Listing,
+    members: Listing<MemberIndex>,
     known: Mutex<BTreeMap<NetworkId, Known>>,
     /// How the networks are read that are not known, or not any more.
     unknown: Mutex<BTreeMap<NetworkId, NetworkRead>>,
@@ -52,8 +53,10 @@ impl VirtualMachines {
     pub(crate) fn new(client: &Client) -> Self {
         Self {
             client: client.clone(),
-            all: listing(client, Detail::All, Duration::ZERO),
-            networks: listing(client, Detail::Networks, GATHER),
+            all: listing(client, Detail::All, Duration::ZERO, VirtualMachineIndex::new),
+            members: listing(client, Detail::Networks, GATHER, |listed| {
+                members::index(listed.items.iter().filter_map(members::instance))
+            }),
             known: Mutex::default(),
             unknown: Mutex::default(),
         }
@@ -64,10 +67,9 @@ impl VirtualMachines {
         self.all.ask().await
     }
 
-    /// Every virtual machine that the keys see, in the project, with its name, state and network interfaces: for the members of
-    /// load balancer rules.
-    pub(crate) async fn with_networks(&self) -> Result<Arc<VirtualMachineIndex>, CloudError> {
-        self.networks.ask().await
+    /// Every virtual machine that the keys see, in the project, as a member of load balancer rules.
+    pub(crate) async fn members(&self) -> Result<Arc<MemberIndex>, CloudError> {
+        self.members.ask().await
     }
 
     /// What the API says about one virtual machine.
@@ -135,15 +137,19 @@ impl VirtualMachines {
     }
 }
 
-fn listing(client: &Client, detail: Detail, gather: Duration) -> Listing {
+fn listing<T: Send + Sync + 'static>(
+    client: &Client,
+    detail: Detail,
+    gather: Duration,
+    index: fn(Counted<VirtualMachine>) -> T,
+) -> Listing<T> {
     SharedRead::listing(gather, client, move |client| async move {
         let query = VirtualMachineQuery {
             all: true,
             detail,
             ..VirtualMachineQuery::default()
         };
-        let instances = client.virtual_machines(&query).await?;
-        Ok(Arc::new(VirtualMachineIndex::new(instances)))
+        Ok(Arc::new(index(client.virtual_machines(&query).await?)))
     })
 }
 
@@ -178,27 +184,24 @@ impl VirtualMachineIndex {
         }
     }
 
-    /// All of them, in the server's order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &VirtualMachine> {
-        self.instances.iter()
-    }
-
     /// The virtual machine with this ID in any letter case, whatever its state.
     pub(crate) fn with_id(&self, id: &str) -> Option<&VirtualMachine> {
         self.instances.with_id(&id.to_ascii_lowercase())
     }
 
-    /// The virtual machines of a Node by the Node's name, in any letter case: those of the whole name, else those of what is before
-    /// its first dot. Several may be of several accounts or projects.
+    /// The virtual machines of a Node by the Node's name. Several may be of several accounts or projects.
     pub(crate) fn with_name(&self, node: &str) -> Vec<&VirtualMachine> {
-        let whole = node.to_lowercase();
-        match self.instances.with_name(&whole) {
-            found if found.is_empty() => {
-                let host = whole.split('.').next().unwrap_or_default();
-                self.instances.with_name(host)
-            }
-            found => found,
-        }
+        of_node(&self.instances, node)
+    }
+}
+
+/// The virtual machines of a Node by the Node's name, in any letter case: those of the whole name, else those of what is before its
+/// first dot.
+pub(crate) fn of_node<'a, K: Ord, T>(instances: &'a InstanceIndex<K, T>, node: &str) -> Vec<&'a T> {
+    let whole = node.to_lowercase();
+    match instances.with_name(&whole) {
+        found if found.is_empty() => instances.with_name(whole.split('.').next().unwrap_or_default()),
+        found => found,
     }
 }
 

@@ -125,7 +125,6 @@ fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {
         .iter()
         .map(|node| WantedNode {
             node: node.name.as_str().to_owned(),
-            instance_name: instance_name(node.name.as_str()),
             instance_id: node
                 .provider_id
                 .as_deref()
@@ -133,15 +132,6 @@ fn nodes(facts: &ServiceFacts) -> Vec<WantedNode> {
                 .map(|id| id.to_ascii_lowercase().into()),
         })
         .collect()
-}
-
-/// The name that a Node's virtual machine has.
-pub(crate) fn instance_name(node: &str) -> String {
-    let lower = node.to_lowercase();
-    match lower.split_once('.') {
-        Some((host, _)) => host.to_owned(),
-        None => lower,
-    }
 }
 
 fn ports(service: &Service, spec: &ServiceSpec, balancer: &str, problems: &mut Vec<String>) -> Vec<Port> {

@@ -16,9 +16,9 @@ use super::trust::Trust;
 use super::{Fact, INHERITED, LOOK, Need, Observed, PATIENCE, Pending, Remembered, Seen, jobs, see, wire};
 use crate::intent::Intent;
 use crate::objects::{Abilities, Address, FirewallId, Network, Rule};
+use crate::planning;
 use crate::version::{ServerVersion, Version};
 use crate::virtual_machines::VirtualMachines;
-use crate::{members, planning};
 
 mod others;
 mod precondition;
@@ -288,11 +288,8 @@ impl Reads {
         Ok(match need {
             Need::Abilities => Fact::Abilities(self.abilities().await?),
             Need::Instances => {
-                let instances = self.virtual_machines.with_networks().await;
-                let instances = instances.map_err(|error| error.context("error retrieving list of hosts"))?;
-                Fact::Instances(Arc::new(members::index(
-                    instances.iter().filter_map(wire::instance),
-                )))
+                let instances = self.virtual_machines.members().await;
+                Fact::Instances(instances.map_err(|error| error.context("error retrieving list of hosts"))?)
             }
             Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
             Need::Address(id) => {

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use bowline_cloudstack_client as api;
-use bowline_cloudstack_client::{IpState, VmState};
+use bowline_cloudstack_client::IpState;
 use jiff::Timestamp;
 
 use crate::names::IpProtocol;
-use crate::objects::{
-    AclRef, Address, AddressRef, AddressState, FirewallRule, IngressPort, Instance, Network, Rule,
-};
+use crate::objects::{AclRef, Address, AddressRef, AddressState, FirewallRule, IngressPort, Network, Rule};
 
 /// The API writes times as `2026-03-04T05:06:07+0000`.
 fn time(text: &str) -> Option<Timestamp> {
@@ -97,52 +95,9 @@ pub(crate) fn acl_item(item: &api::NetworkAcl) -> Option<FirewallRule> {
     read.filter(|_| item.allows_ingress())
 }
 
-/// `None` if it is on its way out: the API lists none of these among the members of a rule.
-pub(crate) fn instance(instance: &api::VirtualMachine) -> Option<Instance> {
-    if matches!(
-        instance.state,
-        VmState::Destroyed | VmState::Expunging | VmState::Error | VmState::Unknown
-    ) {
-        return None;
-    }
-    let nics = instance.default_nic().into_iter().chain(&instance.nics);
-    let mut networks = Vec::new();
-    for id in nics.filter_map(|nic| nic.network_id.as_ref()) {
-        if !networks.contains(id) {
-            networks.push(id.clone());
-        }
-    }
-    Some(Instance {
-        id: instance.id.clone(),
-        name: instance.name.clone(),
-        networks,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_default_network_comes_first_and_what_goes_is_left_out() {
-        let mut read: api::VirtualMachine = serde_json::from_str(
-            r#"{"id":"v","name":"a","state":"Running","nic":[{"networkid":"n"},{"networkid":"m","isdefault":true},{}]}"#,
-        )
-        .unwrap();
-        assert_eq!(
-            instance(&read).unwrap().networks,
-            ["m", "n"].map(api::NetworkId::from)
-        );
-        for state in [
-            VmState::Destroyed,
-            VmState::Expunging,
-            VmState::Error,
-            VmState::Unknown,
-        ] {
-            read.state = state;
-            assert_eq!(instance(&read), None, "no rule leads to it");
-        }
-    }
 
     #[test]
     fn ranges_of_ports_and_items_that_deny_are_left_alone() {
