@@ -90,6 +90,16 @@ impl CloudStep {
         Self::change(rule, RuleChange::Delete(impact))
     }
 
+    /// Deletes a rule of a firewall, or an item of an ACL list that has no twin.
+    pub(crate) fn close(at: &Firewall, rule: &FirewallRule, is_replaced: bool) -> Self {
+        Self::Close {
+            at: at.clone(),
+            rule: rule.clone(),
+            twin: None,
+            is_replaced,
+        }
+    }
+
     /// What the step is about: nothing else is written there while its job is under way.
     pub(crate) fn target(&self) -> String {
         match self {

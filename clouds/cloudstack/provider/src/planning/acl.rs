@@ -1,7 +1,6 @@
 //! The ACL list of a tier of a VPC. It may serve several tiers, balancers and people.
 
 use super::Draft;
-use super::removal::Shut;
 use crate::cidrs::Sources;
 use crate::claim::Claim;
 use crate::intent::{Identity, Wanted};
@@ -49,10 +48,15 @@ pub(super) fn open(
         return Ok(());
     };
     for item in surplus.iter().filter(|item| is_own(item, claim)) {
-        draft.cloud(close(list, item, Some(kept), true));
+        draft.cloud(CloudStep::Close {
+            at: at.clone(),
+            rule: (*item).clone(),
+            twin: Some(kept.id.clone()),
+            is_replaced: true,
+        });
     }
     for item in obsolete {
-        draft.cloud(close(list, item, None, true));
+        draft.cloud(CloudStep::close(&at, item, true));
     }
     Ok(())
 }
@@ -74,49 +78,14 @@ pub(super) fn foresee(draft: &mut Draft<'_>, list: &AclRef, wanted: &Wanted) {
     }
 }
 
-/// Whether an item was made for the Service, as far as that can be told.
-fn is_own(item: &FirewallRule, claim: &Claim) -> bool {
+/// Whether an item was made for the Service, as far as that can be told: for sources that it had, or for everybody, as earlier
+/// managers made them.
+pub(super) fn is_own(item: &FirewallRule, claim: &Claim) -> bool {
     !item.has_reason && (item.sources.is_everything() || claim.has_opened(&item.sources))
 }
 
-/// How it comes about that the port of a removed rule is not let in any more.
-///
-/// Only what was made for the Service goes: items for its sources, or for everybody as earlier managers made them.
-pub(super) fn shut(
-    draft: &mut Draft<'_>,
-    list: &AclRef,
-    network: &NetworkId,
-    ingress: IngressPort,
-    sources: &Sources,
-    identity: &Identity,
-) -> Result<Shut, Unread> {
-    if draft.has_given_up(list.id.as_str(), "the network ACL list", ingress) {
-        return Ok(Shut::Done);
-    }
-    let own: Vec<&FirewallRule> = draft
-        .observed
-        .allowing(&Firewall::Acl(list.clone()), ingress)?
-        .into_iter()
-        .filter(|item| !item.has_reason)
-        .filter(|item| item.sources.is_same(&sources.cidrs) || is_own(item, &identity.claim))
-        .filter(|item| !draft.has_given_up(item.id.as_str(), "network ACL item", ingress))
-        .collect();
-    if own.is_empty() {
-        return Ok(Shut::Done);
-    }
-    let unneeded = without_those_of_others(draft.observed, list, network, own, identity)?;
-    let steps: Vec<CloudStep> = unneeded
-        .iter()
-        .map(|item| close(list, item, None, false))
-        .collect();
-    Ok(match steps.is_empty() {
-        true => Shut::Left,
-        false => Shut::By(steps),
-    })
-}
-
 /// The items that no rule of somebody else behind the same list relies on.
-fn without_those_of_others<'a>(
+pub(super) fn without_those_of_others<'a>(
     observed: &Observed,
     list: &AclRef,
     network: &NetworkId,
@@ -132,13 +101,4 @@ fn without_those_of_others<'a>(
         });
     }
     Ok(items)
-}
-
-fn close(list: &AclRef, item: &FirewallRule, twin: Option<&FirewallRule>, is_replaced: bool) -> CloudStep {
-    CloudStep::Close {
-        at: Firewall::Acl(list.clone()),
-        rule: item.clone(),
-        twin: twin.map(|twin| twin.id.clone()),
-        is_replaced,
-    }
 }

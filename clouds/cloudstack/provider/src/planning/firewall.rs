@@ -16,9 +16,8 @@
 
 use super::Draft;
 use super::home::Home;
-use super::removal::Shut;
 use crate::cidrs::Sources;
-use crate::objects::{AddressRef, Firewall, FirewallRule, IngressPort};
+use crate::objects::{Firewall, FirewallRule, IngressPort};
 use crate::observe::Unread;
 use crate::step::CloudStep;
 
@@ -38,7 +37,7 @@ pub(super) fn open(
         .find(|rule| !rule.is_going && rule.sources.is_same(wanted))
     {
         for surplus in present.iter().filter(|rule| rule.id != right.id) {
-            draft.cloud(close(&at, surplus, true));
+            draft.cloud(CloudStep::close(&at, surplus, true));
         }
         return Ok(());
     }
@@ -64,38 +63,10 @@ pub(super) fn open(
     let parts = wanted.divided(present.iter().map(|rule| &rule.sources));
     if stands_in || parts.is_empty() || draft.observed.memory.own.takes_one_firewall_rule {
         for rule in in_the_way {
-            draft.cloud(close(&at, rule, stands_in));
+            draft.cloud(CloudStep::close(&at, rule, stands_in));
         }
     } else {
         draft.cloud(step(parts.iter().map(ToString::to_string).collect(), true));
     }
     Ok(())
-}
-
-/// How a port of a removed rule is closed.
-pub(super) fn shut(
-    draft: &mut Draft<'_>,
-    address: &AddressRef,
-    ingress: IngressPort,
-) -> Result<Shut, Unread> {
-    if draft.has_given_up(address.id.as_str(), "the firewall of public IP", ingress) {
-        return Ok(Shut::Done);
-    }
-    let at = Firewall::Address(address.clone());
-    let mut present = draft.observed.allowing(&at, ingress)?;
-    present.retain(|rule| !draft.has_given_up(rule.id.as_str(), "firewall rule", ingress));
-    let steps: Vec<CloudStep> = present.iter().map(|rule| close(&at, rule, false)).collect();
-    Ok(match steps.is_empty() {
-        true => Shut::Done,
-        false => Shut::By(steps),
-    })
-}
-
-fn close(at: &Firewall, rule: &FirewallRule, is_replaced: bool) -> CloudStep {
-    CloudStep::Close {
-        at: at.clone(),
-        rule: rule.clone(),
-        twin: None,
-        is_replaced,
-    }
 }

@@ -10,11 +10,14 @@ use std::collections::BTreeSet;
 use bowline_plan::Impact;
 
 use super::ownership::{self, Facts, State};
-use super::{Draft, acl, firewall};
+use super::{Draft, acl};
 use crate::cidrs::Sources;
 use crate::claim::Claimed;
 use crate::intent::{Absent, Identity, Wanted};
-use crate::objects::{AddressRef, AddressState, Filtering, IngressPort, Network, NewRule, PublicIpId, Rule};
+use crate::objects::{
+    AddressRef, AddressState, Filtering, Firewall, FirewallRule, IngressPort, Network, NetworkId, NewRule,
+    PublicIpId, Rule,
+};
 use crate::observe::{Observed, Unread};
 use crate::replaced::OpenPort;
 use crate::step::CloudStep;
@@ -103,7 +106,8 @@ impl<'a> Removal<'a> {
         let mut is_shut = true;
         for rule in rules {
             if let Some(port) = OpenPort::of(rule, &self.identity.name) {
-                is_shut &= self.has_shut_acl(draft, rule, &port);
+                let closing = self.closing_acl(draft, &port);
+                is_shut &= self.lets_go(draft, rule, closing);
             }
         }
         let can_tell_place = rules.iter().any(|rule| !rule.network.is_empty());
@@ -127,8 +131,8 @@ impl<'a> Removal<'a> {
             // Unreadable, or on its way out: the rule goes by its ID.
             None => true,
             Some(port) => {
-                let firewall = self.firewall(draft, &port);
-                has_shut(draft, firewall) && self.has_shut_acl(draft, rule, &port)
+                let closing = self.closing(draft, &port);
+                self.lets_go(draft, rule, closing)
             }
         };
         if is_shut {
@@ -138,8 +142,8 @@ impl<'a> Removal<'a> {
 
     /// Reads early what it takes to close a port that is open.
     pub(super) fn foresee(&self, draft: &mut Draft<'_>, port: &OpenPort) {
-        let closing = [self.firewall(draft, port), self.acl(draft, port)];
-        draft.take(Unread::all(closing));
+        let closing = self.closing(draft, port);
+        draft.take(closing);
     }
 
     /// Closes what is open without a rule and is not wanted any more.
@@ -153,42 +157,89 @@ impl<'a> Removal<'a> {
                 })
             };
             if !draft.observed.rules.iter().any(is_of_rule) {
-                for closing in [self.firewall(draft, port), self.acl(draft, port)] {
-                    has_shut(draft, closing);
-                }
+                let closing = self.closing(draft, port);
+                has_shut(draft, closing);
             }
         }
     }
 
-    /// How the firewall comes to let nothing in at a port any more.
-    fn firewall(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Result<Shut, Unread> {
+    /// How a port comes to be closed, in the firewall of its address or in the ACL list of its network.
+    fn closing(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Result<Shut, Unread> {
         let observed = draft.observed;
-        let OpenPort {
-            address,
-            network,
-            ingress,
-        } = port;
-        let known = observed.addresses.get(address).and_then(Option::as_ref);
-        let is_anothers = known
-            .and_then(|facts| facts.network.as_ref())
-            .is_some_and(|leads| !network.is_empty() && leads != network);
-        let is_at_home = self.home.is_some_and(|home| home.id == *address);
-        if is_anothers || address.is_empty() || (is_at_home && self.wanted.contains(ingress)) {
+        let (id, ingress) = (&port.address, port.ingress);
+        let is_wanted = self.wanted.contains(&ingress);
+        if is_wanted && self.home.is_some_and(|home| home.id == *id) {
             return Ok(Shut::Done);
         }
         let network = network_of(observed, port)?;
         if network.is_none_or(|network| network.filtering() != Filtering::Addresses) {
+            return self.closing_acl(draft, port);
+        }
+        let known = observed.addresses.get(id).and_then(Option::as_ref);
+        let leads = known.and_then(|facts| facts.network.as_ref());
+        let is_anothers = leads.is_some_and(|leads| !port.network.is_empty() && *leads != port.network);
+        if is_anothers || id.is_empty() {
             return Ok(Shut::Done);
         }
         // Nobody has it: then its firewall is gone too.
-        let Some(address) = self.place(observed, address)? else {
+        let Some(address) = self.place(observed, id)? else {
             return Ok(Shut::Done);
         };
-        let mut rules_of_others = observed.rules_of_others(&address.id)?.iter();
-        if rules_of_others.any(|other| other.ingress("") == Some(*ingress)) {
+        let mut rules_of_others = observed.rules_of_others(id)?.iter();
+        if rules_of_others.any(|other| other.ingress("") == Some(ingress)) {
             return Ok(Shut::Done);
         }
-        firewall::shut(draft, address, *ingress)
+        self.shut(draft, &Firewall::Address(address.clone()), &port.network, ingress)
+    }
+
+    /// The same as far as an ACL list is concerned.
+    fn closing_acl(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Result<Shut, Unread> {
+        if self.wanted.contains(&port.ingress) {
+            return Ok(Shut::Done);
+        }
+        let network = network_of(draft.observed, port)?;
+        match network.map(|network| (network.filtering(), &network.id)) {
+            Some((Filtering::Acl(list), network)) => {
+                self.shut(draft, &Firewall::Acl(list.clone()), network, port.ingress)
+            }
+            _ => Ok(Shut::Done),
+        }
+    }
+
+    /// How a firewall comes to let nothing in at a port any more. Of an ACL list only what was made for the Service goes, and
+    /// nothing that others rely on.
+    fn shut(
+        &self,
+        draft: &mut Draft<'_>,
+        at: &Firewall,
+        network: &NetworkId,
+        ingress: IngressPort,
+    ) -> Result<Shut, Unread> {
+        let (observed, identity) = (draft.observed, self.identity);
+        let (all, one) = match at {
+            Firewall::Address(_) => ("the firewall of public IP", "firewall rule"),
+            Firewall::Acl(_) => ("the network ACL list", "network ACL item"),
+        };
+        if draft.has_given_up(at.id().as_str(), all, ingress) {
+            return Ok(Shut::Done);
+        }
+        let mut open = observed.allowing(at, ingress)?;
+        if let Firewall::Acl(_) = at {
+            let has_sources = |item: &FirewallRule| item.sources.is_same(&self.sources.cidrs);
+            open.retain(|item| !item.has_reason && (has_sources(item) || acl::is_own(item, &identity.claim)));
+        }
+        open.retain(|rule| !draft.has_given_up(rule.id.as_str(), one, ingress));
+        if open.is_empty() {
+            return Ok(Shut::Done);
+        }
+        if let Firewall::Acl(list) = at {
+            open = acl::without_those_of_others(observed, list, network, open, identity)?;
+        }
+        if open.is_empty() {
+            return Ok(Shut::Left);
+        }
+        let close = |rule: &FirewallRule| CloudStep::close(at, rule, false);
+        Ok(Shut::By(open.into_iter().map(close).collect()))
     }
 
     /// An address that somebody has.
@@ -207,17 +258,15 @@ impl<'a> Removal<'a> {
         Ok(facts.map(|facts| &facts.address))
     }
 
-    /// Whether a rule may go, as far as the ACL list is concerned: nothing is let in for it any more, or what is left is
-    /// looked at again when the rule is gone.
-    fn has_shut_acl(&self, draft: &mut Draft<'_>, rule: &Rule, port: &OpenPort) -> bool {
-        let closing = self.acl(draft, port);
+    /// Whether a rule may go: nothing is let in for it any more, or what is left is looked at again when the rule is gone.
+    fn lets_go(&self, draft: &mut Draft<'_>, rule: &Rule, closing: Result<Shut, Unread>) -> bool {
         if !matches!(closing, Ok(Shut::Left)) {
             return has_shut(draft, closing);
         }
         let Some(mut left) = NewRule::again(rule, &self.identity.name) else {
             return true; // of a rule that is strange to us
         };
-        if let Ok(Some(network)) = network_of(draft.observed, port) {
+        if let Ok(Some(network)) = network_of(draft.observed, &left.open_port()) {
             left.network.clone_from(&network.id); // its address may be gone by then
         }
         let is_written = self.identity.replaced.get(&left.open_port()).is_some();
@@ -225,20 +274,6 @@ impl<'a> Removal<'a> {
             draft.replaced.insert(left);
         }
         is_written
-    }
-
-    /// How the ACL list comes to let nothing in at a port any more.
-    fn acl(&self, draft: &mut Draft<'_>, port: &OpenPort) -> Result<Shut, Unread> {
-        if self.wanted.contains(&port.ingress) {
-            return Ok(Shut::Done);
-        }
-        let observed = draft.observed;
-        match network_of(observed, port)?.map(|network| (network.filtering(), &network.id)) {
-            Some((Filtering::Acl(list), network)) => {
-                acl::shut(draft, list, network, port.ingress, self.sources, self.identity)
-            }
-            _ => Ok(Shut::Done),
-        }
     }
 }
 

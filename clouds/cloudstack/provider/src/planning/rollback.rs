@@ -29,12 +29,8 @@ pub(super) fn plan(draft: &mut Draft<'_>, intent: &Intent) {
         let items = own.made.acl_items.iter().filter_map(|(list, id)| {
             let at = Firewall::Acl(list.clone());
             let mut known = observed.firewalls.get(&at.id())?.iter();
-            Some(CloudStep::Close {
-                rule: known.find(|item| item.id == *id)?.clone(),
-                at,
-                twin: None,
-                is_replaced: true,
-            })
+            let item = known.find(|item| item.id == *id)?;
+            Some(CloudStep::close(&at, item, true))
         });
         let items: Vec<CloudStep> = items.collect();
         if items.is_empty() {
