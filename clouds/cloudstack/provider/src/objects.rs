@@ -211,9 +211,14 @@ impl Address {
         }
     }
 
+    /// Whether virtual machines go out by it, or it leads to one of them alone.
+    pub(crate) fn is_nat(&self) -> bool {
+        self.is_source_nat || self.is_static_nat
+    }
+
     /// Whether it can be a balancer's own for members in the network.
     pub(crate) fn is_fit(&self, network: &Network) -> bool {
-        self.is_of(network) && !self.is_source_nat && !self.is_static_nat
+        self.is_of(network) && !self.is_nat()
     }
 
     /// Whether it is on its way to somebody and does not tell to whom.

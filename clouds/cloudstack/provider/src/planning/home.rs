@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bowline_plan::Refusal;
 
-use super::ownership::{self, Facts, State, any_address};
+use super::ownership::{self, State, any_address};
 use super::removal::Removal;
 use super::{Draft, Stop, members};
 use crate::claim::Claimed;
@@ -279,7 +279,7 @@ pub(super) fn tidy_claim(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home) ->
             draft.wait_for_address(&address.address);
             return Ok(());
         }
-        match ownership::state(Facts::unused(identity, draft.observed, address, &home.network)?)? {
+        match ownership::unused(identity, draft.observed, address, &home.network)? {
             State::Held => {
                 draft.cloud(CloudStep::Release {
                     address: address.address.clone(),

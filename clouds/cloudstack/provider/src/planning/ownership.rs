@@ -55,41 +55,85 @@ pub(super) enum State<'a> {
     Persons(Option<String>),
 }
 
-/// What the state of an address that is needed no more follows from.
-#[derive(Debug)]
-pub(super) struct Facts<'a> {
-    /// What the cloud says of it.
-    pub(super) address: Option<&'a Address>,
-    /// Whether it is waited for while it is on its way.
-    pub(super) is_waited_for: bool,
-    /// Whether it leads where it did when it was the Service's; `None` if nothing tells.
-    pub(super) leads_there: Option<bool>,
-    /// What of somebody else lets ports in at it.
-    pub(super) opened: Option<String>,
-    /// Whether it was acquired for the Service, and can be released.
-    pub(super) is_held: bool,
-    /// Whether another Service of the cluster holds it.
-    pub(super) is_others: bool,
-    /// The rules of others on it. They are read only if all else tells that it is held.
-    pub(super) rules_of_others: Result<&'a [Rule], Unread>,
-}
-
-/// How a Service stands to an address that it does not need.
-pub(super) fn state(facts: Facts<'_>) -> Result<State<'_>, Unread> {
-    let Some(address) = facts.address else {
+/// How a Service stands to an address from which it goes, with these rules of its own on it. `absent`: for good.
+pub(super) fn left<'a>(
+    identity: &Identity,
+    observed: &'a Seen,
+    id: &PublicIpId,
+    rules: &[&Rule],
+    absent: Option<&Absent>,
+) -> Result<State<'a>, Unread> {
+    let address = observed.address(id)?;
+    let Some(address) = address.filter(|address| address.state != AddressState::Free) else {
         return Ok(State::Free);
     };
-    Ok(match (address.state, facts.leads_there, facts.opened) {
-        (AddressState::Free, ..) => State::Free,
-        (_, Some(false), _) => State::GivenAway(ACQUIRED_ANEW),
-        (_, None, _) => State::Persons(Some(UNPLACED.to_owned())),
-        (_, _, Some(opened)) => State::Persons(Some(format!("others use it, such as {opened}"))),
-        (AddressState::Allocating, ..) if facts.is_waited_for => State::Acquiring,
-        (AddressState::Releasing, ..) if facts.is_waited_for => State::Releasing,
-        _ if !facts.is_held => State::Persons(None),
-        _ if facts.is_others => State::Borrowed,
-        _ => facts.rules_of_others?.first().map_or(State::Held, State::Shared),
+    let serves = !rules.is_empty();
+    let leads_there = match absent {
+        _ if serves => Some(leads_to_rules(&identity.claim, address, rules)),
+        Some(_) => leads_there(identity, observed, address)?,
+        None => Some(true),
+    };
+    match leads_there {
+        Some(true) => {}
+        Some(false) => return Ok(State::GivenAway(ACQUIRED_ANEW)),
+        None => return Ok(State::Persons(Some(UNPLACED.to_owned()))),
+    }
+    if let Some(absent) = absent
+        && !serves
+        && let Some(opened) = opened_by_others(absent, observed, address)?
+    {
+        return Ok(State::Persons(Some(format!("others use it, such as {opened}"))));
+    }
+    if is_waited_for(observed, address, serves) {
+        return Ok(match address.state {
+            AddressState::Releasing => State::Releasing,
+            _ => State::Acquiring,
+        });
+    }
+    // What the API does not take back under its rules goes when they are deleted.
+    let goes_bare = serves && observed.memory.own.unreleased.contains(id);
+    if goes_bare || address.is_nat() || !identity.is_held(&address.address, absent.is_some()) {
+        return Ok(State::Persons(None));
+    }
+    // Without a rule on it, only the claim tells whose it is.
+    if !serves && !identity.claim.shares(id) && identity.is_claimed_by_others(id) {
+        return Ok(State::Borrowed);
+    }
+    Ok(held(observed.rules_of_others(id)?))
+}
+
+/// The same for one that is claimed or shared, and not used: the balancer is elsewhere, in this network.
+pub(super) fn unused<'a>(
+    identity: &Identity,
+    observed: &'a Seen,
+    address: &Address,
+    network: &Network,
+) -> Result<State<'a>, Unread> {
+    let (claim, id) = (&identity.claim, &address.address.id);
+    let rules_of_others = observed.rules_of_others(id)?;
+    let is_others = match claim.names(id) {
+        true => identity.is_claimed_by_others(id),
+        false => identity.is_owned_by_others(&address.address, true),
+    };
+    let leads_there = match claim.place(id) {
+        Some(place) => address.is_at(place),
+        None => address.is_of(network),
+    };
+    let may_fit = (leads_there && !address.is_nat()) || address.is_underway_anywhere();
+    Ok(match may_fit {
+        // What is somebody else's anyhow needs no event.
+        false if !is_others && rules_of_others.is_empty() && !identity.keeps_ip => {
+            State::GivenAway(ACQUIRED_ANEW)
+        }
+        true if is_others && !identity.keeps_ip => State::Borrowed,
+        true if !identity.keeps_ip => held(rules_of_others),
+        _ => State::Persons(None),
     })
+}
+
+/// That of an address which was acquired for the Service, with these rules of others on it.
+fn held(rules_of_others: &[Rule]) -> State<'_> {
+    rules_of_others.first().map_or(State::Held, State::Shared)
 }
 
 /// How a Service stands to the address that it asks for.
@@ -195,79 +239,6 @@ fn opened_by_others(absent: &Absent, observed: &Seen, address: &Address) -> Resu
     let mut firewall = observed.firewall_of(&address.address.id)?.iter();
     let theirs = firewall.find(|rule| !absent.ingress_ports.contains(&rule.ingress));
     Ok(theirs.map(|rule| format!("firewall rule {} for {}", rule.id, rule.ingress)))
-}
-
-impl<'a> Facts<'a> {
-    /// Of an address from which the Service goes, with these rules of its own on it. `absent`: for good.
-    pub(super) fn left(
-        identity: &Identity,
-        observed: &'a Seen,
-        id: &PublicIpId,
-        rules: &[&Rule],
-        absent: Option<&Absent>,
-    ) -> Result<Self, Unread> {
-        let address = observed.address(id)?;
-        let serves = !rules.is_empty();
-        let (mut leads, mut opened) = (Some(true), None);
-        if let Some(address) = address {
-            if serves {
-                leads = Some(leads_to_rules(&identity.claim, address, rules));
-            } else if let Some(absent) = absent {
-                leads = leads_there(identity, observed, address)?;
-                if leads == Some(true) && !address.is_underway_anywhere() {
-                    opened = opened_by_others(absent, observed, address)?;
-                }
-            }
-        }
-        // What the API does not take back under its rules goes when they are deleted.
-        let goes_bare = serves && observed.memory.own.unreleased.contains(id);
-        let is_held = |address: &Address| {
-            let is_nat = address.is_source_nat || address.is_static_nat;
-            !goes_bare && !is_nat && identity.is_held(&address.address, absent.is_some())
-        };
-        Ok(Self {
-            address,
-            is_waited_for: address.is_some_and(|address| is_waited_for(observed, address, serves)),
-            leads_there: leads,
-            opened,
-            is_held: address.is_some_and(is_held),
-            // Without a rule on it, only the claim tells whose it is.
-            is_others: !serves && !identity.claim.shares(id) && identity.is_claimed_by_others(id),
-            rules_of_others: observed.rules_of_others(id),
-        })
-    }
-
-    /// Of an address that is claimed or shared, and not used: the balancer is elsewhere, in this network.
-    pub(super) fn unused(
-        identity: &Identity,
-        observed: &'a Seen,
-        address: &'a Address,
-        network: &Network,
-    ) -> Result<Self, Unread> {
-        let (claim, id) = (&identity.claim, &address.address.id);
-        let rules_of_others = observed.rules_of_others(id)?;
-        let is_others = match claim.names(id) {
-            true => identity.is_claimed_by_others(id),
-            false => identity.is_owned_by_others(&address.address, true),
-        };
-        let leads = match claim.place(id) {
-            Some(place) => address.is_at(place),
-            None => address.is_of(network),
-        };
-        let is_nat = address.is_source_nat || address.is_static_nat;
-        let may_fit = (leads && !is_nat) || address.is_underway_anywhere();
-        // What is somebody else's anyhow needs no event.
-        let is_told = !is_others && rules_of_others.is_empty() && !identity.keeps_ip;
-        Ok(Self {
-            address: Some(address),
-            is_waited_for: false,
-            leads_there: Some(may_fit || !is_told),
-            opened: None,
-            is_held: may_fit && !identity.keeps_ip,
-            is_others,
-            rules_of_others: Ok(rules_of_others),
-        })
-    }
 }
 
 /// What of a claim is known to be nobody's: it is not held any more.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use bowline_plan::Impact;
 
-use super::ownership::{self, Facts, State};
+use super::ownership::{self, State};
 use super::{Draft, acl};
 use crate::cidrs::Sources;
 use crate::claim::Claimed;
@@ -66,8 +66,7 @@ impl<'a> Removal<'a> {
     ) -> Result<(), Unread> {
         let claim = &self.identity.claim;
         let is_own = claim.names(&address.id) || claim.shares(&address.id);
-        let facts = Facts::left(self.identity, draft.observed, &address.id, rules, self.absent)?;
-        match ownership::state(facts)? {
+        match ownership::left(self.identity, draft.observed, &address.id, rules, self.absent)? {
             State::Acquiring | State::Releasing => {
                 draft.wait_for_address(address);
                 return Ok(());

@@ -3,7 +3,7 @@
 use super::*;
 use crate::annotations::KEEP_IP;
 use crate::objects::Address;
-use crate::planning::ownership::{self, Facts, State, UNPLACED};
+use crate::planning::ownership::{self, State, UNPLACED};
 
 /// What is done about an address.
 #[derive(Debug, PartialEq, Eq)]
@@ -158,8 +158,8 @@ fn what_is_done_about_an_address_follows_from_its_state() {
             panic!("{what}: it is to go");
         };
         let (identity, at) = (&absent.identity, "ip-9".into());
-        let facts = Facts::left(identity, &world.observed, &at, &[], Some(&absent));
-        assert_eq!(facts.and_then(ownership::state), Ok(expected), "{what}");
+        let state = ownership::left(identity, &world.observed, &at, &[], Some(&absent));
+        assert_eq!(state, Ok(expected), "{what}");
         let found = match world.run() {
             Err(waits) => {
                 assert!(waits.contains("is being acquired or released"), "{what}: {waits}");
@@ -181,8 +181,7 @@ fn the_rules_of_others_are_read_only_if_all_else_tells_that_an_address_is_held()
             panic!("it is to go");
         };
         let (identity, at) = (&absent.identity, "ip-9".into());
-        let facts = Facts::left(identity, &world.observed, &at, &[], Some(&absent));
-        facts.and_then(|facts| ownership::state(facts).map(|_| ()))
+        ownership::left(identity, &world.observed, &at, &[], Some(&absent)).map(|_| ())
     };
     assert_eq!(state(&world), Err(Need::RulesOfOthers("ip-9".into()).into()));
     world.annotate(KEEP_IP.key, "true");
