@@ -44,7 +44,7 @@ pub(crate) fn learn(observed: &mut Seen, step: &CloudStep, learned: Learned) {
     match learned {
         Learned::Started(pending) => {
             observed.pending.push(*pending);
-            observed.memory.own.polls = 0;
+            observed.memory.new_wait();
         }
         Learned::Gone => done(observed, step, Made::default()),
         Learned::Seen(fact) => {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, Pauses};
 use bowline_cloudstack_client::{JobId, NetworkId, PublicIpId, RuleId, VirtualMachineId};
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -189,8 +189,10 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Go manager asked as often.
 const TRIES: u32 = 3;
 
-/// The longest time between two looks at jobs.
-const LONGEST_POLL: Duration = Duration::from_secs(5);
+/// How long to wait before each look at jobs since the last one was started: half as long again each time.
+pub(crate) const POLLS: Pauses = Pauses::of_micros(&[
+    200_000, 300_000, 450_000, 675_000, 1_012_500, 1_518_750, 2_278_125, 3_417_188, 5_000_000,
+]);
 
 impl Observed {
     /// Whether something is being written there.

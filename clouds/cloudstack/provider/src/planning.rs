@@ -28,6 +28,7 @@ mod firewall;
 mod home;
 mod members;
 mod ownership;
+mod port;
 mod ports;
 mod removal;
 mod rollback;

@@ -16,7 +16,6 @@ pub(super) const TIMEOUT: &str = "Timeout while waiting for async job to finish"
 
 /// Asks once after every job that was under way, side by side.
 pub(crate) async fn poll(client: &Client, identity: &Identity, jobs: &[Pending], observed: &mut Seen) {
-    observed.memory.own.polls += 1;
     let answers = join_all(jobs.iter().map(|pending| client.query_job(&pending.job))).await;
     for (pending, answer) in jobs.iter().zip(answers) {
         match answer {

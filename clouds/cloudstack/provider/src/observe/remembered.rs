@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_cloud_provider::{CloudError, Recent};
 use tokio::time::Instant;
 
-use super::{BEHIND, Failure, LONGEST_POLL, LOOK, Unclosed};
+use super::{BEHIND, Failure, LOOK, Unclosed};
 use crate::objects::{
     AclRef, AddressRef, FirewallId, FirewallRule, FirewallRuleId, NewRule, PublicIpId, Rule, RuleId,
     RuleProtocol,
@@ -17,8 +17,6 @@ use crate::objects::{
 pub(crate) struct Remembered {
     /// The jobs are an earlier sync's, and since when they are waited for. Nothing else is read before they end.
     pub(crate) inherits_since: Option<Instant>,
-    /// How often jobs were asked after since the last one was started.
-    pub(crate) polls: u32,
     /// How often something else was looked at again that the cloud does by itself.
     pub(crate) looks: u32,
     /// Why nothing more is begun.
@@ -68,12 +66,6 @@ impl Remembered {
     /// Whether something that the cloud does by itself was looked at for so long.
     pub(crate) fn has_waited(&self, time: Duration) -> bool {
         LOOK * self.looks >= time
-    }
-
-    /// How long to wait before the next look at the jobs: 0.2 s at first, five seconds in the end.
-    pub(crate) fn next_poll(&self) -> Duration {
-        let factor = 1.5_f64.powi(i32::try_from(self.polls.min(20)).unwrap_or(20));
-        Duration::from_millis(200).mul_f64(factor).min(LONGEST_POLL)
     }
 
     /// Everything is looked at again while something is waited for.

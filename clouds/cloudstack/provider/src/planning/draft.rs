@@ -12,7 +12,7 @@ use crate::claim::{Claim, Claimed};
 use crate::events::{ADDRESS_KEPT, ADDRESS_PENDING, ADDRESS_SOUGHT, LEFT_OPEN};
 use crate::intent::Identity;
 use crate::objects::{Address, AddressRef, AddressState, IngressPort, Network, Place, PublicIpId, Rule};
-use crate::observe::{LOOK, Need, RELEASED, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread};
+use crate::observe::{LOOK, Need, POLLS, RELEASED, Remembered, SEARCH, SLOW, STUCK, Seen, TRIED, Unread};
 use crate::replaced::ReplacedRules;
 use crate::step::CloudStep;
 
@@ -28,6 +28,7 @@ pub(super) enum Arrival {
 }
 
 /// A plan as it is put together.
+#[derive(Clone)]
 pub(super) struct Draft<'a> {
     pub(super) identity: &'a Identity,
     pub(super) observed: &'a Seen,
@@ -277,11 +278,15 @@ impl<'a> Draft<'a> {
         true
     }
 
+    /// Whether anything is to be written, to the cloud or on the Service.
+    pub(super) fn has_writes(&self) -> bool {
+        !self.steps.is_empty() || !self.annotations().is_empty()
+    }
+
     /// Whether there is nothing to do so far, and nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.needs.is_empty()
-            && self.steps.is_empty()
-            && self.annotations().is_empty()
+            && !self.has_writes()
             && self.waiting.is_none()
             && self.blocked.is_none()
             && self.refusal.is_none()
@@ -311,7 +316,7 @@ impl<'a> Draft<'a> {
                 .map(|pending| bowline_plan::Step::label(&pending.step))
                 .collect();
             wait(
-                self.observed.memory.own.next_poll(),
+                self.observed.memory.pause(POLLS),
                 format!("jobs under way: {}", jobs.join(", ")),
             )
         } else if let Some(refusal) = self.refusal {

@@ -1,50 +1,40 @@
 //! The ports of a balancer at its home: a rule for each, its members, and its firewall rule.
 
-use std::collections::BTreeSet;
-
-use bowline_cloudstack_client::RuleUpdate;
-use bowline_plan::{Impact, Refusal};
+use bowline_plan::Impact;
 
 use super::home::Home;
-use super::members::{self, no_hosts};
+use super::port::{At, Progress};
 use super::removal::Removal;
-use super::{Draft, Stop, acl, firewall, router};
-use crate::events::DUPLICATE_REMOVED;
-use crate::intent::{Identity, Port, Wanted};
-use crate::members::Members;
-use crate::objects::{Abilities, Filtering, Firewall, NewRule, PublicPort, Rule, RuleState};
-use crate::observe::{Need, Unread};
-use crate::replaced::OpenPort;
-use crate::step::{CloudStep, RuleChange};
-
-/// How far a port is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    /// It has a rule, or will have one.
-    Ordinary,
-    /// The cloud has nothing to put in its rule's place: it was deleted, or is to be, and is made anew.
-    Gap,
-}
+use super::{Draft, router};
+use crate::intent::Wanted;
+use crate::objects::{Abilities, Rule};
+use crate::step::CloudStep;
 
 /// Plans for all ports, and for the rules at the same address that are not wanted any more.
 ///
 /// While a port is without its rule, nothing else is written, so that no other job of the network's router comes between
 /// the halves of a replacement.
+///
+/// Rules that break the router are put right only if anything of the Service is to be changed, because that interrupts their ports.
+/// But whatever is changed takes effect only when the router can read all of its rules.
 pub(super) fn plan(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities) {
-    let mends = router::is_mended(draft, wanted, home, abilities);
-    all(draft, wanted, home, Means { abilities, mends });
+    let observed = draft.observed;
+    let is_broken = router::is_broken(observed, abilities);
+    let is_begun = !observed.pending.is_empty() || !wanted.identity.replaced.is_empty();
+    if is_broken && !is_begun {
+        draft.notes.push(router::note(observed, home));
+    }
+    let mends = is_broken && (is_begun || observed.is_changed);
+    let before = (is_broken && !mends).then(|| draft.clone());
+    all(draft, wanted, home, abilities, mends);
+    if let Some(before) = before.filter(|_| draft.has_writes()) {
+        *draft = before;
+        all(draft, wanted, home, abilities, true);
+    }
 }
 
-/// What a rule is changed by.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Means {
-    pub(super) abilities: Abilities,
-    /// Whether rules that break the router are put right.
-    pub(super) mends: bool,
-}
-
-/// The same, with or without putting right what breaks the router.
-pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Means) {
+/// The same. `mends`: what breaks the router is put right.
+fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, abilities: Abilities, mends: bool) {
     let removal = Removal::beside(wanted, &home.address);
     // A gap that is open is closed before another one begins, also if the ports came in another order meanwhile. Nothing takes
     // effect before the router can read its rules.
@@ -53,18 +43,17 @@ pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Me
         wanted,
         home,
         port,
-        means,
+        abilities,
+        mends,
         removal,
     };
     let mut ports: Vec<At<'_>> = wanted.ports.iter().map(at).collect();
     ports.sort_by_key(|at| {
-        let is_broken = means.mends && at.present(draft).kept.is_some_and(Rule::breaks_router);
+        let is_broken = mends && at.present(draft).kept.is_some_and(Rule::breaks_router);
         (!at.is_open_gap(draft), !is_broken)
     });
-    let mut chains = Vec::new();
-    for at in ports {
-        chains.push(draft.apart(|draft| at.one(draft)));
-    }
+    let one = |at: At<'_>| draft.apart(|draft| at.one(draft));
+    let mut chains: Vec<(Progress, Vec<CloudStep>)> = ports.into_iter().map(one).collect();
     let ((), rest) = draft.apart(|draft| leave(draft, wanted, home, removal));
     // Every port was decided on, so that what the others need is read by then.
     let gap = chains.iter().position(|(progress, _)| *progress == Progress::Gap);
@@ -82,379 +71,15 @@ pub(super) fn all(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, means: Me
 /// Takes away what is at the address of the balancer and not wanted any more.
 fn leave(draft: &mut Draft<'_>, wanted: &Wanted, home: &Home, removal: &Removal<'_>) {
     removal.open_ports(draft);
-    let is_wanted = |rule: &Rule| {
-        wanted
-            .ports
-            .iter()
-            .any(|port| rule.public_port == Some(port.port))
-    };
-    let obsolete = draft
-        .observed
-        .rules
-        .iter()
-        .filter(|rule| rule.address.id == home.address.id && !is_wanted(rule));
-    for rule in obsolete {
-        removal.rule(draft, rule, Impact::Considerable);
-    }
-}
-
-/// What there is on one port.
-struct Present<'a> {
-    /// The rule that is the port's, or can be made so where it stands.
-    kept: Option<&'a Rule>,
-    /// What is in its way.
-    surplus: Vec<&'a Rule>,
-}
-
-/// One port, and what is decided about it by.
-#[derive(Clone, Copy)]
-struct At<'a> {
-    wanted: &'a Wanted,
-    home: &'a Home,
-    port: &'a Port,
-    means: Means,
-    removal: &'a Removal<'a>,
-}
-
-impl<'a> At<'a> {
-    /// Plans for one port.
-    fn one(self, draft: &mut Draft<'_>) -> Progress {
-        let is_replaced = self.is_replaced();
-        let (is_standing, is_complete) = match self.present(draft) {
-            Present { kept: None, surplus } if !surplus.is_empty() && self.is_declined(draft) => {
-                for rule in surplus {
-                    self.hold(draft, rule);
-                }
-                (false, true)
-            }
-            Present { kept, surplus } if !surplus.is_empty() => {
-                let cleared = self.clear(draft, kept, &surplus);
-                draft.take(cleared);
-                (kept.is_some(), kept.is_some())
-            }
-            Present { kept: None, .. } if self.is_declined(draft) => {
-                tell_declined(draft, "");
-                (false, true)
-            }
-            Present { kept: None, .. } => {
-                let created = self.create(draft);
-                draft.take(created);
-                (false, false)
-            }
-            Present { kept: Some(rule), .. } => {
-                let is_standing = self.keep(draft, rule);
-                (is_standing, is_standing && may_serve(draft, rule))
-            }
-        };
-        let is_begun = !draft.steps.is_empty() || self.is_pending(draft);
-        // What is open has a rule, so that the rules tell what is open.
-        if is_standing {
-            self.open(draft);
-        }
-        if is_replaced && ((is_begun && !is_complete) || self.is_opening(draft)) {
-            Progress::Gap
-        } else {
-            Progress::Ordinary
-        }
-    }
-
-    /// Whether a port's rule was taken away to be made anew, and serves not yet.
-    fn is_open_gap(self, draft: &Draft<'_>) -> bool {
-        let serves = match self.present(draft) {
-            Present { kept: None, surplus } => !surplus.is_empty(),
-            Present { kept: Some(rule), .. } => may_serve(draft, rule),
-        };
-        !serves && self.is_replaced()
-    }
-
-    /// Whether a port takes the place of a rule that is deleted, or about to be.
-    fn is_replaced(self) -> bool {
-        let mut replaced = self.wanted.identity.replaced.ports();
-        replaced
-            .any(|open| open.address == self.home.address.id && self.wanted.follows(self.port, open.ingress))
-    }
-
-    /// Whether a write to a port's rule is under way.
-    fn is_pending(self, draft: &Draft<'_>) -> bool {
-        let place = PublicPort {
-            address: self.home.address.clone(),
-            port: Some(self.port.port),
-        };
-        let is_own = |step: &CloudStep| match step {
-            CloudStep::CreateRule(new) => {
-                new.place() == place && new.protocol.ip() == self.port.protocol.ip()
-            }
-            CloudStep::ChangeRule { rule, .. } => {
-                let mut rules = draft.observed.rules.iter();
-                PublicPort::of(rule) == place
-                    && !rules.any(|known| known.id == rule.id && self.is_of_other_port(known))
-            }
-            _ => false,
-        };
-        draft.observed.pending.iter().any(|pending| is_own(&pending.step))
-    }
-
-    /// Whether a rule on the same number is another port's: one for TCP, one for UDP.
-    fn is_of_other_port(self, rule: &Rule) -> bool {
-        let Self { wanted, port, .. } = self;
-        let ingress = rule.ingress(&wanted.identity.name);
-        let mut others = wanted
-            .ports
-            .iter()
-            .filter(|other| other.ingress() != port.ingress());
-        others.any(|other| Some(other.ingress()) == ingress)
-    }
-
-    /// Whether a port is being opened.
-    fn is_opening(self, draft: &Draft<'_>) -> bool {
-        let Self { home, port, .. } = self;
-        draft.observed.pending.iter().any(|pending| match &pending.step {
-            CloudStep::Open {
-                at, network, ingress, ..
-            } => {
-                let is_here = match at {
-                    Firewall::Address(address) => *address == home.address,
-                    Firewall::Acl(_) => *network == home.network.id,
-                };
-                is_here && *ingress == port.ingress()
-            }
-            _ => false,
-        })
-    }
-
-    fn open(self, draft: &mut Draft<'_>) {
-        let Self { wanted, home, .. } = self;
-        let (ingress, sources) = (self.port.ingress(), &wanted.sources);
-        let opened = match home.network.filtering() {
-            Filtering::Addresses => firewall::open(draft, home, ingress, sources),
-            Filtering::Acl(list) => {
-                acl::open(draft, list, &home.network.id, ingress, sources, &wanted.identity)
-            }
-            Filtering::DefaultAcl(_) | Filtering::None => Ok(()),
-        };
-        draft.take(opened);
-    }
-
-    fn present<'b>(self, draft: &Draft<'b>) -> Present<'b> {
-        let Self {
-            wanted, home, port, ..
-        } = self;
-        let balancer = &wanted.identity.name;
-        let speaks_alike =
-            |rule: &Rule| rule.protocol(balancer).map(|protocol| protocol.ip()) == Some(port.protocol.ip());
-        let mut own: Vec<&Rule> = draft
-            .observed
-            .rules
-            .iter()
-            .filter(|rule| rule.address.id == home.address.id && rule.public_port == Some(port.port))
-            .filter(|rule| !self.is_of_other_port(rule))
-            .collect();
-        own.sort_by_key(|rule| {
-            (
-                rule.state == RuleState::Revoke,
-                rule.name != port.name,
-                !speaks_alike(rule),
-                rule.private_port != Some(port.node_port),
-                rule.state != RuleState::Active,
-                rule.id.clone(),
-            )
-        });
-        // One that speaks something else entirely cannot be changed into it.
-        let is_usable =
-            |rule: &Rule| rule.state != RuleState::Revoke && (rule.name == port.name || speaks_alike(rule));
-        let is_kept = own.first().is_some_and(|first| is_usable(first));
-        let surplus = own.split_off(usize::from(is_kept));
-        Present {
-            kept: own.pop(),
-            surplus,
-        }
-    }
-
-    /// Takes away what is in the way of a port's rule.
-    fn clear(self, draft: &mut Draft<'_>, kept: Option<&Rule>, surplus: &[&Rule]) -> Result<(), Stop> {
-        let Self { wanted, home, .. } = self;
-        let is_like = |kept: &Rule, rule: &&Rule| {
-            let balancer = &wanted.identity.name;
-            rule.ingress(balancer) == kept.ingress(balancer)
-        };
-        let Some(kept) = kept else {
-            return self.replace(draft, surplus);
-        };
-        // One for TCP and one for UDP, of which one is wanted no more, are no duplicates.
-        let impact = if surplus.iter().any(|rule| is_like(kept, rule)) {
-            draft.notes.push(DUPLICATE_REMOVED.note(format!(
-                "load balancer rule {} ({}) is kept, and the others on its port of {} are removed",
-                kept.name, kept.id, home.address.ip
-            )));
-            Impact::None
-        } else {
-            Impact::Considerable
-        };
-        // What comes after it is read now, so that the whole plan can be told.
-        draft.take(members::of_rule(
-            draft.observed,
-            wanted,
-            home.members.as_ref(),
-            kept,
-        ));
-        for rule in surplus {
-            self.removal.rule(draft, rule, impact);
-        }
-        Ok(())
-    }
-
-    /// Deletes rules, the best of which is made anew as the port's. The port stays open, and what was there is written down
-    /// first.
-    fn replace(self, draft: &mut Draft<'_>, rules: &[&Rule]) -> Result<(), Stop> {
-        let home = self.home;
-        // What takes its place has to be possible.
-        let members = self.new_members()?;
-        let Identity { name, replaced, .. } = &self.wanted.identity;
-        if members.is_none_or(|members| members.instances.is_empty()) {
-            // The old members are better than none.
-            return Err(no_hosts(members).into());
-        }
-        let mut is_written = true;
-        let mut known: BTreeSet<OpenPort> = BTreeSet::new();
-        for rule in rules {
-            let Some(now) = NewRule::again(rule, name) else {
-                continue; // nobody could make it again
-            };
-            let port = now.open_port();
-            self.removal.foresee(draft, &port);
-            if home.network.filtering() == Filtering::Addresses {
-                draft.take(draft.observed.firewall_of(&home.address.id)); // looked at when the new rule is there
-            }
-            if known.insert(port.clone()) && replaced.get(&port) != Some(&now) {
-                draft.replaced.insert(now);
-                is_written = false;
-            }
-        }
-        if is_written {
-            for rule in rules {
-                draft.cloud(CloudStep::delete(rule, Impact::Considerable));
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a rule the port's where it stands, and gives it its members; or takes it away, if it cannot be changed. Whether it
-    /// stays.
-    fn keep(self, draft: &mut Draft<'_>, rule: &Rule) -> bool {
-        let Self {
-            wanted,
-            home,
-            port,
-            means,
-            ..
-        } = self;
-        let (abilities, balancer) = (means.abilities, &wanted.identity.name);
-        let is_good_enough = !wanted.says_cidrs && rule.cidrs.lets_everybody_in();
-        let is_broken = means.mends && rule.breaks_router() && !wanted.nodes.is_empty();
-        let cidrs_differ = is_broken || (!is_good_enough && !rule.cidrs.is_same(&wanted.cidrs.cidrs));
-        let takes_cidrs = abilities.changes_cidrs && wanted.cidrs.can_be_updated_to();
-        // The API changes the protocol too, and lists it from then on. The router goes on as before.
-        if rule.private_port != Some(port.node_port)
-            || rule.protocol(balancer) != Some(port.protocol)
-            || (cidrs_differ && !takes_cidrs)
+    for rule in &draft.observed.rules {
+        let is_here = rule.address.id == home.address.id;
+        if is_here
+            && wanted
+                .ports
+                .iter()
+                .all(|port| rule.public_port != Some(port.port))
         {
-            if self.is_declined(draft) {
-                self.hold(draft, rule);
-                return true;
-            }
-            let replaced = self.replace(draft, &[rule]);
-            draft.take(replaced);
-            return false;
+            removal.rule(draft, rule, Impact::Considerable);
         }
-        let is_same = rule.algorithm == wanted.algorithm && rule.name == port.name && !cidrs_differ;
-        let members = members::of_rule(draft.observed, wanted, home.members.as_ref(), rule);
-        let members = draft.take(members).flatten();
-        if !is_same {
-            let to = RuleUpdate {
-                algorithm: Some(wanted.algorithm.clone()),
-                protocol: Some(port.protocol.as_str().into()),
-                cidrs: cidrs_differ.then(|| wanted.cidrs.texts().to_vec()),
-                name: (rule.name != port.name).then(|| port.name.clone()),
-            };
-            draft.cloud(CloudStep::change(rule, RuleChange::Update(to)));
-        } else if let Some(change) = members {
-            draft.cloud(CloudStep::change(rule, change));
-        }
-        true
-    }
-
-    /// The members of a new rule.
-    fn new_members(self) -> Result<Option<&'a Members>, Unread> {
-        match &self.home.members {
-            None if !self.wanted.nodes.is_empty() => Err(Need::Instances.into()),
-            members => Ok(members.as_ref()),
-        }
-    }
-
-    fn create(self, draft: &mut Draft<'_>) -> Result<(), Stop> {
-        if draft.observed.rules.is_empty() && self.wanted.nodes.is_empty() {
-            return Err(no_hosts(self.home.members.as_ref()).into());
-        }
-        self.new_members()?;
-        draft.cloud(CloudStep::CreateRule(self.new_rule()));
-        Ok(())
-    }
-
-    fn new_rule(self) -> NewRule {
-        let Self {
-            wanted,
-            home,
-            port,
-            means,
-            ..
-        } = self;
-        // Servers before 4.18 refuse a list. That everybody may connect need not be said, so it is only said where it is
-        // certain that it may be.
-        let is_sent = means
-            .abilities
-            .takes_cidrs
-            .unwrap_or(!wanted.cidrs.cidrs.is_everything());
-        NewRule {
-            name: port.name.clone(),
-            protocol: port.protocol,
-            algorithm: wanted.algorithm.clone(),
-            address: home.address.clone(),
-            public_port: port.port,
-            private_port: port.node_port,
-            network: home.network.id.clone(),
-            cidrs: is_sent.then(|| wanted.cidrs.texts().to_vec()),
-        }
-    }
-
-    /// Whether the API refused a port's new rule a moment ago, so that what is there is not taken away for it.
-    fn is_declined(self, draft: &Draft<'_>) -> bool {
-        let Some(declined) = &draft.observed.declined else {
-            return false;
-        };
-        declined.rules.contains(&self.new_rule()) || declined.seconds.contains(&self.port.name)
-    }
-
-    /// Keeps a rule that should have another one in its place. Its members follow the Nodes.
-    fn hold(self, draft: &mut Draft<'_>, rule: &Rule) {
-        tell_declined(draft, &format!(": rule {} stays as it is", rule.name));
-        if rule.state != RuleState::Revoke {
-            members::follow(draft, self.wanted, self.home.members.as_ref(), rule);
-        }
-    }
-}
-
-/// Whether a rule has members, as far as is known.
-fn may_serve(draft: &Draft<'_>, rule: &Rule) -> bool {
-    let members = draft.observed.members.get(&rule.id);
-    members.is_none_or(|members| !members.is_empty())
-}
-
-/// Says why not all is as it is wanted.
-fn tell_declined(draft: &mut Draft<'_>, what_stays: &str) {
-    if let Some(declined) = &draft.observed.declined {
-        draft.shortfall.get_or_insert_with(|| {
-            Refusal::new(format!("{}{what_stays}", declined.error))
-                .with_remedy("change what the service asks for; the same is tried again from time to time")
-        });
     }
 }
