@@ -55,7 +55,7 @@ impl Writer<'_> {
             Ok(Err(error)) => error,
             Err(_) => {
                 let told = CloudError::transient(format!("no answer within {} s", VALIDITY.as_secs()));
-                return Ok(Learned::Failed(Failure::unknown(step.said(told))));
+                return Ok(Learned::Failed(Failure::new(step.said(told), false)));
             }
         };
         if let Some(asking) = &asking {
@@ -248,15 +248,8 @@ impl Writer<'_> {
     }
 }
 
-/// Whether it is the API itself that says that a write failed. That it has too much to do is no word about the write.
-pub(crate) fn is_definite(error: &ApiError) -> bool {
-    error.said.is_some() && !matches!(error.class, Class::Throttled { .. })
-}
-
-/// A failed write.
+/// A failed write. It is definite if the API itself says so; that it has too much to do is no word about the write.
 pub(crate) fn failed(step: &CloudStep, error: &ApiError) -> Learned {
-    Learned::Failed(Failure {
-        is_definite: is_definite(error),
-        ..Failure::unknown(step.said(error.into()))
-    })
+    let is_definite = error.said.is_some() && !matches!(error.class, Class::Throttled { .. });
+    Learned::Failed(Failure::new(step.said(error.into()), is_definite))
 }

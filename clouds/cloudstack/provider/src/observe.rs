@@ -116,20 +116,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The API said so.
-    pub(crate) fn definite(error: CloudError) -> Self {
+    pub(crate) fn new(error: CloudError, is_definite: bool) -> Self {
         Self {
             error,
-            is_definite: true,
+            is_definite,
             is_rollback: false,
-        }
-    }
-
-    /// Nobody knows what came of it.
-    pub(crate) fn unknown(error: CloudError) -> Self {
-        Self {
-            is_definite: false,
-            ..Self::definite(error)
         }
     }
 }

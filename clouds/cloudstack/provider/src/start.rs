@@ -43,20 +43,17 @@ impl Introduction {
             })
         };
         match timeout(PATIENCE, questions).await {
-            Ok(Ok(introduction)) => Ok(introduction),
-            Ok(Err(error)) if is_final(&error) => Err(error),
+            Ok(Ok(introduction)) => return Ok(introduction),
+            Ok(Err(error)) if is_final(&error) => return Err(error),
             Ok(Err(error)) => {
                 tracing::warn!(err = %error, "The CloudStack server is in trouble, starting all the same");
-                Ok(Self::default())
             }
-            Err(_) => {
-                tracing::warn!(
-                    seconds = PATIENCE.as_secs(),
-                    "The CloudStack server does not answer, starting all the same"
-                );
-                Ok(Self::default())
-            }
+            Err(_) => tracing::warn!(
+                seconds = PATIENCE.as_secs(),
+                "The CloudStack server does not answer, starting all the same"
+            ),
         }
+        Ok(Self::default())
     }
 }
 

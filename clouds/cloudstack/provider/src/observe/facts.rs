@@ -198,7 +198,7 @@ pub(crate) fn see(seen: &mut Seen, fact: Fact) {
             }
             observed.firewalls.insert(id, rules);
         }
-        Fact::Unlisted(id, error) => own.unclosed.failed(&id, &Failure::definite(error)),
+        Fact::Unlisted(id, error) => own.unclosed.failed(&id, &Failure::new(error, true)),
         Fact::Members(rule, members) => drop(observed.members.insert(rule, members)),
         Fact::Rules(rules) => observed.rules = rules,
         Fact::Now(now) => observed.now = Some(now),

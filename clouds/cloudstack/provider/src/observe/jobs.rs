@@ -18,78 +18,72 @@ pub(super) const TIMEOUT: &str = "Timeout while waiting for async job to finish"
 pub(crate) async fn poll(client: &Client, identity: &Identity, jobs: &[Pending], observed: &mut Seen) {
     let answers = join_all(jobs.iter().map(|pending| client.query_job(&pending.job))).await;
     for (pending, answer) in jobs.iter().zip(answers) {
-        match answer {
-            Ok(Job::Done(result)) => learn::done(observed, &pending.step, made(pending, result)),
+        let is_told = matches!(answer, Ok(Job::Failed(_)));
+        let mut learned = match answer {
+            Ok(Job::Done(result)) => {
+                learn::done(observed, &pending.step, made(pending, result));
+                continue;
+            }
             Ok(Job::Failed(error)) => {
                 let writer = Writer {
                     client,
                     identity,
                     observed,
                 };
-                let learned = writer.refused(&pending.step, &error).await;
-                end_badly(client, observed, pending, learned).await;
+                writer.refused(&pending.step, &error).await
             }
-            Ok(Job::Pending) => {
-                let heard = Pending {
-                    heard: Instant::now(),
-                    nonsense: 0,
-                    ..pending.clone()
-                };
-                go_on(observed, heard);
-            }
-            // What the job does is not known. Whatever it is, it ends.
-            Err(error) if error.said.is_some() && matches!(error.class, Class::Invalid | Class::NotFound) => {
-                let told = CloudError::transient(format!("a job was lost: {error}"));
-                fail(observed, pending, told);
-            }
-            Err(error) => unheard(observed, pending, &error),
+            Ok(Job::Pending) | Err(_) => match goes_on(pending.clone(), answer.err().as_ref()) {
+                Ok(pending) => {
+                    observed.pending.push(pending);
+                    continue;
+                }
+                Err(told) => Learned::Failed(Failure::new(pending.step.said(told), false)),
+            },
+        };
+        if let Learned::Failed(failure) = &mut learned {
+            failure.is_rollback = pending.is_rollback;
+        }
+        learn::learn(observed, &pending.step, learned);
+        if is_told {
+            look_half_way(client, observed, pending).await;
         }
     }
 }
 
-/// There was no answer about a job. What it does is found by the next try: what it makes bears a name, or is claimed.
-fn unheard(observed: &mut Seen, pending: &Pending, error: &ApiError) {
+/// A job that has not ended; or why it is waited for no longer. What it does is found by the next try then: what it makes bears a
+/// name, or is claimed. `trouble`: it could not be asked after.
+fn goes_on(mut pending: Pending, trouble: Option<&ApiError>) -> Result<Pending, CloudError> {
+    let Some(error) = trouble else {
+        (pending.heard, pending.nonsense) = (Instant::now(), 0);
+        return in_time(pending);
+    };
+    // What the job does is not known. Whatever it is, it ends.
+    if error.said.is_some() && matches!(error.class, Class::Invalid | Class::NotFound) {
+        return Err(CloudError::transient(format!("a job was lost: {error}")));
+    }
     tracing::debug!(job = pending.job.as_str(), err = %error, "A job could not be asked after");
-    let mut pending = pending.clone();
     match error.class {
         Class::Unanswered | Class::Unavailable { .. } | Class::Throttled { .. } => {}
         _ => pending.nonsense += 1,
     }
     if pending.nonsense >= TRIES || pending.heard.elapsed() > SILENCE {
-        let told = CloudError::from(error).context("a job could not be asked after");
-        fail(observed, &pending, told);
-    } else {
-        go_on(observed, pending);
+        return Err(CloudError::from(error).context("a job could not be asked after"));
+    }
+    in_time(pending)
+}
+
+fn in_time(pending: Pending) -> Result<Pending, CloudError> {
+    match pending.since.elapsed() <= PATIENCE {
+        true => Ok(pending),
+        false => Err(CloudError::transient(TIMEOUT)),
     }
 }
 
-fn go_on(observed: &mut Seen, pending: Pending) {
-    if pending.since.elapsed() <= PATIENCE {
-        observed.pending.push(pending);
-        return;
-    }
-    let told = CloudError::transient(TIMEOUT);
-    fail(observed, &pending, told);
-}
-
-/// The outcome is not known.
-fn fail(observed: &mut Seen, pending: &Pending, told: CloudError) {
-    let failure = Failure {
-        is_rollback: pending.is_rollback,
-        ..Failure::unknown(pending.step.said(told))
-    };
-    learn::learn(observed, &pending.step, Learned::Failed(failure));
-}
-
-async fn end_badly(client: &Client, observed: &mut Seen, pending: &Pending, mut learned: Learned) {
-    if let Learned::Failed(failure) = &mut learned {
-        failure.is_rollback = pending.is_rollback;
-    }
-    learn::learn(observed, &pending.step, learned);
+/// A job that failed may have got half-way.
+async fn look_half_way(client: &Client, observed: &mut Seen, pending: &Pending) {
     let CloudStep::Associate { address, .. } = &pending.step else {
         return;
     };
-    // A job that failed may have got half-way.
     let told = pending.id.as_deref().map(PublicIpId::from);
     let id = address.as_ref().map(|address| &address.id).or(told.as_ref());
     let now = match id {

@@ -64,7 +64,7 @@ impl Reads {
             }
             _ => return None,
         };
-        seen.unwrap_or_else(|error| Some(Learned::Failed(Failure::unknown(error))))
+        seen.unwrap_or_else(|error| Some(Learned::Failed(Failure::new(error, false))))
     }
 
     /// The rules of a firewall, unless they are as they have to be.

@@ -310,11 +310,7 @@ fn the_mark_goes_with_the_last_address_that_turned_out_to_be_nobody_s() {
         let addresses = &mut world.observed.addresses;
         addresses.insert("ip-1".into(), None);
         addresses.insert("ip-77".into(), Some(other).filter(|_| !is_other_gone));
-        world.observed.memory.own.failure = Some(Failure {
-            error: CloudError::transient("refused"),
-            is_definite: true,
-            is_rollback: false,
-        });
+        world.observed.memory.own.failure = Some(Failure::new(CloudError::transient("refused"), true));
         assert!(world.run().is_err());
         assert_eq!(
             (world.annotation(IP_IDS.key), world.annotation(IP_ASSOCIATED.key)),
