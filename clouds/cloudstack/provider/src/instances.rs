@@ -69,9 +69,6 @@ impl Instances {
         gone: &Gone,
         listing: &VirtualMachineIndex,
     ) -> InstanceResult {
-        if query.purpose != Purpose::Existence {
-            return Err(self.not_found(query));
-        }
         if let Some(flaw) = listing.flaw() {
             return Err(unproven(
                 query,
@@ -130,6 +127,38 @@ impl Instances {
         })
     }
 
+    /// The answer by a list of all, and by what the API said before of the ID, if it was asked.
+    async fn conclude(
+        &self,
+        query: &InstanceQuery,
+        id: Option<&VirtualMachineId>,
+        gone: Option<Gone>,
+        listing: &VirtualMachineIndex,
+    ) -> InstanceResult {
+        if let Some(instance) = id.and_then(|id| self.with_id(listing, id)) {
+            return self.present(query, instance);
+        }
+        if let Some(answer) = self.named(query, listing).await {
+            return answer;
+        }
+        if query.purpose != Purpose::Existence {
+            return Err(self.not_found(query));
+        }
+        let Some(id) = id else {
+            return nobody(&query.node, listing);
+        };
+        let is_listed = listing.with_id(id.as_str()).is_some();
+        let gone = match gone.or(is_listed.then_some(Gone::Destroyed)) {
+            Some(gone) => gone,
+            // A miss in a list proves nothing: the virtual machine itself is asked for.
+            None => match self.by_id(query, id).await {
+                Ok(answer) => return answer,
+                Err(gone) => gone,
+            },
+        };
+        self.judge(query, id, &gone, listing)
+    }
+
     /// A name as the value of a label; told once if it had to be changed, because Nodes with it are not found by it.
     fn label(&self, what: &'static str, name: &str) -> String {
         let value = labels::value(name);
@@ -184,18 +213,9 @@ impl InstanceDirectory for Instances {
             Ok(answer) => return answer,
             Err(gone) => gone,
         };
-        let listing = self
-            .virtual_machines
-            .all()
-            .await
-            .map_err(|error| self.unable(query, error))?;
-        if let Some(instance) = self.with_id(&listing, id) {
-            return self.present(query, instance);
-        }
-        match self.named(query, &listing).await {
-            Some(answer) => answer,
-            None => self.judge(query, id, &gone, &listing),
-        }
+        let listing = self.virtual_machines.all().await;
+        let listing = listing.map_err(|error| self.unable(query, error))?;
+        self.conclude(query, Some(id), Some(gone), &listing).await
     }
 
     fn with_id<'a>(
@@ -233,27 +253,7 @@ impl InstanceDirectory for Instances {
         id: Option<&VirtualMachineId>,
         listing: &VirtualMachineIndex,
     ) -> InstanceResult {
-        if let Some(instance) = id.and_then(|id| self.with_id(listing, id)) {
-            return self.present(query, instance);
-        }
-        if let Some(answer) = self.named(query, listing).await {
-            return answer;
-        }
-        if query.purpose != Purpose::Existence {
-            return Err(self.not_found(query));
-        }
-        let Some(id) = id else {
-            return nobody(&query.node, listing);
-        };
-        let gone = match listing.with_id(id.as_str()) {
-            Some(_) => Gone::Destroyed,
-            // A miss in a list proves nothing: the virtual machine itself is asked for.
-            None => match self.by_id(query, id).await {
-                Ok(answer) => return answer,
-                Err(gone) => gone,
-            },
-        };
-        self.judge(query, id, &gone, listing)
+        self.conclude(query, id, None, listing).await
     }
 
     fn metadata(&self, _: &Node, instance: &VirtualMachine) -> Result<InstanceMetadata, CloudError> {

@@ -1,7 +1,7 @@
 //! The virtual machines that the keys see, found by ID or by name, and the networks that they are in.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
@@ -31,6 +31,8 @@ type Listing<T> = SharedRead<Result<Arc<T>, CloudError>>;
 /// One network; none if the API itself says that there is none with this ID.
 type NetworkRead = SharedRead<Result<Option<Arc<Network>>, CloudError>>;
 
+type Networks = BTreeMap<NetworkId, (Option<Known>, NetworkRead)>;
+
 /// Reads virtual machines and networks. What several ask for at the same time is read once.
 pub(crate) struct VirtualMachines {
     client: Client,
@@ -38,15 +40,15 @@ pub(crate) struct VirtualMachines {
     all: Listing<VirtualMachineIndex>,
     /// Of every virtual machine its name, state and network interfaces.
     members: Listing<MemberIndex>,
-    known: Mutex<BTreeMap<NetworkId, Known>>,
-    /// How the networks are read that are not known, or not any more.
-    unknown: Mutex<BTreeMap<NetworkId, NetworkRead>>,
+    /// Networks as they were a moment ago, and how each is read that is not known, or not any more.
+    networks: Mutex<Networks>,
 }
 
 /// A network as it was a moment ago.
 struct Known {
     network: Arc<Network>,
-    read: Instant,
+    /// When the read began.
+    begun: Instant,
 }
 
 impl VirtualMachines {
@@ -57,8 +59,7 @@ impl VirtualMachines {
             members: listing(client, Detail::Networks, GATHER, |listed| {
                 members::index(listed.items.iter().filter_map(members::instance))
             }),
-            known: Mutex::default(),
-            unknown: Mutex::default(),
+            networks: Mutex::default(),
         }
     }
 
@@ -91,49 +92,46 @@ impl VirtualMachines {
 
     /// Whether to ask for a network costs no call.
     pub(crate) fn knows(&self, id: &NetworkId) -> bool {
-        self.known(id).is_some()
+        let networks = self.networks();
+        let known = networks.get(id).and_then(|(known, _)| known.as_ref());
+        known.is_some_and(Known::is_fresh)
     }
 
-    fn known(&self, id: &NetworkId) -> Option<Arc<Network>> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get(id).filter(|known| known.network.offers(LB))?;
-        let life = match known.network.vpc_id {
+    /// One network, half a minute old at most if it is a tier; `None` if the API itself says that there is none with this ID. One
+    /// read answers all who ask while it is under way: many Services begin together and have one network.
+    pub(crate) async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
+        let unread = || (None, self.reading(id));
+        let read = match self.networks().entry(id.clone()).or_insert_with(unread) {
+            (Some(known), _) if known.is_fresh() => return Ok(Some(Arc::clone(&known.network))),
+            (_, read) => read.clone(),
+        };
+        let begun = Instant::now();
+        let found = read.ask().await?;
+        if let Some((known, _)) = self.networks().get_mut(id) {
+            *known = found.clone().map(|network| Known { network, begun });
+        }
+        Ok(found)
+    }
+
+    fn reading(&self, id: &NetworkId) -> NetworkRead {
+        let source = (self.client.clone(), id.clone());
+        SharedRead::single(Duration::ZERO, &source, |(client, id)| async move {
+            Ok(client.network(&id).await?.map(Arc::new))
+        })
+    }
+
+    fn networks(&self) -> MutexGuard<'_, Networks> {
+        self.networks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    fn is_fresh(&self) -> bool {
+        let life = match self.network.vpc_id {
             Some(_) => TIER_LIFE,
             None => NETWORK_LIFE,
         };
-        (known.read.elapsed() < life).then(|| Arc::clone(&known.network))
-    }
-
-    /// One network, half a minute old at most if it is a tier; `None` if the API itself says that there is none with this ID.
-    pub(crate) async fn network(&self, id: &NetworkId) -> Result<Option<Arc<Network>>, CloudError> {
-        if let Some(known) = self.known(id) {
-            return Ok(Some(known));
-        }
-        let read = Instant::now();
-        let found = self.reading(id).ask().await?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(network) = found else {
-            known.remove(id);
-            return Ok(None);
-        };
-        let entry = Known {
-            network: Arc::clone(&network),
-            read,
-        };
-        known.insert(id.clone(), entry);
-        Ok(Some(network))
-    }
-
-    /// The one read of a network for all who ask while it is under way: many Services begin together and have one network.
-    fn reading(&self, id: &NetworkId) -> NetworkRead {
-        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = unknown.entry(id.clone()).or_insert_with(|| {
-            let source = (self.client.clone(), id.clone());
-            SharedRead::single(Duration::ZERO, &source, |(client, id)| async move {
-                Ok(client.network(&id).await?.map(Arc::new))
-            })
-        });
-        read.clone()
+        self.network.offers(LB) && self.begun.elapsed() < life
     }
 }
 
