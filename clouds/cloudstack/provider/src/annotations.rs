@@ -12,13 +12,9 @@ pub(crate) fn text<'a>(service: &'a Service, spec: &AnnotationSpec) -> &'a str {
     facts::annotation(service, spec.key).unwrap_or(spec.default)
 }
 
-/// Exactly `true` and `false` count; everything else means the default.
+/// Whether it is exactly `true`. The default of all flags is `false`.
 pub(crate) fn flag(service: &Service, spec: &AnnotationSpec) -> bool {
-    match facts::annotation(service, spec.key) {
-        Some("true") => true,
-        Some("false") => false,
-        _ => spec.default == "true",
-    }
+    facts::annotation(service, spec.key) == Some("true")
 }
 
 /// A value of a flag that is neither of the two words, and so has no effect.

@@ -9,7 +9,7 @@ use crate::claim::PATIENCE;
 use crate::names::Protocol;
 use crate::objects::{
     AclRef, Address, AddressRef, AddressState, Firewall, FirewallId, FirewallRule, FirewallRuleId, NetworkId,
-    NewRule, PublicPort, Rule, RuleId, RuleState,
+    NewRule, Place, PublicPort, Rule, RuleId, RuleState,
 };
 use crate::observe::{Fact, Failure, Observed, Pending, Seen, see};
 use crate::step::{CloudStep, RuleChange};
@@ -213,22 +213,7 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
     } = seen;
     let own = &mut memory.own;
     match step {
-        CloudStep::Associate { address, to, .. } => {
-            let acquired = Address {
-                address: address.clone().unwrap_or_else(|| AddressRef {
-                    id: made.id.unwrap_or_default().into(),
-                    // Whatever it will be; documentation addresses cannot be mistaken for it.
-                    ip: made.ip.unwrap_or_else(|| "192.0.2.1".to_owned()),
-                }),
-                state: AddressState::Allocated,
-                allocated: None,
-                network: to.vpc.is_none().then(|| to.network.clone()),
-                vpc: to.vpc.clone(),
-                is_source_nat: false,
-                is_static_nat: false,
-            };
-            associated(seen, address.is_none(), &to.network, acquired);
-        }
+        CloudStep::Associate { address, to, .. } => associated(seen, address.as_ref(), to, made),
         CloudStep::Release { address, .. } => released(seen, address),
         CloudStep::CreateRule(new) => rule_created(seen, created(new, made.id.unwrap_or_default().into())),
         CloudStep::ChangeRule { rule, change } => rule_changed(seen, rule, change),
@@ -263,25 +248,37 @@ fn effect(seen: &mut Seen, step: &CloudStep, made: Made) {
     }
 }
 
-/// Nobody else has anything on an address that was acquired a moment ago.
-fn associated(observed: &mut Seen, was_any: bool, network: &NetworkId, mut acquired: Address) {
-    let AddressRef { id, ip } = acquired.address.clone();
+/// Nobody else has anything on an address that was acquired a moment ago. `asked`: the one that was asked for, if it was not any.
+fn associated(observed: &mut Seen, asked: Option<&AddressRef>, to: &Place, made: Made) {
+    let address = asked.cloned().unwrap_or_else(|| AddressRef {
+        id: made.id.unwrap_or_default().into(),
+        // Whatever it will be; documentation addresses cannot be mistaken for it.
+        ip: made.ip.unwrap_or_else(|| "192.0.2.1".to_owned()),
+    });
+    let id = address.id.clone();
     if id.is_empty() {
         observed.recovered.clear(); // to be looked for
         return;
     }
-    acquired.state = AddressState::Allocated;
     observed.rules_of_others.insert(id.clone(), Vec::new());
-    observed
-        .firewalls
-        .insert(FirewallId::Address(id.clone()), Vec::new());
-    if let Some(found) = observed.looked_up.get_mut(&ip) {
-        *found = vec![acquired.clone()];
-    } else {
-        observed.memory.own.made.address = Some(acquired.address.clone());
+    let firewall = FirewallId::Address(id.clone());
+    observed.firewalls.insert(firewall, Vec::new());
+    let acquired = Address {
+        address: address.clone(),
+        state: AddressState::Allocated,
+        allocated: None,
+        network: to.vpc.is_none().then(|| to.network.clone()),
+        vpc: to.vpc.clone(),
+        is_source_nat: false,
+        is_static_nat: false,
+    };
+    match observed.looked_up.get_mut(&address.ip) {
+        Some(found) => *found = vec![acquired.clone()],
+        None => observed.memory.own.made.address = Some(address),
     }
-    if was_any {
-        observed.recovered.insert(network.clone(), vec![acquired.clone()]);
+    if asked.is_none() {
+        let found = vec![acquired.clone()];
+        observed.recovered.insert(to.network.clone(), found);
     }
     observed.addresses.insert(id, Some(acquired));
 }

@@ -253,17 +253,20 @@ fn check_cidr(text: &str) -> Result<(), String> {
 /// What has no effect, or not the one that was meant.
 fn notes(service: &Service, spec: &ServiceSpec) -> Vec<Note> {
     let mut notes = Vec::new();
-    if let Some(value) = annotations::misread_flag(service, &PROXY_PROTOCOL) {
-        notes.push(PROXY_PROTOCOL_IGNORED.note(format!(
-            "annotation {} has the value `{value}`, which does not switch the PROXY protocol on; only `true` does",
-            PROXY_PROTOCOL.key
-        )));
-    }
-    if let Some(value) = annotations::misread_flag(service, &KEEP_IP) {
-        notes.push(KEEP_IP_IGNORED.note(format!(
-            "annotation {} has the value `{value}`, which does not keep the address; only `true` does",
-            KEEP_IP.key
-        )));
+    for (flag, event, effect) in [
+        (
+            PROXY_PROTOCOL,
+            PROXY_PROTOCOL_IGNORED,
+            "switch the PROXY protocol on",
+        ),
+        (KEEP_IP, KEEP_IP_IGNORED, "keep the address"),
+    ] {
+        if let Some(value) = annotations::misread_flag(service, &flag) {
+            let key = flag.key;
+            notes.push(event.note(format!(
+                "annotation {key} has the value `{value}`, which does not {effect}; only `true` does"
+            )));
+        }
     }
     let unknown = annotations::unknown_keys(service);
     if !unknown.is_empty() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::{CloudError, ErrorKind, Kept, Memory};
-use bowline_cloudstack_client::{ApiError, Client, NetworkId, PublicIpQuery, WallClock};
+use bowline_cloudstack_client::{ApiError, Client, NetworkId, PublicIpId, PublicIpQuery, WallClock};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -82,18 +82,19 @@ impl Reads {
         last: Option<Observed>,
         mut memory: Memory<Remembered>,
     ) -> Result<Seen, CloudError> {
-        if let Some(observed) = last {
-            return self.again(intent, Seen { observed, memory }).await;
-        }
-        let name = &intent.identity().name;
-        let pending = self.underway.with(name, |jobs| jobs.clone().unwrap_or_default());
-        if pending.is_empty() {
-            return self.all(intent, memory).await;
-        }
-        memory.own.inherits_since = Some(Instant::now());
-        let observed = Observed {
-            pending,
-            ..Observed::default()
+        let observed = match last {
+            Some(observed) => observed,
+            None => {
+                let underway = self.underway.with(&intent.identity().name, |jobs| jobs.clone());
+                let Some(pending) = underway else {
+                    return self.all(intent, memory).await;
+                };
+                memory.own.inherits_since = Some(Instant::now());
+                Observed {
+                    pending,
+                    ..Observed::default()
+                }
+            }
         };
         self.again(intent, Seen { observed, memory }).await
     }
@@ -111,10 +112,24 @@ impl Reads {
     }
 
     /// Everything that the decision needs, from the beginning.
-    async fn all(&self, intent: &Intent, mut memory: Memory<Remembered>) -> Result<Seen, CloudError> {
+    async fn all(&self, intent: &Intent, memory: Memory<Remembered>) -> Result<Seen, CloudError> {
+        let observed = self.beginning(intent).await?;
+        self.from(intent, Seen { observed, memory }).await
+    }
+
+    /// Everything once more, after this reconcile wrote.
+    pub(crate) async fn verified(
+        &self,
+        intent: &Intent,
+        mut memory: Memory<Remembered>,
+    ) -> Result<Seen, CloudError> {
         let mut observed = self.beginning(intent).await?;
-        memory.own.hide_gone_along(&mut observed.rules);
-        let mut seen = Seen { observed, memory };
+        memory.own.verify(&mut observed.rules)?;
+        self.from(intent, Seen { observed, memory }).await
+    }
+
+    async fn from(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
+        seen.memory.own.hide_gone_along(&mut seen.observed.rules);
         self.complete(intent, &mut seen).await?;
         Ok(seen)
     }
@@ -148,20 +163,6 @@ impl Reads {
         Ok(observed)
     }
 
-    /// Everything once more, after this reconcile wrote.
-    pub(crate) async fn verified(
-        &self,
-        intent: &Intent,
-        mut memory: Memory<Remembered>,
-    ) -> Result<Seen, CloudError> {
-        let mut observed = self.beginning(intent).await?;
-        memory.own.verify(&mut observed.rules)?;
-        memory.own.hide_gone_along(&mut observed.rules);
-        let mut seen = Seen { observed, memory };
-        self.complete(intent, &mut seen).await?;
-        Ok(seen)
-    }
-
     /// Looks again at what is waited for: at the jobs, if there are any.
     async fn again(&self, intent: &Intent, mut seen: Seen) -> Result<Seen, CloudError> {
         if !seen.pending.is_empty() {
@@ -169,18 +170,16 @@ impl Reads {
             let jobs = std::mem::take(&mut seen.pending);
             jobs::poll(&self.client, intent.identity(), &jobs, &mut seen).await;
             self.heard(intent, &jobs, &seen);
-            let is_inherited = seen
-                .memory
-                .own
-                .inherits_since
-                .is_some_and(|since| seen.pending.is_empty() || since.elapsed() >= INHERITED);
-            let left = (!is_inherited && !seen.pending.is_empty()).then(|| seen.pending.clone());
+            let inherits_since = seen.memory.own.inherits_since;
+            let is_over = |since: Instant| seen.pending.is_empty() || since.elapsed() >= INHERITED;
+            let was_inherited = inherits_since.is_some_and(is_over);
+            let left = (!was_inherited && !seen.pending.is_empty()).then(|| seen.pending.clone());
             self.underway.with(name, |jobs| *jobs = left);
-            if is_inherited {
+            if was_inherited {
                 seen.memory.own = Remembered::default();
                 return self.all(intent, seen.memory).await;
             }
-            if seen.memory.own.inherits_since.is_none() {
+            if inherits_since.is_none() {
                 self.complete(intent, &mut seen).await?;
             }
             return Ok(seen);
@@ -292,11 +291,7 @@ impl Reads {
                 Fact::Instances(instances.map_err(|error| error.context("error retrieving list of hosts"))?)
             }
             Need::Network(id) => Fact::Network(id.clone(), self.network(id).await?),
-            Need::Address(id) => {
-                let address = self.client.public_ip_address(id).await;
-                let address = address.map_err(context("error retrieving IP address"))?;
-                Fact::Address(id.clone(), address.as_ref().map(wire::address))
-            }
+            Need::Address(id) => Fact::Address(id.clone(), self.address(id).await?),
             Need::LookedUp(ip) => {
                 let query = PublicIpQuery::Address(ip.clone());
                 Fact::LookedUp(ip.clone(), self.addresses(&query).await?)
@@ -339,6 +334,12 @@ impl Reads {
             takes_cidrs: (version != Version::OLD).then(|| version >= TAKES_CIDRS),
             changes_cidrs: version >= CHANGES_CIDRS,
         })
+    }
+
+    async fn address(&self, id: &PublicIpId) -> Result<Option<Address>, CloudError> {
+        let address = self.client.public_ip_address(id).await;
+        let address = address.map_err(context("error retrieving IP address"))?;
+        Ok(address.as_ref().map(wire::address))
     }
 
     async fn addresses(&self, query: &PublicIpQuery) -> Result<Vec<Address>, CloudError> {

@@ -58,28 +58,18 @@ impl Trust {
         needs: &mut BTreeSet<Need>,
         calls: usize,
     ) {
-        let asked: Vec<RuleId> = needs
-            .iter()
-            .filter_map(|need| match need {
-                Need::Members(rule) => Some(rule.clone()),
-                _ => None,
-            })
-            .collect();
-        let nodes = nodes_fingerprint(wanted);
-        let mut fresh: Vec<(Instant, RuleId)> = asked
-            .iter()
-            .filter_map(|id| {
-                let known = self.rules.with(id, |known| *known)?;
-                let is_active = observed
-                    .rules
-                    .iter()
-                    .any(|rule| rule.id == *id && rule.state == RuleState::Active);
-                let is_fresh = known.is_for(nodes, Instant::now()) && is_active;
-                is_fresh.then(|| (known.at, id.clone()))
-            })
-            .collect();
+        let (nodes, now) = (nodes_fingerprint(wanted), Instant::now());
+        let known = |need: &Need| {
+            let Need::Members(id) = need else { return None };
+            let mut rules = observed.rules.iter();
+            let is_active = rules.any(|rule| rule.id == *id && rule.state == RuleState::Active);
+            let known = self.rules.with(id, |known| *known).filter(|_| is_active)?;
+            known.is_for(nodes, now).then(|| (known.at, id.clone()))
+        };
+        let mut fresh: Vec<(Instant, RuleId)> = needs.iter().filter_map(known).collect();
         fresh.sort();
-        let read = asked.len() - fresh.len();
+        let asked = needs.iter().filter(|need| matches!(need, Need::Members(_)));
+        let read = asked.count() - fresh.len();
         for (_, id) in fresh.into_iter().skip(CALLS.saturating_sub(calls + read)) {
             needs.remove(&Need::Members(id.clone()));
             observed.trusted.insert(id);
@@ -105,10 +95,8 @@ impl Trust {
                 let ids = found.instances.iter().map(|instance| instance.id.clone());
                 *known = Some((now + ttl, ids.collect()));
             }
-            known
-                .as_ref()
-                .map(|(until, _)| *until)
-                .filter(|until| now < *until)
+            let until = known.as_ref().map(|(until, _)| *until);
+            until.filter(|until| now < *until)
         });
         // Where not all Nodes name their instances, no longer than these are known.
         let until = match (&named, known_until) {

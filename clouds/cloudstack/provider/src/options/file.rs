@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bowline_cloud_http::{Malformed, glimpse, is_word};
-use bowline_gcfg::SyntaxError;
+use bowline_gcfg::{SyntaxError, Variable};
 
 /// The one section. Letter case does not count.
 const SECTION: &str = "Global";
@@ -130,49 +130,30 @@ impl File {
         let mut file = Self::default();
         let mut unknown = Vec::new();
         for entry in bowline_gcfg::parse(contents)? {
-            let (section, line) = (&entry.section, entry.line);
-            let is_known = section.eq_ignore_ascii_case(SECTION) && entry.subsection.is_none();
-            let Some(variable) = entry.variable else {
-                if !is_known {
+            let (section, line) = (shown(&entry.section), entry.line);
+            let is_known = entry.section.eq_ignore_ascii_case(SECTION) && entry.subsection.is_none();
+            match entry.variable {
+                None if !is_known => {
                     let subsection = entry
                         .subsection
                         .map(|name| format!(", subsection {}", shown(&name)));
                     let subsection = subsection.unwrap_or_default();
                     unknown.push(format!(
-                        "can't store data at section {}{subsection} (line {line})",
-                        shown(section)
+                        "can't store data at section {section}{subsection} (line {line})"
                     ));
                 }
-                continue;
-            };
-            if !is_known {
-                // Told at the section's own line.
-                continue;
-            }
-            let Some(setting) = Setting::named(&variable.name) else {
-                // Without an equals sign it may be a value whose name is missing.
-                let name = match &variable.value {
-                    Some(_) => shown(&variable.name),
-                    None => glimpse(&variable.name),
-                };
-                unknown.push(format!(
-                    "can't store data at section {}, variable {name} (line {line})",
-                    shown(section)
-                ));
-                continue;
-            };
-            match (setting, variable.value) {
-                (
-                    Setting::SslNoVerify
-                    | Setting::FullInstanceTypes
-                    | Setting::Ipv6Addresses
-                    | Setting::IgnoreUnknown,
-                    value,
-                ) => {
-                    file.switches.insert(setting, switch(setting, value, line)?);
-                }
-                (_, Some(text)) => drop(file.texts.insert(setting, text)),
-                (_, None) => return Err(FileError::Blank { setting, line }),
+                Some(Variable { name, value }) if is_known => match Setting::named(&name) {
+                    Some(setting) => file.set(setting, value, line)?,
+                    None => {
+                        // Without an equals sign it may be a value whose name is missing.
+                        let name = value.map_or_else(|| glimpse(&name), |_| shown(&name));
+                        unknown.push(format!(
+                            "can't store data at section {section}, variable {name} (line {line})"
+                        ));
+                    }
+                },
+                // Of an unknown section its own line tells.
+                _ => {}
             }
         }
         if unknown.is_empty() || file.is_on(Setting::IgnoreUnknown) {
@@ -181,6 +162,21 @@ impl File {
         } else {
             Err(FileError::Unknown(unknown))
         }
+    }
+
+    fn set(&mut self, setting: Setting, value: Option<String>, line: usize) -> Result<(), FileError> {
+        match (setting, value) {
+            (
+                Setting::SslNoVerify
+                | Setting::FullInstanceTypes
+                | Setting::Ipv6Addresses
+                | Setting::IgnoreUnknown,
+                value,
+            ) => drop(self.switches.insert(setting, switch(setting, value, line)?)),
+            (_, Some(text)) => drop(self.texts.insert(setting, text)),
+            (_, None) => return Err(FileError::Blank { setting, line }),
+        }
+        Ok(())
     }
 
     /// The text of a setting; empty if it is not there.

@@ -43,7 +43,7 @@ pub(super) fn find(draft: &mut Draft<'_>, wanted: &Wanted) -> Result<Home, Stop>
             .map(|rule| &rule.address)
             .find(|address| address.ip == ip)
             .cloned(),
-        None => published(rules, &wanted.identity.published).or_else(|| busiest(rules)),
+        None => busiest(rules, &wanted.identity.published),
     };
     let members = draft.observed.members_of(&wanted.nodes);
     if let Some(missing) = members.as_ref().and_then(Members::missing) {
@@ -119,24 +119,17 @@ fn foresee(draft: &mut Draft<'_>, wanted: &Wanted, network: &Network, at: Option
     }
 }
 
-/// The address that the status shows, if a rule has it.
-fn published(rules: &[Rule], published: &[String]) -> Option<AddressRef> {
-    let mut rules = rules.iter().filter(|rule| rule.state != RuleState::Revoke);
-    let found = rules.find(|rule| published.contains(&rule.address.ip));
-    found.map(|rule| rule.address.clone())
-}
-
-/// The address that most rules have; the first by ID of several.
-fn busiest(rules: &[Rule]) -> Option<AddressRef> {
+/// The address that the status shows, if a rule has it; else the one that most rules have, the first by ID of several.
+fn busiest(rules: &[Rule], published: &[String]) -> Option<AddressRef> {
     let mut counts: BTreeMap<&AddressRef, usize> = BTreeMap::new();
     for rule in rules.iter().filter(|rule| rule.state != RuleState::Revoke) {
         *counts.entry(&rule.address).or_default() += 1;
     }
-    let most = counts.values().max()?;
-    counts
-        .iter()
-        .find(|(_, count)| *count == most)
-        .map(|(address, _)| (*address).clone())
+    let busiest = counts
+        .into_iter()
+        .rev()
+        .max_by_key(|(address, count)| (published.contains(&address.ip), *count));
+    busiest.map(|(address, _)| address.clone())
 }
 
 /// The address of a rule that goes, or that was taken away to be made anew, where no other rule tells one; none if there is no

@@ -36,11 +36,9 @@ impl Reads {
     ) -> Result<Option<Learned>, CloudError> {
         let is_recent = observed.looked.is_some_and(|looked| looked.elapsed() <= RECENT);
         if let Some(Some(then)) = observed.addresses.get(id).filter(|_| !is_recent) {
-            let now = self.client.public_ip_address(id).await;
-            let now = now.map_err(context("error retrieving IP address"))?;
-            let now = now.as_ref().map(wire::address);
+            let now = self.address(id).await?;
             let facts = |address: &Address| (address.state, address.network.clone(), address.vpc.clone());
-            if now.as_ref().is_none_or(|now| facts(now) != facts(then)) {
+            if now.as_ref().map(facts) != Some(facts(then)) {
                 return Ok(Some(Learned::Seen(Fact::Address(id.clone(), now))));
             }
         }
@@ -67,17 +65,8 @@ impl Reads {
         item: &FirewallRule,
         items: &[FirewallRule],
     ) -> Result<Vec<Rule>, CloudError> {
-        let mut users = Vec::new();
-        for rule in self.others(identity, &RuleQuery::default()).await? {
-            if !rule.network.is_empty()
-                && identity.is_relied_on(item, items, &rule)
-                && let Some(network) = self.network(&rule.network).await?
-                && network.acl.as_ref().is_some_and(|acl| acl.id == list.id)
-            {
-                users.push(rule);
-            }
-        }
-        Ok(users)
+        let is_user = |rule: &Rule| identity.is_relied_on(item, items, rule);
+        self.behind(identity, Some(list), None, is_user).await
     }
 
     /// Rules of others on the ports in question, in all networks behind the same ACL list.
@@ -89,7 +78,7 @@ impl Reads {
     ) -> Result<Vec<Rule>, CloudError> {
         let identity = intent.identity();
         let known = observed.networks.get(network).and_then(Option::as_ref);
-        let list = known.and_then(|network| network.acl.clone());
+        let list = known.and_then(|network| network.acl.as_ref());
         let mut ports: BTreeSet<IngressPort> = observed
             .rules
             .iter()
@@ -99,22 +88,35 @@ impl Reads {
         if let Intent::Wanted(wanted) = intent {
             ports.extend(wanted.ingress_ports());
         }
-        let mut neighbours = Vec::new();
+        let is_on_port = |rule: &Rule| rule.ingress("").is_some_and(|ingress| ports.contains(&ingress));
+        self.behind(identity, list, Some(network), is_on_port).await
+    }
+
+    /// Those rules of others that are in a network, or in any other one behind an ACL list.
+    async fn behind(
+        &self,
+        identity: &Identity,
+        list: Option<&AclRef>,
+        network: Option<&NetworkId>,
+        is_wanted: impl Fn(&Rule) -> bool + Send,
+    ) -> Result<Vec<Rule>, CloudError> {
+        let mut behind = Vec::new();
         for rule in self.others(identity, &RuleQuery::default()).await? {
-            if !rule.ingress("").is_some_and(|ingress| ports.contains(&ingress)) {
-                continue;
-            }
-            let is_behind = rule.network == *network
-                || (!rule.network.is_empty()
-                    && list.is_some()
-                    && self
-                        .network(&rule.network)
-                        .await?
-                        .is_some_and(|other| other.acl == list));
-            if is_behind {
-                neighbours.push(rule);
+            if is_wanted(&rule)
+                && (network == Some(&rule.network) || self.has_list(&rule.network, list).await?)
+            {
+                behind.push(rule);
             }
         }
-        Ok(neighbours)
+        Ok(behind)
+    }
+
+    async fn has_list(&self, network: &NetworkId, list: Option<&AclRef>) -> Result<bool, CloudError> {
+        let (Some(list), false) = (list, network.is_empty()) else {
+            return Ok(false);
+        };
+        let network = self.network(network).await?;
+        let acl = network.as_ref().and_then(|network| network.acl.as_ref());
+        Ok(acl.is_some_and(|acl| acl.id == list.id))
     }
 }
