@@ -14,6 +14,7 @@ mod bench;
 mod deny;
 mod generate;
 mod image;
+mod manifests;
 mod openstack;
 mod release;
 mod stages;
@@ -82,6 +83,9 @@ fn command() -> Command {
                 .arg(flag("check", "write nothing, fail if a page is not fresh")),
         )
         .subcommand(
+            Command::new("manifests").about("Write the plain manifests under deploy/, which come out of the chart; needs Go"),
+        )
+        .subcommand(
             Command::new("image")
                 .about("Build the static binary and its image, as an OCI archive")
                 .arg(
@@ -131,6 +135,7 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         Some(("deny", _)) => deny::run(&workspace),
         Some(("generate", args)) if args.get_flag("check") => generate::check(&workspace),
         Some(("generate", _)) => generate::write(&workspace),
+        Some(("manifests", _)) => manifests::write(&workspace),
         Some(("image", args)) => {
             let options = image::Options {
                 platforms: args.get_many("arch").unwrap_or_default().copied().collect(),

@@ -49,6 +49,7 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
     })?;
     stages.stage("build", || call(&mut cargo("test --workspace --no-run")))?;
     stages.stage("control plane", || control_plane(workspace, options))?;
+    stages.stage("Helm", || helm(workspace, options))?;
     // All of them, so that one run tells of every failure.
     stages.stage("tests", || call(&mut cargo("test --workspace --no-fail-fast")))
 }
@@ -59,18 +60,28 @@ fn control_plane(workspace: &Workspace, options: &Options) -> Result<()> {
         println!("control plane: taken from KUBEBUILDER_ASSETS");
         return Ok(());
     }
+    built(workspace, options, "control-plane", "kube-apiserver and etcd")
+}
+
+/// Builds the real Helm that renders the chart, unless the cache has it.
+fn helm(workspace: &Workspace, options: &Options) -> Result<()> {
+    built(workspace, options, "chart", "Helm")
+}
+
+/// Has one of our programs build what it keeps in the cache, with the Go toolchain.
+fn built(workspace: &Workspace, options: &Options, program: &str, what: &str) -> Result<()> {
     if !on_path("go") {
         if in_ci() {
-            bail!("Go is needed to build kube-apiserver and etcd, and is not on the path");
+            bail!("Go is needed to build {what}, and is not on the path");
         }
-        println!("control plane: not built, there is no Go here; tests that need it say what they left out");
+        println!("{what}: not built, there is no Go here; tests that need it say what they left out");
         return Ok(());
     }
     // The program as the build stage made it: asking cargo for this one package would choose other features for its
     // dependencies and compile them once more.
-    let program = workspace.target_directory()?.join("debug/control-plane");
+    let program = workspace.target_directory()?.join("debug").join(program);
     let command = workspace.tool(&program);
-    call(with_kubernetes(command, options).arg("build")).context("building kube-apiserver and etcd")
+    call(with_kubernetes(command, options).arg("build")).with_context(|| format!("building {what}"))
 }
 
 fn with_kubernetes(mut command: Command, options: &Options) -> Command {

@@ -1,8 +1,9 @@
 //! Compiles kube-apiserver and etcd with the Go toolchain.
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::path::PathBuf;
+
+use bowline_real_servers::{GoError, go_build};
 
 use crate::binaries::{Binaries, binaries, cache_directory};
 use crate::version::Version;
@@ -13,17 +14,9 @@ pub(crate) const RECIPE: &str = "1: static, trimmed, stripped, with version";
 /// Why the programs could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// No Go toolchain could be started.
-    #[error("cannot start go")]
-    NoGo(#[source] io::Error),
-    /// The compiler said no; what it said is on stderr.
-    #[error("go build of {package} failed: {status}")]
-    Failed {
-        /// The Go package.
-        package: &'static str,
-        /// How the compiler ended.
-        status: ExitStatus,
-    },
+    /// The toolchain is missing, or said no.
+    #[error(transparent)]
+    Go(#[from] GoError),
     /// The cache could not be written.
     #[error("cannot write {0}")]
     Cache(PathBuf, #[source] io::Error),
@@ -48,51 +41,21 @@ pub fn build(version: Version) -> Result<Binaries, BuildError> {
     let beside = tempfile::tempdir_in(&directory).map_err(at)?;
     let fresh = Binaries::expected_in(beside.path());
     let kept = Binaries::expected_in(&directory);
-    go_build(version, "go.etcd.io/etcd/server/v3", &fresh.etcd)?;
-    go_build(
-        version,
-        "k8s.io/kubernetes/cmd/kube-apiserver",
-        &fresh.kube_apiserver,
-    )?;
+    let (module, flags) = (version.module_directory(), linker_flags(version));
+    go_build(&module, "go.etcd.io/etcd/server/v3", &flags, &fresh.etcd)?;
+    let server = "k8s.io/kubernetes/cmd/kube-apiserver";
+    go_build(&module, server, &flags, &fresh.kube_apiserver)?;
     std::fs::rename(&fresh.etcd, &kept.etcd).map_err(at)?;
     std::fs::rename(&fresh.kube_apiserver, &kept.kube_apiserver).map_err(at)?;
     Ok(kept)
 }
 
-fn go_build(version: Version, package: &'static str, output: &Path) -> Result<(), BuildError> {
-    let status = Command::new("go")
-        .current_dir(version.module_directory())
-        .args([
-            "build",
-            "-mod=readonly",
-            "-trimpath",
-            "-buildvcs=false",
-            "-ldflags",
-            &linker_flags(version),
-            "-o",
-        ])
-        .arg(output)
-        .arg(package)
-        .env("CGO_ENABLED", "0")
-        // A workspace file or flags of the person who builds must not decide what comes out.
-        .env("GOWORK", "off")
-        .env("GOFLAGS", "")
-        .stdin(Stdio::null())
-        .status()
-        .map_err(BuildError::NoGo)?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(BuildError::Failed { package, status })
-    }
-}
-
-/// Strips the program and tells it its version, which a plain build leaves at `v0.0.0-master`.
+/// Tells the program its version, which a plain build leaves at `v0.0.0-master`.
 ///
 /// The variables are those that Kubernetes' own build sets (`hack/lib/version.sh`).
 fn linker_flags(version: Version) -> String {
     let (major, minor) = version.minor().split_once('.').unwrap_or((version.minor(), ""));
-    let mut flags = vec!["-s".to_owned(), "-w".to_owned()];
+    let mut flags = Vec::new();
     for (name, value) in [
         ("gitVersion", version.release()),
         ("gitMajor", major),

@@ -1,0 +1,60 @@
+{{/* What selects the pods. It is the Go manager's: the selector of an object that is there cannot be changed. */}}
+{{- define "bowline.selector" -}}
+{{- $settings := include "bowline.settings" . | fromYaml -}}
+{{- if eq .Values.former "chart" -}}
+app: {{ $settings.name }}
+component: controllermanager
+release: {{ .Release.Name }}
+{{- else -}}
+{{ $settings.label }}: {{ $settings.name }}
+{{- end -}}
+{{- end }}
+
+{{/* The metadata of an object: root, name, and if there are some namespace, labels and annotations. */}}
+{{- define "bowline.metadata" -}}
+{{- $values := .root.Values -}}
+{{- $labels := dict -}}
+{{- if $values.standardLabels -}}
+  {{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
+  {{- $_ := set $labels "app.kubernetes.io/name" .root.Chart.Name -}}
+  {{- $_ := set $labels "app.kubernetes.io/instance" .root.Release.Name -}}
+  {{- $_ := set $labels "app.kubernetes.io/version" .root.Chart.AppVersion -}}
+  {{- $_ := set $labels "app.kubernetes.io/managed-by" .root.Release.Service -}}
+{{- end -}}
+{{- $labels = mergeOverwrite $labels (deepCopy ($values.commonLabels | default dict)) (.labels | default dict) -}}
+{{- $annotations := mergeOverwrite (deepCopy ($values.commonAnnotations | default dict)) (.annotations | default dict) -}}
+metadata:
+  name: {{ .name }}
+  {{- with .namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  {{- with $annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $labels }}
+  labels:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+
+{{/* A binding: root, kind, name, namespace, roleKind, role, account, accountNamespace. */}}
+{{- define "bowline.binding" -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ .kind }}
+{{ include "bowline.metadata" . }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {{ .roleKind }}
+  name: {{ .role }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ .account }}
+    namespace: {{ .accountNamespace }}
+{{- end }}
+
+{{- define "bowline.image" -}}
+{{- $image := .Values.image -}}
+{{- printf "%s:%s" $image.repository ($image.tag | default .Chart.AppVersion) -}}
+{{- with $image.digest }}@{{ . }}{{ end -}}
+{{- end }}

@@ -1,0 +1,115 @@
+{{/* Faults in the values that the schema cannot see. Each says which value, and what to do. */}}
+{{- define "bowline.check" -}}
+{{- $cloud := .Values.cloud -}}
+{{- $sections := list -}}
+{{- range $name, $keys := .Values.cloudConfig }}{{ if $keys }}{{ $sections = append $sections $name }}{{ end }}{{ end -}}
+{{- if eq $cloud "cloudscale" -}}
+  {{- if or $sections .Values.cloudConfigContents -}}
+    {{- fail "cloudscale has no configuration file: give accessToken instead of cloudConfig or cloudConfigContents." -}}
+  {{- end -}}
+{{- else -}}
+  {{- if .Values.accessToken -}}
+    {{- fail (printf "accessToken is for cloudscale, and cloud is %s: give cloudConfig.global or cloudConfigContents instead." $cloud) -}}
+  {{- end -}}
+  {{- range $sections -}}
+    {{- if and (ne . "global") (ne $cloud "openstack") -}}
+      {{- fail (printf "cloudConfig.%s is for openstack, and cloud is %s: its keys are all in cloudConfig.global." . $cloud) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- if and .Values.secret.create (ne (include "bowline.given" .) "true") -}}
+  {{- fail (printf "secret.create is true, and nothing is given to put into it: give %s." (ternary "accessToken" "cloudConfig.global or cloudConfigContents" (eq $cloud "cloudscale"))) -}}
+{{- end -}}
+{{- if and (eq .Values.former "chart") (ne $cloud "openstack") -}}
+  {{- fail (printf "former=chart is for openstack, and cloud is %s. The chart of cloud-provider-phoenixnap lives on in deploy/phoenixnap/chart; the others had none." $cloud) -}}
+{{- end -}}
+{{- if dig "serviceMonitor" "enabled" false .Values.AsMap -}}
+  {{- fail "serviceMonitor is of the former chart: leave it out, and set podMonitor.enabled=true." -}}
+{{- end -}}
+{{- $settings := include "bowline.settings" . | fromYaml -}}
+{{- if and (eq $settings.kind "DaemonSet") (not (kindIs "invalid" .Values.replicas)) -}}
+  {{- fail "replicas is for a Deployment: leave it out, or set kind=Deployment." -}}
+{{- end -}}
+{{- if and (eq $settings.kind "DaemonSet") .Values.podDisruptionBudget.enabled -}}
+  {{- fail "podDisruptionBudget is for a Deployment: the eviction of pods leaves those of a DaemonSet alone." -}}
+{{- end -}}
+{{- if and .Values.networkPolicy.enabled $settings.hostNetwork -}}
+  {{- fail "networkPolicy has no effect on a pod in the host's network: set hostNetwork=false, or leave it out and close the port in the nodes' firewall." -}}
+{{- end -}}
+{{- if and (eq $settings.loopback true) .Values.podMonitor.enabled -}}
+  {{- fail (printf "podMonitor cannot reach bindAddress=%s: leave bindAddress out." $settings.bindAddress) -}}
+{{- end -}}
+{{- end }}
+
+{{/* What the Go manager's manifest of this cloud has, with the values that are given in its place. */}}
+{{- define "bowline.settings" -}}
+{{- if not .Values.cloud -}}
+  {{- fail "cloud is not given: set it to cloudscale, phoenixnap, cloudstack or openstack." -}}
+{{- end -}}
+{{- $settings := .Files.Get (printf "presets/%s.yaml" .Values.cloud) | fromYaml -}}
+{{- $kind := $settings.kind -}}
+{{- range $key := list "kind" "strategy" "terminationGracePeriodSeconds" "hostNetwork" "dnsPolicy" "nodeSelector" "affinity" "tolerations" "resources" "podSecurityContext" -}}
+  {{- if hasKey $.Values $key -}}
+    {{- $given := index $.Values $key -}}
+    {{- if not (kindIs "invalid" $given) }}{{ $_ := set $settings $key $given }}{{ end -}}
+  {{- end -}}
+{{- end -}}
+{{- if and (ne $kind $settings.kind) (not .Values.strategy) -}}
+  {{- $_ := set $settings "strategy" (dict "type" "RollingUpdate" "rollingUpdate" (dict "maxSurge" 0 "maxUnavailable" 1)) -}}
+{{- end -}}
+{{- if .Values.bindAddress -}}
+  {{- $_ := set $settings "bindAddress" .Values.bindAddress -}}
+{{- else if or .Values.podMonitor.enabled (not $settings.hostNetwork) -}}
+  {{- $_ := unset $settings "bindAddress" -}}
+{{- end -}}
+{{- $address := $settings.bindAddress | default "" -}}
+{{- $_ := set $settings "loopback" (or (hasPrefix "127." $address) (eq "::1" $address)) -}}
+{{- $_ := set $settings.secret "name" (.Values.secret.name | default $settings.secret.name) -}}
+{{- if .Values.cluster.name -}}
+  {{- if eq .Values.cloud "openstack" -}}
+    {{- $name := list (dict "name" "CLUSTER_NAME" "value" .Values.cluster.name) -}}
+    {{- $_ := set $settings "env" (include "bowline.replaced" (dict "base" $settings.env "more" $name "by" "name") | fromYamlArray) -}}
+  {{- else -}}
+    {{- $_ := set $settings "clusterName" .Values.cluster.name -}}
+  {{- end -}}
+{{- end -}}
+{{- toYaml $settings -}}
+{{- end }}
+
+{{/* `base` without the entries whose field `by` an entry of `more` has, and then `more`. */}}
+{{- define "bowline.replaced" -}}
+{{- $by := .by -}}
+{{- $taken := list -}}
+{{- range .more }}{{ $taken = append $taken (index . $by) }}{{ end -}}
+{{- $all := list -}}
+{{- range .base }}{{ if not (has (index . $by) $taken) }}{{ $all = append $all . }}{{ end }}{{ end -}}
+{{- toYaml (concat $all (.more | default list)) -}}
+{{- end }}
+
+{{/* The command line: the words of `key` in the preset, and after those where the flags are, all flags that values ask for. */}}
+{{- define "bowline.words" -}}
+{{- $settings := .settings -}}
+{{- $words := index $settings .key | default list -}}
+{{- if eq .key (ternary "args" "command" (kindIs "slice" $settings.args)) -}}
+  {{- with .root.Values -}}
+    {{- if $settings.bindAddress }}{{ $words = append $words (printf "--bind-address=%s" $settings.bindAddress) }}{{ end -}}
+    {{- if ne (int .securePort) 10258 }}{{ $words = append $words (printf "--secure-port=%d" (int .securePort)) }}{{ end -}}
+    {{- if $settings.clusterName }}{{ $words = append $words (printf "--cluster-name=%s" $settings.clusterName) }}{{ end -}}
+    {{- if not (kindIs "invalid" .logVerbosityLevel) }}{{ $words = append $words (printf "--v=%d" (int .logVerbosityLevel)) }}{{ end -}}
+    {{- if .enabledControllers }}{{ $words = append $words (printf "--controllers=%s" (join "," .enabledControllers)) }}{{ end -}}
+    {{- if .useServiceAccountCredentials }}{{ $words = append $words "--use-service-account-credentials=true" }}{{ end -}}
+    {{- range $name, $value := .flags }}{{ $words = append $words (printf "--%s=%s" $name (include "bowline.text" $value)) }}{{ end -}}
+    {{- if kindIs "string" .controllerExtraArgs -}}
+      {{- $words = concat $words (tpl .controllerExtraArgs $.root | fromYamlArray) -}}
+    {{- else -}}
+      {{- $words = concat $words (.controllerExtraArgs | default list) -}}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- if $words }}{{ toYaml $words }}{{ end -}}
+{{- end }}
+
+{{/* A value as text: a whole number without an exponent. */}}
+{{- define "bowline.text" -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ printf "%d" (int64 .) }}{{ else }}{{ toString . }}{{ end -}}
+{{- end }}

@@ -1,0 +1,31 @@
+//! The chart in `deploy/chart`, rendered with the real Helm.
+//!
+//! Helm is compiled by the Go toolchain from its published module; which release is written in `go/go.mod`. What is built
+//! stays in a cache beside the source tree. [`manifests`] are the plain manifests under `deploy/`, which are what the chart
+//! makes of a few values, so that both say the same.
+
+mod build;
+mod helm;
+mod manifests;
+
+pub use build::{BuildError, build};
+pub use helm::{Helm, HelmError, Missing, Release};
+pub use manifests::{Plain, manifests};
+
+use std::path::{Path, PathBuf};
+
+/// The clouds that the chart knows, by the names that its value `cloud` has.
+pub const CLOUDS: [&str; 4] = ["cloudscale", "phoenixnap", "cloudstack", "openstack"];
+
+/// The folder of the chart.
+#[must_use]
+pub fn chart() -> PathBuf {
+    root().join("deploy/chart")
+}
+
+/// The repository's root.
+#[must_use]
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_owned()
+}

@@ -1,0 +1,117 @@
+//! Values that are refused, and that the words say which one and what to do.
+
+use bowline_chart::Helm;
+use serde_json::json;
+
+use crate::{nothing, of, refusal};
+
+#[test]
+fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
+    let Some(helm) = Helm::or_leave_out("wrong values") else {
+        return;
+    };
+    let digest = "sha256:abc";
+    let cases = [
+        (
+            nothing(),
+            &[
+                "cloud is not given",
+                "cloudscale, phoenixnap, cloudstack or openstack",
+            ][..],
+        ),
+        (of("hetzner", nothing()), &["'/cloud'", "'openstack'"]),
+        (
+            of("openstack", json!({ "clowdConfig": {} })),
+            &["'clowdConfig' not allowed"],
+        ),
+        (
+            of("openstack", json!({ "cloudConfig": { "Global": {} } })),
+            &["/cloudConfig", "'Global' not allowed"],
+        ),
+        (
+            of("openstack", json!({ "image": { "digest": digest } })),
+            &["/image/digest", "does not match pattern"],
+        ),
+        (
+            of("openstack", json!({ "logVerbosityLevel": "high" })),
+            &["/logVerbosityLevel", "want null or integer"],
+        ),
+        (
+            of("openstack", json!({ "logVerbosityLevel": 11 })),
+            &["/logVerbosityLevel", "maximum"],
+        ),
+        (
+            of("openstack", json!({ "enabledControllers": ["cloudnode"] })),
+            &["/enabledControllers/0"],
+        ),
+        (
+            of("openstack", json!({ "securePort": 0 })),
+            &["/securePort", "minimum"],
+        ),
+        (
+            of("openstack", json!({ "extraVolumeMounts": [{ "name": "a" }] })),
+            &["mountPath"],
+        ),
+        (
+            of("openstack", json!({ "serviceMonitor": { "enabled": true } })),
+            &["set podMonitor.enabled=true"],
+        ),
+        (
+            of("openstack", json!({ "accessToken": "t" })),
+            &["accessToken is for cloudscale", "cloudConfig.global"],
+        ),
+        (
+            of("cloudscale", json!({ "cloudConfig": { "global": { "a": "b" } } })),
+            &["no configuration file", "give accessToken"],
+        ),
+        (
+            of("cloudstack", json!({ "cloudConfig": { "route": { "a": "b" } } })),
+            &["cloudConfig.route is for openstack"],
+        ),
+        (
+            of("cloudscale", json!({ "secret": { "create": true } })),
+            &["secret.create is true", "give accessToken"],
+        ),
+        (
+            of("cloudstack", json!({ "secret": { "create": true } })),
+            &["give cloudConfig.global"],
+        ),
+        (
+            of("phoenixnap", json!({ "former": "chart" })),
+            &["former=chart is for openstack", "deploy/phoenixnap/chart"],
+        ),
+        (
+            of("openstack", json!({ "replicas": 2 })),
+            &["replicas is for a Deployment"],
+        ),
+        (
+            of("openstack", json!({ "podDisruptionBudget": { "enabled": true } })),
+            &["podDisruptionBudget is for a Deployment"],
+        ),
+        (
+            of("openstack", json!({ "networkPolicy": { "enabled": true } })),
+            &["networkPolicy has no effect", "hostNetwork=false"],
+        ),
+        (
+            of(
+                "openstack",
+                json!({ "podMonitor": { "enabled": true }, "bindAddress": "127.0.0.1" }),
+            ),
+            &["podMonitor cannot reach bindAddress=127.0.0.1"],
+        ),
+        (
+            of("openstack", json!({ "dashboard": { "enabled": true } })),
+            &["this chart holds none"],
+        ),
+        (
+            of("openstack", json!({ "prometheusRule": { "enabled": true } })),
+            &["this chart holds none"],
+        ),
+    ];
+    for (values, expected) in cases {
+        let words = refusal(&helm, &values);
+        for part in expected {
+            assert!(words.contains(part), "{values}: no {part:?} in: {words}");
+        }
+    }
+}

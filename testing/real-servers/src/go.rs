@@ -1,0 +1,61 @@
+//! Programs that the Go toolchain builds from their published modules.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+/// Why a program could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum GoError {
+    /// No Go toolchain could be started.
+    #[error("cannot start go")]
+    NoGo(#[source] io::Error),
+    /// The compiler said no; what it said is on stderr.
+    #[error("go build of {package} failed: {status}")]
+    Failed {
+        /// The Go package.
+        package: &'static str,
+        /// How the compiler ended.
+        status: ExitStatus,
+    },
+}
+
+/// Builds one static program: a package that the Go module in this directory requires, in the versions that it names.
+///
+/// The linker's flags come on top of those that strip the program.
+///
+/// # Errors
+///
+/// When there is no Go, no network for the modules, or no room.
+pub fn go_build(
+    module: &Path,
+    package: &'static str,
+    linker_flags: &str,
+    output: &Path,
+) -> Result<(), GoError> {
+    let status = Command::new("go")
+        .current_dir(module)
+        .args([
+            "build",
+            "-mod=readonly",
+            "-trimpath",
+            "-buildvcs=false",
+            "-ldflags",
+        ])
+        .arg(format!("-s -w {linker_flags}"))
+        .arg("-o")
+        .arg(output)
+        .arg(package)
+        .env("CGO_ENABLED", "0")
+        // A workspace file or flags of the person who builds must not decide what comes out.
+        .env("GOWORK", "off")
+        .env("GOFLAGS", "")
+        .stdin(Stdio::null())
+        .status()
+        .map_err(GoError::NoGo)?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(GoError::Failed { package, status })
+    }
+}
