@@ -19,7 +19,8 @@ const NO_COMMANDS: &[&str] = &["can", "line", "of"];
 /// Flags of other programs that texts of ours name.
 const FLAGS_OF_OTHERS: &[&str] = &["--register-with-taints"];
 
-/// Flags of other programs that pages name by themselves: of the demo, the simulators, `cargo xtask`, the kubelet and k3s.
+/// Flags of other programs that pages name by themselves: of the demo, the simulators, `cargo xtask`, Helm, the kubelet and
+/// k3s.
 const FLAGS_ON_PAGES: &[&str] = &[
     "--control-plane",
     "--disable-cloud-controller",
@@ -31,6 +32,8 @@ const FLAGS_ON_PAGES: &[&str] = &[
     "--node-ip",
     "--once",
     "--seed",
+    "--server-side",
+    "--take-ownership",
 ];
 
 /// Events of other programs that pages name.
