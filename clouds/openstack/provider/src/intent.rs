@@ -51,6 +51,8 @@ pub(crate) struct Identity {
     pub(crate) annotated: Option<LoadBalancerId>,
     /// The address that the annotation names: it is written only beside a load balancer that works.
     pub(crate) recorded_address: Option<String>,
+    /// Whether another Service records that address too: both use one load balancer.
+    pub(crate) shares_address: bool,
     /// Whether the Service was ever told an address: then traffic may flow.
     pub(crate) is_published: bool,
     /// Whether the floating IP is never deleted.

@@ -41,12 +41,19 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
     let key = facts.key();
     let uid = service.metadata.uid.clone().unwrap_or_default();
     let text = |spec: &AnnotationSpec| facts::annotation(service, spec.key).filter(|text| !text.is_empty());
+    let recorded_address = text(&keys::ADDRESS).map(str::to_owned);
+    let records_it_too = |other: &Arc<Service>| {
+        let recorded = facts::annotation(other, keys::ADDRESS.key);
+        let is_other = other.metadata.uid != service.metadata.uid && facts::is_wanted(other);
+        is_other && recorded == recorded_address.as_deref()
+    };
     Identity {
         name: names::balancer(&facts.cluster.name, &key),
         legacy_name: names::legacy_balancer(&uid),
         cluster: facts.cluster.name.clone(),
         annotated: text(&keys::ID).map(LoadBalancerId::from),
-        recorded_address: text(&keys::ADDRESS).map(str::to_owned),
+        shares_address: recorded_address.is_some() && facts.services.services().iter().any(records_it_too),
+        recorded_address,
         is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
         keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),
         options: Arc::clone(options),

@@ -14,6 +14,7 @@ fn identity() -> Identity {
         cluster: "lab".into(),
         annotated: None,
         recorded_address: None,
+        shares_address: false,
         is_published: false,
         keeps_floating_ip: false,
         options: Arc::new(LoadBalancerOptions {

@@ -171,7 +171,7 @@ fn left_over(identity: &Identity, seen: &Seen) -> Vec<CloudStep> {
     let mut steps: Vec<CloudStep> = Vec::new();
     if !identity.keeps_floating_ip {
         let all = seen.floating_ips.iter().flat_map(|list| list.iter());
-        let own = all.filter(|there| there.port_id.is_none() && floating::is_made_for(identity, there));
+        let own = all.filter(|there| floating::goes_with(identity, there));
         steps.extend(own.map(delete_floating_ip));
     }
     steps.extend(groups::removal(seen).into_iter().map(CloudStep::Group));

@@ -98,21 +98,44 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, ro
             }
         }
         None => {
-            // One that was created for this Service and leads nowhere: it was kept, or its load balancer failed.
+            // One that leads nowhere: it was kept, or its load balancer is gone. First the one that was told to people.
             let network = wanted.floating.network.as_ref();
-            let own = all().find(|there| {
-                is_made_for(&wanted.identity, there)
-                    && there.port_id.is_none()
-                    && network.is_none_or(|network| there.floating_network_id == *network)
-            });
-            own.map_or(Wish::Create, Wish::Attach)
+            let free = || {
+                all().filter(|there| {
+                    there.port_id.is_none()
+                        && network.is_none_or(|network| there.floating_network_id == *network)
+                })
+            };
+            let identity = &wanted.identity;
+            let told = |there: &&FloatingIp| is_recorded(identity, there) && !identity.shares_address;
+            let own = |there: &&FloatingIp| is_made_for(identity, there);
+            let there = free().find(told).or_else(|| free().find(own));
+            there.map_or(Wish::Create, Wish::Attach)
         }
     }
 }
 
 /// Whether a floating IP was created for the Service: by its description, which names Service and cluster.
-pub(super) fn is_made_for(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+fn is_made_for(identity: &Identity, floating_ip: &FloatingIp) -> bool {
     floating_ip.description == names::floating_ip_description(&identity.cluster, &identity.service)
+}
+
+/// Whether a floating IP has the address that the Service records.
+fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+    let recorded = identity.recorded_address.as_deref();
+    recorded.is_some_and(|recorded| {
+        names::spelling(recorded) == names::spelling(&floating_ip.floating_ip_address)
+    })
+}
+
+/// Whether a floating IP that leads nowhere goes with the Service: one that was created for it; or for the owner of the load
+/// balancer that it shared, if that is gone too. Another Service that records the address takes it.
+pub(super) fn goes_with(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+    let is_of_cluster = names::is_floating_ip_of(&identity.cluster, &floating_ip.description);
+    let is_recorded = is_recorded(identity, floating_ip);
+    floating_ip.port_id.is_none()
+        && (is_made_for(identity, floating_ip) || is_recorded && is_of_cluster)
+        && !(is_recorded && identity.shares_address)
 }
 
 /// What has to be read before the address can be decided.

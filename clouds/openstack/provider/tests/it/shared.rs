@@ -216,3 +216,48 @@ async fn a_service_that_only_named_a_load_balancer_takes_nothing_with_it() {
     assert!(writes.is_empty());
     assert_eq!(world.sim.snapshot(), before);
 }
+
+/// The floating IP bears the name of the Service that owned the load balancer.
+#[tokio::test(start_paused = true)]
+async fn the_last_guest_of_a_load_balancer_that_is_gone_takes_the_floating_ip_with_it() {
+    let world = two(81).await;
+    world.run("b").await.settled();
+    world.delete("web");
+    world.run("web").await.settled();
+    world.services.forget("web");
+    assert_eq!(world.sim.floating_ips().len(), 1);
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.delete_load_balancer(id);
+    world.delete("b");
+    world.run("b").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_load_balancer_that_is_gone_the_owner_keeps_the_address() {
+    let world = two(81).await;
+    let address = world.run("b").await.settled().published();
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.delete_load_balancer(id);
+    let other = world.run("b").await.settled().published();
+    assert_ne!(other, address);
+    assert_eq!(world.run("web").await.settled().published(), address);
+    world.assert_settled("b").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_goes_leaves_the_address_to_the_owner_and_an_owner_to_the_guest() {
+    for (first, second) in [("web", "b"), ("b", "web")] {
+        let world = two(81).await;
+        let address = world.run("b").await.settled().published();
+        let id = world.sim.load_balancers()[0].part.id;
+        world.sim.delete_load_balancer(id);
+        world.delete(first);
+        world.run(first).await.settled();
+        world.services.forget(first);
+        assert_eq!(world.run(second).await.settled().published(), address, "{second}");
+        world.delete(second);
+        world.run(second).await.settled();
+        assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+    }
+}
