@@ -158,9 +158,15 @@ mod tests {
             assert!(manual.contains(&row), "{} is missing", annotation.key);
         }
     }
+
     #[test]
-    fn the_manual_of_openstack_has_every_event() {
+    fn the_manual_of_openstack_has_every_option_and_event() {
         let manual = manual("openstack");
+        for option in bowline_openstack::option_names() {
+            let name = super::code(option);
+            let row = |line: &str| line.starts_with("| ") && line.contains(&name);
+            assert!(manual.lines().any(row), "{option} is missing");
+        }
         for event in bowline_openstack::event_table() {
             assert!(manual.contains(event.reason), "{} is missing", event.reason);
         }

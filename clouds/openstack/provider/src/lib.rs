@@ -49,7 +49,7 @@ pub use events::event_table;
 pub use metrics::Metrics;
 pub use options::{
     ClassOptions, ContainerStore, FileError, Files, FloatingOptions, LoadBalancerOptions, MonitorOptions,
-    NodeOptions, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError,
+    NodeOptions, Options, OptionsError, PlacementOptions, SearchOrderError, Tls, ValueError, option_names,
 };
 pub use provider::{OpenStack, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

@@ -20,8 +20,8 @@ use bowline_openstack_client::{Interface, Login, LoginError, RouterId, Settings}
 use ipnet::IpNet;
 
 use self::credentials::credentials;
-pub use self::file::FileError;
 use self::file::{File, Global};
+pub use self::file::{FileError, option_names};
 pub use self::load_balancer::{
     ClassOptions, ContainerStore, FloatingOptions, LoadBalancerOptions, MonitorOptions, PlacementOptions,
 };

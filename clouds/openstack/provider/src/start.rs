@@ -56,6 +56,11 @@ impl Offer {
                 tracing::warn!(err = %error, "Without a key manager, Services with certificates get no load balancers");
             }
         }
+        if options.router.is_none() {
+            tracing::info!(
+                "router-id not set in cloud provider config, there will be no routes. Where pod networks need them, set it in section [Route]"
+            );
+        }
         let has_routes = network.is_ok() && options.router.is_some() && takes_routes(client).await;
         let instances = network.and(offers(client, Service::Compute).await);
         if let Err(error) = &instances {

@@ -1,6 +1,6 @@
 //! The file's sections and options.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bowline_cloud_http::{Malformed, Secret, is_word};
@@ -225,6 +225,14 @@ pub(super) struct File {
 
 /// Sections of programs that read the same file.
 const OF_OTHERS: [&str; 1] = ["BlockStorage"];
+
+/// The names of all options.
+#[must_use]
+pub fn option_names() -> BTreeSet<&'static str> {
+    let mut file = File::default();
+    file.classes.insert(String::new(), Class::default());
+    file.shown().into_iter().map(|(_, option, _)| option).collect()
+}
 
 impl File {
     /// Reads the file. Of an option that stands several times the last one counts, unless it is a list.
