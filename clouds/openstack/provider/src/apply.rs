@@ -53,10 +53,13 @@ fn done<T>(_: T) -> Learned {
 /// Makes a step's write.
 pub(crate) async fn apply(client: &Client, step: &CloudStep) -> Result<Learned, CloudError> {
     let outcome = match step {
-        CloudStep::CreateBalancer { new } => {
-            let created = client.create_load_balancer(new).await;
-            created.map(|balancer| shown(Shown::Balancer(balancer)))
-        }
+        CloudStep::CreateBalancer {
+            new,
+            takes_any_address,
+        } => match client.create_load_balancer(new).await {
+            Err(error) if *takes_any_address && is_refusal(&error) => Ok(Learned::Refused(error.to_string())),
+            created => created.map(|balancer| shown(Shown::Balancer(balancer))),
+        },
         CloudStep::DeleteBalancer {
             balancer, cascade, ..
         } => client.delete_load_balancer(balancer, *cascade).await.map(done),
@@ -78,6 +81,14 @@ pub(crate) async fn apply(client: &Client, step: &CloudStep) -> Result<Learned, 
         Err(error) if step.balancer().is_some() && error.is_busy() => Ok(Learned::Busy),
         outcome => outcome.map_err(CloudError::of_write),
     }
+}
+
+/// Whether nothing was made, and asking for less may help.
+fn is_refusal(error: &ApiError) -> bool {
+    matches!(
+        error.class,
+        Class::Invalid | Class::NotFound | Class::Conflict | Class::Denied | Class::Exhausted
+    )
 }
 
 fn is_of_method(change: &PartChange, error: &ApiError) -> bool {

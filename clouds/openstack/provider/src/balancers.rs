@@ -8,6 +8,7 @@ use bowline_cloud_provider::{
 };
 use bowline_openstack_client::Client;
 use bowline_plan::Refusal;
+use tokio::time::Instant;
 
 use crate::annotations::NODE_SELECTOR;
 use crate::apply::{self, Learned};
@@ -21,6 +22,9 @@ use crate::observe::{Memory, Observed, RefusedMethod, Remembered, Seen};
 use crate::options::LoadBalancerOptions;
 use crate::planning;
 use crate::step::CloudStep;
+
+/// The time between two load balancers of a Service that are made because the one before failed.
+const BETWEEN_REPAIRS: Duration = Duration::from_secs(3600);
 
 /// The load balancers that a client reaches. Makes no call.
 #[must_use]
@@ -39,6 +43,9 @@ pub(crate) struct Balancers {
     options: Arc<LoadBalancerOptions>,
     /// Balancing methods that Octavia refused, by the UID of the Service. Without it, each reconcile would try once more.
     refused_methods: Kept<String, Vec<RefusedMethod>>,
+    /// When a load balancer that served and failed was deleted, by the UID of the Service. Without it, a cloud that cannot keep
+    /// one up would be asked for one after the other.
+    repairs: Kept<String, Instant>,
     metrics: Metrics,
 }
 
@@ -49,6 +56,7 @@ impl Balancers {
             client,
             options: Arc::new(options),
             refused_methods: Kept::default(),
+            repairs: Kept::default(),
             metrics,
         }
     }
@@ -78,6 +86,9 @@ impl Reconciler for Balancers {
                 memory.own.refused_methods = self
                     .refused_methods
                     .with(uid, |kept| kept.clone().unwrap_or_default());
+                memory.own.may_repair = self.repairs.with(uid, |last| {
+                    last.is_none_or(|last| last.elapsed() >= BETWEEN_REPAIRS)
+                });
                 self.reads.all(intent, memory).await
             }
             Some(last) => self.reads.again(intent, last, memory).await,
@@ -102,9 +113,14 @@ impl Reconciler for Balancers {
         planning::plan(intent, seen)
     }
 
-    async fn apply(&self, _intent: &Intent, seen: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
-        let _ = seen;
-        apply::apply(&self.client, step).await
+    async fn apply(&self, intent: &Intent, _: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
+        let learned = apply::apply(&self.client, step).await?;
+        let is_repair = matches!(step, CloudStep::DeleteBalancer { is_live: true, .. });
+        if let (Intent::Wanted(_), true) = (intent, is_repair) {
+            let now = Some(Instant::now());
+            self.repairs.with(&intent.identity().uid, |last| *last = now);
+        }
+        Ok(learned)
     }
 
     fn learn(&self, seen: &mut Seen, step: &CloudStep, learned: Learned) {

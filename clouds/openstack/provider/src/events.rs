@@ -32,7 +32,7 @@ bowline_plan::events! {
         "The Service asks for something that an existing load balancer cannot change.",
         "Take the change back, or delete the Service and create it anew.";
     IN_ERROR = "LoadBalancerInError", Warning,
-        "Octavia says that the load balancer failed. It takes no change in this state.",
+        "Octavia says that the load balancer failed. It takes no change in this state. Bowline deletes one that is the Service's alone and makes another one at the same addresses, once an hour at most.",
         "Follow the text.";
     DUPLICATE_REMOVED = "LoadBalancerDuplicateRemoved", Warning,
         "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes the newer ones.",

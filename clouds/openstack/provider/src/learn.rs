@@ -51,7 +51,14 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
 
 /// Changes the observation as applying a step will.
 pub(crate) fn predict(seen: &mut Seen, step: &CloudStep) {
-    if let CloudStep::DeleteBalancer { balancer, .. } = step {
+    if let CloudStep::DeleteBalancer {
+        balancer, is_live, ..
+    } = step
+    {
+        if *is_live {
+            vacate(seen, balancer);
+        }
+        foretold::floating_ips_without(seen, balancer);
         seen.is_gone(balancer);
         return;
     }
@@ -69,13 +76,21 @@ fn refused(seen: &mut Seen, step: &CloudStep, why: String) {
             method: update.lb_algorithm.clone().unwrap_or_default(),
             why,
         }),
+        CloudStep::CreateBalancer { new, .. } => {
+            tracing::warn!(
+                err = why,
+                address = new.vip_address,
+                "The new load balancer cannot have the address of the one before it"
+            );
+            seen.memory.own.is_address_lost = true;
+        }
         _ => seen.memory.own.group_failure = Some(why),
     }
 }
 
 fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
     match step {
-        CloudStep::CreateBalancer { new } => {
+        CloudStep::CreateBalancer { new, .. } => {
             if let Some(Shown::Balancer(balancer)) = shown {
                 created(seen, new, balancer);
             }
@@ -86,7 +101,9 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
             let there = seen.balancers.iter().find(|there| there.id == *balancer);
             let has_failed =
                 there.is_some_and(|there| there.provisioning_status == ProvisioningStatus::Error);
-            if has_failed && !is_live {
+            if *is_live {
+                vacate(seen, balancer);
+            } else if has_failed {
                 seen.memory.own.failed = Some(balancer.clone());
             }
         }
@@ -103,6 +120,13 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
             of_group(observed, memory, change, shown);
         }
     }
+}
+
+/// One that served goes. Should it come back, it is left alone: one repair at a time.
+fn vacate(seen: &mut Seen, balancer: &LoadBalancerId) {
+    let there = seen.balancers.iter().find(|there| there.id == *balancer);
+    seen.memory.own.vacated = there.map(|there| there.vip_address.clone());
+    seen.memory.own.may_repair = false;
 }
 
 fn created(seen: &mut Seen, new: &NewLoadBalancer, balancer: LoadBalancer) {

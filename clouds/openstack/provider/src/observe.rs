@@ -87,6 +87,12 @@ pub(crate) struct Remembered {
     pub(crate) created: Option<LoadBalancerId>,
     /// The load balancer that failed and that this reconcile therefore deleted.
     pub(crate) failed: Option<LoadBalancerId>,
+    /// Whether one that served and failed may be deleted, so that another one takes its place.
+    pub(crate) may_repair: bool,
+    /// The address of one that this reconcile deleted for that: the other one is to have it too.
+    pub(crate) vacated: Option<String>,
+    /// Octavia did not give a new load balancer the address that the one before it had.
+    pub(crate) is_address_lost: bool,
     /// The last change of a part that was answered.
     pub(crate) last_change: Option<PartChange>,
     /// Pools whose members were written: the answer does not show them.

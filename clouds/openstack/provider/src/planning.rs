@@ -122,7 +122,7 @@ impl There<'_> {
             return Answer::Refused(refusal);
         }
         if self.is_to_be_made_anew() {
-            return self.unmake();
+            return self.unmake(notes);
         }
         // Before anything is waited for: a process that stops now leaves a load balancer that is found.
         if wanted.identity.annotated.as_ref() != Some(&balancer.id) {
@@ -200,34 +200,48 @@ impl There<'_> {
         }
     }
 
-    /// Whether Octavia gave up a load balancer that is the Service's alone and never served.
-    fn is_to_be_made_anew(&self) -> bool {
-        let (identity, balancer) = (&self.wanted.identity, self.balancer);
-        let is_new = self.seen.memory.own.created.as_ref() == Some(&balancer.id);
-        let never_served = is_new || balancer.listeners.is_empty() || !identity.is_published;
-        balancer.provisioning_status == ProvisioningStatus::Error
-            && never_served
-            && ownership::is_to_be_deleted(identity, self.role, balancer)
+    /// Whether nothing can have come through the load balancer.
+    fn never_served(&self) -> bool {
+        let is_new = self.seen.memory.own.created.as_ref() == Some(&self.balancer.id);
+        is_new || self.balancer.listeners.is_empty() || !self.wanted.identity.is_published
     }
 
-    /// Deletes a load balancer that never served, and takes it off the Service first: it must not name one that is gone.
-    fn unmake(&self) -> Next {
-        if self.wanted.identity.annotated.as_ref() == Some(&self.balancer.id) {
+    /// Whether Octavia gave up a load balancer that is the Service's alone. Another one takes its place: always if it never
+    /// served, else not more often than once an hour.
+    fn is_to_be_made_anew(&self) -> bool {
+        let (identity, own) = (&self.wanted.identity, &self.seen.memory.own);
+        // One that is not found by its name is found by the annotation only, and that goes beforehand where no address is
+        // recorded beside it.
+        let is_found_again = self.role == Role::Owner || identity.recorded_address.is_some();
+        self.balancer.provisioning_status == ProvisioningStatus::Error
+            && (self.never_served() || own.may_repair && is_found_again)
+            && ownership::is_to_be_deleted(identity, self.role, self.balancer)
+    }
+
+    /// Deletes a load balancer that failed. An id that nothing says to be ours is taken off the Service first: it must not name
+    /// one that is gone.
+    fn unmake(&self, notes: &mut Vec<Note>) -> Next {
+        let (identity, balancer) = (&self.wanted.identity, self.balancer);
+        let is_live = !self.never_served();
+        if is_live {
+            notes.push(IN_ERROR.note(format!(
+                "load balancer {} is in provisioning status ERROR, in which it takes no change: it is deleted, and another one takes its place and its addresses",
+                balancer.id
+            )));
+        }
+        if identity.annotated.as_ref() == Some(&balancer.id) && identity.recorded_address.is_none() {
             return annotate(keys::ID.key, None);
         }
-        apply(vec![delete_unserving(self.balancer)])
+        apply(vec![delete_failed(balancer, is_live)])
     }
 
     /// Octavia gave the load balancer up. It may still carry traffic, and takes no change.
     fn failed(&self, notes: &mut Vec<Note>) -> Next {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
         let remedy = if ownership::is_to_be_deleted(identity, self.role, balancer) {
-            format!(
-                "ask the operator of the cloud for a failover; or delete load balancer {} by hand: Bowline then creates another one, with another address in the project's network",
-                balancer.id
-            )
+            "Bowline made another one in its place within the last hour and does so again after that hour; ask the operator of the cloud what is wrong"
         } else {
-            "ask the operator of the cloud for a failover".to_owned()
+            "it is not this Service's alone, so Bowline leaves it as it is; ask the operator of the cloud for a failover"
         };
         let reason = format!(
             "load balancer {} is not ACTIVE, current provisioning status: {}",
@@ -312,11 +326,15 @@ impl There<'_> {
 
 /// Deletes a load balancer that carries no traffic: it failed, or was made twice.
 fn delete_unserving(balancer: &LoadBalancer) -> CloudStep {
+    delete_failed(balancer, false)
+}
+
+fn delete_failed(balancer: &LoadBalancer, is_live: bool) -> CloudStep {
     CloudStep::DeleteBalancer {
         balancer: balancer.id.clone(),
         name: balancer.name.clone(),
         cascade: true,
-        is_live: false,
+        is_live,
     }
 }
 

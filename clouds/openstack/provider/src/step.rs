@@ -19,6 +19,8 @@ pub(crate) enum CloudStep {
     CreateBalancer {
         /// What is created.
         new: Box<NewLoadBalancer>,
+        /// Whether the address in it is only that of the one before, and another one will do.
+        takes_any_address: bool,
     },
     /// Deletes a load balancer.
     DeleteBalancer {
@@ -125,7 +127,7 @@ impl CloudStep {
 impl Step for CloudStep {
     fn label(&self) -> String {
         match self {
-            Self::CreateBalancer { new } => format!("create-lb({})", new.name),
+            Self::CreateBalancer { new, .. } => format!("create-lb({})", new.name),
             Self::DeleteBalancer {
                 balancer, cascade, ..
             } => {
@@ -140,7 +142,7 @@ impl Step for CloudStep {
 
     fn object(&self) -> String {
         match self {
-            Self::CreateBalancer { new } => format!("load balancer {}", new.name),
+            Self::CreateBalancer { new, .. } => format!("load balancer {}", new.name),
             Self::DeleteBalancer { name, .. } => format!("load balancer {name}"),
             Self::Part { change, .. } => change.object(),
             Self::FloatingIp(change) => change.object(),
@@ -161,7 +163,7 @@ impl Step for CloudStep {
 
     fn lanes(&self) -> Vec<Lane> {
         match self {
-            Self::CreateBalancer { new } => {
+            Self::CreateBalancer { new, .. } => {
                 vec![Lane::new(format!("openstack/load-balancer-name/{}", new.name))]
             }
             Self::DeleteBalancer { balancer, .. } | Self::Part { balancer, .. } => {

@@ -1,6 +1,7 @@
 //! What the APIs will show of what they are asked for, with ids that are made up.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bowline_openstack_client::{
     AdditionalVip, FloatingIp, Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId,
@@ -10,7 +11,7 @@ use bowline_openstack_client::{
 
 use crate::apply::Shown;
 use crate::names;
-use crate::observe::{Memory, Parts, Seen};
+use crate::observe::{Memory, Observed, Parts, Seen};
 use crate::security_groups::ports::{with_group, without_group};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
@@ -32,7 +33,7 @@ pub(super) fn reference<Id>(id: Id) -> Reference<Id> {
 pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
     let Seen { observed, memory } = seen;
     Some(match step {
-        CloudStep::CreateBalancer { new } => Shown::Balancer(balancer(memory, new)),
+        CloudStep::CreateBalancer { new, .. } => Shown::Balancer(balancer(memory, new)),
         CloudStep::DeleteBalancer { .. } => return None,
         CloudStep::Part { balancer, change } => {
             let parts = observed.parts.as_ref().filter(|parts| parts.of == *balancer)?;
@@ -99,6 +100,21 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
             GroupChange::DeleteRule { .. } | GroupChange::Delete { .. } => return None,
         },
     })
+}
+
+/// Floating IPs that led to a load balancer lead nowhere when it is gone.
+pub(super) fn floating_ips_without(observed: &mut Observed, balancer: &LoadBalancerId) {
+    let port = observed
+        .balancer_mut(balancer)
+        .and_then(|there| there.vip_port_id.clone());
+    let (Some(port), Some(floating_ips)) = (port, &mut observed.floating_ips) else {
+        return;
+    };
+    for floating_ip in Arc::make_mut(floating_ips) {
+        if floating_ip.port_id.as_ref() == Some(&port) {
+            (floating_ip.port_id, floating_ip.fixed_ip_address) = (None, None);
+        }
+    }
 }
 
 fn part(memory: &mut Memory, parts: &Parts, change: &PartChange) -> Option<Shown> {

@@ -90,6 +90,13 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
         }
         needs_ports |= observed.groups.as_ref().is_some_and(|groups| !groups.is_empty());
     }
+    // One that failed may be made anew, and what leads to it is to lead to the other one.
+    if let Some((balancer, _)) = balancer
+        && balancer.provisioning_status == ProvisioningStatus::Error
+        && observed.floating_ips.is_none()
+    {
+        missing.push(Lookup::FloatingIps);
+    }
     if options.manages_security_groups && balancer.is_some() && observed.subnets.is_none() {
         missing.push(Lookup::Subnets);
     }

@@ -9,7 +9,7 @@ use crate::features::Features;
 use crate::intent::Wanted;
 use crate::members::Family;
 use crate::names;
-use crate::observe::Observed;
+use crate::observe::{Remembered, Seen};
 use crate::placement;
 use crate::step::CloudStep;
 
@@ -17,12 +17,12 @@ use crate::step::CloudStep;
 pub(super) fn step(
     wanted: &Wanted,
     features: Features,
-    observed: &Observed,
+    seen: &Seen,
     notes: &mut Vec<Note>,
 ) -> Result<CloudStep, Refusal> {
     let identity = &wanted.identity;
     let options = &identity.options;
-    let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let ports = seen.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
     let (mut network, mut subnet) = (wanted.vip.network.clone(), wanted.vip.subnet.clone());
     if placement::is_detected(wanted) {
         subnet = placement::of_first_node(wanted, ports, wanted.family()).map(|place| place.subnet);
@@ -41,9 +41,9 @@ pub(super) fn step(
         );
     }
     let second = second_subnet(wanted, features, ports, notes);
-    let subnets = placement::member_subnets(wanted, observed, None, second.clone());
+    let subnets = placement::member_subnets(wanted, seen, None, second.clone());
     let tree = desired::ports(wanted, features, &subnets);
-    let chooses_address = wanted.is_internal || wanted.family() == Some(Family::V6);
+    let (address, takes_any_address) = address(wanted, &seen.memory.own);
     let new = NewLoadBalancer {
         name: identity.name.clone(),
         description: names::balancer_description(&identity.cluster, &identity.service),
@@ -54,7 +54,7 @@ pub(super) fn step(
         vip_port_id: wanted.vip.port.clone(),
         vip_subnet_id: subnet,
         vip_network_id: network,
-        vip_address: wanted.address.clone().filter(|_| chooses_address),
+        vip_address: address,
         additional_vips: second
             .into_iter()
             .map(|subnet_id| NewAdditionalVip {
@@ -68,7 +68,25 @@ pub(super) fn step(
             tree.into_iter().map(desired::tree).collect()
         },
     };
-    Ok(CloudStep::CreateBalancer { new: Box::new(new) })
+    Ok(CloudStep::CreateBalancer {
+        new: Box::new(new),
+        takes_any_address,
+    })
+}
+
+/// The address that is asked for, and whether any other one will do: that of the load balancer before this one will not be
+/// missed if somebody else has it by now.
+fn address(wanted: &Wanted, own: &Remembered) -> (Option<String>, bool) {
+    // What a floating IP leads to is nobody's business but the cloud's.
+    let is_published = wanted.is_internal || wanted.family() == Some(Family::V6);
+    if let Some(asked) = wanted.address.clone().filter(|_| is_published) {
+        return (Some(asked), false);
+    }
+    let recorded = || wanted.identity.recorded_address.clone().filter(|_| is_published);
+    let is_open = !own.is_address_lost && wanted.vip.port.is_none();
+    let former = own.vacated.clone().or_else(recorded).filter(|_| is_open);
+    let takes_any_other = former.is_some();
+    (former, takes_any_other)
 }
 
 /// What is told as long as a zone is asked for that cannot be had.

@@ -4,7 +4,6 @@ use bowline_cloud_provider::IpMode;
 use bowline_openstack_sim::Provisioning;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
-use k8s_openapi::api::core::v1::LoadBalancerIngress;
 use serde_json::json;
 
 use crate::world::{Outcome, World, in_short};
@@ -285,42 +284,6 @@ async fn what_cannot_be_changed_is_told_and_nothing_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_load_balancer_that_served_and_failed_is_kept_and_told_of() {
-    let world = World::with_nodes(1);
-    world.run("web").await.settled();
-    let id = world.sim.load_balancers()[0].part.id;
-    world.sim.set_provisioning(id, Provisioning::Error);
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    assert!(
-        run.complaint()
-            .contains("is not ACTIVE, current provisioning status: ERROR")
-    );
-    assert_eq!(run.reasons(), ["LoadBalancerInError"]);
-    assert!(writes.is_empty());
-}
-
-/// An older Go manager wrote no address on the Service; its status shows one.
-#[tokio::test(start_paused = true)]
-async fn a_failed_load_balancer_whose_address_is_only_in_the_status_is_kept_too() {
-    let world = World::with_nodes(1);
-    let published = world.run("web").await.settled().published();
-    world.remove_annotation("web", "load-balancer-address");
-    world.edit("web", |service| {
-        let ingress = LoadBalancerIngress {
-            ip: published.first().cloned(),
-            ..LoadBalancerIngress::default()
-        };
-        let status = service.status.get_or_insert_default();
-        status.load_balancer.get_or_insert_default().ingress = Some(vec![ingress]);
-    });
-    let id = world.sim.load_balancers()[0].part.id;
-    world.sim.set_provisioning(id, Provisioning::Error);
-    let (run, writes) = world.writes_of(world.run("web")).await;
-    assert!(run.complaint().contains("is not ACTIVE"));
-    assert!(writes.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_somebody_else_changes_is_waited_for() {
     let world = World::with_nodes(1);
     world.run("web").await.settled();
@@ -377,18 +340,6 @@ async fn ovn_asks_for_nothing_that_it_cannot_do() {
     assert_eq!(pool.monitor.unwrap().kind, "TCP");
     assert_eq!(pool.members[0].monitor_port, None);
     world.assert_settled("web").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_change_that_fails_is_told_and_the_load_balancer_stays() {
-    let world = World::with_nodes(1);
-    world.run("web").await.settled();
-    world.sim.set_behaviour(|behaviour| behaviour.failing_changes = 1);
-    world.annotate("web", "connection-limit", "5");
-    let run = world.run("web").await;
-    assert_eq!(run.reasons(), ["LoadBalancerInError"]);
-    assert_eq!(world.sim.load_balancers().len(), 1);
-    assert_eq!(world.sim.floating_ips().len(), 1);
 }
 
 /// Somebody added it by hand and tagged it, so that no controller takes it for its own.

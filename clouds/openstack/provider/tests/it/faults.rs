@@ -1,7 +1,7 @@
 //! Whatever goes wrong at whichever write, the next run ends in the same state.
 
-use bowline_openstack_sim::Snapshot;
 use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::{Provisioning, Snapshot};
 use bowline_provider_kit::Interruption;
 
 use crate::world::{Outcome, World, service};
@@ -27,6 +27,11 @@ fn inwards(world: &mut World) {
     world.annotate("web", "internal", "true");
 }
 
+fn failure(world: &mut World) {
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.set_provisioning(id, Provisioning::Error);
+}
+
 fn removal(world: &mut World) {
     world.delete("web");
 }
@@ -36,6 +41,7 @@ pub(crate) const CHANGES: &[(&str, Change)] = &[
     ("rebuild", rebuild),
     ("protocol", protocol),
     ("inwards", inwards),
+    ("failure", failure),
     ("removal", removal),
 ];
 

@@ -15,6 +15,7 @@ mod instances;
 mod lookup;
 mod members;
 mod rename;
+mod repair;
 mod routes;
 mod session;
 mod shared;

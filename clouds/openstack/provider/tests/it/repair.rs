@@ -1,0 +1,138 @@
+//! Load balancers that Octavia gave up after they served.
+
+use std::time::Duration;
+
+use bowline_openstack_sim::Provisioning;
+use bowline_openstack_sim::kit::Fault;
+use bowline_openstack_sim::kit::faults::Canned;
+use bowline_openstack_sim::model::balancing::LoadBalancer;
+use k8s_openapi::api::core::v1::LoadBalancerIngress;
+
+use crate::world::{World, in_short, service};
+
+/// Puts the only load balancer into ERROR, and says what it was.
+fn fail(world: &World) -> LoadBalancer {
+    let balancer = world.sim.load_balancers().remove(0);
+    world.sim.set_provisioning(balancer.part.id, Provisioning::Error);
+    balancer
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_failed_is_made_anew_at_its_addresses_once_an_hour() {
+    let world = World::with_nodes(1);
+    let before = world.run("web").await.settled().published();
+    let floating_ip = world.sim.floating_ips()[0].id;
+    for hour in 0..2 {
+        let failed = fail(&world);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        let run = run.settled();
+        assert_eq!(run.published(), before, "{hour}");
+        assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+        assert_eq!(
+            in_short(&writes),
+            [
+                "octavia.loadbalancers.delete",
+                "octavia.loadbalancers.create",
+                "neutron.floatingips.update"
+            ]
+        );
+        assert_eq!(world.sim.floating_ips()[0].id, floating_ip);
+        let made = world.sim.load_balancers().remove(0);
+        assert_eq!(made.vip.fixed_ip.address, failed.vip.fixed_ip.address);
+        world.assert_settled("web").await;
+        // Whatever is wrong with the cloud, it does not become a loop.
+        fail(&world);
+        let (run, writes) = world.writes_of(world.run("web")).await;
+        assert!(
+            run.complaint()
+                .contains("is not ACTIVE, current provisioning status: ERROR"),
+            "{run:#?}"
+        );
+        assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+        assert!(writes.is_empty());
+        tokio::time::advance(Duration::from_secs(3_600)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_address_of_an_internal_one_survives_a_process_that_stops() {
+    let mut world = World::with_nodes(1);
+    world.annotate("web", "internal", "true");
+    let before = world.run("web").await.settled().published();
+    let failed = fail(&world);
+    // Others would take the address of one that is gone.
+    world.sim.delete_load_balancer(failed.part.id);
+    world.restart();
+    world.add_node("node-2");
+    assert_eq!(world.run("web").await.settled().published(), before);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_somebody_else_has_by_now_is_not_insisted_on() {
+    let world = World::with_nodes(1);
+    world.annotate("web", "internal", "true");
+    world.run("web").await.settled();
+    fail(&world);
+    let taken = r#"{"faultcode": "Client", "faultstring": "IP address 10.0.0.9 already allocated in subnet s", "debuginfo": null}"#;
+    let create = Fault::operation("octavia.loadbalancers.create");
+    world.sim.faults().add(create.answer(Canned::json(409, taken)));
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    let bodies: Vec<bool> = writes
+        .iter()
+        .filter(|call| call.operation == "octavia.loadbalancers.create")
+        .map(|call| call.body.as_ref().unwrap()["loadbalancer"]["vip_address"].is_string())
+        .collect();
+    assert_eq!(bodies, [true, false]);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_others_use_is_only_told_of() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.put(service("b", &[("TCP", 81, 30081)]));
+    let id = world.annotation("web", "load-balancer-id").unwrap();
+    world.annotate("b", "load-balancer-id", &id);
+    world.run("b").await.settled();
+    fail(&world);
+    for name in ["web", "b"] {
+        let (run, writes) = world.writes_of(world.run(name)).await;
+        assert!(run.complaint().contains("is not ACTIVE"), "{run:#?}");
+        assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+        assert!(writes.is_empty(), "{name}");
+    }
+}
+
+/// An older Go manager wrote no address on the Service; its status shows one.
+#[tokio::test(start_paused = true)]
+async fn without_a_recorded_address_the_id_goes_before_the_load_balancer() {
+    let world = World::with_nodes(1);
+    let published = world.run("web").await.settled().published();
+    world.remove_annotation("web", "load-balancer-address");
+    world.edit("web", |service| {
+        let ingress = LoadBalancerIngress {
+            ip: published.first().cloned(),
+            ..LoadBalancerIngress::default()
+        };
+        let status = service.status.get_or_insert_default();
+        status.load_balancer.get_or_insert_default().ingress = Some(vec![ingress]);
+    });
+    fail(&world);
+    assert_eq!(world.run("web").await.settled().published(), published);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_fails_is_made_with_another_load_balancer() {
+    let world = World::with_nodes(1);
+    let before = world.run("web").await.settled().published();
+    world.sim.set_behaviour(|behaviour| behaviour.failing_changes = 1);
+    world.annotate("web", "connection-limit", "5");
+    let run = world.run("web").await.settled();
+    assert_eq!(run.published(), before);
+    assert_eq!(world.sim.load_balancers().len(), 1);
+    assert_eq!(world.sim.floating_ips().len(), 1);
+    world.assert_settled("web").await;
+}
