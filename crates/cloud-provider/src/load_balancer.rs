@@ -171,6 +171,12 @@ pub trait LoadBalancer: Begin<ServiceFacts> {
         true
     }
 
+    /// The component in whose name the notes of plans are recorded as events, where the Go manager has one of its own for
+    /// them. `None`: the controller's.
+    fn event_component(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The name of a Service's balancer, for people.
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String;
 

@@ -110,6 +110,15 @@ impl Context {
             .record(&ObjectRef::from(object), note.kind, note.reason, note.text);
     }
 
+    /// The same in the name of another component.
+    pub(crate) fn event_of<'a, T>(&self, component: &'static str, object: &'a T, note: Note)
+    where
+        ObjectRef: From<&'a T>,
+    {
+        let recorder = self.recorder.clone().named(component);
+        recorder.record(&ObjectRef::from(object), note.kind, note.reason, note.text);
+    }
+
     /// A queue whose oldest key is a matter of the controller's health. The name is that of its series.
     pub(crate) fn queue<K: Ord + Clone + Send + 'static>(
         &self,

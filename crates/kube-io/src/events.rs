@@ -192,6 +192,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
+    /// The same in the name of another part.
+    #[must_use]
+    pub fn named(self, component: &'static str) -> Self {
+        Self { component, ..self }
+    }
+
     /// The same, written by this client instead of the sink's own.
     #[must_use]
     pub fn written_by(self, kube: Kube) -> Self {

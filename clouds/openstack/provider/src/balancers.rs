@@ -23,6 +23,9 @@ use crate::options::LoadBalancerOptions;
 use crate::planning;
 use crate::step::CloudStep;
 
+/// Who records what plans note, as the Go manager has it.
+const EVENT_COMPONENT: &str = "cloud-provider-openstack";
+
 /// The time between two load balancers of a Service that are made because the one before failed.
 const BETWEEN_REPAIRS: Duration = Duration::from_secs(3600);
 
@@ -133,6 +136,10 @@ impl Reconciler for Balancers {
 }
 
 impl LoadBalancer for Balancers {
+    fn event_component(&self) -> Option<&'static str> {
+        Some(EVENT_COMPONENT)
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         names::balancer(&facts.cluster.name, &facts.key())
     }

@@ -93,8 +93,13 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
             news.retain(|note| !is_old || note.is_said_at_start);
             news
         });
-        for note in news {
-            self.controller.ctx.event(&*facts.service, note.clone());
+        let ctx = &self.controller.ctx;
+        let component = self.controller.provider.load_balancer.event_component();
+        for note in news.into_iter().cloned() {
+            match component {
+                Some(component) => ctx.event_of(component, &*facts.service, note),
+                None => ctx.event(&*facts.service, note),
+            }
         }
     }
 

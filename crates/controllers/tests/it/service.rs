@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use bowline_cloud_provider::plan::Note;
 use bowline_cloud_provider::{CloudError, ErrorKind, IpMode};
+use bowline_controllers::service::COMPONENT;
 use serde_json::json;
 use world::World;
 
@@ -459,13 +460,18 @@ async fn a_note_becomes_one_event_as_long_as_it_holds() {
             .count(),
         1
     );
-    let said = world
-        .api
-        .objects("Event")
-        .into_iter()
-        .find(|e| e["reason"] == "NoValidNodes")
-        .unwrap();
-    assert_eq!(said["count"], 1);
+    let said = |reason| {
+        world
+            .api
+            .objects("Event")
+            .into_iter()
+            .find(|e| e["reason"] == reason)
+            .unwrap()
+    };
+    assert_eq!(said("NoValidNodes")["count"], 1);
+    // A provider may note things in a name of its own.
+    assert_eq!(said("NoValidNodes")["source"]["component"], "cloud-provider-test");
+    assert_eq!(said("EnsuredLoadBalancer")["source"]["component"], COMPONENT);
 }
 
 #[tokio::test(start_paused = true)]

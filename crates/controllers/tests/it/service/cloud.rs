@@ -353,6 +353,10 @@ impl LoadBalancer for Cloud {
         !self.state.lock().unwrap().does_without_annotations
     }
 
+    fn event_component(&self) -> Option<&'static str> {
+        Some("cloud-provider-test")
+    }
+
     fn load_balancer_name(&self, facts: &ServiceFacts) -> String {
         facts.key().to_string()
     }
