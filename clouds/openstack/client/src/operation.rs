@@ -48,7 +48,6 @@ operations!(
     NETWORKS_LIST = "networks.list" counted "network_list";
     NETWORKS_GET = "networks.get" counted "network_get";
     SUBNETS_LIST = "subnets.list" counted "subnet_list";
-    SUBNETS_GET = "subnets.get" counted "subnet_get";
     PORTS_LIST = "ports.list" counted "port_list";
     PORTS_GET = "ports.get" counted "port_get";
     PORTS_UPDATE = "ports.update" counted "port_update";
@@ -117,7 +116,6 @@ mod tests {
             "loadbalancer_member_list",
             "loadbalancer_members_update",
             "network_list",
-            "subnet_get",
             "subnet_list",
             "port_list",
             "port_update",

@@ -208,6 +208,11 @@ pub(crate) fn is_our_tag(identity: &Identity, balancer: &LoadBalancer, tag: &str
         || tag == balancer.name && is_under_former_name(identity, balancer)
 }
 
+/// Whether a controller made a load balancer for a Service whose tag is not on it any more.
+pub(crate) fn is_without_owner(balancer: &LoadBalancer) -> bool {
+    balancer.name.starts_with(names::PREFIX) && !balancer.tags.contains(&balancer.name)
+}
+
 /// How many Services use a load balancer, by its tags.
 pub(crate) fn users(balancer: &LoadBalancer) -> usize {
     let tags = balancer.tags.iter();

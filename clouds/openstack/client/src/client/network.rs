@@ -9,8 +9,7 @@ use crate::operation::{self, Operation};
 use crate::session::Service::Network as Neutron;
 use crate::wire::{
     Extension, FloatingIp, FloatingIpFilter, FloatingIpId, Network, NetworkId, NewFloatingIp, Port,
-    PortFilter, PortId, PortUpdate, Resource, Router, RouterId, RouterRoute, Subnet, SubnetFilter, SubnetId,
-    Wrapped,
+    PortFilter, PortId, PortUpdate, Resource, Router, RouterId, RouterRoute, Subnet, SubnetFilter, Wrapped,
 };
 
 const IF_MATCH: HeaderName = HeaderName::from_static("if-match");
@@ -62,16 +61,6 @@ impl Client {
     pub async fn subnets(&self, filter: &SubnetFilter<'_>) -> Result<Vec<Subnet>, ApiError> {
         let call = read(Neutron, operation::SUBNETS_LIST, "subnets", &[]);
         self.list(call, &filter.query()).await
-    }
-
-    /// One subnet, or `None` if Neutron says that there is none.
-    ///
-    /// # Errors
-    ///
-    /// See [`Class`](crate::Class).
-    pub async fn subnet(&self, id: &SubnetId) -> Result<Option<Subnet>, ApiError> {
-        self.one(read(Neutron, operation::SUBNETS_GET, "subnets", &[id.as_str()]))
-            .await
     }
 
     /// The ports that fulfil all conditions; without one, all that the project sees.

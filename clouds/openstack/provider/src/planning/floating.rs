@@ -8,7 +8,7 @@ use crate::intent::{Identity, Wanted};
 use crate::members::Family;
 use crate::names;
 use crate::observe::Observed;
-use crate::ownership::Role;
+use crate::ownership::{self, Role};
 use crate::step::FloatingIpChange;
 use crate::subnets::floating::{self, FloatingError, WantedSubnet};
 
@@ -81,7 +81,7 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, ro
             balancer.id
         )));
     }
-    if role == Role::Guest {
+    if role == Role::Guest && !has_lost_its_owner(observed, balancer) {
         return Wish::Refused(Refusal::new(format!(
             "cannot attach a floating IP to a load balancer for a shared Service {}, only owner Service can do that",
             wanted.identity.service
@@ -113,6 +113,14 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, ro
             there.map_or(Wish::Create, Wish::Attach)
         }
     }
+}
+
+/// Whether the Service that a load balancer was made for is gone, and only guests use it. An owner leaves its tag on it, or, of
+/// old, listeners without any.
+fn has_lost_its_owner(observed: &Observed, balancer: &LoadBalancer) -> bool {
+    let parts = observed.parts.as_ref().filter(|parts| parts.of == balancer.id);
+    ownership::is_without_owner(balancer)
+        && parts.is_some_and(|parts| parts.listeners.iter().all(|listener| !listener.tags.is_empty()))
 }
 
 /// Whether a floating IP was created for the Service: by its description, which names Service and cluster.

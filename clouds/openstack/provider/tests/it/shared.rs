@@ -261,3 +261,25 @@ async fn a_guest_that_goes_leaves_the_address_to_the_owner_and_an_owner_to_the_g
         assert_eq!(world.sim.leftovers(), Vec::<String>::new());
     }
 }
+
+/// The owner went while the guest joined: it had deleted the floating IP before it saw the other one.
+#[tokio::test(start_paused = true)]
+async fn a_guest_whose_owner_is_gone_gets_a_floating_ip() {
+    let world = two(81).await;
+    world.run("b").await.settled();
+    world.sim.remove_floating_ip(world.sim.floating_ips()[0].id);
+    let run = world.run("b").await;
+    assert!(
+        run.complaint().contains("only owner Service can do that"),
+        "{run:#?}"
+    );
+    world.delete("web");
+    world.run("web").await.settled();
+    world.services.forget("web");
+    world.run("b").await.settled();
+    assert_eq!(world.sim.floating_ips().len(), 1);
+    world.assert_settled("b").await;
+    world.delete("b");
+    world.run("b").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+}

@@ -2,7 +2,7 @@
 
 use super::OpenstackSim;
 use crate::model::Id;
-use crate::model::balancing::{Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning, Vip};
+use crate::model::balancing::{Listener, LoadBalancer, Monitor, Part, Provisioning, Vip};
 use crate::state::PortWish;
 
 impl OpenstackSim {
@@ -79,33 +79,8 @@ impl OpenstackSim {
         self.write(|state| state.listeners.shift_remove(&id).is_some())
     }
 
-    /// Changes a pool in any way.
-    pub fn edit_pool(&self, id: Id, change: impl FnOnce(&mut Pool)) {
-        self.write(|state| state.pools.get_mut(&id).map(change));
-    }
-
-    /// Removes a pool with its members and monitor. Its listeners stay.
-    pub fn delete_pool(&self, id: Id) {
-        self.write(|state| state.remove_pool(id));
-    }
-
-    /// Changes a member in any way.
-    pub fn edit_member(&self, id: Id, change: impl FnOnce(&mut Member)) {
-        self.write(|state| state.members.get_mut(&id).map(change));
-    }
-
-    /// Removes a member; whether there was one.
-    pub fn delete_member(&self, id: Id) -> bool {
-        self.write(|state| state.members.shift_remove(&id).is_some())
-    }
-
     /// Changes a health monitor in any way.
     pub fn edit_health_monitor(&self, id: Id, change: impl FnOnce(&mut Monitor)) {
         self.write(|state| state.monitors.get_mut(&id).map(change));
-    }
-
-    /// Removes a health monitor; whether there was one.
-    pub fn delete_health_monitor(&self, id: Id) -> bool {
-        self.write(|state| state.monitors.shift_remove(&id).is_some())
     }
 }

@@ -4,8 +4,7 @@ use std::net::IpAddr;
 
 use super::{FloatingIpSpec, NetworkSpec, OpenstackSim, SubnetSpec};
 use crate::model::network::{
-    FixedIp, FloatingIp, FloatingTarget, Network, Port, Route, Router, RuleContent, SecurityGroup, Subnet,
-    Subport, Trunk,
+    FixedIp, FloatingIp, FloatingTarget, Port, Route, Router, RuleContent, Subport, Trunk,
 };
 use crate::model::{Id, Meta};
 use crate::state::PortWish;
@@ -25,11 +24,6 @@ impl OpenstackSim {
         })
     }
 
-    /// Changes a network in any way.
-    pub fn edit_network(&self, id: Id, change: impl FnOnce(&mut Network)) {
-        self.write(|state| state.networks.get_mut(&id).map(change));
-    }
-
     /// Adds a subnet to a network, whose first address is its gateway's; answers its id.
     pub fn add_subnet(&self, spec: SubnetSpec) -> Id {
         self.write(|state| {
@@ -41,11 +35,6 @@ impl OpenstackSim {
             }
             id
         })
-    }
-
-    /// Changes a subnet in any way.
-    pub fn edit_subnet(&self, id: Id, change: impl FnOnce(&mut Subnet)) {
-        self.write(|state| state.subnets.get_mut(&id).map(change));
     }
 
     /// Uses up all addresses of a subnet.
@@ -236,32 +225,12 @@ impl OpenstackSim {
         })
     }
 
-    /// Changes a security group in any way.
-    pub fn edit_security_group(&self, id: Id, change: impl FnOnce(&mut SecurityGroup)) {
-        self.write(|state| state.groups.get_mut(&id).map(change));
-    }
-
-    /// Removes a security group with its rules. Ports lose it.
-    pub fn remove_security_group(&self, id: Id) {
-        self.write(|state| {
-            for port in state.ports.values_mut() {
-                port.groups.retain(|it| *it != id);
-            }
-            state.remove_group(id);
-        });
-    }
-
     /// Adds a rule to a security group; answers its id.
     pub fn add_rule(&self, group: Id, content: RuleContent) -> Id {
         self.write(|state| {
             let project = state.groups.get(&group).map(|it| it.meta.project.clone());
             state.insert_rule(group, &project.unwrap_or_default(), content, None)
         })
-    }
-
-    /// Removes a rule; whether there was one.
-    pub fn remove_rule(&self, id: Id) -> bool {
-        self.write(|state| state.rules.shift_remove(&id).is_some())
     }
 }
 

@@ -42,18 +42,6 @@ impl OpenstackSim {
         })
     }
 
-    /// Adds a port to a server; answers its id.
-    ///
-    /// # Panics
-    ///
-    /// As [`Self::add_server`].
-    pub fn add_nic(&self, server: Id, nic: NicSpec) -> Id {
-        self.write(|state| {
-            let project = state.servers.get(&server).map(|it| it.project.clone());
-            add_nic(state, server, &project.unwrap_or_default(), nic)
-        })
-    }
-
     /// Removes a server and its ports; whether there was one.
     pub fn remove_server(&self, id: Id) -> bool {
         self.write(|state| state.remove_server(id))
