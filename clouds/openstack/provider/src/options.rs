@@ -160,7 +160,7 @@ pub enum OptionsError {
     #[error(transparent)]
     SearchOrder(#[from] SearchOrderError),
     /// There is no such version of load balancing.
-    #[error("`lb-version` is {0:?}: v2 is the only one")]
+    #[error("currently only support LBaaS v2, unrecognised lb-version {0:?}")]
     LbVersion(String),
 }
 

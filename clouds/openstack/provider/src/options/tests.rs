@@ -187,7 +187,7 @@ fn load_balancers_may_be_switched_off_and_have_one_version() {
     );
     assert_eq!(
         error("[LoadBalancer]\nlb-version = v1"),
-        "`lb-version` is \"v1\": v2 is the only one"
+        "currently only support LBaaS v2, unrecognised lb-version \"v1\""
     );
     assert_eq!(
         read("[LoadBalancer]\nlb-provider = haproxy")

@@ -72,6 +72,19 @@ async fn a_new_node_gets_all_that_its_server_says() {
     assert_eq!(present(ask_one(&cloud, &by_id, Purpose::Metadata).await), by_name);
 }
 
+/// Else a Node would be told that it has the ID of another instance.
+#[tokio::test(start_paused = true)]
+async fn a_provider_id_in_another_form_is_the_servers_own() {
+    let sim = sim();
+    let id = sim.add_server(ServerSpec::new("node-1"));
+    let cloud = provider(&sim, "").await;
+    for text in [format!("openstack://RegionOne/{id}"), format!("/{id}")] {
+        let node = with_id("node-1", &text);
+        let metadata = present(ask_one(&cloud, &node, Purpose::Metadata).await).metadata;
+        assert_eq!(metadata.provider_id, Some(text));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_provider_id_names_the_region_where_that_is_wanted() {
     let sim = sim();
