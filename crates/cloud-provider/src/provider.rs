@@ -27,6 +27,13 @@ pub trait CloudProvider: Send + Sync + 'static {
         None
     }
 
+    /// Whether its Go manager leaves the pod networks of Nodes to others, whatever `--allocate-node-cidrs` says. Manifests then
+    /// have that flag for the routes alone, and node IPAM runs only where `--controllers` names it: two allocators would give
+    /// one network to two Nodes.
+    fn leaves_node_networks(&self) -> bool {
+        false
+    }
+
     /// What the provider does with the cluster's UID.
     fn cluster_uid(&self) -> ClusterUid {
         ClusterUid::Unused

@@ -65,6 +65,17 @@ impl Parts<'_> {
                 tracing::info!(controller, "Controller is disabled");
                 continue;
             }
+            if name == ControllerName::NodeIpam
+                && self.provider.leaves_node_networks()
+                && !self.config.controllers.names(name)
+            {
+                tracing::info!(
+                    controller,
+                    provider = self.provider.name(),
+                    "Controller is not started, for this provider --controllers has to name it"
+                );
+                continue;
+            }
             match self.controller(name) {
                 Some(one) => built.push((name, one)),
                 None if name == ControllerName::NodeIpam => {

@@ -66,6 +66,10 @@ impl CloudProvider for OpenStack {
         Some(Arc::clone(routes) as Arc<dyn Routes>)
     }
 
+    fn leaves_node_networks(&self) -> bool {
+        true
+    }
+
     fn service_account(&self) -> Option<&'static str> {
         Some(SERVICE_ACCOUNT)
     }

@@ -90,6 +90,7 @@ impl Cloud for OpenStack {
         let flags = [
             "--configure-cloud-routes=true",
             "--allocate-node-cidrs=true",
+            "--controllers=*,node-ipam-controller",
             "--cluster-cidr=10.244.0.0/16",
         ];
         flags.map(str::to_owned).into()

@@ -16,6 +16,7 @@ pub(crate) struct TestInstances {
     pub(crate) has_instances: bool,
     pub(crate) needs_uid: bool,
     pub(crate) has_routes: bool,
+    pub(crate) leaves_node_networks: bool,
     /// It never answers.
     pub(crate) hangs: bool,
 }
@@ -27,6 +28,10 @@ impl CloudProvider for TestInstances {
 
     fn has_cluster_id(&self) -> bool {
         true
+    }
+
+    fn leaves_node_networks(&self) -> bool {
+        self.leaves_node_networks
     }
 
     fn cluster_uid(&self) -> ClusterUid {

@@ -107,6 +107,29 @@ async fn node_ipam_runs_when_it_is_asked_for() {
     assert_eq!(process.stop().await, End::Stopped);
 }
 
+/// Its Go manager has no such controller, and its manifests say `--allocate-node-cidrs` for the routes.
+#[tokio::test(start_paused = true)]
+async fn node_ipam_is_named_where_the_provider_leaves_pod_networks_to_others() {
+    for (controllers, runs) in [(&["*"][..], false), (&["*", "nodeipam"], true)] {
+        let api = api_server();
+        let ranges = Ranges::new(&RangeFlags {
+            cluster_cidr: "10.200.0.0/16",
+            allocator: "RangeAllocator",
+            ..RangeFlags::default()
+        });
+        let mut config = config(true, "10.200.0.0/16");
+        config.settings.node_networks = Some(ranges.unwrap());
+        config.controllers = ControllerSelection::parse(controllers.iter().copied()).unwrap();
+        let cloud = TestInstances {
+            leaves_node_networks: true,
+            ..cloud(true)
+        };
+        let process = Process::with(&api, "a", config, cloud);
+        until("routes run", || process.healthz().contains("route-controller ok")).await;
+        assert_eq!(process.healthz().contains("node-ipam-controller"), runs);
+    }
+}
+
 #[test]
 fn routes_without_a_usable_pod_network_are_refused_with_the_remedy() {
     let text = |cidr: &str| config(true, cidr).check(&cloud(true)).unwrap_err().to_string();

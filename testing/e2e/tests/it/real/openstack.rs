@@ -233,7 +233,11 @@ async fn nodes_get_their_routes_on_the_router_and_lose_them() {
             .map(|it| format!("{} via {}", it.destination, it.nexthop));
         shown.collect::<Vec<String>>()
     };
-    let manager = site.manager_with(&["--allocate-node-cidrs=true"]);
+    let flags = [
+        "--allocate-node-cidrs=true",
+        "--controllers=*,node-ipam-controller",
+    ];
+    let manager = site.manager_with(&flags);
     site.join("n1").await;
     site.initialised(&manager, "n1").await;
     manager
