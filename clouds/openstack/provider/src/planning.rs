@@ -253,16 +253,19 @@ impl There<'_> {
 
     fn rename(&self, former: &str, parts: &Parts, notes: &mut Vec<Note>) -> Next {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
-        notes.push(RENAMED.note(format!(
-            "Renaming load balancer {} from {} to {}",
-            balancer.id,
-            balancer.name,
-            names::with_cluster(&balancer.name, former, &identity.cluster)
-        )));
-        match rename::next(former, &identity.cluster, balancer, parts) {
-            Some(change) => self.part(change),
-            None => look_again(), // cannot be: the load balancer bears the name
+        let Some(change) = rename::next(former, &identity.cluster, balancer, parts) else {
+            return look_again(); // cannot be: the load balancer bears the name
+        };
+        // The last one, so that it is told once.
+        if matches!(change, PartChange::UpdateBalancer { .. }) {
+            notes.push(RENAMED.note(format!(
+                "Renaming load balancer {} from {} to {}",
+                balancer.id,
+                balancer.name,
+                names::with_cluster(&balancer.name, former, &identity.cluster)
+            )));
         }
+        self.part(change)
     }
 
     fn of_parts(&self, parts: &Parts, notes: &mut Vec<Note>) -> Result<Option<PartChange>, Refusal> {

@@ -29,7 +29,9 @@ fn end_state(mut state: Snapshot) -> Snapshot {
 async fn all_parts_are_renamed_and_the_load_balancer_last() {
     let world = old().await;
     let (run, writes) = world.writes_of(world.run("web")).await;
-    assert_eq!(run.settled().reasons(), ["LoadBalancerRename"]);
+    let run = run.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerRename"]);
+    assert_eq!(run.notes.len(), 1, "told once, whatever the number of writes");
     assert_eq!(
         in_short(&writes),
         [
