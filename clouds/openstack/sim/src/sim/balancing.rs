@@ -79,6 +79,16 @@ impl OpenstackSim {
         self.write(|state| state.listeners.shift_remove(&id).is_some())
     }
 
+    /// Removes a pool with its members and monitor. Its listeners stay.
+    pub fn delete_pool(&self, id: Id) {
+        self.write(|state| state.remove_pool(id));
+    }
+
+    /// Removes a member; whether there was one.
+    pub fn delete_member(&self, id: Id) -> bool {
+        self.write(|state| state.members.shift_remove(&id).is_some())
+    }
+
     /// Changes a health monitor in any way.
     pub fn edit_health_monitor(&self, id: Id, change: impl FnOnce(&mut Monitor)) {
         self.write(|state| state.monitors.get_mut(&id).map(change));
