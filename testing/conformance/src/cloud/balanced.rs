@@ -93,8 +93,9 @@ pub(super) async fn nodes_that_come_together_are_few_updates<C: CloudUnderTest>(
     }
     followed(&world).await;
     let (of_many, _) = world.counts(begun);
+    // A quarter of what they cost one by one. While a change settles, its cloud may be read once a second.
     assert!(
-        of_many <= 4 * of_one,
+        4 * of_many <= 20 * of_one,
         "{of_many} reads for 20 nodes, {of_one} for one"
     );
 }
