@@ -35,8 +35,11 @@ bowline_plan::events! {
         "Octavia says that the load balancer failed. It takes no change in this state. Bowline deletes one that is the Service's alone and makes another one at the same addresses, once an hour at most.",
         "Follow the text.";
     DUPLICATE_REMOVED = "LoadBalancerDuplicateRemoved", Warning,
-        "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes the newer ones.",
+        "There was more than one load balancer of this Service, as can happen after a lost answer. Bowline deletes those that were made after the one that the Service uses.",
         "Nothing to do.";
+    DUPLICATE_KEPT = "LoadBalancerDuplicateKept", Warning,
+        "There are load balancers of this Service that are older than the one that it uses. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
+        "Look at what uses them. If nothing does, delete them by hand.";
 }
 
 /// All reasons of events that the provider raises, besides those of the service controller.

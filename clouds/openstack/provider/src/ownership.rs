@@ -21,8 +21,10 @@ pub(crate) enum Found<'a> {
         balancer: &'a LoadBalancer,
         /// What the Service is to it.
         role: Role,
-        /// Others that were made for the Service by accident.
+        /// Others that were made for the Service by accident, after this one.
         surplus: Vec<&'a LoadBalancer>,
+        /// Others that were made for the Service before this one, which the annotation names.
+        older: Vec<&'a LoadBalancer>,
     },
     /// It is being deleted; another one can only be made when it is gone.
     Going(&'a LoadBalancer),
@@ -124,14 +126,17 @@ pub(crate) fn resolve<'a>(
             }
             Some(balancer) if balancer.provisioning_status != ProvisioningStatus::Deleted => {
                 let role = role(identity, balancer);
-                let surplus = named.into_iter().filter(|other| {
-                    // One that was made before the Service was sent to another one may still be wanted.
+                // A guest's own one may still be wanted: the Service was sent elsewhere by a person.
+                let twins = named.into_iter().filter(|other| {
                     role == Role::Owner && other.id != *id && is_surely_ours(identity, other)
                 });
+                // A lost answer leaves a load balancer that is younger than the one in use. An older one has another history.
+                let (surplus, older) = twins.partition(|other| is_younger(other, balancer));
                 return Found::One {
                     balancer,
                     role,
-                    surplus: surplus.collect(),
+                    surplus,
+                    older,
                 };
             }
             // Not there any more. What was written beside an address was written here: a new one takes its place.
@@ -160,12 +165,14 @@ pub(crate) fn resolve<'a>(
             balancer,
             role: Role::Owner,
             surplus: Vec::new(),
+            older: Vec::new(),
         },
         [oldest, surplus @ ..] if named.iter().all(|balancer| is_surely_ours(identity, balancer)) => {
             Found::One {
                 balancer: oldest,
                 role: Role::Owner,
                 surplus: surplus.to_vec(),
+                older: Vec::new(),
             }
         }
         _ => Found::Several(named),
@@ -192,6 +199,14 @@ fn by_age(balancer: &LoadBalancer) -> (String, LoadBalancerId) {
         balancer.created_at.clone().unwrap_or_default(),
         balancer.id.clone(),
     )
+}
+
+/// Whether a load balancer was surely made after another one: Octavia tells seconds, so two of one second are of one age.
+fn is_younger(balancer: &LoadBalancer, than: &LoadBalancer) -> bool {
+    match (&balancer.created_at, &than.created_at) {
+        (Some(created), Some(before)) => created > before,
+        _ => false,
+    }
 }
 
 /// Whether another Service uses a load balancer too.

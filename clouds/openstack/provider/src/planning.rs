@@ -86,7 +86,9 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
             balancer,
             role,
             surplus,
+            older,
         } => {
+            notes.extend(guards::older_note(identity, balancer, &older));
             let there = There {
                 wanted,
                 features,
@@ -135,11 +137,13 @@ impl There<'_> {
             return self.failed(notes);
         }
         if !self.surplus.is_empty() {
-            notes.push(DUPLICATE_REMOVED.note(format!(
+            // Another manager may have left them, and said nothing.
+            let note = DUPLICATE_REMOVED.note(format!(
                 "load balancer {} is kept, its duplicates are removed: {}",
                 balancer.id,
                 ownership::ids(self.surplus)
-            )));
+            ));
+            notes.push(note.even_at_start());
             if let Some(busy) = self.surplus.iter().find(|there| is_pending(there)) {
                 return wait_for(busy, seen);
             }

@@ -73,7 +73,15 @@ fn found(identity: &Identity, candidates: &[LoadBalancer], gone: &[&str]) -> Str
             balancer,
             role,
             surplus,
-        } => format!("{role:?} {} surplus {}", balancer.id, ids(&surplus)),
+            older,
+        } => {
+            let older = if older.is_empty() {
+                String::new()
+            } else {
+                format!(" older {}", ids(&older))
+            };
+            format!("{role:?} {} surplus {}{older}", balancer.id, ids(&surplus))
+        }
     }
 }
 
@@ -101,7 +109,18 @@ fn of_several_the_oldest_is_kept_if_all_were_surely_made_for_the_service() {
     let twins = [balancer("02", WEB, &[WEB]), balancer("01", WEB, &[WEB])];
     assert_eq!(found(&identity(), &twins, &[]), "Owner 01 surplus 02");
     // The annotation counts before the age.
-    assert_eq!(found(&naming("02", None), &twins, &[]), "Owner 02 surplus 01");
+    let mut three = vec![balancer("03", WEB, &[WEB])];
+    three.extend(twins.clone());
+    assert_eq!(
+        found(&naming("02", None), &three, &[]),
+        "Owner 02 surplus 03 older 01"
+    );
+    // Nothing says that it came later.
+    three[0].created_at = None;
+    assert_eq!(
+        found(&naming("02", None), &three, &[]),
+        "Owner 02 surplus  older 03, 01"
+    );
     let shared = [balancer("01", WEB, &[WEB]), balancer("02", WEB, &[WEB, API])];
     assert_eq!(found(&identity(), &shared, &[]), "several 01, 02");
     let mut by_hand = twins.clone();

@@ -20,6 +20,8 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
             balancer,
             role,
             surplus,
+            // They are found when the one that the annotation names is gone.
+            older: _,
         } => {
             if let Some(busy) = surplus.iter().chain([&balancer]).find(|there| is_pending(there)) {
                 return wait_for(busy, seen);

@@ -4,7 +4,7 @@ use bowline_openstack_client::LoadBalancer;
 use bowline_plan::{Note, Refusal};
 
 use crate::annotations as keys;
-use crate::events::SOURCE_RANGES_IGNORED;
+use crate::events::{DUPLICATE_KEPT, SOURCE_RANGES_IGNORED};
 use crate::features::Features;
 use crate::intent::{Identity, Wanted};
 use crate::observe::{KeyAnswer, Observed};
@@ -21,6 +21,23 @@ pub(super) fn several(identity: &Identity, balancers: &[&LoadBalancer]) -> Refus
         "delete those that are not needed, or name the right one in {}",
         keys::ID.key
     ))
+}
+
+/// What is told of load balancers of the Service that are older than the one that it names.
+pub(super) fn older_note(
+    identity: &Identity,
+    balancer: &LoadBalancer,
+    older: &[&LoadBalancer],
+) -> Option<Note> {
+    (!older.is_empty()).then(|| {
+        DUPLICATE_KEPT.note(format!(
+            "Service {} uses load balancer {}, and there are older ones of the same name: {}; Bowline leaves them until the Service is deleted: if nothing uses them, delete them by hand",
+            identity.service,
+            balancer.id,
+            ownership::ids(older)
+        ))
+        .even_at_start()
+    })
 }
 
 /// Why the certificate cannot be used. No load balancer is made without it. One that is there keeps its listeners as they are,

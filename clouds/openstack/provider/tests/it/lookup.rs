@@ -58,9 +58,33 @@ async fn of_two_that_were_surely_made_here_the_older_one_is_kept() {
     });
     let run = world.run("web").await.settled();
     assert_eq!(run.reasons(), ["LoadBalancerDuplicateRemoved"]);
+    assert!(run.notes[0].is_said_at_start);
     assert_eq!(world.sim.load_balancers().len(), 1);
     assert_ne!(world.sim.load_balancers()[0].part.id, twin);
     world.assert_settled("web").await;
+}
+
+/// The Go manager makes another one where it lost sight of the first, and leaves that.
+#[tokio::test(start_paused = true)]
+async fn one_that_is_older_than_the_recorded_one_stays() {
+    let world = World::with_nodes(1);
+    let before = world.run("web").await.settled().published();
+    let twin = world.sim.add_load_balancer(&lb_name("web"), vec![lb_name("web")]);
+    world.sim.edit_load_balancer(twin, |twin| {
+        twin.part.meta.description = "Kubernetes external service default/web from cluster lab".into();
+        twin.part.meta.created_at = "2001-01-01T00:00:00".into();
+    });
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    World::assert_quiet(&run, &writes);
+    assert_eq!(run.published(), before);
+    assert_eq!(run.reasons(), ["LoadBalancerDuplicateKept"]);
+    assert!(run.notes[0].text.contains(&twin.to_string()), "{:?}", run.notes);
+    assert!(run.notes[0].is_said_at_start);
+    assert_eq!(world.sim.load_balancers().len(), 2);
+    // Nobody finds it when the Service is gone.
+    world.delete("web");
+    world.run("web").await.settled();
+    assert!(world.sim.load_balancers().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
