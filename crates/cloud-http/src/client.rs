@@ -211,6 +211,9 @@ impl Shared {
         };
         if let Some(status) = status {
             counted.answered(status);
+            if outcome.is_ok() && request.kind == Kind::Read && !request.is_preliminary {
+                counted.was_good_read();
+            }
         }
         if self.config.shows_exchanges {
             dump::log(request, call, &outcome, begun.elapsed());

@@ -1,11 +1,15 @@
 //! What is counted about the calls to clouds.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tokio::time::Instant;
@@ -47,6 +51,46 @@ pub struct Metrics {
     in_flight: Family<ProviderLabels, Gauge>,
     throttled: Family<ProviderLabels, Counter>,
     budget_left: Family<ProviderLabels, Gauge>,
+    good_reads: GoodReads,
+}
+
+/// When a read of a provider's API has succeeded for the last time; until one has, when the first request was sent.
+#[derive(Debug, Clone, Default)]
+struct GoodReads(Arc<Mutex<BTreeMap<&'static str, Instant>>>);
+
+impl GoodReads {
+    fn asked(&self, provider: &'static str) {
+        self.change(|reads| {
+            reads.entry(provider).or_insert_with(Instant::now);
+        });
+    }
+
+    fn read(&self, provider: &'static str) {
+        self.change(|reads| {
+            reads.insert(provider, Instant::now());
+        });
+    }
+
+    fn change<R>(&self, change: impl FnOnce(&mut BTreeMap<&'static str, Instant>) -> R) -> R {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Collector for GoodReads {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let reads = self.change(|reads| reads.clone());
+        let mut family = encoder.encode_descriptor(
+            "cloud_api_last_good_read_age_seconds",
+            "Time since a read of a cloud's API has succeeded for the last time; until one has, since the first request",
+            None,
+            MetricType::Gauge,
+        )?;
+        for (provider, read) in reads {
+            let age = ConstGauge::new(read.elapsed().as_secs_f64());
+            age.encode(family.encode_family(&ProviderLabels { provider })?)?;
+        }
+        Ok(())
+    }
 }
 
 impl Default for Metrics {
@@ -57,6 +101,7 @@ impl Default for Metrics {
             in_flight: Family::default(),
             throttled: Family::default(),
             budget_left: Family::default(),
+            good_reads: GoodReads::default(),
         }
     }
 }
@@ -89,6 +134,7 @@ impl Metrics {
             "Requests to a cloud's API that could begin at once",
             self.budget_left.clone(),
         );
+        registry.register_collector(Box::new(self.good_reads.clone()));
     }
 
     pub(crate) fn throttled(&self, provider: &'static str) {
@@ -103,6 +149,7 @@ impl Metrics {
 
     /// Counts an exchange from now on until the guard is finished, or dropped without an answer.
     pub(crate) fn begin(&self, provider: &'static str, operation: &'static str) -> Exchange {
+        self.good_reads.asked(provider);
         self.in_flight.get_or_create(&ProviderLabels { provider }).inc();
         Exchange {
             metrics: self.clone(),
@@ -126,6 +173,11 @@ pub(crate) struct Exchange {
 impl Exchange {
     pub(crate) fn answered(&mut self, status: http::StatusCode) {
         self.code = Cow::Owned(status.as_str().to_owned());
+    }
+
+    /// It has read something of the cloud, and its answer has come whole.
+    pub(crate) fn was_good_read(&self) {
+        self.metrics.good_reads.read(self.provider);
     }
 }
 
@@ -194,5 +246,28 @@ mod tests {
                 "{line} is missing in\n{text}"
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_age_of_the_last_good_read_grows_until_a_read_succeeds() {
+        let metrics = Metrics::default();
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        let age = || {
+            let mut text = String::new();
+            prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+            let start = "cloud_api_last_good_read_age_seconds{provider=\"nimbus\"} ";
+            text.lines()
+                .find_map(|line| line.strip_prefix(start))
+                .map(str::to_owned)
+        };
+        assert_eq!(age(), None, "nothing was asked");
+        drop(metrics.begin("nimbus", "servers.list"));
+        tokio::time::advance(std::time::Duration::from_secs(60)).await;
+        assert_eq!(age().as_deref(), Some("60.0"), "since the first request");
+        metrics.begin("nimbus", "servers.list").was_good_read();
+        assert_eq!(age().as_deref(), Some("0.0"));
+        tokio::time::advance(std::time::Duration::from_secs(5)).await;
+        assert_eq!(age().as_deref(), Some("5.0"));
     }
 }

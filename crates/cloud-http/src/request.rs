@@ -45,6 +45,7 @@ pub struct Request {
     pub(crate) body: Body,
     pub(crate) kind: Kind,
     pub(crate) idempotent: bool,
+    pub(crate) is_preliminary: bool,
     pub(crate) timeout: Option<Duration>,
     secrets: Vec<Secret>,
     confidential: bool,
@@ -73,6 +74,7 @@ impl Request {
             body: Body::Empty,
             kind,
             idempotent: kind == Kind::Read,
+            is_preliminary: false,
             timeout: None,
             secrets: Vec::new(),
             confidential: false,
@@ -146,6 +148,13 @@ impl Request {
     /// Says that this write may be repeated because doing it twice is the same as doing it once.
     pub fn idempotent(mut self, idempotent: bool) -> Self {
         self.idempotent = idempotent;
+        self
+    }
+
+    /// Says that none of the cloud's objects is asked for: a login, or which versions there are. That it succeeds does not show
+    /// that the cloud can be read.
+    pub fn preliminary(mut self) -> Self {
+        self.is_preliminary = true;
         self
     }
 

@@ -514,3 +514,31 @@ fn paths_are_resolved_as_relative_references_and_ids_cannot_leave_their_place() 
         assert!(resolve(&url(), "v1/things", &[segment]).is_err(), "{segment:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn only_a_read_of_the_clouds_objects_that_has_come_whole_is_a_good_one() {
+    let metrics = Metrics::default();
+    let mut registry = Registry::default();
+    metrics.register(&mut registry);
+    let age = || {
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let name = "cloud_api_last_good_read_age_seconds{";
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        line.rsplit_once(' ').unwrap().1.to_owned()
+    };
+    let cloud = Cloud::new([
+        Step::status(401),
+        Step::status(200),
+        Step::status(200),
+        Step::status(200),
+    ]);
+    let client = cloud.client_with(|config| config.metrics = metrics.clone());
+    client.send(read()).await.unwrap_err();
+    tokio::time::advance(SECONDS(60)).await;
+    client.send(read().preliminary()).await.unwrap();
+    client.send(write()).await.unwrap();
+    assert_eq!(age(), "60.0", "since the first request");
+    client.send(read()).await.unwrap();
+    assert_eq!(age(), "0.0");
+}

@@ -1,19 +1,23 @@
 //! The series of the controllers, by the names and buckets of the Go managers, and those of our own.
 
+pub mod gauges;
 mod ipam;
 mod measurements;
+mod probes;
 mod series;
 
-use bowline_plan::Answer;
+use bowline_plan::{Answer, Lane};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use tokio::time::Instant;
 
 use crate::queue::QueueMetrics;
 pub use ipam::{IpamLabels, IpamMetrics};
 pub use measurements::Measurements;
+pub use probes::{Probes, Readings};
 
 /// Seconds from the creation of a Node: each bucket four times the one before.
 const NODE_BUCKETS: [f64; 6] = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0];
@@ -44,6 +48,13 @@ struct RouteLabels {
     outcome: &'static str,
     trigger: &'static str,
 }
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LaneLabels {
+    lane: String,
+}
+
+type LaneHistograms = Family<LaneLabels, Histogram, fn() -> Histogram>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct GuardLabels {
@@ -125,6 +136,10 @@ crate::series! {
             "load_balancer_plans", "Plans made for load balancers and for background work, by what they answered: apply, settled, wait, refused";
         syncs: Family<SyncLabels, Counter> = Family::default(),
             "load_balancer_syncs", "Syncs of single load balancers, by operation (ensure, update, delete) and result (settled, waiting, interrupted, conflict, failed)";
+        lane_waits: LaneHistograms = Family::new_with_constructor(|| Histogram::new(SETTLE_BUCKETS)),
+            "load_balancer_lane_wait_duration_seconds", "Time that steps of plans waited because a step of another Service was writing to the same object, by kind of object; steps that found it free are not counted";
+        lane_waiting: Family<LaneLabels, Gauge> = Family::default(),
+            "load_balancer_lane_waiting", "Steps of plans that wait now because a step of another Service is writing to the same object, by kind of object";
         guard_trips: Family<GuardLabels, Counter> = never_tripped(),
             "guard_trips", "Times that a guard began to hold something back, by guard";
     }
@@ -133,8 +148,26 @@ crate::series! {
         pub ipam: IpamMetrics;
         /// What the provider counts.
         pub measurements: Measurements;
+        /// Gauges that are worked out at a scrape.
+        pub probes: Probes;
         /// The series of the work queues.
         pub queues: QueueMetrics;
+    }
+}
+
+/// A wait for a lane.
+#[derive(Debug)]
+pub struct LaneWait {
+    begun: Instant,
+    waiting: Gauge,
+    waits: Histogram,
+}
+
+impl Drop for LaneWait {
+    // In drop, so that a wait that is given up is counted as well.
+    fn drop(&mut self) {
+        self.waiting.dec();
+        self.waits.observe(self.begun.elapsed().as_secs_f64());
     }
 }
 
@@ -166,6 +199,21 @@ impl ControllerMetrics {
         self.route_syncs
             .get_or_create(&RouteLabels { outcome, trigger })
             .inc();
+    }
+
+    /// Measures a wait for a lane, until what is answered is dropped.
+    #[must_use]
+    pub fn waits_for(&self, lane: &Lane) -> LaneWait {
+        let labels = LaneLabels {
+            lane: lane.kind().to_owned(),
+        };
+        let waiting = self.lane_waiting.get_or_create_owned(&labels);
+        waiting.inc();
+        LaneWait {
+            begun: Instant::now(),
+            waiting,
+            waits: self.lane_waits.get_or_create_owned(&labels),
+        }
     }
 
     /// How often a guard has begun to hold something back.

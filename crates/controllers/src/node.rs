@@ -34,6 +34,7 @@ use futures::stream::{self, StreamExt as _};
 
 use crate::controller::{Context, Controller};
 use crate::events;
+use crate::metrics::gauges::{Standing, UNINITIALIZED, UNINITIALIZED_OLDEST};
 use crate::queue::{WorkQueue, of_nodes};
 use crate::workers::{self, Work};
 use initialize::{Failure, Initialized};
@@ -145,7 +146,25 @@ impl NodeController {
         });
         let nodes = &controller.ctx.nodes;
         nodes.subscribe_weakly(&controller, Self::on_node);
+        let probes = &controller.ctx.metrics.probes;
+        probes.probe_weakly(&UNINITIALIZED, &controller, |it| {
+            vec![("", it.uninitialized().count())]
+        });
+        probes.probe_weakly(&UNINITIALIZED_OLDEST, &controller, |it| {
+            vec![("", it.uninitialized().oldest())]
+        });
         controller
+    }
+
+    /// The Nodes that wait with the taint.
+    fn uninitialized(&self) -> Standing {
+        let (now, mut standing) = (self.ctx.kube.clock().now(), Standing::default());
+        let nodes = self.ctx.nodes.all();
+        for node in nodes.iter().filter(|node| node.is_uninitialized()) {
+            // 0 where the clocks differ.
+            standing.add(now.duration_since(node.created).try_into().unwrap_or_default());
+        }
+        standing
     }
 
     /// A Node changed. Of what waits for its cloud, only a change that can alter the outcome is worth a try before the

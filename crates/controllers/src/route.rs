@@ -31,6 +31,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::cluster_cidr::{self, CidrListError};
 use crate::controller::{Context, Controller};
+use crate::metrics::gauges::ROUTES_FAILING;
 use crate::queue::{Backoff, Jitter, WorkQueue};
 use attempts::Attempts;
 use pass::Outcome;
@@ -216,6 +217,10 @@ impl RouteController {
         });
         let nodes = &controller.ctx.nodes;
         nodes.subscribe_weakly(&controller, Self::on_node);
+        let probes = &controller.ctx.metrics.probes;
+        probes.probe_weakly(&ROUTES_FAILING, &controller, |controller| {
+            controller.attempts().failing()
+        });
         controller
     }
 

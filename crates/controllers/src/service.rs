@@ -47,6 +47,7 @@ mod sync;
 mod sync_hooks;
 mod tracked;
 mod turns;
+mod unsettled;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -183,6 +184,7 @@ impl ServiceController {
         let (services, nodes) = (&controller.services, &controller.ctx.nodes);
         services.subscribe_weakly(&controller, Self::on_service);
         nodes.subscribe_weakly(&controller, Self::on_node);
+        controller.show_unsettled(&controller.ctx.metrics.probes);
         controller
     }
 

@@ -21,7 +21,7 @@ use bowline_plan::{Answer, Lane, Refusal};
 use futures::future::BoxFuture;
 
 pub use foretell::foretell;
-pub use lanes::Lanes;
+pub use lanes::{Lanes, Wait};
 
 /// More waves and looks than any plan has between two waits: one that never settles gives way to other work instead of
 /// spinning.
@@ -108,6 +108,11 @@ pub trait Hooks<F, E>: Sync {
 
     /// A call has ended, or begins. `is_working`: something is under way; else everything waits for its lanes.
     fn progressed(&self, _is_working: bool) {}
+
+    /// A step waits for this lane until what is answered is dropped.
+    fn waiting(&self, _lane: &Lane) -> Wait<'_> {
+        None
+    }
 
     /// The object's name in log lines and in the lanes of its writes to Kubernetes.
     fn object(&self) -> String;

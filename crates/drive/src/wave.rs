@@ -58,7 +58,7 @@ pub(crate) async fn apply<F: Send, E>(
                         let executing = &executing;
                         running.push(async move {
                             hooks.before(step).await;
-                            let _held = lanes.hold(wanted).await;
+                            let _held = lanes.hold(wanted, |lane| hooks.waiting(lane)).await;
                             executing.fetch_add(1, Ordering::Relaxed);
                             hooks.progressed(true);
                             let done = run(session, step, hooks, facts).await;

@@ -176,6 +176,15 @@ impl Kube {
         &self.link.clock
     }
 
+    /// When the credentials of this client end, by their names, in seconds since 1970; those that do not tell are left out.
+    #[must_use]
+    pub fn credential_ends(&self) -> Vec<(&'static str, i64)> {
+        let credentials = self.link.credentials.as_ref();
+        credentials
+            .map(|credentials| credentials.ends())
+            .unwrap_or_default()
+    }
+
     /// The same connections for one part of the program: its name ends the `User-Agent`, and the bound on the rate holds
     /// for it alone. The bound on requests in flight stays shared.
     #[must_use]

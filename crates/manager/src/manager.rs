@@ -19,7 +19,7 @@ use crate::fencing::FencingGate;
 use crate::health::Health;
 use crate::identities::Identities;
 use crate::leadership::{Elector, Leadership};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, gauges};
 use crate::parts::{Lease, Parts};
 use crate::serving::Server;
 use crate::tasks::{Finished, Tasks};
@@ -191,6 +191,9 @@ impl Process {
             "service watch",
             watch_services(identities.informers(), Arc::clone(&services)),
         );
+
+        let probes = &manager.metrics.controllers().probes;
+        gauges::show(probes, &identities.process(), &nodes, &services);
 
         let (events, writer) = EventSink::channel(identities.process(), manager.identity.host.as_str());
         tasks.spawn(EVENTS, writer.run());

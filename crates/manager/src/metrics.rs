@@ -2,6 +2,7 @@
 
 mod books;
 mod exposition;
+pub mod gauges;
 pub mod process;
 mod serving;
 

@@ -36,6 +36,7 @@ pub use zpages::Pages;
 use crate::config::{AccessConfig, ServingConfig};
 use crate::health::Health;
 use crate::metrics::Metrics;
+use crate::metrics::gauges::{CREDENTIALS, expires_in};
 use access::Access;
 use certificate::Certificates;
 use client::Client;
@@ -157,6 +158,12 @@ impl Server {
         let certificates = Arc::new(Certificates::obtain(config, Arc::clone(&site.clock))?);
         let tls = tls::server(config, Arc::clone(&certificates)).map_err(CertificateError::from)?;
         let listener = socket::listen(config)?;
+        let (shown, clock) = (Arc::downgrade(&certificates), Arc::clone(&site.clock));
+        let probes = &site.metrics.controllers().probes;
+        probes.probe(&CREDENTIALS, "serving", move || {
+            let end = shown.upgrade()?.first_end();
+            Some(expires_in(&*clock, end.map(|end| ("serving-certificate", end))))
+        });
         let site = Arc::new(site);
         Ok(Self {
             listener,

@@ -53,6 +53,14 @@ impl Lane {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// What kind of thing it is: the first two parts of a name such as `nimbus/volume/7`, because a third one tells things of
+    /// one kind apart. There are only a few kinds, so this is fit for a label.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        let slash = self.0.match_indices('/').nth(1);
+        slash.map_or("other", |(at, _)| &self.0[..at])
+    }
 }
 
 impl fmt::Display for Lane {

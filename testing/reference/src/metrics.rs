@@ -14,9 +14,9 @@ use bowline_manager::KubeReviews;
 use bowline_manager::config::AccessConfig;
 use bowline_manager::controllers::ControllerName;
 use bowline_manager::metrics::process::ProcessCollector;
-use bowline_manager::metrics::{BuildInfo, Metrics};
+use bowline_manager::metrics::{BuildInfo, Metrics, gauges};
 use bowline_manager::serving::{Authorities, Pages, Site, SiteParts};
-use bowline_plan::Answer;
+use bowline_plan::{Answer, Lane};
 use bytes::Bytes;
 use http_body_util::Full;
 use prometheus_client::registry::Registry;
@@ -230,6 +230,12 @@ async fn live_for_a_moment(
     let counted = bowline_phoenixnap::gauge_table().map(|gauge| gauge.measure("", 0));
     let measurements = &metrics.controllers().measurements;
     measurements.show("reference", counted.to_vec());
+    let of_controllers = bowline_controllers::metrics::gauges::table();
+    for gauge in of_controllers.into_iter().chain(gauges::table()) {
+        let probes = &metrics.controllers().probes;
+        probes.probe(gauge, "reference", || Some(vec![("", 0.0)]));
+    }
+    drop(metrics.controllers().waits_for(&Lane::new("nimbus/volume/7")));
     let ipam = &metrics.controllers().ipam;
     let network = IpamLabels::of(&"10.200.0.0/16");
     ipam.allocations.get_or_create(&network).inc();

@@ -193,6 +193,7 @@ impl Store {
         let grant = [("grant_type", "client_credentials"), ("scope", SCOPES)];
         // It changes nothing that lasts, so it may be repeated.
         let request = Request::read(Method::POST, OPERATION, self.url.clone())
+            .preliminary()
             .conceal(&credentials.client_secret)
             .confidential_answer();
         let request = match form {

@@ -8,6 +8,8 @@ use bowline_plan::Said;
 use ipnet::IpNet;
 use tokio::time::Instant;
 
+use crate::metrics::Readings;
+use crate::metrics::gauges::number;
 use crate::queue::Backoff;
 
 /// The time after which a failure is said again with the same text, so that the API server counts up one event and does
@@ -32,6 +34,16 @@ impl Wish {
         Self::Delete(route.target_node.clone(), route.destination, route.name.clone())
     }
 
+    /// Its place among the operations.
+    fn operation(&self) -> usize {
+        match self {
+            Self::List => 0,
+            Self::Create(..) => 1,
+            Self::Delete(..) => 2,
+            Self::Condition(_) => 3,
+        }
+    }
+
     fn concerns(&self, node: &NodeName) -> bool {
         match self {
             Self::List => false,
@@ -40,6 +52,9 @@ impl Wish {
         }
     }
 }
+
+/// The values of the label `operation`.
+const OPERATIONS: [&str; 4] = ["list", "create", "delete", "condition"];
 
 /// What is remembered of a wish that failed.
 #[derive(Debug)]
@@ -81,6 +96,15 @@ impl Attempts {
     /// The earliest moment at which something that failed is to be tried again.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.failed.values().map(|attempt| attempt.due).min()
+    }
+
+    /// How many there are by operation.
+    pub(super) fn failing(&self) -> Readings {
+        let mut counts = [0_usize; OPERATIONS.len()];
+        for wish in self.failed.keys() {
+            counts[wish.operation()] += 1;
+        }
+        OPERATIONS.into_iter().zip(counts.map(number)).collect()
     }
 
     pub(super) fn succeeded(&mut self, wish: &Wish) {
@@ -181,7 +205,17 @@ mod tests {
         assert!(attempts.is_due(&wish("n2"), Instant::now(), false));
         attempts.node_changed(&NodeName::new("n1"));
         assert!(attempts.is_due(&wish("n1"), Instant::now(), false));
+        assert_eq!(
+            attempts.failing(),
+            [
+                ("list", 0.0),
+                ("create", 1.0),
+                ("delete", 0.0),
+                ("condition", 0.0)
+            ]
+        );
         attempts.succeeded(&wish("n1"));
+        assert_eq!(attempts.failing()[1], ("create", 0.0));
         assert_eq!(attempts.next_due(), None);
     }
 

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::{BackgroundFacts, DynPlan, KubeWrite, ServicesView};
-use bowline_drive::{Driven, Hooks, Mode, drive};
+use bowline_drive::{Driven, Hooks, Mode, Wait, drive};
 use bowline_kube_io::KubeError;
-use bowline_plan::{NoteKind, Said};
+use bowline_plan::{Lane, NoteKind, Said};
 use futures::future::BoxFuture;
 
 use super::{Key, ServiceController, lock};
@@ -133,6 +133,10 @@ impl Hooks<BackgroundFacts, KubeError> for BackgroundHooks<'_> {
     fn progressed(&self, is_working: bool) {
         self.controller
             .progressed(&Key::Background(self.index), is_working);
+    }
+
+    fn waiting(&self, lane: &Lane) -> Wait<'_> {
+        Some(Box::new(self.controller.ctx.metrics.waits_for(lane)))
     }
 
     fn object(&self) -> String {

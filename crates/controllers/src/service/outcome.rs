@@ -10,6 +10,7 @@ use bowline_plan::Refusal;
 
 use super::node_sync::NodeIdentities;
 use super::tracked::{Causes, Parked, Progress, Tracked};
+use super::unsettled::Reason;
 use super::{Key, ServiceController};
 use crate::events;
 
@@ -70,6 +71,8 @@ impl Outcome {
 pub(super) struct Failure {
     /// The whole text, as it goes into the event.
     pub(super) text: String,
+    /// What kind of failure it is, for whoever watches.
+    reason: Reason,
     /// The delay that the cloud stated; else the schedule decides.
     pub(super) after: Option<Duration>,
     /// The same failure at the next try is no news: the remedy is a person's.
@@ -80,6 +83,7 @@ impl Failure {
     pub(super) fn refused(prefix: &str, refusal: &Refusal) -> Self {
         Self {
             text: said(prefix, &refusal.to_string()),
+            reason: Reason::Refused,
             after: None,
             is_quiet: true,
         }
@@ -88,6 +92,7 @@ impl Failure {
     fn cloud(prefix: &str, text: String, error: &CloudError) -> Self {
         Self {
             text: said(prefix, &text),
+            reason: error.kind().into(),
             after: error.retry_after(),
             is_quiet: matches!(error.kind(), ErrorKind::Denied | ErrorKind::Invalid),
         }
@@ -104,6 +109,7 @@ impl Failure {
         );
         Self {
             text: said(prefix, &text),
+            reason: Reason::Kubernetes,
             after,
             is_quiet,
         }
@@ -196,13 +202,19 @@ impl ServiceController {
                 self.forget_unused(key);
             }
             Outcome::Parked(parked, after) => {
-                self.tracked(key, |tracked| tracked.parked = Some(parked));
+                self.tracked(key, |tracked| {
+                    tracked.parked = Some(parked);
+                    tracked.stays_unsettled(Reason::Waiting);
+                });
                 self.queue.add_after(queued, after);
             }
             Outcome::Superseded(progress) | Outcome::Conflict(progress) => {
                 let (is_changed, conflicts) = self.tracked(key, |tracked| {
                     tracked.unfinished = Some(progress);
                     tracked.conflicts += 1;
+                    if tracked.conflicts > MAX_CONFLICTS {
+                        tracked.stays_unsettled(Reason::Kubernetes);
+                    }
                     (tracked.causes.changed, tracked.conflicts)
                 });
                 // At once only for a change that has come meanwhile: whatever else moved, the watch has to catch up first.
@@ -238,6 +250,7 @@ impl ServiceController {
         };
         let is_said = self.tracked(key, |tracked| {
             tracked.leave_node_syncs();
+            tracked.stays_unsettled(failure.reason);
             tracked.unfinished = Some(Progress {
                 causes: retry,
                 ..progress

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use bowline_cloud_provider::{DynPlan, DynStep, KubeWrite, Reconcile, Service, ServiceFacts, ServiceKey};
-use bowline_drive::{DriveError, Driven, Hooks, Mode, changes_cloud, drive};
+use bowline_drive::{DriveError, Driven, Hooks, Mode, Wait, changes_cloud, drive};
 use bowline_kube_io::KubeError;
-use bowline_plan::Note;
+use bowline_plan::{Lane, Note};
 use futures::future::BoxFuture;
 
 use super::tracked::{Progress, Tracked, is_lasting};
@@ -174,6 +174,10 @@ impl Hooks<ServiceFacts, KubeError> for SyncHooks<'_> {
     fn progressed(&self, is_working: bool) {
         self.controller
             .progressed(&Key::Service(self.key.clone()), is_working);
+    }
+
+    fn waiting(&self, lane: &Lane) -> Wait<'_> {
+        Some(Box::new(self.controller.ctx.metrics.waits_for(lane)))
     }
 
     fn object(&self) -> String {

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::needs_update::needs_update;
 use super::node_sync::{NodeIdentities, NodeSyncTimer};
+use super::unsettled::Reason;
 use crate::events;
 
 /// The events of syncs that failed. What they say holds until a sync has settled.
@@ -124,8 +125,12 @@ pub(super) struct Tracked {
     pub(super) causes: Causes,
     /// The node syncs that wait for it.
     node_syncs: Vec<Arc<NodeSyncTimer>>,
-    /// When the oldest change was seen that no settled sync has served yet.
-    changed_at: Option<Instant>,
+    /// When the oldest change was seen that no settled sync has served yet, else when the first sync since then did not settle.
+    unsettled_since: Option<Instant>,
+    /// It was a change.
+    is_since_change: bool,
+    /// What came of the last sync, if that has not settled.
+    reason: Reason,
     /// The Service as it was last handed to a sync, with our own annotations since then.
     pub(super) synced: Option<Arc<Service>>,
     /// The same with a write of ours that is under way: the watch may show it before the answer has come.
@@ -154,7 +159,10 @@ impl Tracked {
     /// Adds causes to look again.
     pub(super) fn add_causes(&mut self, causes: Causes) {
         if causes.changed || causes.nodes {
-            self.changed_at.get_or_insert_with(Instant::now);
+            // Where something had failed before, the change is what is waited for from now on.
+            if !std::mem::replace(&mut self.is_since_change, true) {
+                self.unsettled_since = Some(Instant::now());
+            }
         }
         self.causes = self.causes.and(causes);
     }
@@ -180,10 +188,23 @@ impl Tracked {
 
     /// A sync has served everything up to now: gives when the oldest change was seen, unless there is a new one.
     pub(super) fn served(&mut self) -> Option<Instant> {
+        self.reason = Reason::Pending;
         if self.causes.changed || self.causes.nodes {
             return None;
         }
-        self.changed_at.take()
+        let since = self.unsettled_since.take();
+        since.filter(|_| std::mem::take(&mut self.is_since_change))
+    }
+
+    /// A sync has ended, and not settled.
+    pub(super) fn stays_unsettled(&mut self, reason: Reason) {
+        self.reason = reason;
+        self.unsettled_since.get_or_insert_with(Instant::now);
+    }
+
+    /// Since when it is not as it should be, and why; `None`: it is, as far as is known.
+    pub(super) fn unsettled(&self) -> Option<(Instant, Reason)> {
+        Some((self.unsettled_since?, self.reason))
     }
 
     /// Takes what an earlier sync had come to, if that was to the same end: what was wanted before is over.

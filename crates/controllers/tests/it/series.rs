@@ -142,3 +142,63 @@ async fn passes_over_the_nodes_are_counted_also_while_there_is_nothing_to_do() {
         ("12".into(), "12".into(), "13".into())
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_the_route_controller_has_failed_at_is_shown_until_it_is_done() {
+    let (cluster, table) = start(PERIODIC);
+    let failing = || -> Vec<String> {
+        let all = cluster.series("routes_failing");
+        all.into_iter().filter(|line| !line.ends_with(" 0.0")).collect()
+    };
+    cluster.pass(SECOND * 2).await;
+    assert_eq!(cluster.series("routes_failing").len(), 4);
+    assert_eq!(failing(), [""; 0]);
+    table.fail("create", Some(CloudError::other("no router")));
+    cluster.put(node("n1", &["10.200.1.0/24"]));
+    cluster.put(node("n2", &["10.200.2.0/24"]));
+    cluster.pass(SECOND * 5).await;
+    assert_eq!(failing(), [r#"{operation="create"} 2.0"#]);
+    table.fail("list", Some(CloudError::transient("bad gateway")));
+    cluster.pass(SECOND * 60).await;
+    assert_eq!(
+        failing(),
+        [r#"{operation="create"} 2.0"#, r#"{operation="list"} 1.0"#]
+    );
+    table.fail("list", None);
+    table.fail("create", None);
+    cluster.pass(SECOND * 400).await;
+    assert_eq!(failing(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_that_wait_for_their_instance_are_shown_with_the_age_of_the_oldest() {
+    let cluster = crate::node::cluster();
+    let shown = || {
+        [
+            cluster.series("nodes_uninitialized"),
+            cluster.series("nodes_uninitialized_oldest_seconds"),
+        ]
+        .concat()
+    };
+    cluster
+        .instances
+        .run("well", crate::instances::metadata(&["10.1.0.1"]));
+    cluster.put(crate::cluster::new_node("well"));
+    crate::node::initialized(&cluster, "well").await;
+    assert_eq!(shown(), ["0.0", "0.0"]);
+    cluster.put(crate::cluster::new_node("first"));
+    cluster.pass(SECOND * 100).await;
+    cluster.put(crate::cluster::new_node("second"));
+    cluster.pass(SECOND * 20).await;
+    let [count, oldest] = shown().try_into().unwrap();
+    assert_eq!(count, "2.0");
+    assert!(oldest.parse::<f64>().unwrap() >= 119.0, "{oldest}");
+    cluster
+        .instances
+        .run("first", crate::instances::metadata(&["10.1.0.2"]));
+    cluster
+        .instances
+        .run("second", crate::instances::metadata(&["10.1.0.3"]));
+    cluster.pass(SECOND * 400).await;
+    assert_eq!(shown(), ["0.0", "0.0"]);
+}

@@ -7,7 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bowline_edge::{Authorities, CredentialsFile, Malformed, basic_auth, client_tls, pem};
+use bowline_edge::{
+    Authorities, CredentialsFile, Malformed, basic_auth, client_tls, end_of_certificate, end_of_token, pem,
+};
 use http::HeaderValue;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -109,6 +111,24 @@ impl Credentials {
             identity: self.identity.as_ref().map(Source::current).or_else(of_plugin),
             authorities: self.authorities.as_ref().map(Source::current),
         }
+    }
+
+    /// When the ones of now end, by their names, in seconds since 1970; those that do not tell are left out.
+    pub(crate) fn ends(&self) -> Vec<(&'static str, i64)> {
+        let token = self.token().and_then(|header| {
+            let text = header.to_str().ok()?.strip_prefix("Bearer ")?;
+            end_of_token(text)
+        });
+        let identity = self.keys().identity;
+        let certificate = identity.and_then(|identity| end_of_certificate(identity.cert.first()?));
+        let named = [
+            ("kubernetes-token", token),
+            ("kubernetes-client-certificate", certificate),
+        ];
+        named
+            .into_iter()
+            .filter_map(|(name, end)| Some((name, end?)))
+            .collect()
     }
 
     /// What a request that is sent now is sent with.

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use bowline_edge::pem;
+use bowline_edge::{end_of_certificate, pem};
 use bowline_kube_io::Clock;
 use jiff::Timestamp;
 use rustls::crypto::CryptoProvider;
@@ -218,6 +218,14 @@ impl Certificates {
 
     fn served(&self) -> Arc<Served> {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// When the first of them ends, in seconds since 1970.
+    pub(super) fn first_end(&self) -> Option<i64> {
+        let served = self.served();
+        let named = served.named.iter().map(|(_, key)| key);
+        let all = std::iter::once(&served.main).chain(named);
+        all.filter_map(|key| end_of_certificate(key.cert.first()?)).min()
     }
 
     /// The certificate for a client that asks for this name, or for none.

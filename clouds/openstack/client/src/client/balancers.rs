@@ -26,7 +26,7 @@ impl Client {
         }
         self.observed(operation::API_VERSIONS_LIST, async {
             let root = self.session.endpoint(Octavia).await?.root.clone();
-            let request = Request::read(Method::GET, operation::API_VERSIONS_LIST.name, root);
+            let request = Request::read(Method::GET, operation::API_VERSIONS_LIST.name, root).preliminary();
             Ok(self.session.send(request).await?.json::<Versions>()?.versions)
         })
         .await

@@ -145,7 +145,7 @@ pub(crate) async fn endpoint(
 }
 
 async fn list(tokens: &Tokens, operation: Operation, url: Url) -> Result<Vec<Version>, ApiError> {
-    let request = Request::read(Method::GET, operation.name, url);
+    let request = Request::read(Method::GET, operation.name, url).preliminary();
     versions(tokens.send(request).await)
 }
 

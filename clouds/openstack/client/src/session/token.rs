@@ -241,6 +241,7 @@ impl Store {
         // It changes nothing that lasts, so it may be repeated.
         let request = Request::read(Method::POST, LOGIN.name, url)
             .conceal(login.secret())
+            .preliminary()
             .json(&LoginBody(login));
         let response = self.http.send(request).await?;
         let token = response
@@ -279,7 +280,7 @@ impl Store {
     }
 
     async fn find_identity(&self, root: Url) -> Result<Url, ApiError> {
-        let request = Request::read(Method::GET, IDENTITY_VERSIONS.name, root.clone());
+        let request = Request::read(Method::GET, IDENTITY_VERSIONS.name, root.clone()).preliminary();
         let answer = self.http.send(request).await.map_err(ApiError::from);
         let versions = discovery::versions(answer)?;
         let link = versions

@@ -174,7 +174,7 @@ impl Step for Write {
 
     fn lanes(&self) -> Vec<Lane> {
         match self {
-            Self::InOneLane(_) => vec![Lane::new("all")],
+            Self::InOneLane(_) => vec![Lane::new("nimbus/all/0")],
             write => vec![Lane::new(write.name().to_owned())],
         }
     }

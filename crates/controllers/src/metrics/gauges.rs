@@ -1,0 +1,82 @@
+//! The gauges that are worked out at a scrape.
+
+use std::time::Duration;
+
+use bowline_cloud_provider::GaugeSpec;
+
+/// Services whose load balancer is not as it should be.
+pub static UNSETTLED: GaugeSpec = GaugeSpec {
+    name: "load_balancers_unsettled",
+    help: "Services whose load balancer is not as it should be, by what came of the last sync: pending (its sync has not ended yet), waiting (the cloud is busy with it), refused (a person has to change something, the event says what), denied, invalid, conflict, throttled or failed (what the cloud answered), kubernetes (the API server refused a write)",
+    label: "reason",
+};
+
+/// How long the oldest of them has been so.
+pub static UNSETTLED_OLDEST: GaugeSpec = GaugeSpec {
+    name: "load_balancers_unsettled_oldest_seconds",
+    help: "Time since the first change, or failure, that no settled sync has served yet: that of the Service that waits for longest, by reason; 0 without one",
+    label: "reason",
+};
+
+/// Nodes that wait with the taint.
+pub static UNINITIALIZED: GaugeSpec = GaugeSpec {
+    name: "nodes_uninitialized",
+    help: "Nodes with the taint node.cloudprovider.kubernetes.io/uninitialized",
+    label: "",
+};
+
+/// The age of the oldest of them.
+pub static UNINITIALIZED_OLDEST: GaugeSpec = GaugeSpec {
+    name: "nodes_uninitialized_oldest_seconds",
+    help: "Age of the oldest Node with the taint node.cloudprovider.kubernetes.io/uninitialized; 0 without one",
+    label: "",
+};
+
+/// What the route controller has failed at.
+pub static ROUTES_FAILING: GaugeSpec = GaugeSpec {
+    name: "routes_failing",
+    help: "What the route controller has failed at and tries again, by operation: list (of all routes), create, delete, condition (NetworkUnavailable of a Node)",
+    label: "operation",
+};
+
+/// All of them.
+#[must_use]
+pub fn table() -> [&'static GaugeSpec; 5] {
+    [
+        &UNSETTLED,
+        &UNSETTLED_OLDEST,
+        &UNINITIALIZED,
+        &UNINITIALIZED_OLDEST,
+        &ROUTES_FAILING,
+    ]
+}
+
+/// How many there are of something, and the age of the oldest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Standing {
+    count: usize,
+    oldest: Duration,
+}
+
+impl Standing {
+    /// One more.
+    pub(crate) fn add(&mut self, age: Duration) {
+        self.count += 1;
+        self.oldest = self.oldest.max(age);
+    }
+
+    /// How many there are.
+    pub(crate) fn count(self) -> f64 {
+        number(self.count)
+    }
+
+    /// The age of the oldest, in seconds.
+    pub(crate) fn oldest(self) -> f64 {
+        self.oldest.as_secs_f64()
+    }
+}
+
+/// A count as a gauge shows it.
+pub(crate) fn number(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}

@@ -1,0 +1,113 @@
+//! Why the balancers of Services are not as they should be, and since when: for whoever watches.
+
+use bowline_cloud_provider::ErrorKind;
+use tokio::time::Instant;
+
+use std::sync::Arc;
+
+use super::{ServiceController, lock};
+use crate::metrics::gauges::{Standing, UNSETTLED, UNSETTLED_OLDEST};
+use crate::metrics::{Probes, Readings};
+
+/// What came of the last sync of a Service that is not settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) enum Reason {
+    /// None has ended yet since it was settled.
+    #[default]
+    Pending,
+    /// The cloud is busy with it.
+    Waiting,
+    /// A person has to change something.
+    Refused,
+    /// The cloud denied it.
+    Denied,
+    /// The cloud cannot do what it was asked for.
+    Invalid,
+    /// The cloud's objects were not as the call expected them.
+    Conflict,
+    /// The cloud asked to be left alone.
+    Throttled,
+    /// Any other failure of the cloud, a limit that is reached among them.
+    Failed,
+    /// The API server refused or failed.
+    Kubernetes,
+}
+
+impl Reason {
+    /// All of them, in their order.
+    const ALL: [Self; 9] = [
+        Self::Pending,
+        Self::Waiting,
+        Self::Refused,
+        Self::Denied,
+        Self::Invalid,
+        Self::Conflict,
+        Self::Throttled,
+        Self::Failed,
+        Self::Kubernetes,
+    ];
+
+    /// The value of the label `reason`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Waiting => "waiting",
+            Self::Refused => "refused",
+            Self::Denied => "denied",
+            Self::Invalid => "invalid",
+            Self::Conflict => "conflict",
+            Self::Throttled => "throttled",
+            Self::Failed => "failed",
+            Self::Kubernetes => "kubernetes",
+        }
+    }
+}
+
+impl From<ErrorKind> for Reason {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Denied => Self::Denied,
+            ErrorKind::Invalid | ErrorKind::NotSupported => Self::Invalid,
+            ErrorKind::Conflict => Self::Conflict,
+            ErrorKind::Throttled { .. } => Self::Throttled,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl ServiceController {
+    /// Has the Services that are not settled shown at each scrape.
+    pub(super) fn show_unsettled(self: &Arc<Self>, probes: &Probes) {
+        probes.probe_weakly(&UNSETTLED, self, |controller| {
+            controller.unsettled(Standing::count)
+        });
+        probes.probe_weakly(&UNSETTLED_OLDEST, self, |controller| {
+            controller.unsettled(Standing::oldest)
+        });
+    }
+
+    fn unsettled(&self, value: fn(Standing) -> f64) -> Readings {
+        let now = Instant::now();
+        let mut standing = [Standing::default(); Reason::ALL.len()];
+        for tracked in lock(&self.tracked).values() {
+            if let Some((since, reason)) = tracked.unsettled() {
+                standing[reason as usize].add(now - since);
+            }
+        }
+        let all = Reason::ALL.into_iter().zip(standing);
+        all.map(|(reason, standing)| (reason.name(), value(standing)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_stands_at_its_place() {
+        for (place, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, place, "{}", reason.name());
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What is shown of Services that are not settled, and of steps that wait for others.
+
+#![expect(clippy::expect_used, reason = "a test ends on a surprise")]
+
+use bowline_cloud_provider::{CloudError, ErrorKind};
+use serde_json::json;
+
+use super::seconds;
+use super::world::World;
+
+/// The Services that are shown as not settled, by reason, with the age of the oldest; those without one left out.
+fn unsettled(world: &World) -> Vec<(String, u64, u64)> {
+    let page = world.page();
+    let values = |name: &str| -> Vec<(String, f64)> {
+        let start = format!("{name}{{reason=\"");
+        let lines = page.lines().filter_map(|line| line.strip_prefix(&start));
+        lines
+            .map(|line| {
+                let (reason, value) = line.split_once("\"} ").expect("one label and a value");
+                (reason.to_owned(), value.parse().expect("a number"))
+            })
+            .collect()
+    };
+    let oldest = values("load_balancers_unsettled_oldest_seconds");
+    let counts = values("load_balancers_unsettled").into_iter().zip(oldest);
+    counts
+        .map(|((reason, count), (of, oldest))| {
+            assert_eq!(reason, of);
+            (reason, count as u64, oldest as u64)
+        })
+        .filter(|(_, count, oldest)| (*count, *oldest) != (0, 0))
+        .collect()
+}
+
+fn shown(reason: &str, count: u64, oldest: u64) -> (String, u64, u64) {
+    (reason.to_owned(), count, oldest)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_is_shown_as_unsettled_from_its_change_until_it_is_settled() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.write_time.insert("web".into(), seconds(30));
+        cloud.busy_looks = 1;
+    });
+    world.pass(seconds(1)).await;
+    assert_eq!(unsettled(&world), []);
+    world.add_service("web");
+    world.pass(seconds(20)).await;
+    assert_eq!(unsettled(&world), [shown("pending", 1, 20)]);
+    world.settled("web").await;
+    assert_eq!(unsettled(&world), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_balancer_that_the_cloud_is_busy_with_is_shown_as_waiting() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| cloud.busy_looks = u32::MAX);
+    world.add_service("web");
+    world.pass(seconds(100)).await;
+    assert_eq!(unsettled(&world), [shown("waiting", 1, 100)]);
+    world.cloud.set(|cloud| cloud.busy_looks = 0);
+    world.settled("web").await;
+    assert_eq!(unsettled(&world), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_came_of_the_last_sync_is_the_reason_and_the_oldest_is_told_for_each() {
+    let world = World::running(&["a"]).await;
+    world.add_service("well");
+    world.settled("well").await;
+    world.add("first", json!({}));
+    world.annotate("first", "cloud.example/broken", "x");
+    world.pass(seconds(50)).await;
+    world.add("second", json!({}));
+    world.annotate("second", "cloud.example/broken", "x");
+    world.pass(seconds(10)).await;
+    assert_eq!(unsettled(&world), [shown("refused", 2, 60)]);
+    for (kind, reason) in [
+        (ErrorKind::Denied, "denied"),
+        (ErrorKind::Invalid, "invalid"),
+        (ErrorKind::NotSupported, "invalid"),
+        (ErrorKind::Conflict, "conflict"),
+        (ErrorKind::Throttled { after: seconds(300) }, "throttled"),
+        (ErrorKind::Transient, "failed"),
+        (ErrorKind::Other, "failed"),
+    ] {
+        world.cloud.set(|cloud| {
+            cloud.read_errors.clear();
+            cloud.read_errors.push_back(CloudError::new(kind, "no"));
+        });
+        let name = format!("of-{reason}-{kind:?}")
+            .to_lowercase()
+            .replace([' ', '{', '}', ':'], "");
+        world.add_service(&name);
+        world.pass(seconds(1)).await;
+        let found = unsettled(&world);
+        assert!(found.contains(&shown(reason, 1, 1)), "{kind:?}: {found:?}");
+        world.api.delete("Service", "default", &name);
+        world.until("it is gone", |w| w.service(&name).is_none()).await;
+        world.pass(seconds(1)).await;
+        assert!(!unsettled(&world).iter().any(|(of, ..)| of == reason), "{kind:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_that_fails_is_shown_from_then_on_and_the_change_after_it_from_the_change_on() {
+    let world = World::running(&["a"]).await;
+    world.add_service("web");
+    world.settled("web").await;
+    let settles = |world: &World| {
+        let page = world.page();
+        let count = "load_balancer_settle_duration_seconds_count ";
+        page.lines()
+            .find_map(|line| line.strip_prefix(count))
+            .map(str::to_owned)
+    };
+    assert_eq!(settles(&world).as_deref(), Some("1"));
+    let deny = || {
+        world.cloud.set(|cloud| {
+            let denied = || CloudError::new(ErrorKind::Denied, "wrong token");
+            cloud
+                .read_errors
+                .extend(std::iter::repeat_with(denied).take(1000));
+        });
+    };
+    // The periodic check comes every ten minutes.
+    let until_checked = || world.pass(seconds(600));
+    deny();
+    until_checked().await;
+    let [(reason, 1, age)] = &unsettled(&world)[..] else {
+        panic!("{:?}", unsettled(&world));
+    };
+    assert_eq!(reason, "denied");
+    let age = *age;
+    world.pass(seconds(100)).await;
+    assert_eq!(unsettled(&world), [shown("denied", 1, age + 100)]);
+    world.cloud.set(|cloud| cloud.read_errors.clear());
+    world.pass(seconds(301)).await;
+    assert_eq!(unsettled(&world), []);
+    assert_eq!(settles(&world).as_deref(), Some("1"), "there was no change");
+
+    deny();
+    until_checked().await;
+    assert_ne!(unsettled(&world), []);
+    world.edit("web", |service| service["spec"]["ports"][0]["port"] = json!(81));
+    world.pass(seconds(10)).await;
+    assert_eq!(unsettled(&world), [shown("denied", 1, 10)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_shown_by_a_process_whose_controller_has_ended() {
+    let mut world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| cloud.busy_looks = u32::MAX);
+    world.add_service("web");
+    world.pass(seconds(10)).await;
+    assert!(world.page().contains("load_balancers_unsettled{"));
+    world.stop().await;
+    assert!(!world.page().contains("load_balancers_unsettled{"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_waits_for_another_services_step_is_shown_and_measured() {
+    let world = World::running(&["a"]).await;
+    world.cloud.set(|cloud| {
+        cloud.has_one_lane = true;
+        for name in ["one", "two"] {
+            cloud.write_time.insert(name.into(), seconds(20));
+        }
+    });
+    let line = |world: &World, line: &str| world.page().lines().any(|found| found == line);
+    world.add_service("one");
+    world.add_service("two");
+    world.pass(seconds(10)).await;
+    assert!(
+        line(&world, "load_balancer_lane_waiting{lane=\"nimbus/all\"} 1"),
+        "{}",
+        world.page()
+    );
+    world.settled("one").await;
+    world.settled("two").await;
+    world.pass(seconds(60)).await;
+    assert!(line(&world, "load_balancer_lane_waiting{lane=\"nimbus/all\"} 0"));
+    let waits = "load_balancer_lane_wait_duration_seconds_count{lane=\"nimbus/all\"} ";
+    let page = world.page();
+    let count = page.lines().find_map(|line| line.strip_prefix(waits));
+    assert!(count.is_some_and(|count| count != "0"), "{page}");
+}
