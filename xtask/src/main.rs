@@ -15,6 +15,7 @@ mod deny;
 mod generate;
 mod image;
 mod manifests;
+mod monitoring;
 mod openstack;
 mod release;
 mod stages;
@@ -86,6 +87,9 @@ fn command() -> Command {
             Command::new("manifests").about("Write the plain manifests under deploy/, which come out of the chart; needs Go"),
         )
         .subcommand(
+            Command::new("monitoring").about("Test the alerts with the real promtool, which is built first; needs Go"),
+        )
+        .subcommand(
             Command::new("image")
                 .about("Build the static binary and its image, as an OCI archive")
                 .arg(
@@ -136,6 +140,7 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         Some(("generate", args)) if args.get_flag("check") => generate::check(&workspace),
         Some(("generate", _)) => generate::write(&workspace),
         Some(("manifests", _)) => manifests::write(&workspace),
+        Some(("monitoring", _)) => monitoring::test(&workspace),
         Some(("image", args)) => {
             let options = image::Options {
                 platforms: args.get_many("arch").unwrap_or_default().copied().collect(),

@@ -47,7 +47,7 @@ pub fn build() -> Result<Helm, BuildError> {
     let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("go");
     // The variable is the one that Helm's own Makefile sets.
     let version = format!("-X helm.sh/helm/v4/internal/version.version={}", release());
-    go_build(&module, PACKAGE, &version, &fresh)?;
+    go_build(&module, PACKAGE, &version, "", &fresh)?;
     let kept = Helm::expected();
     std::fs::rename(&fresh, kept.program()).map_err(at)?;
     Ok(kept)

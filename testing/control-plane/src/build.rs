@@ -42,9 +42,9 @@ pub fn build(version: Version) -> Result<Binaries, BuildError> {
     let fresh = Binaries::expected_in(beside.path());
     let kept = Binaries::expected_in(&directory);
     let (module, flags) = (version.module_directory(), linker_flags(version));
-    go_build(&module, "go.etcd.io/etcd/server/v3", &flags, &fresh.etcd)?;
+    go_build(&module, "go.etcd.io/etcd/server/v3", &flags, "", &fresh.etcd)?;
     let server = "k8s.io/kubernetes/cmd/kube-apiserver";
-    go_build(&module, server, &flags, &fresh.kube_apiserver)?;
+    go_build(&module, server, &flags, "", &fresh.kube_apiserver)?;
     std::fs::rename(&fresh.etcd, &kept.etcd).map_err(at)?;
     std::fs::rename(&fresh.kube_apiserver, &kept.kube_apiserver).map_err(at)?;
     Ok(kept)

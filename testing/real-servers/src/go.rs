@@ -22,7 +22,7 @@ pub enum GoError {
 
 /// Builds one static program: a package that the Go module in this directory requires, in the versions that it names.
 ///
-/// The linker's flags come on top of those that strip the program.
+/// The linker's flags come on top of those that strip the program; tags choose what of the package is built, if not empty.
 ///
 /// # Errors
 ///
@@ -31,6 +31,7 @@ pub fn go_build(
     module: &Path,
     package: &'static str,
     linker_flags: &str,
+    tags: &str,
     output: &Path,
 ) -> Result<(), GoError> {
     let status = Command::new("go")
@@ -43,6 +44,7 @@ pub fn go_build(
             "-ldflags",
         ])
         .arg(format!("-s -w {linker_flags}"))
+        .args(["-tags", tags])
         .arg("-o")
         .arg(output)
         .arg(package)

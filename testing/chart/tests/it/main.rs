@@ -6,6 +6,7 @@ mod credentials;
 mod documents;
 mod former;
 mod manifests;
+mod monitoring;
 mod refused;
 mod workload;
 

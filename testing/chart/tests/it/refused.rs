@@ -99,14 +99,6 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             ),
             &["podMonitor cannot reach bindAddress=127.0.0.1"],
         ),
-        (
-            of("openstack", json!({ "dashboard": { "enabled": true } })),
-            &["this chart holds none"],
-        ),
-        (
-            of("openstack", json!({ "prometheusRule": { "enabled": true } })),
-            &["this chart holds none"],
-        ),
     ];
     for (values, expected) in cases {
         let words = refusal(&helm, &values);
