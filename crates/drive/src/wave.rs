@@ -98,14 +98,19 @@ async fn run<F: Send, E>(
 ) -> Result<Option<DynLearned>, DriveError<E>> {
     let view = step.view();
     tracing::info!(object = %hooks.object(), label = %view.label, impact = %view.impact, "executing action");
-    if let Some(write) = step.kube_write() {
-        return write_kube(step, write, hooks, facts).await.map(|()| None);
-    }
-    let answer = session.apply(step).await;
-    answer.map(Some).map_err(|error| DriveError::Step {
-        label: view.label.clone(),
-        error,
-    })
+    let made = match step.kube_write() {
+        Some(write) => write_kube(step, write, hooks, facts).await.map(|()| None),
+        None => session
+            .apply(step)
+            .await
+            .map(Some)
+            .map_err(|error| DriveError::Step {
+                label: view.label.clone(),
+                error,
+            }),
+    };
+    tracing::debug!(object = %hooks.object(), label = %view.label, is_done = made.is_ok(), "action ended");
+    made
 }
 
 async fn write_kube<F, E>(
