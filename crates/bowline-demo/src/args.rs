@@ -22,6 +22,8 @@ pub struct Args {
     pub seed: u64,
     /// Where the embedded API server listens.
     pub listen: SocketAddr,
+    /// Open the page in a browser.
+    pub open: bool,
     /// Show the manager's log on stderr.
     pub logs: bool,
 }
@@ -45,6 +47,7 @@ impl Args {
                 .get_one("listen")
                 .copied()
                 .unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
+            open: matches.get_flag("open"),
             logs: matches.get_flag("logs"),
         })
     }
@@ -101,6 +104,13 @@ fn command() -> Command {
                 .help("Where the embedded API server listens; port 0 takes a free one"),
         )
         .arg(
+            Arg::new("open")
+                .long("open")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("once")
+                .help("Open the demo's page in a browser; its address is printed in any case"),
+        )
+        .arg(
             Arg::new("logs")
                 .long("logs")
                 .action(ArgAction::SetTrue)
@@ -131,6 +141,8 @@ mod tests {
             &["--cloud", "fog"],
             &["--listen", "here"],
             &["extra"],
+            // The fixed story has no page.
+            &["--once", "--open"],
         ] {
             assert_eq!(parse(words).unwrap_err().exit_code(), 2, "{words:?}");
         }

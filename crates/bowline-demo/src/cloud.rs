@@ -24,8 +24,10 @@ mod openstack;
 #[cfg(feature = "phoenixnap")]
 mod phoenixnap;
 mod served;
+mod thing;
 
 pub(crate) use served::Served;
+pub(crate) use thing::{Thing, Tone};
 
 /// Clouds that this build can play; the first one is the default.
 pub const NAMES: &[&str] = &[
@@ -136,6 +138,10 @@ pub(crate) trait Cloud: Send + Sync {
 
     /// Switches an outage of the API on or off. Traffic goes on.
     fn set_outage(&self, on: bool);
+    /// Whether there is one.
+    fn has_outage(&self) -> bool;
+    /// What is in the project besides its instances.
+    fn things(&self) -> Vec<Thing>;
 
     /// How the story calls what a Service gets.
     fn words(&self) -> Words {

@@ -2,7 +2,7 @@
 //!
 //! The parts: [`control_plane`] is the API server, [`cloud`] the simulated cloud, [`kubelet`], [`kube_proxy`] and, where the
 //! cloud has no balancers, [`kube_vip`] stand in for what runs on nodes, [`workload`] answers visitors, and [`manager`] is the manager itself, started with the command
-//! line of the deployed manifest. [`stage`] starts and stops them, [`story`] is what happens, [`reporter`] tells it.
+//! line of the deployed manifest. [`stage`] starts and stops them, [`story`] is what happens, [`reporter`] tells it, and [`page`] shows it in a browser.
 
 #![cfg_attr(
     not(all(feature = "cloudscale", feature = "openstack", feature = "phoenixnap")),
@@ -22,6 +22,7 @@ mod kubelet;
 mod loopback;
 mod manager;
 mod narrative;
+mod page;
 mod reporter;
 mod service;
 mod stage;
@@ -71,6 +72,7 @@ async fn play(args: &Args, stage: &Stage) -> anyhow::Result<()> {
     }
     let address = story::beginning(stage).await?;
     tour::print(stage, address);
+    stage.board().close(None);
     stage.manager().ended().await;
     anyhow::bail!("the manager has ended; its log (--logs) says why")
 }

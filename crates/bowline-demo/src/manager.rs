@@ -9,18 +9,21 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use bowline::args::{self, Invocation, LoggingOptions};
-use bowline::commands::{self, Surroundings};
-use bowline::logging;
+use bowline::{commands, logging};
 use bowline_cloud_provider::Environment;
 use bowline_cloud_provider::plan::{PlanReport, ReportedStep, render_text};
-use bowline_manager::Identity;
 use jiff::Timestamp;
 use serde_json::Value;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
+use tracing::Dispatch;
 
 use crate::cloud::Cloud;
+use process::{Process, surroundings};
+
+mod process;
+mod steps;
+
+pub(crate) use process::Life;
+pub(crate) use steps::{Listener, StepNews, What};
 
 /// A manager that runs on a thread of its own until it is stopped or dropped.
 pub(crate) struct Manager {
@@ -34,18 +37,22 @@ pub(crate) struct Manager {
     seed: u64,
     url: String,
     log: Option<PathBuf>,
-    stop: CancellationToken,
-    /// The exit status, once there is one.
-    ended: watch::Receiver<Option<u8>>,
+    process: Process,
 }
 
 /// What the word `plan` says.
+#[derive(Clone, Debug)]
 pub(crate) struct Plan(Vec<PlanReport>);
 
 impl Plan {
     /// What it prints.
     pub(crate) fn text(&self) -> String {
         render_text(&self.0)
+    }
+
+    /// One report for each object.
+    pub(crate) fn reports(&self) -> &[PlanReport] {
+        &self.0
     }
 
     /// How many changes it would make in the cloud. The others are to Kubernetes objects.
@@ -68,13 +75,15 @@ pub(crate) enum Log {
 }
 
 impl Manager {
-    /// Starts it for a cloud. `directory` is for files that may vanish with the demo.
+    /// Starts it for a cloud. `directory` is for files that may vanish with the demo; each step that it makes is told to
+    /// `listener`.
     pub(crate) fn start(
         cloud: &dyn Cloud,
         directory: &Path,
         kubeconfig: &Path,
         log: Log,
         seed: u64,
+        listener: Listener,
     ) -> anyhow::Result<Self> {
         let manifest = command(cloud.manifest())?;
         let config = config_flag(cloud, directory)?;
@@ -93,20 +102,9 @@ impl Manager {
             Invocation::Wrong { errors, .. } => bail!("the manifest's command line: {}", errors.join("; ")),
             Invocation::Plan(..) | Invocation::Print(_) => bail!("the manifest's command runs no manager"),
         };
-        let log = start_log(&options.logging, log)?;
-
-        let stop = CancellationToken::new();
-        let (end, ended) = watch::channel(None);
-        let surroundings = surroundings(&environment, seed);
-        let asked = stop.clone();
-        std::thread::Builder::new()
-            .name("manager".to_owned())
-            .spawn(move || {
-                let status = run(*options, surroundings, asked);
-                // Nobody waits any more if the demo is over.
-                let _ = end.send(Some(status));
-            })
-            .context("no thread for the manager")?;
+        let (log, path) = start_log(&options.logging, log)?;
+        let log = steps::tell_of_steps(log, listener);
+        let process = Process::start(*options, environment.clone(), seed, log)?;
         Ok(Self {
             manifest,
             local,
@@ -114,9 +112,8 @@ impl Manager {
             environment,
             seed,
             url: format!("https://127.0.0.1:{port}"),
-            log,
-            stop,
-            ended,
+            log: path,
+            process,
         })
     }
 
@@ -152,48 +149,28 @@ impl Manager {
         Ok(Plan(reports.map_err(anyhow::Error::msg)?))
     }
 
+    pub(crate) fn life(&self) -> Life {
+        self.process.life()
+    }
+
     pub(crate) fn has_ended(&self) -> bool {
-        self.ended.borrow().is_some() || self.ended.has_changed().is_err()
+        self.life() == Life::Ended
     }
 
     /// Waits for its end.
     pub(crate) async fn ended(&self) {
-        // An error is a thread that panicked: that is an end, too.
-        let _ = self.ended.clone().wait_for(Option::is_some).await;
+        self.process.ended().await;
+    }
+
+    /// Ends it without a word; it is started again soon.
+    pub(crate) fn kill(&self) {
+        self.process.kill();
     }
 
     /// Asks it to end, and waits so long; whether it has ended.
-    pub(crate) async fn stop(self, deadline: Duration) -> bool {
-        self.stop.cancel();
+    pub(crate) async fn stop(&self, deadline: Duration) -> bool {
+        self.process.stop();
         tokio::time::timeout(deadline, self.ended()).await.is_ok()
-    }
-}
-
-impl Drop for Manager {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
-}
-
-/// As the binary's `main` does, with a token in place of signals.
-fn run(options: args::Options, surroundings: Surroundings, stop: CancellationToken) -> u8 {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            tracing::error!(err = %error, "No runtime for the manager");
-            return commands::exit::FATAL;
-        }
-    };
-    let status = runtime.block_on(commands::run_until(options, surroundings, stop));
-    runtime.shutdown_background();
-    status
-}
-
-fn surroundings(environment: &Environment, seed: u64) -> Surroundings {
-    Surroundings {
-        environment: environment.clone(),
-        identity: Identity::new("demo", &Uuid::new_v4().to_string()),
-        seed,
     }
 }
 
@@ -238,8 +215,8 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-/// Starts the log of the whole process; gives the file it goes to.
-fn start_log(options: &LoggingOptions, log: Log) -> anyhow::Result<Option<PathBuf>> {
+/// Starts the log of the whole process; gives it, and the file it goes to.
+fn start_log(options: &LoggingOptions, log: Log) -> anyhow::Result<(Dispatch, Option<PathBuf>)> {
     let (sink, path): (logging::Sink, _) = match log {
         Log::Stderr => (Arc::new(Mutex::new(std::io::stderr())), None),
         Log::File(path) => {
@@ -247,10 +224,10 @@ fn start_log(options: &LoggingOptions, log: Log) -> anyhow::Result<Option<PathBu
             (Arc::new(Mutex::new(file)), Some(path))
         }
     };
-    let log = logging::log(options.clone(), sink, Timestamp::now);
-    // A second demo in one process, as tests run it, logs where the first one does.
-    let _ = tracing::subscriber::set_global_default(log);
-    Ok(path)
+    let log = Dispatch::new(logging::log(options.clone(), sink, Timestamp::now));
+    // A second demo in one process, as tests run it, logs where the first one does, but for its manager.
+    let _ = tracing::dispatcher::set_global_default(log.clone());
+    Ok((log, path))
 }
 
 #[cfg(test)]

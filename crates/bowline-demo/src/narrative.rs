@@ -1,5 +1,6 @@
 //! The story as it is told: one line per fact, with the time since the start.
 
+use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +16,29 @@ pub struct Narrator(Arc<Shared>);
 struct Shared {
     start: Instant,
     output: Mutex<Output>,
+    recent: Mutex<Recent>,
     is_styled: bool,
+}
+
+/// How many of the last lines are remembered.
+const REMEMBERED: usize = 60;
+
+/// One line of the story.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Its place in the story.
+    pub(crate) number: u64,
+    /// Since the start.
+    pub(crate) milliseconds: u128,
+    /// Whether a new part begins with it.
+    pub(crate) is_chapter: bool,
+    pub(crate) text: String,
+}
+
+#[derive(Default)]
+struct Recent {
+    said: u64,
+    lines: VecDeque<Line>,
 }
 
 impl Narrator {
@@ -25,18 +48,21 @@ impl Narrator {
         Self(Arc::new(Shared {
             start: Instant::now(),
             output: Mutex::new(output),
+            recent: Mutex::default(),
             is_styled,
         }))
     }
 
     /// A new part of the story.
     pub(crate) fn chapter(&self, title: &str) {
+        self.remember(true, title);
         let title = self.weighed("1", title);
         self.write(&format!("\n{title}\n"));
     }
 
     /// Something happened just now.
     pub(crate) fn tell(&self, text: impl AsRef<str>) {
+        self.remember(false, text.as_ref());
         let time = self.weighed("2", &stamp(self.0.start.elapsed().as_millis()));
         self.write(&format!("{time}  {}\n", text.as_ref()));
     }
@@ -57,6 +83,26 @@ impl Narrator {
             .map(|line| format!("          {line}\n").replace("          \n", "\n"))
             .collect();
         self.write(&set_in);
+    }
+
+    /// The last lines in order, without what was quoted.
+    pub(crate) fn recent(&self) -> Vec<Line> {
+        let recent = self.0.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.lines.iter().cloned().collect()
+    }
+
+    fn remember(&self, is_chapter: bool, text: &str) {
+        let mut recent = self.0.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = Line {
+            number: recent.said,
+            milliseconds: self.0.start.elapsed().as_millis(),
+            is_chapter,
+            text: text.to_owned(),
+        };
+        recent.said += 1;
+        recent.lines.push_back(line);
+        let excess = recent.lines.len().saturating_sub(REMEMBERED);
+        recent.lines.drain(..excess);
     }
 
     fn weighed(&self, weight: &str, text: &str) -> String {
@@ -112,6 +158,20 @@ mod tests {
             text,
             "  12.3 s  a node appears\n  12.3 s  FAILED  it is there: it is not\n          a\n\n          b\n"
         );
+    }
+
+    #[test]
+    fn the_last_lines_are_remembered_and_what_is_quoted_is_not() {
+        let narrator = Narrator::new(Box::new(Memory::default()), false);
+        narrator.chapter("The beginning");
+        narrator.quote("a command line");
+        for number in 0..REMEMBERED {
+            narrator.tell(format!("line {number}"));
+        }
+        let recent = narrator.recent();
+        assert_eq!(recent.len(), REMEMBERED);
+        assert_eq!((recent[0].number, recent[0].text.as_str()), (1, "line 0"));
+        assert!(!recent[0].is_chapter);
     }
 
     #[test]

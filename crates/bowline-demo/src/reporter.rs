@@ -15,7 +15,7 @@ const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 
 /// The Service of the API server itself, which is no part of the story.
-const API_SERVER: &str = "kubernetes";
+pub(crate) const API_SERVER: &str = "kubernetes";
 
 /// How often the cloud's journal is read.
 const PERIOD: Duration = Duration::from_millis(50);
@@ -241,7 +241,7 @@ pub(crate) fn is_shut_down(node: &Value) -> bool {
 }
 
 /// The status of a Node's condition `Ready`; empty without it.
-fn ready(node: &Value) -> &str {
+pub(crate) fn ready(node: &Value) -> &str {
     let conditions = node["status"]["conditions"].as_array();
     conditions
         .and_then(|all| all.iter().find(|one| one["type"] == "Ready"))

@@ -15,6 +15,7 @@ use crate::cloud::{self, Cloud};
 use crate::control_plane::{ControlPlane, Kind};
 use crate::manager::{Log, Manager};
 use crate::narrative::Narrator;
+use crate::page::{self, Board, Hands, Page};
 use crate::{kube_proxy, kube_vip, kubelet, reporter};
 
 /// How long the manager may take to end, so that all is over 2 s after Ctrl-C.
@@ -26,12 +27,14 @@ const MANAGER_DEADLINE: Duration = Duration::from_millis(1200);
 ///
 /// Dropping it, or the future that starts it, stops everything as well, but does not wait for it.
 pub(crate) struct Stage {
-    // Dropped in this order: the manager first, the files last.
-    manager: Manager,
+    // Dropped in this order: what uses the manager first, then the manager, the files last.
+    page: Option<Page>,
+    manager: Arc<Manager>,
     actors: Vec<AbortOnDropHandle<()>>,
     cloud: Arc<dyn Cloud>,
     control_plane: ControlPlane,
     narrator: Narrator,
+    board: Board,
     directory: TempDir,
 }
 
@@ -87,7 +90,7 @@ impl Stage {
                 "the cloud has no load balancers: a stand-in for kube-vip announces addresses from nodes",
             );
             actors.push(spawn(kube_vip::run(
-                api,
+                api.clone(),
                 Arc::clone(&cloud),
                 announced,
                 narrator.clone(),
@@ -98,23 +101,44 @@ impl Stage {
         } else {
             Log::File(directory.path().join("manager.log"))
         };
-        let manager = Manager::start(
+        let board = Board::default();
+        let listening = board.clone();
+        let manager = Arc::new(Manager::start(
             &*cloud,
             directory.path(),
             control_plane.kubeconfig(),
             log,
             args.seed,
-        )?;
+            Arc::new(move |news| listening.heard(&news)),
+        )?);
         narrator.tell(
             "the manager starts, with the command line of our own manifest and what a local run needs:",
         );
         narrator.quote(&manager.command_line());
+        let page = if args.once {
+            None
+        } else {
+            let (cloud, manager) = (Arc::clone(&cloud), Arc::clone(&manager));
+            let hands = Hands::new(api, cloud, manager, board.clone(), narrator.clone());
+            let page = Page::start(hands).await?;
+            narrator.tell(format!("see all this at {}", page.url()));
+            if args.open
+                && let Err(error) = page::open(page.url())
+            {
+                narrator.tell(format!(
+                    "no browser could be opened ({error}); open that address yourself"
+                ));
+            }
+            Some(page)
+        };
         Ok(Self {
+            page,
             manager,
             actors,
             cloud,
             control_plane,
             narrator,
+            board,
             directory,
         })
     }
@@ -139,16 +163,29 @@ impl Stage {
         &self.narrator
     }
 
+    /// What the page knows.
+    pub(crate) fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// Where the page is, if there is one.
+    pub(crate) fn page(&self) -> Option<&str> {
+        self.page.as_ref().map(Page::url)
+    }
+
     /// Stops everything and waits for it.
     pub(crate) async fn stop(self) {
         let Self {
+            page,
             manager,
             actors,
             cloud,
             control_plane,
             narrator,
+            board: _,
             directory,
         } = self;
+        drop(page);
         if !manager.stop(MANAGER_DEADLINE).await {
             narrator.tell("the manager does not end in time and is left behind to end with this process");
         }

@@ -11,7 +11,7 @@ use crate::api::Patch;
 use crate::reporter;
 use crate::stage::Stage;
 use crate::visitor;
-use crate::what_if::WhatIf;
+use crate::what_if::{self, WhatIf};
 
 mod announced;
 mod checks;
@@ -25,8 +25,10 @@ pub(crate) const SERVICE: &str = "web";
 /// Its first port. 1024 or above, so that nobody needs a privilege.
 pub(crate) const PORT: u16 = 8080;
 
-const COLLECTION: &str = "/api/v1/namespaces/default/services";
-const PATH: &str = "/api/v1/namespaces/default/services/web";
+/// Where Services of the namespace are.
+pub(crate) const COLLECTION: &str = "/api/v1/namespaces/default/services";
+/// Where the Service is.
+pub(crate) const PATH: &str = "/api/v1/namespaces/default/services/web";
 
 /// From the first Nodes to pages from all of them; answers with the balancer's address.
 pub(crate) async fn beginning(stage: &Stage) -> anyhow::Result<IpAddr> {
@@ -90,7 +92,7 @@ async fn plan_is_shown(stage: &Stage) -> anyhow::Result<Planned> {
         .create(COLLECTION, &service())
         .await
         .context("cannot create the Service")?;
-    let view = WhatIf::start(stage.api().clone(), NAMESPACE, SERVICE).await?;
+    let view = WhatIf::start(stage.api().clone(), what_if::balanced(NAMESPACE, SERVICE)).await?;
     let plan = stage
         .manager()
         .plan(&view.url(), NAMESPACE, SERVICE)
@@ -98,6 +100,7 @@ async fn plan_is_shown(stage: &Stage) -> anyhow::Result<Planned> {
         .context("no plan")?;
     narrator.tell("what if its type were LoadBalancer? `cloud-controller-manager plan` says:");
     narrator.quote(&plan.text());
+    stage.board().planned("the Service becomes a LoadBalancer", &plan);
     let changes = plan.cloud_changes();
     let planned = Planned { begun, changes };
     let result = match (changes, planned.written(stage)) {
@@ -131,7 +134,8 @@ async fn plan_was_followed(stage: &Stage, planned: Planned) -> anyhow::Result<()
     )
 }
 
-fn service() -> Value {
+/// The Service, as it is before it asks for a load balancer.
+pub(crate) fn service() -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Service",

@@ -17,6 +17,11 @@ pub(crate) fn print(stage: &Stage, address: IpAddr) {
     narrator.chapter("Your turn");
     let place = stage.cloud().listener(Transport::Tcp, address, PORT);
     let mut text = String::new();
+    if let Some(page) = stage.page() {
+        text.push_str(&format!(
+            "# All this in a browser, with buttons for what follows:\n{page}\n"
+        ));
+    }
     match place {
         Some(place) if place.ip() == address => {
             text.push_str(&format!("curl http://{place}/\n"));

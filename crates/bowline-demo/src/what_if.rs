@@ -1,4 +1,4 @@
-//! "What if this Service asked for a load balancer?": the cluster as it is, but for one field of one Service.
+//! "What if this Service asked for a load balancer?": the cluster as it is, but for one change.
 //!
 //! The `plan` command reads from here, so that the plan can be shown before anything is changed: same UID, same node
 //! ports, hence the same names and steps that will follow. It is read-only; that `plan` works with it shows that `plan`
@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -22,6 +23,36 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::api::{Api, ApiError};
 
+/// What is different in the view: it may change an object of this kind, and says whether the object is there.
+pub(crate) type Change = Arc<dyn Fn(&str, &mut Value) -> bool + Send + Sync>;
+
+/// A change of one object.
+pub(crate) fn changed(
+    kind: &'static str,
+    namespace: Option<&str>,
+    name: &str,
+    change: impl Fn(&mut Value) -> bool + Send + Sync + 'static,
+) -> Change {
+    let (namespace, name) = (namespace.map(str::to_owned), name.to_owned());
+    Arc::new(move |of, object| {
+        let metadata = &object["metadata"];
+        let is_it = of == kind
+            && metadata["name"] == *name
+            && namespace
+                .as_ref()
+                .is_none_or(|space| metadata["namespace"] == **space);
+        !is_it || change(object)
+    })
+}
+
+/// The cluster in which the Service of this namespace and name is of type `LoadBalancer`.
+pub(crate) fn balanced(namespace: &str, name: &str) -> Change {
+    changed("Service", Some(namespace), name, |service| {
+        service["spec"]["type"] = json!("LoadBalancer");
+        true
+    })
+}
+
 /// Serves until it is dropped.
 pub(crate) struct WhatIf {
     address: SocketAddr,
@@ -29,16 +60,11 @@ pub(crate) struct WhatIf {
 }
 
 impl WhatIf {
-    /// In it, the Service of this namespace and name is of type `LoadBalancer`.
-    pub(crate) async fn start(api: Api, namespace: &str, name: &str) -> anyhow::Result<Self> {
+    /// A view of the cluster with this change.
+    pub(crate) async fn start(api: Api, change: Change) -> anyhow::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let view = View {
-            api,
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        };
-        let task = AbortOnDropHandle::new(tokio::spawn(serve(listener, view)));
+        let task = AbortOnDropHandle::new(tokio::spawn(serve(listener, View { api, change })));
         Ok(Self { address, _task: task })
     }
 
@@ -50,8 +76,7 @@ impl WhatIf {
 #[derive(Clone)]
 struct View {
     api: Api,
-    namespace: String,
-    name: String,
+    change: Change,
 }
 
 async fn serve(listener: TcpListener, view: View) {
@@ -90,44 +115,39 @@ impl View {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         Ok(match self.api.read(path).await {
             Ok(mut object) => {
-                self.pretend(&mut object);
-                reply(StatusCode::OK, &object)
+                if self.pretend(&mut object) {
+                    reply(StatusCode::OK, &object)
+                } else {
+                    reply(
+                        StatusCode::NOT_FOUND,
+                        &failure("it is not there in this view", 404),
+                    )
+                }
             }
-            Err(ApiError::Answered { status, message }) => {
-                let failure = json!({
-                    "kind": "Status",
-                    "apiVersion": "v1",
-                    "status": "Failure",
-                    "message": message,
-                    "code": status.as_u16(),
-                });
-                reply(status, &failure)
-            }
-            Err(error) => reply(
-                StatusCode::BAD_GATEWAY,
-                &json!({ "kind": "Status", "status": "Failure", "message": error.to_string(), "code": 502 }),
-            ),
+            Err(ApiError::Answered { status, message }) => reply(status, &failure(&message, status.as_u16())),
+            Err(error) => reply(StatusCode::BAD_GATEWAY, &failure(&error.to_string(), 502)),
         })
     }
 
-    /// Changes the type of the Service, wherever in the answer it is.
-    fn pretend(&self, answer: &mut Value) {
-        let is_list = answer["kind"] == "ServiceList";
-        if is_list && let Some(items) = answer["items"].as_array_mut() {
-            for service in items {
-                self.pretend_one(service);
-            }
-        } else if answer["kind"] == "Service" {
-            self.pretend_one(answer);
+    /// Makes the change, wherever in the answer the object is; whether the answer is there at all.
+    fn pretend(&self, answer: &mut Value) -> bool {
+        let kind = answer["kind"].as_str().unwrap_or_default().to_owned();
+        let Some(of) = kind.strip_suffix("List") else {
+            return (self.change)(&kind, answer);
+        };
+        if let Some(items) = answer["items"].as_array_mut() {
+            items.retain_mut(|object| (self.change)(of, object));
         }
+        // How many follow is a promise of the server that this view may break; it is optional.
+        if let Some(metadata) = answer["metadata"].as_object_mut() {
+            metadata.remove("remainingItemCount");
+        }
+        true
     }
+}
 
-    fn pretend_one(&self, service: &mut Value) {
-        let metadata = &service["metadata"];
-        if metadata["namespace"] == *self.namespace && metadata["name"] == *self.name {
-            service["spec"]["type"] = json!("LoadBalancer");
-        }
-    }
+fn failure(message: &str, code: u16) -> Value {
+    json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "code": code })
 }
 
 fn reply(status: StatusCode, body: &Value) -> Response<Full<Bytes>> {
@@ -155,7 +175,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = cluster.serve(listener).unwrap();
         let api = Api::new(Endpoint::plain(server.address().to_string()));
-        let view = WhatIf::start(api, "default", "web").await.unwrap();
+        let view = WhatIf::start(api, balanced("default", "web")).await.unwrap();
         let seen = Api::new(Endpoint::plain(view.address.to_string()));
 
         let list = seen.read("/api/v1/services?limit=100").await.unwrap();
@@ -177,5 +197,26 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
+    }
+
+    #[tokio::test]
+    async fn an_object_can_be_left_out_and_others_stay() {
+        let cluster = bowline_kube_api::KubeApi::builder().build();
+        for name in ["a", "b"] {
+            let node = json!({ "kind": "Node", "metadata": { "name": name } });
+            cluster.apply_json(node).unwrap();
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = cluster.serve(listener).unwrap();
+        let api = Api::new(Endpoint::plain(server.address().to_string()));
+        let view = WhatIf::start(api, changed("Node", None, "a", |_| false))
+            .await
+            .unwrap();
+        let seen = Api::new(Endpoint::plain(view.address.to_string()));
+        let list = seen.read("/api/v1/nodes").await.unwrap();
+        assert_eq!(list["items"].as_array().unwrap().len(), 1);
+        assert_eq!(list["items"][0]["metadata"]["name"], "b");
+        assert!(seen.find("/api/v1/nodes/a").await.unwrap().is_none());
+        assert!(seen.find("/api/v1/nodes/b").await.unwrap().is_some());
     }
 }

@@ -5,14 +5,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use bowline_cloud_kit::Entry;
 use bowline_cloud_kit::dataplane::Transport;
-use bowline_cloudscale_sim::model::ListenerProtocol;
+use bowline_cloudscale_sim::model::{ListenerProtocol, LoadBalancer, Pool, Target};
 use bowline_cloudscale_sim::{Access, Behaviour, CloudscaleSim, ServerSpec};
 use http::Method;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, INSTANCES, Project, Served};
+use super::{Cloud, Hint, INSTANCES, Project, Served, Thing, Tone};
 use crate::loopback::Block;
 
 /// The token that the simulator accepts. Not a secret: it opens nothing else.
@@ -42,6 +43,40 @@ impl Cloudscale {
         }
         let served = Served::start(sim.service(), addresses).await?;
         Ok(Self { sim, served })
+    }
+
+    fn drawn(&self, balancer: &LoadBalancer) -> Thing {
+        let is_ahead = |time: Option<Instant>| time.is_some_and(|time| time > Instant::now());
+        let (state, tone) = match &balancer.status {
+            Some(status) => (status.as_str(), Tone::Plain),
+            None if is_ahead(balancer.deleted_at) => ("being deleted", Tone::Busy),
+            None if is_ahead(balancer.creating_until) => ("being created", Tone::Busy),
+            None if is_ahead(balancer.changing_until) => ("changing", Tone::Busy),
+            None => ("running", Tone::Good),
+        };
+        let addresses = balancer.vips.iter().map(|vip| vip.address.to_string());
+        let pools = self.sim.pools().into_iter();
+        let own = pools.filter(|pool| pool.load_balancer == balancer.uuid);
+        Thing::new("load balancer", &balancer.name)
+            .state(state, tone)
+            .facts(addresses)
+            .parts(own.map(|pool| self.drawn_pool(&pool)))
+    }
+
+    fn drawn_pool(&self, pool: &Pool) -> Thing {
+        let instances = self.instances();
+        let members = self.sim.members_of(pool.uuid).into_iter();
+        let listeners = self.sim.listeners().into_iter();
+        let listeners = listeners.filter(|it| it.pool == Some(pool.uuid));
+        let listeners =
+            listeners.map(|it| format!("listens at {:?} {}", it.protocol, it.protocol_port).to_lowercase());
+        let monitors = self.sim.health_monitors().into_iter();
+        let monitors = monitors.filter(|it| it.pool == pool.uuid);
+        let monitors = monitors.map(|it| format!("probes every {} s", it.delay_s));
+        Thing::new("pool", &pool.name)
+            .facts(listeners)
+            .facts(monitors)
+            .parts(members.map(|it| Thing::member(&instances, it.address, it.healthy)))
     }
 }
 
@@ -85,6 +120,27 @@ impl Cloud for Cloudscale {
 
     fn set_outage(&self, on: bool) {
         self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
+    }
+
+    fn has_outage(&self) -> bool {
+        self.sim.behaviour().maintenance
+    }
+
+    fn things(&self) -> Vec<Thing> {
+        let balancers = self.sim.load_balancers();
+        let floating = self.sim.floating_ips().into_iter().map(|it| {
+            let target = it.target.and_then(|target| match target {
+                Target::LoadBalancer(uuid) => balancers
+                    .iter()
+                    .find(|it| it.uuid == uuid)
+                    .map(|it| it.name.clone()),
+                Target::Server(uuid) => self.sim.server(uuid).map(|it| it.name),
+            });
+            let target = target.map_or_else(|| "unassigned".to_owned(), |name| format!("to {name}"));
+            Thing::new("floating IP", it.network.to_string()).fact(target)
+        });
+        let balancing = balancers.iter().map(|it| self.drawn(it));
+        balancing.chain(floating).collect()
     }
 
     fn balancers(&self) -> usize {

@@ -5,12 +5,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use bowline_cloud_kit::Entry;
 use bowline_cloud_kit::dataplane::Transport;
+use bowline_cloudstack_sim::model::RuleState;
 use bowline_cloudstack_sim::{Behaviour, CloudstackSim, Operation, VmSpec};
 use serde_json::Value;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, INSTANCES, Project, Served};
+use super::{Cloud, Hint, INSTANCES, Project, Served, Thing, Tone};
 use crate::loopback::Block;
 
 /// The zone, which is the region as well.
@@ -41,6 +42,13 @@ impl CloudStack {
         }
         let served = Served::start(sim.service(), addresses).await?;
         Ok(Self { sim, served })
+    }
+}
+
+fn tone(state: RuleState) -> Tone {
+    match state {
+        RuleState::Active => Tone::Good,
+        RuleState::Add | RuleState::Revoke => Tone::Busy,
     }
 }
 
@@ -91,6 +99,37 @@ impl Cloud for CloudStack {
 
     fn set_outage(&self, on: bool) {
         self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
+    }
+
+    fn has_outage(&self) -> bool {
+        self.sim.behaviour().maintenance
+    }
+
+    fn things(&self) -> Vec<Thing> {
+        let (rules, firewall) = (self.sim.rules(), self.sim.firewall_rules());
+        let drawn = self.sim.addresses().into_iter().map(|address| {
+            let balancing = rules.iter().filter(|it| it.address == address.id);
+            let balancing = balancing.map(|rule| {
+                let members = self.sim.member_names(&rule.id).into_iter();
+                Thing::new("rule", &rule.name)
+                    .state(rule.state.name(), tone(rule.state))
+                    .fact(format!("port {} to {}", rule.public_port, rule.private_port))
+                    .parts(members.map(|name| Thing::new("member", name)))
+            });
+            let open = firewall.iter().filter(|it| it.address == address.id);
+            let open = open.map(|rule| {
+                let port = rule
+                    .ports
+                    .map_or_else(String::new, |(first, _)| format!(" {first}"));
+                Thing::new("firewall rule", format!("{}{port}", rule.protocol))
+                    .state(rule.state.name(), tone(rule.state))
+                    .facts(rule.cidrs.iter().map(|cidr| format!("from {cidr}")))
+            });
+            Thing::new("public IP address", address.address.to_string())
+                .parts(balancing)
+                .parts(open)
+        });
+        drawn.collect()
     }
 
     fn balancers(&self) -> usize {

@@ -5,14 +5,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use bowline_cloud_kit::Entry;
 use bowline_cloud_kit::dataplane::Transport;
-use bowline_openstack_sim::model::balancing::{ListenerProtocol, LoadBalancer};
+use bowline_openstack_sim::model::balancing::{ListenerProtocol, LoadBalancer, Pool, Provisioning};
 use bowline_openstack_sim::{Behaviour, OpenstackSim, ServerSpec};
 use http::Method;
 use serde_json::Value;
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Cloud, Hint, INSTANCES, Project, Served};
+use super::{Cloud, Hint, INSTANCES, Project, Served, Thing, Tone};
 use crate::loopback::Block;
 
 /// The user, the password and the project. Not a secret: they open nothing else.
@@ -62,6 +62,36 @@ impl OpenStack {
         });
         let floating = leads_here.map(|it| it.address.address);
         floating.chain([own]).collect()
+    }
+
+    fn drawn(&self, balancer: &LoadBalancer) -> Thing {
+        let tone = match balancer.part.status {
+            Provisioning::Active => Tone::Good,
+            Provisioning::Error => Tone::Bad,
+            _ => Tone::Busy,
+        };
+        let pools = self.sim.pools().into_iter();
+        let own = pools.filter(|pool| pool.load_balancer == balancer.part.id);
+        Thing::new("load balancer", &balancer.part.name)
+            .state(balancer.part.status.word(), tone)
+            .fact(balancer.vip.fixed_ip.address.to_string())
+            .parts(own.map(|pool| self.drawn_pool(&pool)))
+    }
+
+    fn drawn_pool(&self, pool: &Pool) -> Thing {
+        let instances = self.instances();
+        let id = pool.part.id;
+        let members = self.sim.members().into_iter().filter(|it| it.pool == id);
+        let listeners = self.sim.listeners().into_iter();
+        let listeners = listeners.filter(|it| it.default_pool == Some(id));
+        let listeners =
+            listeners.map(|it| format!("listens at {:?} {}", it.protocol, it.port).to_lowercase());
+        let monitors = self.sim.health_monitors().into_iter().filter(|it| it.pool == id);
+        let monitors = monitors.map(|it| format!("probes every {} s", it.delay_s));
+        Thing::new("pool", &pool.part.name)
+            .facts(listeners)
+            .facts(monitors)
+            .parts(members.map(|it| Thing::member(&instances, it.address, it.healthy)))
     }
 }
 
@@ -118,6 +148,23 @@ impl Cloud for OpenStack {
 
     fn set_outage(&self, on: bool) {
         self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
+    }
+
+    fn has_outage(&self) -> bool {
+        self.sim.behaviour().maintenance
+    }
+
+    fn things(&self) -> Vec<Thing> {
+        let balancers = self.sim.load_balancers();
+        let floating = self.sim.floating_ips().into_iter().map(|it| {
+            let to = it
+                .target
+                .and_then(|to| balancers.iter().find(|lb| lb.vip.port == to.port));
+            let target = to.map_or_else(|| "leads nowhere".to_owned(), |lb| format!("to {}", lb.part.name));
+            Thing::new("floating IP", it.address.address.to_string()).fact(target)
+        });
+        let balancing = balancers.iter().map(|it| self.drawn(it));
+        balancing.chain(floating).collect()
     }
 
     fn routes(&self) -> Option<BTreeMap<String, String>> {

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bowline_cloud_kit::Entry;
 use bowline_cloud_kit::dataplane::Transport;
+use bowline_phoenixnap_sim::model::BlockStatus;
 use bowline_phoenixnap_sim::{
     self as sim, AnnouncedPort, Behaviour, NetworkSpec, Operation, PhoenixnapSim, Scope, ServerSpec,
 };
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::hints::{self, Commands};
 use super::served::WORK_TIME;
-use super::{Announcement, Announcer, Cloud, Hint, INSTANCES, Project, Served, Words};
+use super::{Announcement, Announcer, Cloud, Hint, INSTANCES, Project, Served, Thing, Tone, Words};
 use crate::loopback::Block;
 
 /// The credentials that the simulator accepts. Not a secret: they open nothing else.
@@ -121,6 +122,38 @@ impl Cloud for PhoenixNap {
 
     fn set_outage(&self, on: bool) {
         self.sim.set_behaviour(|behaviour| behaviour.maintenance = on);
+    }
+
+    fn has_outage(&self) -> bool {
+        self.sim.behaviour().maintenance
+    }
+
+    fn things(&self) -> Vec<Thing> {
+        let announcements = self.sim.announcements();
+        let drawn = self.sim.blocks().into_iter().map(|block| {
+            let tone = match block.status {
+                BlockStatus::Assigned => Tone::Good,
+                BlockStatus::ErrorAssigning | BlockStatus::ErrorUnassigning => Tone::Bad,
+                _ => Tone::Busy,
+            };
+            let of_it = announcements.iter().filter(|it| block.cidr.contains(&it.address));
+            let of_it = of_it.map(|it| {
+                let ports = it.ports.iter();
+                let ports = ports.map(|port| format!("port {} to {}", port.port, port.node_port));
+                Thing::new("address", it.address.to_string())
+                    .fact(format!("announced by {}", it.node))
+                    .facts(ports)
+            });
+            let tags = block.tags.iter().map(|tag| match &tag.value {
+                Some(value) => format!("{}={value}", tag.name),
+                None => tag.name.clone(),
+            });
+            Thing::new("IP block", block.cidr.to_string())
+                .state(block.status.words(), tone)
+                .facts(tags)
+                .parts(of_it)
+        });
+        drawn.collect()
     }
 
     fn words(&self) -> Words {
