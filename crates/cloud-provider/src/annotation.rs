@@ -19,6 +19,36 @@ pub enum ValueKind {
     Text,
 }
 
+/// Which texts of its kind an annotation takes. Readers go by it where it is a choice of words, and the admission policies
+/// that are made from the tables go by all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepts {
+    /// Every text that is of the kind.
+    Any,
+    /// A number not below the first and not above the second one: by the reader's rules, or by those of the cloud.
+    Between(i64, i64),
+    /// One of these words, in this spelling.
+    Words(&'static [&'static str]),
+    /// A text that is not blank.
+    NotBlank,
+    /// A UUID in any of its spellings, or nothing.
+    Uuid,
+    /// A DNS name, or nothing: the API server takes no other one in a status.
+    Hostname,
+    /// An IP address, or nothing. Blanks around it do not count.
+    Address,
+    /// Networks in CIDR notation, as a JSON list or between commas. Blanks around each do not count.
+    Networks,
+    /// Networks in CIDR notation or addresses alone.
+    Addresses,
+    /// A Kubernetes label selector.
+    Selector,
+    /// JSON objects in a list; `address` in one is an IP address, `subnet` a text.
+    Vips,
+    /// A JSON object; `expected_codes` is a list of texts, `method`, `url_path`, `version` and `host` are texts.
+    HttpCheck,
+}
+
 /// Whether an annotation may change once the balancer exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Changeability {
@@ -43,6 +73,8 @@ pub struct AnnotationSpec {
     pub key: &'static str,
     /// How its value is read.
     pub kind: ValueKind,
+    /// Which values of this kind are taken.
+    pub accepts: Accepts,
     /// What counts when the key is absent, as it would be written; an empty value that is there stays empty.
     pub default: &'static str,
     /// Whether it may change.
@@ -53,29 +85,49 @@ pub struct AnnotationSpec {
     pub doc: &'static str,
 }
 
+impl AnnotationSpec {
+    /// The words that it takes; none if it takes other texts too.
+    #[must_use]
+    pub const fn words(&self) -> &'static [&'static str] {
+        match self.accepts {
+            Accepts::Words(words) => words,
+            _ => &[],
+        }
+    }
+}
+
 /// Makes the table of a provider's annotations: a constant for each, and `TABLE` of all in this order. What the reference
 /// page, the parser's messages and the `plan` command say about them comes from it.
 ///
-/// An entry is its name, the end of its key, a [`ValueKind`], the default, a [`Changeability`], an
-/// [`Impact`](bowline_plan::Impact), and what it does.
+/// An entry is its name, the end of its key, a [`ValueKind`] with what it [accepts](Accepts) if that is not everything, the
+/// default, a [`Changeability`], an [`Impact`](bowline_plan::Impact), and what it does.
 ///
 /// ```
 /// bowline_cloud_provider::annotations! {
 ///     "example.com/";
 ///     FLAVOR = "flavor", Text, "small", Refused, None, "Flavor of the load balancer.";
+///     MODE = "mode", Text(Words(&["fast", "safe"])), "safe", InPlace, None, "How it works.";
 /// }
 ///
 /// assert_eq!(FLAVOR.key, "example.com/flavor");
-/// assert_eq!(TABLE.len(), 1);
+/// assert_eq!(MODE.words(), ["fast", "safe"]);
+/// assert_eq!(TABLE.len(), 2);
 /// ```
 #[macro_export]
 macro_rules! annotations {
-    ($prefix:literal; $($name:ident = $suffix:literal, $kind:ident, $default:literal, $change:ident, $impact:ident, $doc:literal;)*) => {
+    (@accepts) => {
+        $crate::Accepts::Any
+    };
+    (@accepts $name:ident $(($($argument:expr),*))?) => {
+        $crate::Accepts::$name $(($($argument),*))?
+    };
+    ($prefix:literal; $($name:ident = $suffix:literal, $kind:ident $(($($accepts:tt)*))?, $default:literal, $change:ident, $impact:ident, $doc:literal;)*) => {
         $(
             #[doc = $doc]
             pub(crate) const $name: $crate::AnnotationSpec = $crate::AnnotationSpec {
                 key: concat!($prefix, $suffix),
                 kind: $crate::ValueKind::$kind,
+                accepts: $crate::annotations!(@accepts $($($accepts)*)?),
                 default: $default,
                 change: $crate::Changeability::$change,
                 impact: $crate::plan::Impact::$impact,

@@ -36,7 +36,7 @@ mod routes;
 mod selector;
 mod service;
 
-pub use annotation::{AnnotationSpec, Changeability, ValueKind};
+pub use annotation::{Accepts, AnnotationSpec, Changeability, ValueKind};
 pub use bowline_plan as plan;
 pub use erased::{Begin, DynLearned, DynPlan, DynStep, Reconcile};
 pub use error::{CloudError, ErrorKind};

@@ -82,6 +82,21 @@ impl ServiceFacts {
         }
     }
 
+    /// The facts about a Service that is looked at by itself: of its cluster nothing is known but one Node. For checks of what
+    /// it says, before there is a cluster.
+    #[must_use]
+    pub fn alone(service: Arc<Service>) -> Self {
+        let services: Arc<dyn ServicesView> = Arc::new(Vec::<Arc<Service>>::new());
+        let cluster = ClusterFacts {
+            name: "kubernetes".to_owned(),
+            uid: Some("cluster".to_owned()),
+            server_version: None,
+            holder: String::new(),
+        };
+        let nodes = Arc::from([Arc::new(Node::named("node"))]);
+        Self::of(service, nodes, services, Arc::new(cluster), Timestamp::UNIX_EPOCH)
+    }
+
     /// The Service's key.
     #[must_use]
     pub fn key(&self) -> ServiceKey {

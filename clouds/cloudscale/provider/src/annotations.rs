@@ -74,9 +74,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of the words that the API knows.
-    pub(crate) fn word(&mut self, spec: &AnnotationSpec, words: &[&str]) -> &'a str {
-        let text = self.text(spec);
+    /// One of the words of the table, which are those that the API knows.
+    pub(crate) fn word(&mut self, spec: &AnnotationSpec) -> &'a str {
+        let (text, words) = (self.text(spec), spec.words());
         if !words.contains(&text) {
             self.problem(format!(
                 "unsupported value '{text}' of {}, must be one of: {}",

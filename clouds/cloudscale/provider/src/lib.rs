@@ -16,6 +16,7 @@
 mod annotations;
 mod apply;
 mod balancers;
+mod complaints;
 mod desired;
 mod events;
 mod floating_ips;
@@ -33,6 +34,7 @@ mod status;
 mod step;
 
 pub use annotations::annotation_table;
+pub use complaints::complaints;
 pub use events::event_table;
 pub use provider::{Cloudscale, Options, SERVICE_ACCOUNT};
 pub use provider_id::PROVIDER_NAME;

@@ -46,6 +46,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// One of the words of the table.
+    pub(crate) fn word(&mut self, spec: &AnnotationSpec, default: &'a str) -> &'a str {
+        match self.given(spec) {
+            None => default,
+            Some(text) if spec.words().contains(&text) => text,
+            Some(other) => {
+                let words: Vec<String> = spec.words().iter().map(|word| format!("`{word}`")).collect();
+                self.ignore(spec, other, &format!("must be one of {}", words.join(", ")));
+                default
+            }
+        }
+    }
+
     /// A decimal number, perhaps with a sign.
     pub(crate) fn number(&mut self, spec: &AnnotationSpec, default: i64) -> i64 {
         match self.given(spec) {
@@ -115,5 +128,20 @@ mod tests {
                 "loadbalancer.openstack.org/flavour-id is not known",
             ]
         );
+    }
+
+    #[test]
+    fn a_word_that_is_none_of_the_table_is_told() {
+        for (text, read, is_told) in [
+            ("v2", "v2", false),
+            ("", "", false),
+            ("V2", "false", true),
+            ("yes", "false", true),
+        ] {
+            let service = service(&[(PROXY_PROTOCOL.key, text)]);
+            let mut reader = Reader::new(&service);
+            assert_eq!(reader.word(&PROXY_PROTOCOL, "false"), read);
+            assert_eq!(!reader.into_ignored().is_empty(), is_told, "{text:?}");
+        }
     }
 }

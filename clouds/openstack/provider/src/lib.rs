@@ -17,6 +17,7 @@ mod addresses;
 mod annotations;
 mod apply;
 mod balancers;
+mod complaints;
 mod desired;
 mod events;
 mod features;
@@ -45,6 +46,7 @@ mod subnets;
 pub use annotations::annotation_table;
 pub use balancers::load_balancers;
 pub use bowline_openstack_client::Client;
+pub use complaints::complaints;
 pub use events::event_table;
 pub use metrics::Metrics;
 pub use options::{

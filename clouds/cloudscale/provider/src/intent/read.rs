@@ -288,12 +288,9 @@ fn listener(reader: &mut Reader<'_>) -> ListenerSettings {
 }
 
 fn ports(service: &Service, reader: &mut Reader<'_>) -> Vec<Port> {
-    let algorithm = reader.word(
-        &keys::POOL_ALGORITHM,
-        &["round_robin", "least_connections", "source_ip"],
-    );
-    let pool_protocol = reader.word(&keys::POOL_PROTOCOL, &["tcp", "proxy", "proxyv2"]);
-    let listener_protocol = reader.word(&keys::LISTENER_PROTOCOL, &["tcp"]);
+    let algorithm = reader.word(&keys::POOL_ALGORITHM);
+    let pool_protocol = reader.word(&keys::POOL_PROTOCOL);
+    let listener_protocol = reader.word(&keys::LISTENER_PROTOCOL);
     let health_check = facts::health_check_node_port(service);
     let mut ports = Vec::new();
     for port in service.spec.iter().flat_map(|spec| spec.ports.iter().flatten()) {
@@ -356,8 +353,7 @@ struct HttpJson {
 
 fn monitor(service: &Service, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> MonitorSettings {
     let is_local = facts::is_local_traffic_only(service);
-    let types = ["ping", "tcp", "http", "https", "tls-hello", "udp-connect"];
-    let kind = MonitorType::from(reader.word(&keys::MONITOR_TYPE, &types));
+    let kind = MonitorType::from(reader.word(&keys::MONITOR_TYPE));
     let kind = if is_local { MonitorType::Http } else { kind };
     // Upstream compares the text: `{ }` already counts as something.
     let asked = if reader.text(&keys::MONITOR_HTTP) == keys::MONITOR_HTTP.default {

@@ -6,15 +6,15 @@ annotations! {
     "service.beta.kubernetes.io/cloudstack-load-balancer-";
     PROXY_PROTOCOL = "proxy-protocol", Bool, "false", Rebuild, Considerable,
         "`true`: connections of TCP ports begin with a PROXY protocol header. The backend must expect it. UDP ports are as without. Any value but exactly `true` means `false`. A change makes the rules of TCP ports anew.";
-    HOSTNAME = "hostname", Text, "", StatusOnly, None,
+    HOSTNAME = "hostname", Text(Hostname), "", StatusOnly, None,
         "Host name that the Service's status shows instead of the address. It should resolve to the address.";
-    IP_MODE = "ip-mode", Text, "", StatusOnly, None,
+    IP_MODE = "ip-mode", Text(Words(&["", "Proxy", "VIP"])), "", StatusOnly, None,
         "`ipMode` of the address in the Service's status, from Kubernetes 1.30 on: `Proxy`, so that connections from inside of the cluster also take the way through the load balancer and bear its PROXY protocol header, or `VIP`. Empty: it is not set, which means `VIP`.";
-    ADDRESS = "address", Text, "", InPlace, Major,
+    ADDRESS = "address", Text(Address), "", InPlace, Major,
         "Public IP address of the load balancer, instead of the one in `spec.loadBalancerIP`, which goes by the same rules. A change moves the load balancer.";
     KEEP_IP = "keep-ip", Bool, "false", InPlace, None,
         "`true`: the address is never released, neither with the Service nor when the load balancer moves to another one. It is yours then.";
-    SOURCE_CIDRS = "source-cidrs", CommaList, "0.0.0.0/0", Rebuild, Considerable,
+    SOURCE_CIDRS = "source-cidrs", CommaList(Networks), "0.0.0.0/0", Rebuild, Considerable,
         "Networks in CIDR notation, separated by commas, that the load balancer rules take connections from. The firewall and the network ACL go by `spec.loadBalancerSourceRanges`; a connection has to pass both. Empty: no restriction. A change makes the rules anew, but from CloudStack 4.22 on not one to a single IPv4 network.";
     IP_ASSOCIATED = "ip-associated-by-controller", Bool, "false", Written, None,
         "`true`: the address in `spec.loadBalancerIP` was free and was associated for this Service, so it is released with it. Whoever takes the mark off, or sets it to anything else, keeps the address.";

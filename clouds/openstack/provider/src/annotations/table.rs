@@ -2,6 +2,12 @@
 
 use bowline_cloud_provider::{AnnotationSpec, annotations};
 
+/// The highest number that Octavia's tables hold: 32 bits.
+const MAX_NUMBER: i64 = i32::MAX as i64;
+
+/// Octavia's longest time-out, 24 days (`MAX_TIMEOUT` in `octavia/common/constants.py`).
+const MAX_TIMEOUT_MS: i64 = 24 * 86_400 * 1_000;
+
 annotations! {
     "";
     INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer", Bool, "[LoadBalancer] internal-lb", InPlace, Minimal,
@@ -30,23 +36,23 @@ annotations! {
         "Tags of the subnet that the floating IP comes from, separated by commas: at least one of them, all of them with `&` in front, none of them with `!`.";
     KEEP_FLOATING_IP = "loadbalancer.openstack.org/keep-floatingip", Bool, "false", InPlace, None,
         "Never delete the floating IP: it stays in the project, leading nowhere.";
-    PROXY_PROTOCOL = "loadbalancer.openstack.org/proxy-protocol", Text, "false", Rebuild, Considerable,
-        "Write a PROXY protocol header to the members: `true` or `v1`, `v2`; anything else is off.";
+    PROXY_PROTOCOL = "loadbalancer.openstack.org/proxy-protocol", Text(Words(&["true", "v1", "v2", "false", ""])), "false", Rebuild, Considerable,
+        "Write a PROXY protocol header to the members: `true` or `v1`, `v2`; anything else is off, and an event names what is none of these, `false` and nothing.";
     X_FORWARDED_FOR = "loadbalancer.openstack.org/x-forwarded-for", Bool, "false", Rebuild, Considerable,
         "Speak HTTP and add the header `X-Forwarded-For`. Not together with the PROXY protocol.";
     TLS = "loadbalancer.openstack.org/default-tls-container-ref", Text, "[LoadBalancer] default-tls-container-ref", Rebuild, Considerable,
         "Reference of the certificate and key with which TLS ends at the load balancer. Another reference is a change in place; none at all, or a first one, makes the listeners anew.";
-    CONNECTION_LIMIT = "loadbalancer.openstack.org/connection-limit", Int, "-1", InPlace, None,
+    CONNECTION_LIMIT = "loadbalancer.openstack.org/connection-limit", Int(Between(-1, MAX_NUMBER)), "-1", InPlace, None,
         "Connections that a listener accepts at a time; -1 is any number.";
-    TIMEOUT_CLIENT_DATA = "loadbalancer.openstack.org/timeout-client-data", Int, "50000", InPlace, None,
+    TIMEOUT_CLIENT_DATA = "loadbalancer.openstack.org/timeout-client-data", Int(Between(0, MAX_TIMEOUT_MS)), "50000", InPlace, None,
         "Milliseconds after which a silent client is dropped.";
-    TIMEOUT_MEMBER_CONNECT = "loadbalancer.openstack.org/timeout-member-connect", Int, "5000", InPlace, None,
+    TIMEOUT_MEMBER_CONNECT = "loadbalancer.openstack.org/timeout-member-connect", Int(Between(0, MAX_TIMEOUT_MS)), "5000", InPlace, None,
         "Milliseconds that connecting to a member may take.";
-    TIMEOUT_MEMBER_DATA = "loadbalancer.openstack.org/timeout-member-data", Int, "50000", InPlace, None,
+    TIMEOUT_MEMBER_DATA = "loadbalancer.openstack.org/timeout-member-data", Int(Between(0, MAX_TIMEOUT_MS)), "50000", InPlace, None,
         "Milliseconds after which a silent member is dropped.";
-    TIMEOUT_TCP_INSPECT = "loadbalancer.openstack.org/timeout-tcp-inspect", Int, "0", InPlace, None,
+    TIMEOUT_TCP_INSPECT = "loadbalancer.openstack.org/timeout-tcp-inspect", Int(Between(0, MAX_TIMEOUT_MS)), "0", InPlace, None,
         "Milliseconds to wait for more TCP packets for content inspection.";
-    LB_METHOD = "loadbalancer.openstack.org/lb-method", Text, "[LoadBalancer] lb-method", InPlace, None,
+    LB_METHOD = "loadbalancer.openstack.org/lb-method", Text(Words(&["ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT"])), "[LoadBalancer] lb-method", InPlace, None,
         "How a pool chooses a member, such as `ROUND_ROBIN`, `LEAST_CONNECTIONS` or `SOURCE_IP`; with the provider `ovn` only `SOURCE_IP_PORT`.";
     FLAVOR = "loadbalancer.openstack.org/flavor-id", Text, "[LoadBalancer] flavor-id", CreationOnly, None,
         "ID of the flavor of the load balancer.";
@@ -54,17 +60,17 @@ annotations! {
         "Availability zone of the load balancer.";
     MONITOR = "loadbalancer.openstack.org/enable-health-monitor", Bool, "[LoadBalancer] create-monitor", InPlace, Minimal,
         "Check the members. With `externalTrafficPolicy: Local` the check asks whether the node has endpoints of the Service.";
-    MONITOR_DELAY = "loadbalancer.openstack.org/health-monitor-delay", Int, "[LoadBalancer] monitor-delay", InPlace, Minimal,
+    MONITOR_DELAY = "loadbalancer.openstack.org/health-monitor-delay", Int(Between(0, MAX_NUMBER)), "[LoadBalancer] monitor-delay", InPlace, Minimal,
         "Seconds between two checks.";
-    MONITOR_TIMEOUT = "loadbalancer.openstack.org/health-monitor-timeout", Int, "[LoadBalancer] monitor-timeout", InPlace, Minimal,
+    MONITOR_TIMEOUT = "loadbalancer.openstack.org/health-monitor-timeout", Int(Between(0, MAX_NUMBER)), "[LoadBalancer] monitor-timeout", InPlace, Minimal,
         "Seconds that a check may take.";
-    MONITOR_MAX_RETRIES = "loadbalancer.openstack.org/health-monitor-max-retries", Int, "[LoadBalancer] monitor-max-retries", InPlace, Minimal,
+    MONITOR_MAX_RETRIES = "loadbalancer.openstack.org/health-monitor-max-retries", Int(Between(1, 10)), "[LoadBalancer] monitor-max-retries", InPlace, Minimal,
         "Good checks in a row that make a member up.";
-    MONITOR_MAX_RETRIES_DOWN = "loadbalancer.openstack.org/health-monitor-max-retries-down", Int, "[LoadBalancer] monitor-max-retries-down", InPlace, Minimal,
+    MONITOR_MAX_RETRIES_DOWN = "loadbalancer.openstack.org/health-monitor-max-retries-down", Int(Between(1, 10)), "[LoadBalancer] monitor-max-retries-down", InPlace, Minimal,
         "Bad checks in a row that make a member down.";
     NODE_SELECTOR = "loadbalancer.openstack.org/node-selector", Text, "[LoadBalancer] node-selector", InPlace, Minimal,
         "Labels that a node must have to become a member: `key=value`, or `key` for any value, separated by commas. Empty: all nodes.";
-    HOSTNAME = "loadbalancer.openstack.org/hostname", Text, "", StatusOnly, None,
+    HOSTNAME = "loadbalancer.openstack.org/hostname", Text(Hostname), "", StatusOnly, None,
         "Host name that the Service's status shows instead of the address. It should resolve to it.";
     SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges", CommaList, "", InPlace, Minimal,
         "Networks in CIDR notation that may connect. Counts only if `spec.loadBalancerSourceRanges` is empty.";

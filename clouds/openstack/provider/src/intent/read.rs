@@ -85,7 +85,7 @@ fn wanted(identity: Identity, facts: &ServiceFacts, problems: &mut Vec<String>) 
         .collect();
     let is_internal = options.is_internal || reader.flag(&keys::INTERNAL, false);
     let _ = reader.flag(&keys::KEEP_FLOATING_IP, false); // read before; here only to tell of a bad value
-    let proxy = match reader.text(&keys::PROXY_PROTOCOL, "false") {
+    let proxy = match reader.word(&keys::PROXY_PROTOCOL, "false") {
         "true" | "v1" => Some(PoolProtocol::Proxy),
         "v2" => Some(PoolProtocol::ProxyV2),
         _ => None,
