@@ -28,6 +28,8 @@ struct Manifest {
     with_accounts: bool,
     /// With the rights that a return to the Go manager needs.
     legacy: bool,
+    /// With the admission policies.
+    admission: bool,
 }
 
 const WRITTEN: &str =
@@ -36,6 +38,9 @@ const WRITTEN: &str =
 const ACCOUNTS: &str = "For --use-service-account-credentials, applied after the manifest beside it: the process itself may do less, and each\n\
 controller works with a ServiceAccount of its own. Those of the controllers have their rights from roles that every cluster has\n\
 (system:controller:node-controller, ...:service-controller, ...:route-controller).";
+
+const POLICIES: &str = "Admission policies for Services: the API server itself complains of annotations that the manager would refuse or ignore. They\n\
+warn. To have wrong Services refused, change validationActions of a binding to [Deny]: docs/guides/admission.md.";
 
 const MANIFESTS: [Manifest; 4] = [
     Manifest {
@@ -47,6 +52,7 @@ changing only the image in what is deployed, is the whole migration. The secret 
         only: None,
         with_accounts: false,
         legacy: false,
+        admission: false,
     },
     Manifest {
         path: "deploy/phoenixnap/deployment.yaml",
@@ -56,6 +62,7 @@ it is the whole migration. The Secret comes first: secret.yaml.",
         only: None,
         with_accounts: false,
         legacy: false,
+        admission: false,
     },
     Manifest {
         path: "deploy/cloudstack/deployment.yaml",
@@ -65,6 +72,7 @@ it is the whole migration. The Secret comes first: secret.yaml.",
         only: None,
         with_accounts: false,
         legacy: true,
+        admission: false,
     },
     Manifest {
         path: "deploy/openstack/daemonset.yaml",
@@ -75,6 +83,7 @@ secret.yaml.",
         only: None,
         with_accounts: false,
         legacy: true,
+        admission: false,
     },
 ];
 
@@ -84,6 +93,14 @@ const WITH_ACCOUNTS: [&str; 4] = [
     "deploy/phoenixnap/service-account-credentials.yaml",
     "deploy/cloudstack/service-account-credentials.yaml",
     "deploy/openstack/service-account-credentials.yaml",
+];
+
+/// Where the admission policies are, cloud by cloud.
+const ADMISSION: [&str; 4] = [
+    "deploy/cloudscale/admission.yaml",
+    "deploy/phoenixnap/admission.yaml",
+    "deploy/cloudstack/admission.yaml",
+    "deploy/openstack/admission.yaml",
 ];
 
 /// Where the bases for kustomize are, cloud by cloud.
@@ -111,9 +128,19 @@ pub fn manifests(helm: &Helm) -> Result<Vec<Plain>, HelmError> {
             only: Some("templates/rbac.yaml"),
             with_accounts: true,
             legacy: false,
+            admission: false,
         });
+    let policies = CLOUDS.into_iter().zip(ADMISSION).map(|(cloud, path)| Manifest {
+        path,
+        head: POLICIES,
+        cloud,
+        only: Some("templates/admission.yaml"),
+        with_accounts: false,
+        legacy: false,
+        admission: true,
+    });
     let mut all: Vec<Plain> = MANIFESTS.iter().zip(BASES).map(|it| base(it.0, it.1)).collect();
-    for manifest in MANIFESTS.into_iter().chain(accounts) {
+    for manifest in MANIFESTS.into_iter().chain(accounts).chain(policies) {
         all.push(Plain {
             path: manifest.path,
             text: text(helm, &manifest)?,
@@ -166,5 +193,6 @@ fn values(manifest: &Manifest) -> Value {
         "standardLabels": false,
         "useServiceAccountCredentials": manifest.with_accounts,
         "rbac": { "legacy": manifest.legacy },
+        "admissionPolicies": { "enabled": manifest.admission },
     })
 }

@@ -1,5 +1,5 @@
 //! The reference pages, made from the tables that the program itself works with: flags, annotations, events, metrics,
-//! RBAC; and the rules of RBAC in the charts.
+//! RBAC; and in the charts the rules of RBAC and the admission policies.
 //!
 //! `cargo xtask generate` writes them; the test below fails while one is stale.
 
@@ -61,6 +61,10 @@ pub fn pages() -> Vec<Page> {
     ];
     let rules = rbac::templates().into_iter();
     pages.extend(rules.map(|(path, text)| Page { path, text }));
+    pages.push(Page {
+        path: bowline_admission::TEMPLATE,
+        text: bowline_admission::template(),
+    });
     pages
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests")]
 
+mod admission;
 mod credentials;
 mod documents;
 mod former;

@@ -45,6 +45,10 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             &["/enabledControllers/0"],
         ),
         (
+            of("openstack", json!({ "admissionPolicies": { "action": "deny" } })),
+            &["/admissionPolicies/action", "'Deny'"],
+        ),
+        (
             of("openstack", json!({ "securePort": 0 })),
             &["/securePort", "minimum"],
         ),

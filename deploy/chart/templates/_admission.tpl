@@ -1,0 +1,772 @@
+{{/* Written by `cargo xtask generate`. */}}
+{{- define "bowline.admission.cloudscale.values" }}
+# A fault in a policy must not keep Services from anybody.
+failurePolicy: Ignore
+matchConstraints:
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: [v1]
+      operations: [CREATE, UPDATE]
+      resources: [services]
+matchConditions:
+  - name: load-balancer
+    expression: |-
+      has(object.spec.type) && object.spec.type == 'LoadBalancer'
+  - name: no-class
+    expression: |-
+      !has(object.spec.loadBalancerClass)
+  - name: not-being-deleted
+    expression: |-
+      !has(object.metadata.deletionTimestamp)
+variables:
+  - name: annotations
+    expression: |-
+      has(object.metadata.annotations) ? object.metadata.annotations : {}
+  - name: isNew
+    expression: |-
+      oldObject == null || !has(oldObject.spec.type) || oldObject.spec.type != 'LoadBalancer'
+  - name: before
+    expression: |-
+      !variables.isNew && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
+  - name: touched
+    expression: |-
+      variables.annotations.filter(k, !(k in variables.before) || variables.before[k] != variables.annotations[k])
+  - name: known
+    expression: |-
+      [
+        'k8s.cloudscale.ch/loadbalancer-uuid',
+        'k8s.cloudscale.ch/loadbalancer-config-version',
+        'k8s.cloudscale.ch/loadbalancer-name',
+        'k8s.cloudscale.ch/loadbalancer-flavor',
+        'k8s.cloudscale.ch/loadbalancer-zone',
+        'k8s.cloudscale.ch/loadbalancer-vip-addresses',
+        'k8s.cloudscale.ch/loadbalancer-floating-ips',
+        'k8s.cloudscale.ch/loadbalancer-pool-algorithm',
+        'k8s.cloudscale.ch/loadbalancer-pool-protocol',
+        'k8s.cloudscale.ch/loadbalancer-listener-protocol',
+        'k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs',
+        'k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets',
+        'k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms',
+        'k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms',
+        'k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms',
+        'k8s.cloudscale.ch/loadbalancer-health-monitor-type',
+        'k8s.cloudscale.ch/loadbalancer-health-monitor-http',
+        'k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s',
+        'k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s',
+        'k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold',
+        'k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold',
+        'k8s.cloudscale.ch/loadbalancer-force-hostname',
+        'k8s.cloudscale.ch/loadbalancer-ip-mode',
+        'k8s.cloudscale.ch/loadbalancer-node-selector'
+      ]
+  - name: unknown
+    expression: |-
+      variables.touched.filter(k, !(k in variables.known) && (k.startsWith('k8s.cloudscale.ch/loadbalancer-')
+        || k.startsWith('k8s.cloudscale.ch/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 18 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))))
+validations:
+  - expression: |-
+      size(variables.unknown) == 0
+    message: |-
+      an annotation is none of cloudscale.ch and has no effect
+    messageExpression: |-
+      'annotations that cloudscale.ch does not know have no effect: ' + variables.unknown.map(k,
+        [variables.known.filter(n, (n.startsWith(k) && size(k) > 18 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-uuid' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'] == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'].matches(r'(?i)^((urn:uuid:)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\{[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\})$'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-uuid must be a UUID
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-uuid is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-uuid'] + '` and must be a UUID' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-config-version' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-config-version'] in ['1'])
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-config-version must be 1
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-config-version'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-config-version is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-config-version'] + '` and must be 1' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-name' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-name'].trim() != '')
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-name must be a text that is not blank
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-name'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-name is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-name'] + '` and must be a text that is not blank' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].matches(r'\{[^{}]*(\{|\[[^\]{}]*[\[{])')
+      || variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*(\{[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*)*)?\}[ \t\r\n]*(,[ \t\r\n]*\{[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*)*)?\}[ \t\r\n]*)*)?\])[ \t\r\n]*$')
+      && !variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].matches(r'(?i)"(address|subnet)"[ \t\r\n]*:[ \t\r\n]*[^"n \t\r\n]')
+      && variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].findAll(r'(?i)"address"[ \t\r\n]*:[ \t\r\n]*"[^"\\]*"').map(i, i.substring(0, size(i) - 1)).map(i, i.substring(i.lastIndexOf('"') + 1)).all(a, a == '' || (isIP(a) || a.matches(r'^[0:]*:[fF]{4}:'))))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-vip-addresses must be a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}]
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-vip-addresses is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] + '` and must be a JSON list of objects with subnet and address, such as [{"address": "10.0.0.7"}]' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-floating-ips' in variables.touched)
+      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$'))
+      && variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, ((isIP(i.trim()) || i.trim().matches(r'^[0:]*:[fF]{4}:')) || (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:')))))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-floating-ips must be a JSON list of IP addresses, such as ["198.51.100.7/32"]
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-floating-ips is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-floating-ips'] + '` and must be a JSON list of IP addresses, such as ["198.51.100.7/32"]' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-pool-algorithm' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-algorithm'] in ['round_robin', 'least_connections', 'source_ip'])
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-pool-algorithm must be one of: round_robin, least_connections, source_ip
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-algorithm'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-pool-algorithm is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-algorithm'] + '` and must be one of: round_robin, least_connections, source_ip' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-pool-protocol' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-protocol'] in ['tcp', 'proxy', 'proxyv2'])
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-pool-protocol must be one of: tcp, proxy, proxyv2
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-protocol'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-pool-protocol is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-pool-protocol'] + '` and must be one of: tcp, proxy, proxyv2' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-listener-protocol' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-protocol'] in ['tcp'])
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-listener-protocol must be tcp
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-protocol'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-listener-protocol is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-protocol'] + '` and must be tcp' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs' in variables.touched)
+      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$'))
+      && variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].findAll(r'"([^"\\]|\\.)*"').map(i, i.substring(1, size(i) - 1)).filter(i, !i.contains('\\')).all(i, (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:'))))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs must be a JSON list of networks in CIDR notation, such as ["192.0.2.0/24"]
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-cidrs'] + '` and must be a JSON list of networks in CIDR notation, such as ["192.0.2.0/24"]' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets' in variables.touched)
+      || ((variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].trim() == '' || variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].matches(r'^[ \t\r\n]*(null|\[[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*)*)?\])[ \t\r\n]*$')))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets must be a JSON list of texts, such as ["a", "b"]
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-listener-allowed-subnets'] + '` and must be a JSON list of texts, such as ["a", "b"]' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms']) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].matches(r'^[+]?[0-9]+$'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms must be a whole number, 0 or more
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-client-data-ms'] + '` and must be a whole number, 0 or more' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms']) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'].matches(r'^[+]?[0-9]+$'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms must be a whole number, 0 or more
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-connect-ms'] + '` and must be a whole number, 0 or more' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms']) >= 0 : variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'].matches(r'^[+]?[0-9]+$'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms must be a whole number, 0 or more
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-timeout-member-data-ms'] + '` and must be a whole number, 0 or more' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-type' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-type'] in ['ping', 'tcp', 'http', 'https', 'tls-hello', 'udp-connect'])
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-type must be one of: ping, tcp, http, https, tls-hello, udp-connect
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-type'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-type is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-type'] + '` and must be one of: ping, tcp, http, https, tls-hello, udp-connect' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-http' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'\{[^{}]*(\{|\[[^\]{}]*[\[{])')
+      || variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'^[ \t\r\n]*\{[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*(,[ \t\r\n]*"([^"\\\x00-\x1f]|\\.)*"[ \t\r\n]*:[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)|\[[ \t\r\n]*(("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*(,[ \t\r\n]*("([^"\\\x00-\x1f]|\\.)*"|-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?|true|false|null)[ \t\r\n]*)*)?\])[ \t\r\n]*)*)?\}[ \t\r\n]*$')
+      && !variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'(?i)"(method|url_path|version|host)"[ \t\r\n]*:[ \t\r\n]*[^"n \t\r\n]')
+      && !variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'(?i)"expected_codes"[ \t\r\n]*:[ \t\r\n]*([^\[n \t\r\n]|\[[ \t\r\n]*[^"\] \t\r\n])'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-http must be a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-http is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-http'] + '` and must be a JSON object, such as {"url_path": "/livez", "expected_codes": ["200"]}' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s']) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'].matches(r'^[+]?[0-9]+$'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s must be a whole number, 1 or more
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-delay-s'] + '` and must be a whole number, 1 or more' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s']) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'].matches(r'^[+]?[0-9]+$'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s must be a whole number, 1 or more
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-timeout-s'] + '` and must be a whole number, 1 or more' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold']) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'].matches(r'^[+]?[0-9]+$'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold must be a whole number, 1 or more
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-up-threshold'] + '` and must be a whole number, 1 or more' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold']) >= 1 : variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'].matches(r'^[+]?[0-9]+$'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold must be a whole number, 1 or more
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-health-monitor-down-threshold'] + '` and must be a whole number, 1 or more' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-force-hostname' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'] == '' || size(variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname']) <= 253 && variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'].matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname']))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-force-hostname must be a DNS name in lower case, such as www.example.org
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-force-hostname is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-force-hostname'] + '` and must be a DNS name in lower case, such as www.example.org' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-ip-mode' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-ip-mode'] in ['Proxy', 'VIP'])
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-ip-mode must be one of: Proxy, VIP
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-ip-mode'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-ip-mode is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-ip-mode'] + '` and must be one of: Proxy, VIP' : ''
+  - expression: |-
+      !('k8s.cloudscale.ch/loadbalancer-node-selector' in variables.touched)
+      || (variables.annotations['k8s.cloudscale.ch/loadbalancer-node-selector'].matches(r'^[ \t\r\n]*((![ \t\r\n]*([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([ \t\r\n]*(=|==|!=)[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?|[ \t\r\n]+(in|notin)[ \t\r\n]*\([ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*(,[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*)*\)|[ \t\r\n]*[<>][ \t\r\n]*[0-9]+)?)([ \t\r\n]*,[ \t\r\n]*(![ \t\r\n]*([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?|([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?([ \t\r\n]*(=|==|!=)[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?|[ \t\r\n]+(in|notin)[ \t\r\n]*\([ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*(,[ \t\r\n]*([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?[ \t\r\n]*)*\)|[ \t\r\n]*[<>][ \t\r\n]*[0-9]+)?))*)?[ \t\r\n]*$'))
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-node-selector must be a label selector, such as pool=web or zone in (a, b)
+    messageExpression: |-
+      variables.annotations['k8s.cloudscale.ch/loadbalancer-node-selector'].matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-node-selector is `' + variables.annotations['k8s.cloudscale.ch/loadbalancer-node-selector'] + '` and must be a label selector, such as pool=web or zone in (a, b)' : ''
+  - expression: |-
+      !(variables.isNew || has(object.spec.ports) != has(oldObject.spec.ports) || has(object.spec.ports) && object.spec.ports != oldObject.spec.ports)
+      || (!has(object.spec.ports) || object.spec.ports.all(p, !has(p.protocol) || p.protocol in ['TCP', 'UDP']))
+    message: |-
+      spec.ports: a load balancer of cloudscale.ch takes the protocols TCP and UDP only
+{{- end }}
+{{- define "bowline.admission.cloudscale.changes" }}
+# A fault in a policy must not keep Services from anybody.
+failurePolicy: Ignore
+matchConstraints:
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: [v1]
+      operations: [UPDATE]
+      resources: [services]
+matchConditions:
+  - name: load-balancer
+    expression: |-
+      has(object.spec.type) && object.spec.type == 'LoadBalancer'
+  - name: no-class
+    expression: |-
+      !has(object.spec.loadBalancerClass)
+  - name: not-being-deleted
+    expression: |-
+      !has(object.metadata.deletionTimestamp)
+  - name: load-balancer-before
+    expression: |-
+      has(oldObject.spec.type) && oldObject.spec.type == 'LoadBalancer'
+  - name: made
+    expression: |-
+      has(oldObject.metadata.annotations) && 'k8s.cloudscale.ch/loadbalancer-uuid' in oldObject.metadata.annotations && oldObject.metadata.annotations['k8s.cloudscale.ch/loadbalancer-uuid'] != ''
+variables:
+  - name: annotations
+    expression: |-
+      has(object.metadata.annotations) ? object.metadata.annotations : {}
+  - name: before
+    expression: |-
+      has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
+validations:
+  - expression: |-
+      ('k8s.cloudscale.ch/loadbalancer-flavor' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-flavor'] : 'lb-standard') == ('k8s.cloudscale.ch/loadbalancer-flavor' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-flavor'] : 'lb-standard')
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-flavor: the load balancer cannot change its flavor. Take the change back, or ask cloudscale.ch for it
+    messageExpression: |-
+      ('k8s.cloudscale.ch/loadbalancer-flavor' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-flavor'] : 'lb-standard').matches(r'^\P{Cc}{0,250}$') && ('k8s.cloudscale.ch/loadbalancer-flavor' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-flavor'] : 'lb-standard').matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-flavor is `' + ('k8s.cloudscale.ch/loadbalancer-flavor' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-flavor'] : 'lb-standard') + '` and was `' + ('k8s.cloudscale.ch/loadbalancer-flavor' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-flavor'] : 'lb-standard') + '`: the load balancer cannot change its flavor. Take the change back, or ask cloudscale.ch for it' : ''
+  - expression: |-
+      ('k8s.cloudscale.ch/loadbalancer-zone' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-zone'] : '') == '' || ('k8s.cloudscale.ch/loadbalancer-zone' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-zone'] : '') == '' || ('k8s.cloudscale.ch/loadbalancer-zone' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-zone'] : '') == ('k8s.cloudscale.ch/loadbalancer-zone' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-zone'] : '')
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-zone: the load balancer cannot change its zone. Take the change back, or create the Service anew
+    messageExpression: |-
+      ('k8s.cloudscale.ch/loadbalancer-zone' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-zone'] : '').matches(r'^\P{Cc}{0,250}$') && ('k8s.cloudscale.ch/loadbalancer-zone' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-zone'] : '').matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-zone is `' + ('k8s.cloudscale.ch/loadbalancer-zone' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-zone'] : '') + '` and was `' + ('k8s.cloudscale.ch/loadbalancer-zone' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-zone'] : '') + '`: the load balancer cannot change its zone. Take the change back, or create the Service anew' : ''
+  - expression: |-
+      ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').lowerAscii().replace(' ', '').replace('\n', '').replace('\t', '') in ['', '[]', 'null']
+      || ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').lowerAscii().replace(' ', '').replace('\n', '').replace('\t', '') == ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').lowerAscii().replace(' ', '').replace('\n', '').replace('\t', '')
+    message: |-
+      k8s.cloudscale.ch/loadbalancer-vip-addresses: the load balancer cannot change its addresses. Take the change back, or create the Service anew
+    messageExpression: |-
+      ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').matches(r'^\P{Cc}{0,250}$') && ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '').matches(r'^\P{Cc}{0,250}$') ? 'k8s.cloudscale.ch/loadbalancer-vip-addresses is `' + ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.annotations ? variables.annotations['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '') + '` and was `' + ('k8s.cloudscale.ch/loadbalancer-vip-addresses' in variables.before ? variables.before['k8s.cloudscale.ch/loadbalancer-vip-addresses'] : '') + '`: the load balancer cannot change its addresses. Take the change back, or create the Service anew' : ''
+{{- end }}
+{{- define "bowline.admission.phoenixnap.values" }}
+# A fault in a policy must not keep Services from anybody.
+failurePolicy: Ignore
+matchConstraints:
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: [v1]
+      operations: [CREATE, UPDATE]
+      resources: [services]
+matchConditions:
+  - name: load-balancer
+    expression: |-
+      has(object.spec.type) && object.spec.type == 'LoadBalancer'
+  - name: no-class
+    expression: |-
+      !has(object.spec.loadBalancerClass)
+  - name: not-being-deleted
+    expression: |-
+      !has(object.metadata.deletionTimestamp)
+variables:
+  - name: annotations
+    expression: |-
+      has(object.metadata.annotations) ? object.metadata.annotations : {}
+  - name: isNew
+    expression: |-
+      oldObject == null || !has(oldObject.spec.type) || oldObject.spec.type != 'LoadBalancer'
+  - name: before
+    expression: |-
+      !variables.isNew && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
+  - name: touched
+    expression: |-
+      variables.annotations.filter(k, !(k in variables.before) || variables.before[k] != variables.annotations[k])
+  - name: known
+    expression: |-
+      [
+        'phoenixnap.com/ip-location',
+        'phoenixnap.com/ip-block-claim',
+        'phoenixnap.com/kube-vip-address',
+        'phoenixnap.com/server-id'
+      ]
+  - name: unknown
+    expression: |-
+      variables.touched.filter(k, !(k in variables.known) && (k.startsWith('phoenixnap.com/') && variables.known.exists(n, (n.startsWith(k) && size(k) > 15 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))))
+validations:
+  - expression: |-
+      size(variables.unknown) == 0
+    message: |-
+      an annotation is none of phoenixNAP and has no effect
+    messageExpression: |-
+      'annotations that phoenixNAP does not know have no effect: ' + variables.unknown.map(k,
+        [variables.known.filter(n, (n.startsWith(k) && size(k) > 15 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')
+  - expression: |-
+      !(variables.isNew || has(object.spec.loadBalancerIP) != has(oldObject.spec.loadBalancerIP) || has(object.spec.loadBalancerIP) && object.spec.loadBalancerIP != oldObject.spec.loadBalancerIP)
+      || (!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == '' || isIP(object.spec.loadBalancerIP.trim()))
+    message: |-
+      spec.loadBalancerIP must be an IP address. Leave it out, and an address is allocated
+  - expression: |-
+      !(variables.isNew || has(object.spec.ipFamilies) != has(oldObject.spec.ipFamilies) || has(object.spec.ipFamilies) && object.spec.ipFamilies != oldObject.spec.ipFamilies)
+      || (!has(object.spec.ipFamilies) || size(object.spec.ipFamilies) == 0 || 'IPv4' in object.spec.ipFamilies)
+    message: |-
+      spec.ipFamilies must have IPv4: IP blocks of phoenixNAP are IPv4
+{{- end }}
+{{- define "bowline.admission.phoenixnap.changes" }}
+# A fault in a policy must not keep Services from anybody.
+failurePolicy: Ignore
+matchConstraints:
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: [v1]
+      operations: [UPDATE]
+      resources: [services]
+matchConditions:
+  - name: load-balancer
+    expression: |-
+      has(object.spec.type) && object.spec.type == 'LoadBalancer'
+  - name: no-class
+    expression: |-
+      !has(object.spec.loadBalancerClass)
+  - name: not-being-deleted
+    expression: |-
+      !has(object.metadata.deletionTimestamp)
+  - name: load-balancer-before
+    expression: |-
+      has(oldObject.spec.type) && oldObject.spec.type == 'LoadBalancer'
+  - name: made
+    expression: |-
+      has(oldObject.spec.loadBalancerIP) && oldObject.spec.loadBalancerIP != ''
+variables:
+  - name: annotations
+    expression: |-
+      has(object.metadata.annotations) ? object.metadata.annotations : {}
+  - name: before
+    expression: |-
+      has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
+validations:
+  - expression: |-
+      ('phoenixnap.com/ip-location' in variables.annotations ? variables.annotations['phoenixnap.com/ip-location'] : '') == '' || ('phoenixnap.com/ip-location' in variables.annotations ? variables.annotations['phoenixnap.com/ip-location'] : '') == ('phoenixnap.com/ip-location' in variables.before ? variables.before['phoenixnap.com/ip-location'] : '')
+    message: |-
+      phoenixnap.com/ip-location: the IP block is bought, and stays where it is. Create the Service anew
+    messageExpression: |-
+      ('phoenixnap.com/ip-location' in variables.annotations ? variables.annotations['phoenixnap.com/ip-location'] : '').matches(r'^\P{Cc}{0,250}$') && ('phoenixnap.com/ip-location' in variables.before ? variables.before['phoenixnap.com/ip-location'] : '').matches(r'^\P{Cc}{0,250}$') ? 'phoenixnap.com/ip-location is `' + ('phoenixnap.com/ip-location' in variables.annotations ? variables.annotations['phoenixnap.com/ip-location'] : '') + '` and was `' + ('phoenixnap.com/ip-location' in variables.before ? variables.before['phoenixnap.com/ip-location'] : '') + '`: the IP block is bought, and stays where it is. Create the Service anew' : ''
+{{- end }}
+{{- define "bowline.admission.cloudstack.values" }}
+# A fault in a policy must not keep Services from anybody.
+failurePolicy: Ignore
+matchConstraints:
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: [v1]
+      operations: [CREATE, UPDATE]
+      resources: [services]
+matchConditions:
+  - name: load-balancer
+    expression: |-
+      has(object.spec.type) && object.spec.type == 'LoadBalancer'
+  - name: no-class
+    expression: |-
+      !has(object.spec.loadBalancerClass)
+  - name: not-being-deleted
+    expression: |-
+      !has(object.metadata.deletionTimestamp)
+variables:
+  - name: annotations
+    expression: |-
+      has(object.metadata.annotations) ? object.metadata.annotations : {}
+  - name: isNew
+    expression: |-
+      oldObject == null || !has(oldObject.spec.type) || oldObject.spec.type != 'LoadBalancer'
+  - name: before
+    expression: |-
+      !variables.isNew && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
+  - name: touched
+    expression: |-
+      variables.annotations.filter(k, !(k in variables.before) || variables.before[k] != variables.annotations[k])
+  - name: known
+    expression: |-
+      [
+        'service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-hostname',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-address',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-ip-associated-by-controller',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-ip-ids',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-ip-networks',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-acl-sources',
+        'service.beta.kubernetes.io/cloudstack-load-balancer-replaced-rules'
+      ]
+  - name: unknown
+    expression: |-
+      variables.touched.filter(k, !(k in variables.known) && (k.startsWith('service.beta.kubernetes.io/cloudstack-')))
+validations:
+  - expression: |-
+      size(variables.unknown) == 0
+    message: |-
+      an annotation is none of Apache CloudStack and has no effect
+    messageExpression: |-
+      'annotations that Apache CloudStack does not know have no effect: ' + variables.unknown.map(k,
+        [variables.known.filter(n, (n.startsWith(k) && size(k) > 38 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')
+  - expression: |-
+      !('service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol' in variables.touched)
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol'] in ['true', 'false'])
+    message: |-
+      service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol must be one of: true, false
+    messageExpression: |-
+      variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-proxy-protocol'] + '` and must be one of: true, false' : ''
+  - expression: |-
+      !('service.beta.kubernetes.io/cloudstack-load-balancer-hostname' in variables.touched)
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'] == '' || size(variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname']) <= 253 && variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'].matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname']))
+    message: |-
+      service.beta.kubernetes.io/cloudstack-load-balancer-hostname must be a DNS name in lower case, such as www.example.org
+    messageExpression: |-
+      variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-hostname is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-hostname'] + '` and must be a DNS name in lower case, such as www.example.org' : ''
+  - expression: |-
+      !('service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode' in variables.touched)
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode'] in ['', 'Proxy', 'VIP'])
+    message: |-
+      service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode must be one of: Proxy, VIP
+    messageExpression: |-
+      variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-ip-mode'] + '` and must be one of: Proxy, VIP' : ''
+  - expression: |-
+      !('service.beta.kubernetes.io/cloudstack-load-balancer-address' in variables.touched)
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-address'].trim() == '' || (isIP(variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-address'].trim()) || variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-address'].trim().matches(r'^[0:]*:[fF]{4}:')))
+    message: |-
+      service.beta.kubernetes.io/cloudstack-load-balancer-address must be an IP address
+    messageExpression: |-
+      variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-address'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-address is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-address'] + '` and must be an IP address' : ''
+  - expression: |-
+      !('service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip' in variables.touched)
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip'] in ['true', 'false'])
+    message: |-
+      service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip must be one of: true, false
+    messageExpression: |-
+      variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-keep-ip'] + '` and must be one of: true, false' : ''
+  - expression: |-
+      !('service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs' in variables.touched)
+      || (variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'] == '' || variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'].split(',').all(i, (isCIDR(i.trim()) || i.trim().matches(r'^[0-9A-Fa-f:.]+/[0-9]{1,3}$') && i.trim().matches(r'(^|[./])0[0-9]|:.*\.|^[0:]*:[fF]{4}:'))))
+    message: |-
+      service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs must be networks in CIDR notation with commas between them, such as 192.0.2.0/24,198.51.100.0/24
+    messageExpression: |-
+      variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs is `' + variables.annotations['service.beta.kubernetes.io/cloudstack-load-balancer-source-cidrs'] + '` and must be networks in CIDR notation with commas between them, such as 192.0.2.0/24,198.51.100.0/24' : ''
+  - expression: |-
+      !(variables.isNew || has(object.spec.ports) != has(oldObject.spec.ports) || has(object.spec.ports) && object.spec.ports != oldObject.spec.ports)
+      || (!has(object.spec.ports) || object.spec.ports.all(p, !has(p.protocol) || p.protocol in ['TCP', 'UDP']))
+    message: |-
+      spec.ports: a load balancer of Apache CloudStack takes the protocols TCP and UDP only
+{{- end }}
+{{- define "bowline.admission.cloudstack.changes" }}
+{{- end }}
+{{- define "bowline.admission.openstack.values" }}
+# A fault in a policy must not keep Services from anybody.
+failurePolicy: Ignore
+matchConstraints:
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: [v1]
+      operations: [CREATE, UPDATE]
+      resources: [services]
+matchConditions:
+  - name: load-balancer
+    expression: |-
+      has(object.spec.type) && object.spec.type == 'LoadBalancer'
+  - name: no-class
+    expression: |-
+      !has(object.spec.loadBalancerClass)
+  - name: not-being-deleted
+    expression: |-
+      !has(object.metadata.deletionTimestamp)
+variables:
+  - name: annotations
+    expression: |-
+      has(object.metadata.annotations) ? object.metadata.annotations : {}
+  - name: isNew
+    expression: |-
+      oldObject == null || !has(oldObject.spec.type) || oldObject.spec.type != 'LoadBalancer'
+  - name: before
+    expression: |-
+      !variables.isNew && has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
+  - name: touched
+    expression: |-
+      variables.annotations.filter(k, !(k in variables.before) || variables.before[k] != variables.annotations[k])
+  - name: known
+    expression: |-
+      [
+        'service.beta.kubernetes.io/openstack-internal-load-balancer',
+        'loadbalancer.openstack.org/load-balancer-id',
+        'loadbalancer.openstack.org/load-balancer-address',
+        'loadbalancer.openstack.org/class',
+        'loadbalancer.openstack.org/network-id',
+        'loadbalancer.openstack.org/subnet-id',
+        'loadbalancer.openstack.org/member-subnet-id',
+        'loadbalancer.openstack.org/port-id',
+        'loadbalancer.openstack.org/floating-network-id',
+        'loadbalancer.openstack.org/floating-subnet-id',
+        'loadbalancer.openstack.org/floating-subnet',
+        'loadbalancer.openstack.org/floating-subnet-tags',
+        'loadbalancer.openstack.org/keep-floatingip',
+        'loadbalancer.openstack.org/proxy-protocol',
+        'loadbalancer.openstack.org/x-forwarded-for',
+        'loadbalancer.openstack.org/default-tls-container-ref',
+        'loadbalancer.openstack.org/connection-limit',
+        'loadbalancer.openstack.org/timeout-client-data',
+        'loadbalancer.openstack.org/timeout-member-connect',
+        'loadbalancer.openstack.org/timeout-member-data',
+        'loadbalancer.openstack.org/timeout-tcp-inspect',
+        'loadbalancer.openstack.org/lb-method',
+        'loadbalancer.openstack.org/flavor-id',
+        'loadbalancer.openstack.org/availability-zone',
+        'loadbalancer.openstack.org/enable-health-monitor',
+        'loadbalancer.openstack.org/health-monitor-delay',
+        'loadbalancer.openstack.org/health-monitor-timeout',
+        'loadbalancer.openstack.org/health-monitor-max-retries',
+        'loadbalancer.openstack.org/health-monitor-max-retries-down',
+        'loadbalancer.openstack.org/node-selector',
+        'loadbalancer.openstack.org/hostname',
+        'service.beta.kubernetes.io/load-balancer-source-ranges'
+      ]
+  - name: unknown
+    expression: |-
+      variables.touched.filter(k, !(k in variables.known) && (k.startsWith('loadbalancer.openstack.org/')
+        || k.startsWith('service.beta.kubernetes.io/openstack-') && variables.known.exists(n, (n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))))
+validations:
+  - expression: |-
+      size(variables.unknown) == 0
+    message: |-
+      an annotation is none of OpenStack and has no effect
+    messageExpression: |-
+      'annotations that OpenStack does not know have no effect: ' + variables.unknown.map(k,
+        [variables.known.filter(n, (n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')
+  - expression: |-
+      !('service.beta.kubernetes.io/openstack-internal-load-balancer' in variables.touched)
+      || (variables.annotations['service.beta.kubernetes.io/openstack-internal-load-balancer'] in ['true', 'false'])
+    message: |-
+      service.beta.kubernetes.io/openstack-internal-load-balancer must be one of: true, false
+    messageExpression: |-
+      variables.annotations['service.beta.kubernetes.io/openstack-internal-load-balancer'].matches(r'^\P{Cc}{0,250}$') ? 'service.beta.kubernetes.io/openstack-internal-load-balancer is `' + variables.annotations['service.beta.kubernetes.io/openstack-internal-load-balancer'] + '` and must be one of: true, false' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/keep-floatingip' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/keep-floatingip'] in ['true', 'false'])
+    message: |-
+      loadbalancer.openstack.org/keep-floatingip must be one of: true, false
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/keep-floatingip'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/keep-floatingip is `' + variables.annotations['loadbalancer.openstack.org/keep-floatingip'] + '` and must be one of: true, false' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/proxy-protocol' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/proxy-protocol'] in ['true', 'v1', 'v2', 'false', ''])
+    message: |-
+      loadbalancer.openstack.org/proxy-protocol must be one of: true, v1, v2, false
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/proxy-protocol'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/proxy-protocol is `' + variables.annotations['loadbalancer.openstack.org/proxy-protocol'] + '` and must be one of: true, v1, v2, false' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/x-forwarded-for' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/x-forwarded-for'] in ['true', 'false'])
+    message: |-
+      loadbalancer.openstack.org/x-forwarded-for must be one of: true, false
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/x-forwarded-for'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/x-forwarded-for is `' + variables.annotations['loadbalancer.openstack.org/x-forwarded-for'] + '` and must be one of: true, false' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/connection-limit' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/connection-limit'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/connection-limit']) >= -1 && int(variables.annotations['loadbalancer.openstack.org/connection-limit']) <= 2147483647 : false)
+    message: |-
+      loadbalancer.openstack.org/connection-limit must be a whole number from -1 to 2147483647
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/connection-limit'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/connection-limit is `' + variables.annotations['loadbalancer.openstack.org/connection-limit'] + '` and must be a whole number from -1 to 2147483647' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/timeout-client-data' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/timeout-client-data'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-client-data']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-client-data']) <= 2073600000 : false)
+    message: |-
+      loadbalancer.openstack.org/timeout-client-data must be a whole number from 0 to 2073600000
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/timeout-client-data'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/timeout-client-data is `' + variables.annotations['loadbalancer.openstack.org/timeout-client-data'] + '` and must be a whole number from 0 to 2073600000' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/timeout-member-connect' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/timeout-member-connect'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-member-connect']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-member-connect']) <= 2073600000 : false)
+    message: |-
+      loadbalancer.openstack.org/timeout-member-connect must be a whole number from 0 to 2073600000
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/timeout-member-connect'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/timeout-member-connect is `' + variables.annotations['loadbalancer.openstack.org/timeout-member-connect'] + '` and must be a whole number from 0 to 2073600000' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/timeout-member-data' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/timeout-member-data'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-member-data']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-member-data']) <= 2073600000 : false)
+    message: |-
+      loadbalancer.openstack.org/timeout-member-data must be a whole number from 0 to 2073600000
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/timeout-member-data'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/timeout-member-data is `' + variables.annotations['loadbalancer.openstack.org/timeout-member-data'] + '` and must be a whole number from 0 to 2073600000' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/timeout-tcp-inspect' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect']) <= 2073600000 : false)
+    message: |-
+      loadbalancer.openstack.org/timeout-tcp-inspect must be a whole number from 0 to 2073600000
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/timeout-tcp-inspect is `' + variables.annotations['loadbalancer.openstack.org/timeout-tcp-inspect'] + '` and must be a whole number from 0 to 2073600000' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/lb-method' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/lb-method'] in ['ROUND_ROBIN', 'LEAST_CONNECTIONS', 'SOURCE_IP', 'SOURCE_IP_PORT'])
+    message: |-
+      loadbalancer.openstack.org/lb-method must be one of: ROUND_ROBIN, LEAST_CONNECTIONS, SOURCE_IP, SOURCE_IP_PORT
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/lb-method'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/lb-method is `' + variables.annotations['loadbalancer.openstack.org/lb-method'] + '` and must be one of: ROUND_ROBIN, LEAST_CONNECTIONS, SOURCE_IP, SOURCE_IP_PORT' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/enable-health-monitor' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/enable-health-monitor'] in ['true', 'false'])
+    message: |-
+      loadbalancer.openstack.org/enable-health-monitor must be one of: true, false
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/enable-health-monitor'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/enable-health-monitor is `' + variables.annotations['loadbalancer.openstack.org/enable-health-monitor'] + '` and must be one of: true, false' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/health-monitor-delay' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/health-monitor-delay'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-delay']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-delay']) <= 2147483647 : false)
+    message: |-
+      loadbalancer.openstack.org/health-monitor-delay must be a whole number from 0 to 2147483647
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/health-monitor-delay'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/health-monitor-delay is `' + variables.annotations['loadbalancer.openstack.org/health-monitor-delay'] + '` and must be a whole number from 0 to 2147483647' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/health-monitor-timeout' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/health-monitor-timeout'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-timeout']) >= 0 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-timeout']) <= 2147483647 : false)
+    message: |-
+      loadbalancer.openstack.org/health-monitor-timeout must be a whole number from 0 to 2147483647
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/health-monitor-timeout'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/health-monitor-timeout is `' + variables.annotations['loadbalancer.openstack.org/health-monitor-timeout'] + '` and must be a whole number from 0 to 2147483647' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/health-monitor-max-retries' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries']) >= 1 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries']) <= 10 : false)
+    message: |-
+      loadbalancer.openstack.org/health-monitor-max-retries must be a whole number from 1 to 10
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/health-monitor-max-retries is `' + variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries'] + '` and must be a whole number from 1 to 10' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/health-monitor-max-retries-down' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'].matches(r'^[-+]?0*[0-9]{1,18}$') ? int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down']) >= 1 && int(variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down']) <= 10 : false)
+    message: |-
+      loadbalancer.openstack.org/health-monitor-max-retries-down must be a whole number from 1 to 10
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/health-monitor-max-retries-down is `' + variables.annotations['loadbalancer.openstack.org/health-monitor-max-retries-down'] + '` and must be a whole number from 1 to 10' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/hostname' in variables.touched)
+      || (variables.annotations['loadbalancer.openstack.org/hostname'] == '' || size(variables.annotations['loadbalancer.openstack.org/hostname']) <= 253 && variables.annotations['loadbalancer.openstack.org/hostname'].matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$') && !isIP(variables.annotations['loadbalancer.openstack.org/hostname']))
+    message: |-
+      loadbalancer.openstack.org/hostname must be a DNS name in lower case, such as www.example.org
+    messageExpression: |-
+      variables.annotations['loadbalancer.openstack.org/hostname'].matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/hostname is `' + variables.annotations['loadbalancer.openstack.org/hostname'] + '` and must be a DNS name in lower case, such as www.example.org' : ''
+  - expression: |-
+      !('loadbalancer.openstack.org/proxy-protocol' in variables.touched || 'loadbalancer.openstack.org/x-forwarded-for' in variables.touched)
+      || (!('loadbalancer.openstack.org/proxy-protocol' in variables.annotations && variables.annotations['loadbalancer.openstack.org/proxy-protocol'] in ['true', 'v1', 'v2'] && 'loadbalancer.openstack.org/x-forwarded-for' in variables.annotations && variables.annotations['loadbalancer.openstack.org/x-forwarded-for'] == 'true'))
+    message: |-
+      loadbalancer.openstack.org/proxy-protocol and loadbalancer.openstack.org/x-forwarded-for cannot be used together: remove one of them
+  - expression: |-
+      !('loadbalancer.openstack.org/x-forwarded-for' in variables.touched || 'loadbalancer.openstack.org/default-tls-container-ref' in variables.touched || variables.isNew || has(object.spec.ports) != has(oldObject.spec.ports) || has(object.spec.ports) && object.spec.ports != oldObject.spec.ports)
+      || (!('loadbalancer.openstack.org/x-forwarded-for' in variables.annotations && variables.annotations['loadbalancer.openstack.org/x-forwarded-for'] == 'true' || 'loadbalancer.openstack.org/default-tls-container-ref' in variables.annotations && variables.annotations['loadbalancer.openstack.org/default-tls-container-ref'] != '')
+      || !has(object.spec.ports) || object.spec.ports.all(p, object.spec.ports.filter(q, q.port == p.port).size() == 1))
+    message: |-
+      spec.ports: with loadbalancer.openstack.org/x-forwarded-for or loadbalancer.openstack.org/default-tls-container-ref a port number can stand for one protocol only, because both would be one HTTP listener
+{{- end }}
+{{- define "bowline.admission.openstack.changes" }}
+# A fault in a policy must not keep Services from anybody.
+failurePolicy: Ignore
+matchConstraints:
+  resourceRules:
+    - apiGroups: [""]
+      apiVersions: [v1]
+      operations: [UPDATE]
+      resources: [services]
+matchConditions:
+  - name: load-balancer
+    expression: |-
+      has(object.spec.type) && object.spec.type == 'LoadBalancer'
+  - name: no-class
+    expression: |-
+      !has(object.spec.loadBalancerClass)
+  - name: not-being-deleted
+    expression: |-
+      !has(object.metadata.deletionTimestamp)
+  - name: load-balancer-before
+    expression: |-
+      has(oldObject.spec.type) && oldObject.spec.type == 'LoadBalancer'
+  - name: made
+    expression: |-
+      has(oldObject.metadata.annotations) && 'loadbalancer.openstack.org/load-balancer-id' in oldObject.metadata.annotations && oldObject.metadata.annotations['loadbalancer.openstack.org/load-balancer-id'] != ''
+variables:
+  - name: annotations
+    expression: |-
+      has(object.metadata.annotations) ? object.metadata.annotations : {}
+  - name: before
+    expression: |-
+      has(oldObject.metadata.annotations) ? oldObject.metadata.annotations : {}
+validations:
+  - expression: |-
+      ('loadbalancer.openstack.org/network-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/network-id'] : '') == '' || ('loadbalancer.openstack.org/network-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/network-id'] : '') == ('loadbalancer.openstack.org/network-id' in variables.before ? variables.before['loadbalancer.openstack.org/network-id'] : '')
+    message: |-
+      loadbalancer.openstack.org/network-id: a change has no effect on the load balancer that is there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/network-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/network-id'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/network-id' in variables.before ? variables.before['loadbalancer.openstack.org/network-id'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/network-id is `' + ('loadbalancer.openstack.org/network-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/network-id'] : '') + '` and was `' + ('loadbalancer.openstack.org/network-id' in variables.before ? variables.before['loadbalancer.openstack.org/network-id'] : '') + '`: a change has no effect on the load balancer that is there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      ('loadbalancer.openstack.org/subnet-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/subnet-id'] : '') == '' || ('loadbalancer.openstack.org/subnet-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/subnet-id'] : '') == ('loadbalancer.openstack.org/subnet-id' in variables.before ? variables.before['loadbalancer.openstack.org/subnet-id'] : '')
+    message: |-
+      loadbalancer.openstack.org/subnet-id: a change has no effect on the load balancer that is there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/subnet-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/subnet-id'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/subnet-id' in variables.before ? variables.before['loadbalancer.openstack.org/subnet-id'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/subnet-id is `' + ('loadbalancer.openstack.org/subnet-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/subnet-id'] : '') + '` and was `' + ('loadbalancer.openstack.org/subnet-id' in variables.before ? variables.before['loadbalancer.openstack.org/subnet-id'] : '') + '`: a change has no effect on the load balancer that is there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      ('loadbalancer.openstack.org/port-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/port-id'] : '') == '' || ('loadbalancer.openstack.org/port-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/port-id'] : '') == ('loadbalancer.openstack.org/port-id' in variables.before ? variables.before['loadbalancer.openstack.org/port-id'] : '')
+    message: |-
+      loadbalancer.openstack.org/port-id: a change has no effect on the load balancer that is there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/port-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/port-id'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/port-id' in variables.before ? variables.before['loadbalancer.openstack.org/port-id'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/port-id is `' + ('loadbalancer.openstack.org/port-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/port-id'] : '') + '` and was `' + ('loadbalancer.openstack.org/port-id' in variables.before ? variables.before['loadbalancer.openstack.org/port-id'] : '') + '`: a change has no effect on the load balancer that is there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      ('loadbalancer.openstack.org/flavor-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/flavor-id'] : '') == '' || ('loadbalancer.openstack.org/flavor-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/flavor-id'] : '') == ('loadbalancer.openstack.org/flavor-id' in variables.before ? variables.before['loadbalancer.openstack.org/flavor-id'] : '')
+    message: |-
+      loadbalancer.openstack.org/flavor-id: a change has no effect on the load balancer that is there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/flavor-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/flavor-id'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/flavor-id' in variables.before ? variables.before['loadbalancer.openstack.org/flavor-id'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/flavor-id is `' + ('loadbalancer.openstack.org/flavor-id' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/flavor-id'] : '') + '` and was `' + ('loadbalancer.openstack.org/flavor-id' in variables.before ? variables.before['loadbalancer.openstack.org/flavor-id'] : '') + '`: a change has no effect on the load balancer that is there. Take it back, or create the Service anew' : ''
+  - expression: |-
+      ('loadbalancer.openstack.org/availability-zone' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/availability-zone'] : '') == '' || ('loadbalancer.openstack.org/availability-zone' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/availability-zone'] : '') == ('loadbalancer.openstack.org/availability-zone' in variables.before ? variables.before['loadbalancer.openstack.org/availability-zone'] : '')
+    message: |-
+      loadbalancer.openstack.org/availability-zone: a change has no effect on the load balancer that is there. Take it back, or create the Service anew
+    messageExpression: |-
+      ('loadbalancer.openstack.org/availability-zone' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/availability-zone'] : '').matches(r'^\P{Cc}{0,250}$') && ('loadbalancer.openstack.org/availability-zone' in variables.before ? variables.before['loadbalancer.openstack.org/availability-zone'] : '').matches(r'^\P{Cc}{0,250}$') ? 'loadbalancer.openstack.org/availability-zone is `' + ('loadbalancer.openstack.org/availability-zone' in variables.annotations ? variables.annotations['loadbalancer.openstack.org/availability-zone'] : '') + '` and was `' + ('loadbalancer.openstack.org/availability-zone' in variables.before ? variables.before['loadbalancer.openstack.org/availability-zone'] : '') + '`: a change has no effect on the load balancer that is there. Take it back, or create the Service anew' : ''
+{{- end }}

@@ -1,0 +1,237 @@
+//! What the tables of annotations do not say: which keys are the cloud's, which annotations exclude each other, and which
+//! changes come too late.
+
+use bowline_cloud_provider::{AnnotationSpec, Changeability};
+
+/// A cloud as far as its policies go.
+pub(crate) struct Cloud {
+    /// The chart's name for it.
+    pub(crate) name: &'static str,
+    /// The name for people.
+    pub(crate) title: &'static str,
+    pub(crate) table: &'static [AnnotationSpec],
+    /// Where every key that begins with this has to be in the table.
+    pub(crate) prefix: Option<&'static str>,
+    /// A key that begins with this and is nearly one of the table is misspelt.
+    pub(crate) domain: &'static str,
+    /// What the table cannot say.
+    pub(crate) rules: Vec<Rule>,
+    /// What makes a later change come too late.
+    pub(crate) fixed: Option<Fixed>,
+}
+
+/// A rule about several annotations, or about fields of the Service.
+pub(crate) struct Rule {
+    /// The annotations that it is about: a Service is looked at when one of them changes.
+    pub(crate) keys: Vec<&'static str>,
+    /// The fields of the spec that it is about.
+    pub(crate) fields: &'static [&'static str],
+    /// CEL that holds for good Services.
+    pub(crate) holds: String,
+    /// What is wrong.
+    pub(crate) message: String,
+}
+
+/// Annotations that cannot change any more.
+pub(crate) struct Fixed {
+    /// CEL on the former Service: whether there is a load balancer.
+    pub(crate) since: String,
+    pub(crate) keys: Vec<FixedKey>,
+}
+
+/// One annotation that cannot change.
+pub(crate) struct FixedKey {
+    pub(crate) key: &'static str,
+    pub(crate) rule: Late,
+    /// What comes of a change, and what can be done.
+    pub(crate) remedy: &'static str,
+}
+
+/// What counts as a change.
+#[derive(Clone, Copy)]
+pub(crate) enum Late {
+    /// Another text than before, where absence is this text.
+    Text(&'static str),
+    /// Another text than before, if there is one: to ask for nothing is no change.
+    Wish,
+    /// As [`Late::Wish`]; and where nothing was said before, the provider writes what it found.
+    Found,
+    /// As [`Late::Wish`], of JSON: blanks do not count, and an empty list asks for nothing.
+    JsonWish,
+}
+
+/// All clouds, in the order of the chart.
+pub(crate) fn clouds() -> Vec<Cloud> {
+    vec![cloudscale(), phoenixnap(), cloudstack(), openstack()]
+}
+
+/// The key in a table that ends like this.
+///
+/// # Panics
+///
+/// There is none: a mistake here, which every test and `cargo xtask generate` find.
+#[expect(clippy::panic, reason = "a tool; its input is this file")]
+fn key(table: &'static [AnnotationSpec], end: &str) -> &'static str {
+    let found = table.iter().find(|spec| spec.key.ends_with(end));
+    found.map_or_else(|| panic!("no annotation ends with {end}"), |spec| spec.key)
+}
+
+/// Ports that the load balancer cannot serve.
+fn only_tcp_and_udp(title: &str) -> Rule {
+    Rule {
+        keys: Vec::new(),
+        fields: &["ports"],
+        holds: "!has(object.spec.ports) || object.spec.ports.all(p, !has(p.protocol) || p.protocol in ['TCP', 'UDP'])".to_owned(),
+        message: format!("spec.ports: a load balancer of {title} takes the protocols TCP and UDP only"),
+    }
+}
+
+fn cloudscale() -> Cloud {
+    let table = bowline_cloudscale::annotation_table();
+    let refused = table.iter().filter(|spec| spec.change == Changeability::Refused);
+    let keys = refused.map(|spec| match spec.key.rsplit('-').next() {
+        Some("flavor") => FixedKey {
+            key: spec.key,
+            rule: Late::Text(spec.default),
+            remedy: "the load balancer cannot change its flavor. Take the change back, or ask cloudscale.ch for it",
+        },
+        Some("zone") => FixedKey {
+            key: spec.key,
+            rule: Late::Found,
+            remedy: "the load balancer cannot change its zone. Take the change back, or create the Service anew",
+        },
+        _ => FixedKey {
+            key: spec.key,
+            rule: Late::JsonWish,
+            remedy: "the load balancer cannot change its addresses. Take the change back, or create the Service anew",
+        },
+    });
+    Cloud {
+        name: "cloudscale",
+        title: "cloudscale.ch",
+        table,
+        prefix: Some("k8s.cloudscale.ch/loadbalancer-"),
+        domain: "k8s.cloudscale.ch/",
+        rules: vec![only_tcp_and_udp("cloudscale.ch")],
+        fixed: Some(Fixed {
+            since: has_annotation(key(table, "-uuid")),
+            keys: keys.collect(),
+        }),
+    }
+}
+
+fn phoenixnap() -> Cloud {
+    let table = bowline_phoenixnap::annotation_table();
+    let location = FixedKey {
+        key: key(table, "/ip-location"),
+        rule: Late::Wish,
+        remedy: "the IP block is bought, and stays where it is. Create the Service anew",
+    };
+    Cloud {
+        name: "phoenixnap",
+        title: "phoenixNAP",
+        table,
+        // The operator may choose another key for the location.
+        prefix: None,
+        domain: "phoenixnap.com/",
+        rules: vec![
+            Rule {
+                keys: Vec::new(),
+                fields: &["loadBalancerIP"],
+                holds: "!has(object.spec.loadBalancerIP) || object.spec.loadBalancerIP == '' || isIP(object.spec.loadBalancerIP.trim())".to_owned(),
+                message: "spec.loadBalancerIP must be an IP address. Leave it out, and an address is allocated".to_owned(),
+            },
+            Rule {
+                keys: Vec::new(),
+                fields: &["ipFamilies"],
+                holds: "!has(object.spec.ipFamilies) || size(object.spec.ipFamilies) == 0 || 'IPv4' in object.spec.ipFamilies".to_owned(),
+                message: "spec.ipFamilies must have IPv4: IP blocks of phoenixNAP are IPv4".to_owned(),
+            },
+        ],
+        fixed: Some(Fixed {
+            since: "has(oldObject.spec.loadBalancerIP) && oldObject.spec.loadBalancerIP != ''".to_owned(),
+            keys: vec![location],
+        }),
+    }
+}
+
+fn cloudstack() -> Cloud {
+    Cloud {
+        name: "cloudstack",
+        title: "Apache CloudStack",
+        table: bowline_cloudstack::annotation_table(),
+        prefix: Some("service.beta.kubernetes.io/cloudstack-"),
+        domain: "service.beta.kubernetes.io/cloudstack-",
+        rules: vec![only_tcp_and_udp("Apache CloudStack")],
+        fixed: None,
+    }
+}
+
+fn openstack() -> Cloud {
+    let table = bowline_openstack::annotation_table();
+    let [proxy, forwarded, tls] = [
+        "/proxy-protocol",
+        "/x-forwarded-for",
+        "/default-tls-container-ref",
+    ]
+    .map(|end| key(table, end));
+    let is_on = |key: &str, words: &str| {
+        let key = crate::cel::text(key);
+        format!("{key} in variables.annotations && variables.annotations[{key}] {words}")
+    };
+    let fixed = [
+        "/network-id",
+        "/subnet-id",
+        "/port-id",
+        "/flavor-id",
+        "/availability-zone",
+    ];
+    let fixed = fixed.map(|end| FixedKey {
+        key: key(table, end),
+        rule: Late::Wish,
+        remedy: "a change has no effect on the load balancer that is there. Take it back, or create the Service anew",
+    });
+    Cloud {
+        name: "openstack",
+        title: "OpenStack",
+        table,
+        prefix: Some("loadbalancer.openstack.org/"),
+        domain: "service.beta.kubernetes.io/openstack-",
+        rules: vec![
+            Rule {
+                keys: vec![proxy, forwarded],
+                fields: &[],
+                holds: format!(
+                    "!({} && {})",
+                    is_on(proxy, "in ['true', 'v1', 'v2']"),
+                    is_on(forwarded, "== 'true'")
+                ),
+                message: format!("{proxy} and {forwarded} cannot be used together: remove one of them"),
+            },
+            Rule {
+                keys: vec![forwarded, tls],
+                fields: &["ports"],
+                holds: format!(
+                    "!({} || {})\n|| !has(object.spec.ports) || object.spec.ports.all(p, object.spec.ports.filter(q, q.port == p.port).size() == 1)",
+                    is_on(forwarded, "== 'true'"),
+                    is_on(tls, "!= ''")
+                ),
+                message: format!(
+                    "spec.ports: with {forwarded} or {tls} a port number can stand for one protocol only, because both would be one HTTP listener"
+                ),
+            },
+        ],
+        fixed: Some(Fixed {
+            since: has_annotation(key(table, "/load-balancer-id")),
+            keys: fixed.into(),
+        }),
+    }
+}
+
+/// Whether the former Service bears an annotation that is not empty.
+fn has_annotation(key: &str) -> String {
+    let key = crate::cel::text(key);
+    format!(
+        "has(oldObject.metadata.annotations) && {key} in oldObject.metadata.annotations && oldObject.metadata.annotations[{key}] != ''"
+    )
+}

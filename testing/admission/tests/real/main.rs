@@ -1,0 +1,10 @@
+//! The policies on the real kube-apiserver. Needs the built programs; says so when they are missing.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod apiserver;
+mod cases;
+mod examples;
+mod generated;
+mod updates;
+mod values;
