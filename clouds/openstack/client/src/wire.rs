@@ -33,6 +33,6 @@ pub use self::pool::{Member, NewMember, NewPool, Pool, PoolUpdate, SessionPersis
 pub use self::port::{AddressPair, FixedIp, Port, PortFilter, PortUpdate, SubPort, TrunkDetails};
 pub use self::security_group::{NewSecurityGroup, NewSecurityGroupRule, SecurityGroup, SecurityGroupRule};
 pub use self::words::{
-    AddressKind, Direction, EtherType, ListenerProtocol, MonitorType, PersistenceType, PoolProtocol,
-    PortStatus, ProvisioningStatus, ServerStatus,
+    AddressKind, Direction, EtherType, ListenerProtocol, MonitorType, OperatingStatus, PersistenceType,
+    PoolProtocol, PortStatus, ProvisioningStatus, ServerStatus,
 };

@@ -5,7 +5,7 @@
 //! address, and last the security group.
 
 use bowline_cloud_provider::{KubeWrite, LoadBalancerPlan, LoadBalancerStatus, LoadBalancerStep};
-use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, ProvisioningStatus};
+use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, OperatingStatus, ProvisioningStatus};
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
 use crate::annotations as keys;
@@ -210,15 +210,23 @@ impl There<'_> {
         is_new || self.balancer.listeners.is_empty() || !self.wanted.identity.is_published
     }
 
+    /// Whether Octavia reports that traffic comes through, whatever became of changes.
+    fn serves(&self) -> bool {
+        matches!(
+            self.balancer.operating_status,
+            OperatingStatus::Online | OperatingStatus::Degraded
+        )
+    }
+
     /// Whether Octavia gave up a load balancer that is the Service's alone. Another one takes its place: always if it never
-    /// served, else not more often than once an hour.
+    /// served; if it served and does not any more, not more often than once an hour.
     fn is_to_be_made_anew(&self) -> bool {
         let (identity, own) = (&self.wanted.identity, &self.seen.memory.own);
         // One that is not found by its name is found by the annotation only, and that goes beforehand where no address is
         // recorded beside it.
         let is_found_again = self.role == Role::Owner || identity.recorded_address.is_some();
         self.balancer.provisioning_status == ProvisioningStatus::Error
-            && (self.never_served() || own.may_repair && is_found_again)
+            && (self.never_served() || own.may_repair && is_found_again && !self.serves())
             && ownership::is_to_be_deleted(identity, self.role, self.balancer)
     }
 
@@ -242,7 +250,9 @@ impl There<'_> {
     /// Octavia gave the load balancer up. It may still carry traffic, and takes no change.
     fn failed(&self, notes: &mut Vec<Note>) -> Next {
         let (identity, balancer) = (&self.wanted.identity, self.balancer);
-        let remedy = if ownership::is_to_be_deleted(identity, self.role, balancer) {
+        let remedy = if self.serves() {
+            "it still carries traffic, so Bowline leaves it, and can change nothing of it: neither ports nor members follow the cluster. Ask the operator of the cloud for a failover (`openstack loadbalancer failover`), or delete the Service and create it anew"
+        } else if ownership::is_to_be_deleted(identity, self.role, balancer) {
             "Bowline made another one in its place within the last hour and does so again after that hour; ask the operator of the cloud what is wrong"
         } else {
             "it is not this Service's alone, so Bowline leaves it as it is; ask the operator of the cloud for a failover"

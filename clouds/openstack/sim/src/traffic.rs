@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use crate::model::Id;
 use crate::model::balancing::{
-    Algorithm, HttpProbe, Listener, ListenerProtocol, LoadBalancer, Member, Monitor, MonitorKind, Pool,
-    PoolProtocol, Provisioning,
+    Algorithm, Forwarder, HttpProbe, Listener, ListenerProtocol, LoadBalancer, Member, Monitor, MonitorKind,
+    Pool, PoolProtocol,
 };
 use crate::state::State;
 
@@ -42,13 +42,11 @@ fn next_change(state: &State) -> Option<Instant> {
     moments.filter(|&moment| pending(Some(moment))).min()
 }
 
-/// What should be carried now. A load balancer that is still being created carries nothing, and neither does one that
-/// failed.
+/// What should be carried now. A load balancer that is still being created carries nothing. One in `ERROR` does, if what
+/// carries its traffic works.
 fn config(state: &State) -> Config {
     let mut config = Config::default();
-    let carries = |it: &&LoadBalancer| {
-        !matches!(it.part.status, Provisioning::PendingCreate | Provisioning::Error) && it.part.is_up
-    };
+    let carries = |it: &&LoadBalancer| it.forwarder == Forwarder::Working && it.part.is_up;
     for balancer in state.load_balancers.values().filter(carries) {
         let addresses = addresses(state, balancer);
         let listeners = state.listeners_of(balancer.part.id).filter(|it| it.part.is_up);

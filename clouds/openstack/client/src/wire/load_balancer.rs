@@ -4,8 +4,8 @@ use bowline_cloud_http::lenient::{list, or_default};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ListenerId, LoadBalancerId, NetworkId, NewListener, PoolId, PortId, ProvisioningStatus, Resource,
-    SubnetId,
+    ListenerId, LoadBalancerId, NetworkId, NewListener, OperatingStatus, PoolId, PortId, ProvisioningStatus,
+    Resource, SubnetId,
 };
 
 /// A reference to another object of the API.
@@ -29,6 +29,9 @@ pub struct LoadBalancer {
     /// Whether it takes changes.
     #[serde(default, deserialize_with = "or_default")]
     pub provisioning_status: ProvisioningStatus,
+    /// Whether it carries traffic.
+    #[serde(default, deserialize_with = "or_default")]
+    pub operating_status: OperatingStatus,
     /// The address at which clients reach it, from inside.
     #[serde(default, deserialize_with = "or_default")]
     pub vip_address: String,

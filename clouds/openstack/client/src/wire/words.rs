@@ -61,6 +61,17 @@ bowline_cloud_http::words!(
         /// It is deleted and still shown.
         Deleted = "DELETED",
     }
+    /// Whether a load balancer carries traffic (Octavia). It follows from what its amphorae report, and says nothing about changes.
+    OperatingStatus {
+        /// It does.
+        Online = "ONLINE",
+        /// It does, and some members do not answer.
+        Degraded = "DEGRADED",
+        /// It does not: it failed, or no member of a pool answers.
+        Error = "ERROR",
+        /// It does not: it is switched off, or was never reported.
+        Offline = "OFFLINE",
+    }
     /// What a listener accepts (Octavia).
     ListenerProtocol {
         /// TCP.

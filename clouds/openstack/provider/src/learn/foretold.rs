@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bowline_openstack_client::{
     AdditionalVip, FloatingIp, Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId,
-    Member, Monitor, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool, Pool, Port,
-    ProvisioningStatus, Reference, SecurityGroup, SecurityGroupRule,
+    Member, Monitor, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool,
+    OperatingStatus, Pool, Port, ProvisioningStatus, Reference, SecurityGroup, SecurityGroupRule,
 };
 
 use crate::apply::Shown;
@@ -164,6 +164,7 @@ fn balancer(memory: &mut Memory, new: &NewLoadBalancer) -> LoadBalancer {
         name: new.name.clone(),
         description: new.description.clone(),
         provisioning_status: ProvisioningStatus::Active,
+        operating_status: OperatingStatus::Online,
         vip_address: new.vip_address.clone().unwrap_or_else(|| NEW_ADDRESS.to_owned()),
         vip_port_id: Some(new.vip_port_id.clone().unwrap_or_else(|| id(memory).into())),
         vip_subnet_id: new.vip_subnet_id.clone(),

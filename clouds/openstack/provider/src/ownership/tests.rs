@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use bowline_cloud_provider::ServiceKey;
+use bowline_openstack_client::OperatingStatus;
 
 use super::*;
 use crate::options::LoadBalancerOptions;
@@ -41,6 +42,7 @@ fn balancer(id: &str, name: &str, tags: &[&str]) -> LoadBalancer {
         name: name.into(),
         description: "Kubernetes external service default/web from cluster lab".into(),
         provisioning_status: ProvisioningStatus::Active,
+        operating_status: OperatingStatus::Online,
         vip_address: "10.0.0.5".into(),
         vip_port_id: None,
         vip_subnet_id: None,

@@ -64,7 +64,7 @@ async fn a_failed_load_balancer_goes_with_its_service() {
     let world = World::with_nodes(1);
     world.run("web").await.settled();
     let id = world.sim.load_balancers()[0].part.id;
-    world.sim.set_provisioning(id, Provisioning::Error);
+    world.sim.break_load_balancer(id);
     world.delete("web");
     world.run("web").await.settled();
     assert_eq!(world.sim.leftovers(), Vec::<String>::new());

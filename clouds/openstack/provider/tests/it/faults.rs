@@ -1,7 +1,7 @@
 //! Whatever goes wrong at whichever write, the next run ends in the same state.
 
+use bowline_openstack_sim::Snapshot;
 use bowline_openstack_sim::kit::Fault;
-use bowline_openstack_sim::{Provisioning, Snapshot};
 use bowline_provider_kit::Interruption;
 
 use crate::world::{Outcome, World, service};
@@ -29,7 +29,7 @@ fn inwards(world: &mut World) {
 
 fn failure(world: &mut World) {
     let id = world.sim.load_balancers()[0].part.id;
-    world.sim.set_provisioning(id, Provisioning::Error);
+    world.sim.break_load_balancer(id);
 }
 
 fn removal(world: &mut World) {

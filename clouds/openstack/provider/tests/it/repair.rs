@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bowline_openstack_sim::Provisioning;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::balancing::LoadBalancer;
@@ -10,10 +9,10 @@ use k8s_openapi::api::core::v1::LoadBalancerIngress;
 
 use crate::world::{World, in_short, service};
 
-/// Puts the only load balancer into ERROR, and says what it was.
+/// The only load balancer dies, and goes into ERROR. Says what it was.
 fn fail(world: &World) -> LoadBalancer {
     let balancer = world.sim.load_balancers().remove(0);
-    world.sim.set_provisioning(balancer.part.id, Provisioning::Error);
+    world.sim.break_load_balancer(balancer.part.id);
     balancer
 }
 
@@ -125,13 +124,39 @@ async fn without_a_recorded_address_the_id_goes_before_the_load_balancer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_change_that_fails_is_made_with_another_load_balancer() {
+async fn one_that_still_carries_traffic_is_left_and_told_of() {
+    let mut world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let id = world.sim.load_balancers()[0].part.id;
+    world.sim.set_behaviour(|behaviour| behaviour.failing_changes = 1);
+    world.add_node("node-2");
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("still carries traffic"), "{run:#?}");
+    world.restart();
+    // At whatever time: it is told once, for the text is the same.
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    assert_eq!(run.reasons(), ["LoadBalancerInError"]);
+    assert!(run.notes[0].text.contains("loadbalancer failover"), "{run:#?}");
+    assert!(writes.is_empty());
+    world.sim.fail_over_load_balancer(id);
+    world.run("web").await.settled();
+    assert_eq!(world.sim.load_balancers()[0].part.id, id);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_fails_and_takes_the_load_balancer_with_it_is_made_with_another_one() {
     let world = World::with_nodes(1);
     let before = world.run("web").await.settled().published();
+    let id = world.sim.load_balancers()[0].part.id;
     world.sim.set_behaviour(|behaviour| behaviour.failing_changes = 1);
     world.annotate("web", "connection-limit", "5");
+    let run = world.run("web").await;
+    assert!(run.complaint().contains("still carries traffic"), "{run:#?}");
+    world.sim.break_load_balancer(id);
     let run = world.run("web").await.settled();
     assert_eq!(run.published(), before);
+    assert_ne!(world.sim.load_balancers()[0].part.id, id);
     assert_eq!(world.sim.load_balancers().len(), 1);
     assert_eq!(world.sim.floating_ips().len(), 1);
     world.assert_settled("web").await;

@@ -64,6 +64,17 @@ pub struct Vip {
     pub port: Id,
 }
 
+/// What carries a load balancer's traffic, such as an amphora. Changes that fail leave it as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarder {
+    /// It was not made yet, and perhaps never will be.
+    Absent,
+    /// It works.
+    Working,
+    /// It was lost.
+    Lost,
+}
+
 /// A load balancer.
 #[derive(Clone, Debug)]
 pub struct LoadBalancer {
@@ -81,6 +92,8 @@ pub struct LoadBalancer {
     pub flavor: Option<String>,
     /// Where it runs.
     pub zone: Option<String>,
+    /// What carries its traffic.
+    pub forwarder: Forwarder,
     /// What is under way, if anything is.
     pub change: Option<Change>,
 }

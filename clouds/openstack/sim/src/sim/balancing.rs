@@ -2,7 +2,7 @@
 
 use super::OpenstackSim;
 use crate::model::Id;
-use crate::model::balancing::{Listener, LoadBalancer, Monitor, Part, Provisioning, Vip};
+use crate::model::balancing::{Forwarder, Listener, LoadBalancer, Monitor, Part, Provisioning, Vip};
 use crate::state::PortWish;
 
 impl OpenstackSim {
@@ -44,6 +44,7 @@ impl OpenstackSim {
                 provider: "amphora".to_owned(),
                 flavor: None,
                 zone: None,
+                forwarder: Forwarder::Working,
                 change: None,
             };
             state.load_balancers.insert(id, balancer);
@@ -56,7 +57,27 @@ impl OpenstackSim {
         self.write(|state| state.remove_load_balancer(id));
     }
 
-    /// Sets where a load balancer is in its life, and it stays there.
+    /// What carries a load balancer's traffic is lost, and Octavia could not replace it: it is in `ERROR`.
+    pub fn break_load_balancer(&self, id: Id) {
+        self.set_provisioning(id, Provisioning::Error);
+        self.edit_load_balancer(id, |it| it.forwarder = Forwarder::Lost);
+    }
+
+    /// What the operator of a cloud does about one in `ERROR`: it works again, and so do its parts.
+    pub fn fail_over_load_balancer(&self, id: Id) {
+        self.write(|state| {
+            if let Some(balancer) = state.load_balancers.get_mut(&id) {
+                balancer.forwarder = Forwarder::Working;
+                (balancer.part.status, balancer.change) = (Provisioning::Active, None);
+            }
+            let pools: Vec<Id> = state.pools_of(id).map(|it| it.part.id).collect();
+            for part in state.parts_mut(id, &pools) {
+                part.status = Provisioning::Active;
+            }
+        });
+    }
+
+    /// Sets where a load balancer is in its life, and it stays there. What carries its traffic does not change by that.
     pub fn set_provisioning(&self, id: Id, status: Provisioning) {
         self.edit_load_balancer(id, |it| {
             it.part.status = status;

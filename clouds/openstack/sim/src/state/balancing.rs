@@ -5,7 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::State;
-use crate::model::balancing::{Change, Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning};
+use crate::model::balancing::{
+    Change, Forwarder, Listener, LoadBalancer, Member, Monitor, Part, Pool, Provisioning,
+};
 use crate::model::{Id, Meta};
 
 /// Longer than any test or demonstration lasts.
@@ -76,6 +78,9 @@ impl State {
             true => Provisioning::Error,
             false => Provisioning::Active,
         };
+        if !fails && balancer.forwarder == Forwarder::Absent {
+            balancer.forwarder = Forwarder::Working;
+        }
         balancer.part.status = end;
         let leaving = |part: &Part| part.status == Provisioning::PendingDelete && !fails;
         let pools: Vec<Id> = self.pools_of(id).map(|it| it.part.id).collect();
@@ -101,7 +106,11 @@ impl State {
     }
 
     /// Everything below a load balancer that has these pools.
-    fn parts_mut<'a>(&'a mut self, balancer: Id, pools: &'a [Id]) -> impl Iterator<Item = &'a mut Part> {
+    pub(crate) fn parts_mut<'a>(
+        &'a mut self,
+        balancer: Id,
+        pools: &'a [Id],
+    ) -> impl Iterator<Item = &'a mut Part> {
         let listeners = self.listeners.values_mut();
         let listeners = listeners.filter(move |it| it.load_balancer == balancer);
         let own = self

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Wire;
 use crate::model::Id;
 use crate::model::balancing::{
-    Listener, LoadBalancer, Member, Monitor, Part, Persistence, Pool, Provisioning,
+    Forwarder, Listener, LoadBalancer, Member, Monitor, Part, Persistence, Pool, Provisioning,
 };
 use crate::options::Service;
 
@@ -122,10 +122,26 @@ impl Wire<'_> {
         shown
     }
 
+    /// Says nothing about changes: one that failed leaves what carries the traffic as it was.
     fn operating(&self, balancer: &LoadBalancer) -> &'static str {
+        match balancer.forwarder {
+            Forwarder::Absent => return "OFFLINE",
+            Forwarder::Lost => return "ERROR",
+            Forwarder::Working if !balancer.part.is_up => return "OFFLINE",
+            Forwarder::Working => {}
+        }
         let pools = self.state.pools_of(balancer.part.id);
-        let watched = pools.filter(|it| self.state.monitor_of(it.part.id).is_some());
-        let members = watched.flat_map(|it| self.state.members_of(it.part.id));
+        let states: Vec<&str> = pools.map(|it| self.pool_status(it)).collect();
+        ["ERROR", "DEGRADED"]
+            .into_iter()
+            .find(|word| states.contains(word))
+            .unwrap_or("ONLINE")
+    }
+
+    /// What the probes of a pool's members found together.
+    fn pool_status(&self, pool: &Pool) -> &'static str {
+        let is_watched = self.state.monitor_of(pool.part.id).is_some();
+        let members = self.state.members_of(pool.part.id).filter(|_| is_watched);
         let (mut up, mut down) = (0, 0);
         for member in members {
             match member.healthy {
@@ -135,7 +151,7 @@ impl Wire<'_> {
             }
         }
         match (up, down) {
-            (_, 0) => online(&balancer.part),
+            (_, 0) => online(&pool.part),
             (0, _) => "ERROR",
             _ => "DEGRADED",
         }
@@ -197,7 +213,7 @@ impl Wire<'_> {
             "tls_versions": null,
             "alpn_protocols": null,
         });
-        with_part(with_description(shown, part), part, online(part))
+        with_part(with_description(shown, part), part, self.pool_status(pool))
     }
 
     pub(crate) fn member(&self, member: &Member) -> Value {

@@ -201,3 +201,37 @@ async fn objects_of_another_project_are_out_of_reach() {
     let (_, list) = caller.get(&format!("{LB}/loadbalancers")).await;
     assert_eq!(list["loadbalancers"], json!([]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_fails_says_nothing_about_the_traffic() {
+    let sim = OpenstackSim::builder().build();
+    sim.set_behaviour(|it| {
+        it.lb_create_time = Duration::from_secs(1);
+        it.failing_creates = 1;
+    });
+    let caller = Caller::new(&sim).await;
+    let states = async |lb: &str| {
+        let (_, shown) = caller.get(&format!("{LB}/loadbalancers/{lb}")).await;
+        let word = |field: &str| shown["loadbalancer"][field].as_str().unwrap().to_owned();
+        (word("provisioning_status"), word("operating_status"))
+    };
+    let both = |provisioning: &str, operating: &str| (provisioning.to_owned(), operating.to_owned());
+    let failed = id(&balancer(&caller, "failed").await);
+    let made = id(&balancer(&caller, "made").await);
+    assert_eq!(states(&made).await, both("PENDING_CREATE", "OFFLINE"));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(states(&failed).await, both("ERROR", "OFFLINE"));
+    assert_eq!(states(&made).await, both("ACTIVE", "ONLINE"));
+    sim.set_behaviour(|it| it.failing_changes = 1);
+    let path = format!("{LB}/loadbalancers/{made}");
+    let rename = json!({ "loadbalancer": { "name": "other" } });
+    assert_eq!(caller.put(&path, rename.clone()).await.0, 200);
+    assert_eq!(states(&made).await, both("ERROR", "ONLINE"));
+    assert_eq!(caller.put(&path, rename.clone()).await.0, 409);
+    let made_id = sim.load_balancers().last().unwrap().part.id;
+    sim.break_load_balancer(made_id);
+    assert_eq!(states(&made).await, both("ERROR", "ERROR"));
+    sim.fail_over_load_balancer(made_id);
+    assert_eq!(states(&made).await, both("ACTIVE", "ONLINE"));
+    assert_eq!(caller.put(&path, rename).await.0, 200);
+}

@@ -209,7 +209,10 @@ async fn load_balancer_that_is_not_ready_carries_nothing() {
     let vip = balancer.vip.fixed_ip.address;
     eventually("bound", async || sim.bound_address(vip, 80)).await;
     assert!(begin.elapsed() >= Duration::from_millis(300));
+    // A failed change leaves what carries the traffic.
     sim.set_provisioning(balancer.part.id, Provisioning::Error);
+    assert!(sim.bound_address(vip, 80).is_some());
+    sim.break_load_balancer(balancer.part.id);
     eventually("unbound", async || {
         sim.bound_address(vip, 80).is_none().then_some(())
     })

@@ -6,7 +6,7 @@ use super::{Parent, patch_part};
 use crate::api::{Answer, Call, path_id};
 use crate::error::ApiError;
 use crate::model::Id;
-use crate::model::balancing::{LoadBalancer, Provisioning};
+use crate::model::balancing::{Forwarder, LoadBalancer, Provisioning};
 
 const NEW: [&str; 19] = [
     "name",
@@ -167,6 +167,7 @@ impl Call<'_> {
             provider: parent.provider,
             flavor,
             zone,
+            forwarder: Forwarder::Absent,
             change: None,
         };
         self.state.load_balancers.insert(id, balancer);
