@@ -64,15 +64,21 @@ pub enum LoginError {
     /// Two users are named.
     #[error("only one of username and user-id may be set")]
     TwoUsers,
+    /// A trustee and another user are named.
+    #[error("only one of username and trustee-id may be set")]
+    UserBesideTrustee,
     /// A user's id is unique, so no domain belongs to it.
     #[error(
-        "a domain of the user cannot be given beside user-id (with a project, name the project's domain by \
+        "a domain of the user cannot be given beside user-id or trustee-id (with a project, name the project's domain by \
          tenant-domain-id or tenant-domain-name)"
     )]
     DomainOfUserId,
     /// Two domains of the user are named.
     #[error("only one of the user's domain id and domain name may be set")]
     TwoUserDomains,
+    /// Two domains are named, for the user or as the scope.
+    #[error("only one of domain-id and domain-name may be set")]
+    TwoDomains,
     /// A name is unique only within a domain.
     #[error("a username needs its domain: user-domain-id, user-domain-name, domain-id or domain-name")]
     NoUserDomain,
@@ -200,7 +206,6 @@ impl<'a> Given<'a> {
         if !credentials.trust_id.is_empty() {
             if !credentials.trustee_id.is_empty() {
                 given.user_id = &credentials.trustee_id;
-                given.username = "";
             }
             given.password = present(credentials.trustee_password.as_ref()).or(given.password);
         }
@@ -222,6 +227,15 @@ impl<'a> Given<'a> {
         domain(&self.credentials.domain_id, &self.credentials.domain_name)
     }
 
+    /// The default domain, where nothing may be left open: the Go manager takes neither of two.
+    fn only_default_domain(&self) -> Result<Option<Domain>, LoginError> {
+        let credentials = self.credentials;
+        if !credentials.domain_id.is_empty() && !credentials.domain_name.is_empty() {
+            return Err(LoginError::TwoDomains);
+        }
+        Ok(self.default_domain())
+    }
+
     fn scope(&self) -> Result<Option<Scope>, LoginError> {
         let credentials = self.credentials;
         if !credentials.trust_id.is_empty() {
@@ -234,7 +248,7 @@ impl<'a> Given<'a> {
             return Ok(Some(Scope::ProjectId(credentials.tenant_id.clone())));
         }
         if credentials.tenant_name.is_empty() {
-            return Ok(self.default_domain().map(Scope::Domain));
+            return Ok(self.only_default_domain()?.map(Scope::Domain));
         }
         let domain = domain(&credentials.tenant_domain_id, &credentials.tenant_domain_name)
             .or_else(|| self.default_domain())
@@ -281,14 +295,15 @@ impl<'a> Given<'a> {
         // A user's domain of its own, or the default one where that does not become the scope.
         let fills = self.has_application_credential() || self.has_project();
         let own = domain(id, name);
-        let filled = own.or_else(|| self.default_domain().filter(|_| fills));
+        let filled = match own {
+            None if fills => self.only_default_domain()?,
+            own => own,
+        };
         match (self.user_id.is_empty(), self.username.is_empty()) {
             (true, true) => Err(LoginError::NoUser),
+            (false, false) if self.user_id != credentials.user_id => Err(LoginError::UserBesideTrustee),
             (false, false) => Err(LoginError::TwoUsers),
-            // A trustee is named by its id, whatever domain the configuration names for others.
-            (false, true) if filled.is_some() && credentials.trust_id.is_empty() => {
-                Err(LoginError::DomainOfUserId)
-            }
+            (false, true) if filled.is_some() => Err(LoginError::DomainOfUserId),
             (false, true) => Ok(User::Id(self.user_id.to_owned())),
             (true, false) if !id.is_empty() && !name.is_empty() => Err(LoginError::TwoUserDomains),
             (true, false) => Ok(User::Name {

@@ -140,6 +140,43 @@ fn what_is_missing_or_too_much_is_an_error_before_any_request() {
         ),
         (
             Credentials {
+                tenant_id: text("I"),
+                domain_id: text("D"),
+                domain_name: text("N"),
+                ..user()
+            },
+            LoginError::TwoDomains,
+        ),
+        (
+            Credentials {
+                domain_id: text("D"),
+                domain_name: text("N"),
+                user_domain_id: text("O"),
+                ..user()
+            },
+            LoginError::TwoDomains,
+        ),
+        (
+            Credentials {
+                trust_id: text("T"),
+                trustee_id: text("I"),
+                user_domain_id: text("O"),
+                ..user()
+            },
+            LoginError::UserBesideTrustee,
+        ),
+        (
+            Credentials {
+                trust_id: text("T"),
+                trustee_id: text("I"),
+                username: String::new(),
+                user_domain_id: text("O"),
+                ..user()
+            },
+            LoginError::DomainOfUserId,
+        ),
+        (
+            Credentials {
                 user_id: text("I"),
                 username: String::new(),
                 domain_id: text("D"),

@@ -145,9 +145,7 @@ async fn a_trust_needs_no_versions_and_is_the_only_scope() {
         trust_id: "T".to_owned(),
         trustee_id: "I".to_owned(),
         trustee_password: Some(Secret::new("Q")),
-        username: "other".to_owned(),
         tenant_name: "demo".to_owned(),
-        domain_id: "default".to_owned(),
         ..Credentials::default()
     });
     let settings = Settings {
