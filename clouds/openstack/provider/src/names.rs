@@ -39,6 +39,13 @@ pub(crate) fn pool(index: usize, balancer: &str) -> String {
     cut(format!("pool_{index}_{balancer}"))
 }
 
+/// The name of the load balancer that a pool's name was made from.
+pub(crate) fn balancer_of_pool(pool: &str) -> Option<&str> {
+    let (index, balancer) = pool.strip_prefix("pool_")?.split_once('_')?;
+    let is_index = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+    is_index.then_some(balancer)
+}
+
 /// The name of a port's health monitor.
 pub(crate) fn monitor(index: usize, balancer: &str) -> String {
     cut(format!("monitor_{index}_{balancer}"))

@@ -65,12 +65,12 @@ fn of_balancer(
             && is_used(identity, role, seen, balancer)
         {
             return Err(Refusal::new(format!(
-                "load balancer {} is in immutable status, current provisioning status: ERROR",
+                "load balancer {} is in provisioning status ERROR: Octavia deletes it as a whole then, and no part of it, and it is not this Service's alone",
                 balancer.id
-            )));
+            ))
+            .with_remedy("ask the operator of the cloud for a failover; then the Service's parts are deleted"));
         }
-        let change =
-            own_listeners(identity, role, seen, balancer).or_else(|| without_tag(identity, balancer));
+        let change = own_parts(identity, role, seen, balancer).or_else(|| without_tag(identity, balancer));
         return Ok(change.map(|change| CloudStep::Part {
             balancer: balancer.id.clone(),
             change,
@@ -104,23 +104,20 @@ fn of_balancer(
 }
 
 fn is_used(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer) -> bool {
-    own_listeners(identity, role, seen, balancer).is_some() || without_tag(identity, balancer).is_some()
+    own_parts(identity, role, seen, balancer).is_some() || without_tag(identity, balancer).is_some()
 }
 
-/// The next write that takes the Service's listeners off a load balancer that stays.
-fn own_listeners(
-    identity: &Identity,
-    role: Role,
-    seen: &Seen,
-    balancer: &LoadBalancer,
-) -> Option<PartChange> {
+/// The next write that takes the Service's listeners and pools off a load balancer that stays.
+fn own_parts(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer) -> Option<PartChange> {
     let parts = seen.parts.as_ref()?;
     let is_ours = |tag: &String| ownership::is_our_tag(identity, balancer, tag);
     let mut own = parts.listeners.iter().filter(|listener| {
         // Also by a former name of the cluster: it goes before it was renamed.
         ownership::is_own_listener(identity, role, listener) || listener.tags.iter().any(is_ours)
     });
-    own.next().map(|listener| parts::removal(parts, listener))
+    own.next()
+        .map(|listener| parts::removal(parts, listener))
+        .or_else(|| parts::orphan(identity, balancer, parts).map(crate::step::delete_pool))
 }
 
 /// The write that takes the Service's tag off a load balancer.

@@ -145,14 +145,16 @@ impl<'a> PartsPlan<'a> {
             return ports.find_map(|port| self.members(port, self.pool_of(port)?));
         }
         let of_ports = self.desired.iter().find_map(|port| self.next_of_port(port));
-        of_ports.or_else(|| {
+        let listener = || {
             let mut surplus = self.there.listeners.iter().filter(|there| {
                 let is_wanted =
                     |port: &DesiredPort| self.listener_of(port).is_some_and(|own| own.id == there.id);
                 self.is_own(there) && !self.desired.iter().any(is_wanted)
             });
             surplus.next().map(|listener| removal(self.there, listener))
-        })
+        };
+        let orphan = || orphan(self.identity, self.balancer, self.there).map(delete_pool);
+        of_ports.or_else(listener).or_else(orphan)
     }
 
     fn next_of_port(&self, port: &DesiredPort) -> Option<PartChange> {
@@ -342,6 +344,16 @@ impl<'a> PartsPlan<'a> {
             }
         }
     }
+}
+
+/// A pool of the Service that no listener sends to, as when a person deleted its listener. Octavia counts a listener that
+/// reaches a pool through a policy too.
+pub(crate) fn orphan<'a>(identity: &Identity, balancer: &LoadBalancer, there: &'a Parts) -> Option<&'a Pool> {
+    let is_ours = |name: &str| name == identity.name || ownership::is_our_tag(identity, balancer, name);
+    there
+        .pools
+        .iter()
+        .find(|pool| pool.listeners.is_empty() && names::balancer_of_pool(&pool.name).is_some_and(is_ours))
 }
 
 /// The next write that takes a listener away: its pool first, unless another listener uses it.

@@ -1,9 +1,9 @@
 //! Changes of load balancers that are there.
 
 use bowline_cloud_provider::IpMode;
-use bowline_openstack_sim::Provisioning;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
+use bowline_openstack_sim::Provisioning;
 use serde_json::json;
 
 use crate::world::{Outcome, World, in_short};
@@ -394,4 +394,37 @@ async fn a_method_that_the_driver_does_not_know_is_refused_too() {
     world.annotate("web", "lb-method", "LEAST_CONNECTIONS");
     let run = world.run("web").await.settled();
     assert_eq!(run.reasons(), ["LoadBalancerLbMethodUnknown"]);
+}
+
+/// A person deleted the listener, and Octavia kept the pool.
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_lost_its_listener_makes_room_for_another_one() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world.sim.delete_listener(world.sim.listeners()[0].part.id);
+    let lost = world.sim.pools()[0].part.id;
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        [
+            "octavia.listeners.create",
+            "octavia.pools.create",
+            "octavia.members.replace",
+            "octavia.pools.delete"
+        ]
+    );
+    assert_eq!(world.sim.pools().len(), 1);
+    assert_ne!(world.sim.pools()[0].part.id, lost);
+    world.assert_settled("web").await;
+    // Somebody else's stays.
+    let other = format!("pool_0_{}", crate::world::lb_name("other"));
+    world.sim.delete_listener(world.sim.listeners()[0].part.id);
+    world
+        .sim
+        .edit_pool(world.sim.pools()[0].part.id, |pool| pool.part.name = other);
+    world.run("web").await.settled();
+    assert_eq!(world.sim.pools().len(), 2);
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    World::assert_quiet(&run, &writes);
 }

@@ -42,6 +42,27 @@ async fn a_second_service_gets_listeners_and_the_same_address() {
     );
 }
 
+/// A person deleted the listener of a guest; its pool has to go too, and nobody else's.
+#[tokio::test(start_paused = true)]
+async fn a_pool_without_its_listener_goes_with_its_service() {
+    let world = two(81).await;
+    world.run("b").await.settled();
+    let own = format!("listener_0_{}", lb_name("b"));
+    let listeners = world.sim.listeners();
+    let listener = listeners.iter().find(|it| it.part.name == own).unwrap();
+    world.sim.delete_listener(listener.part.id);
+    world.delete("b");
+    let (run, writes) = world.writes_of(world.run("b")).await;
+    run.settled();
+    assert_eq!(
+        in_short(&writes),
+        ["octavia.pools.delete", "octavia.loadbalancers.update"]
+    );
+    let pools: Vec<String> = world.sim.pools().into_iter().map(|it| it.part.name).collect();
+    assert_eq!(pools, [format!("pool_0_{}", lb_name("web"))]);
+    world.assert_settled("web").await;
+}
+
 /// From its first write on, a guest counts as a user: the owner's deletion leaves it what it made so far.
 #[tokio::test(start_paused = true)]
 async fn a_guest_says_that_it_is_there_before_it_makes_anything() {

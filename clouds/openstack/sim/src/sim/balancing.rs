@@ -2,7 +2,7 @@
 
 use super::OpenstackSim;
 use crate::model::Id;
-use crate::model::balancing::{Forwarder, Listener, LoadBalancer, Monitor, Part, Provisioning, Vip};
+use crate::model::balancing::{Forwarder, Listener, LoadBalancer, Monitor, Part, Pool, Provisioning, Vip};
 use crate::state::PortWish;
 
 impl OpenstackSim {
@@ -98,6 +98,11 @@ impl OpenstackSim {
     /// Removes a listener; whether there was one.
     pub fn delete_listener(&self, id: Id) -> bool {
         self.write(|state| state.listeners.shift_remove(&id).is_some())
+    }
+
+    /// Changes a pool in any way.
+    pub fn edit_pool(&self, id: Id, change: impl FnOnce(&mut Pool)) {
+        self.write(|state| state.pools.get_mut(&id).map(change));
     }
 
     /// Removes a pool with its members and monitor. Its listeners stay.
