@@ -30,8 +30,8 @@ pub(crate) struct DesiredPort {
 pub(crate) struct MemberSubnets {
     /// The subnet of the members of the first family.
     pub(crate) first: Option<SubnetId>,
-    /// Whether it was detected. That can turn out differently from day to day, so members stay where they are.
-    pub(crate) is_detected: bool,
+    /// Whether members that are elsewhere stay there: nothing names their subnet, and what it is derived from may change.
+    pub(crate) keeps_others: bool,
     /// The second family and its subnet, where the load balancer has an address of that family too.
     pub(crate) second: Option<(Family, SubnetId)>,
 }

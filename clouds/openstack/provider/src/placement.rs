@@ -8,6 +8,7 @@ use crate::desired::MemberSubnets;
 use crate::intent::Wanted;
 use crate::members::{self, Family};
 use crate::observe::Observed;
+use crate::ownership::Role;
 
 /// A subnet and its network.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,19 +59,44 @@ pub(crate) fn second_subnet(wanted: &Wanted, ports: &[Port]) -> Option<SubnetId>
     (place.network == network).then_some(place.subnet)
 }
 
+/// Whether Octavia chooses the subnet of the address, in a given network.
+pub(crate) fn is_left_to_octavia(wanted: &Wanted) -> bool {
+    wanted.vip.network.is_some() && wanted.vip.subnet.is_none() && wanted.vip.port.is_none()
+}
+
+/// The subnet that Octavia will choose in a given network, where there is no choice: it prefers IPv4.
+fn only_subnet<'a>(wanted: &Wanted, observed: &'a Observed) -> Option<&'a SubnetId> {
+    let network = wanted
+        .vip
+        .network
+        .as_ref()
+        .filter(|_| is_left_to_octavia(wanted) && wanted.family() != Some(Family::V6))?;
+    let all = || observed.subnets.iter().flat_map(|list| list.iter());
+    let mut of_network = all().filter(|subnet| subnet.network_id == *network && subnet.ip_version == 4);
+    let first = of_network.next()?;
+    of_network.next().is_none().then_some(&first.id)
+}
+
 /// Where members are, on a load balancer that is there or that is to be created with a `second` address.
 ///
 /// One order, whatever caused the reconcile: what names the members' subnet, the subnet of the load balancer's address as
-/// configured or detected, and that which Octavia chose.
+/// configured or detected, and that which Octavia chose. The address of a load balancer that is there stays in its subnet,
+/// whatever its Service says later. For a guest, `subnet-id` is the subnet of its members and nothing else.
 pub(crate) fn member_subnets(
     wanted: &Wanted,
     observed: &Observed,
-    balancer: Option<&LoadBalancer>,
+    balancer: Option<(&LoadBalancer, Role)>,
     second: Option<SubnetId>,
 ) -> MemberSubnets {
     let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
-    let configured = wanted.member_subnet.as_ref().or(wanted.vip.subnet.as_ref());
-    let chosen = balancer.and_then(|balancer| balancer.vip_subnet_id.as_ref());
+    let is_owner = balancer.is_some_and(|(_, role)| role == Role::Owner);
+    let chosen = balancer.and_then(|(balancer, _)| balancer.vip_subnet_id.as_ref());
+    let of_address = wanted.vip.subnet.as_ref().map(|asked| {
+        // On a given port, the subnet is not the address's.
+        let stays = is_owner && wanted.vip.port.is_none();
+        chosen.filter(|_| stays).unwrap_or(asked)
+    });
+    let configured = wanted.member_subnet.as_ref().or(of_address);
     let first = configured.cloned().or_else(|| {
         let subnets = || places(wanted, ports, wanted.family()).map(|place| place.subnet);
         // Which node comes first may change; the subnet that the load balancer was given after the first one then does not.
@@ -80,11 +106,13 @@ pub(crate) fn member_subnets(
                 .or_else(|| subnets().next())
         };
         let detected = is_detected(wanted).then(detected).flatten();
-        detected.or_else(|| chosen.cloned())
+        detected
+            .or_else(|| chosen.cloned())
+            .or_else(|| only_subnet(wanted, observed).cloned())
     });
     let second = match balancer {
         None => second,
-        Some(balancer) => balancer
+        Some((balancer, _)) => balancer
             .additional_vips
             .iter()
             .find(|vip| {
@@ -94,7 +122,7 @@ pub(crate) fn member_subnets(
     };
     MemberSubnets {
         first,
-        is_detected: configured.is_none(),
+        keeps_others: wanted.member_subnet.is_none() && (is_owner || wanted.vip.subnet.is_none()),
         second: wanted.second_family().zip(second),
     }
 }

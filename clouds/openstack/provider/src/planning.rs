@@ -313,7 +313,8 @@ impl There<'_> {
         if let Some(why) = &self.seen.memory.own.group_failure {
             return Err(Refusal::new(why.clone()));
         }
-        let subnets = placement::member_subnets(self.wanted, self.seen, Some(self.balancer), None);
+        let subnets =
+            placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
         let changes = groups::next(self.wanted, self.seen, &subnets)?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())
     }

@@ -97,7 +97,11 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
     {
         missing.push(Lookup::FloatingIps);
     }
-    if options.manages_security_groups && balancer.is_some() && observed.subnets.is_none() {
+    let needs_subnets = match balancer {
+        Some(_) => options.manages_security_groups,
+        None => placement::is_left_to_octavia(wanted) && wanted.member_subnet.is_none(),
+    };
+    if needs_subnets && observed.subnets.is_none() {
         missing.push(Lookup::Subnets);
     }
     if needs_ports && observed.ports.is_none() {

@@ -61,7 +61,7 @@ impl<'a> PartsPlan<'a> {
         there: &'a Parts,
         own: &'a Remembered,
     ) -> Self {
-        let subnets = placement::member_subnets(wanted, observed, Some(balancer), None);
+        let subnets = placement::member_subnets(wanted, observed, Some((balancer, role)), None);
         Self {
             identity: &wanted.identity,
             features,
@@ -69,7 +69,7 @@ impl<'a> PartsPlan<'a> {
             role,
             there,
             desired: desired::ports(wanted, features, &subnets),
-            keeps_subnets: subnets.is_detected,
+            keeps_subnets: subnets.keeps_others,
             is_held: guards::certificate(wanted, observed).is_some(),
             own,
         }

@@ -3,7 +3,7 @@
 use bowline_cloud_provider::IpMode;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
-use bowline_openstack_sim::Provisioning;
+use bowline_openstack_sim::{Provisioning, SubnetSpec};
 use serde_json::json;
 
 use crate::world::{Outcome, World, in_short};
@@ -427,4 +427,28 @@ async fn a_pool_that_lost_its_listener_makes_room_for_another_one() {
     assert_eq!(world.sim.pools().len(), 2);
     let (run, writes) = world.writes_of(world.run("web")).await;
     World::assert_quiet(&run, &writes);
+}
+
+/// The address of a load balancer stays where it is, and so do its members.
+#[tokio::test(start_paused = true)]
+async fn another_subnet_of_the_service_moves_no_member() {
+    let mut world = World::with_nodes(2);
+    let home = world.sim.home();
+    world.annotate("web", "subnet-id", &home.subnet.to_string());
+    world.run("web").await.settled();
+    let wide = SubnetSpec::new("wide", home.network, "10.1.0.0/16".parse().unwrap());
+    let wide = world.sim.add_subnet(wide);
+    world.annotate("web", "subnet-id", &wide.to_string());
+    let (run, writes) = world.writes_of(world.run("web")).await;
+    World::assert_quiet(&run, &writes);
+    assert_eq!(run.reasons(), ["LoadBalancerChangeIgnored"]);
+    world.add_node("node-3");
+    world.run("web").await.settled();
+    let members = world.sim.members();
+    assert_eq!(members.len(), 3);
+    assert!(
+        members.iter().all(|member| member.subnet == Some(home.subnet)),
+        "{members:?}"
+    );
+    world.assert_settled("web").await;
 }
