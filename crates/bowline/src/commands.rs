@@ -18,7 +18,7 @@ pub mod exit {
     pub const SUCCESS: u8 = 0;
     /// A wrong command line or kubeconfig, a port in use, a lost lease, a second signal; a plan that cannot be made.
     pub const FAILURE: u8 = 1;
-    /// A part of the program panicked. Also: a plan that has changes.
+    /// The program panicked: a defect, and nothing was tidied up. Also: a plan that has changes.
     pub const PANIC: u8 = 2;
     /// A plan has changes.
     pub const CHANGES: u8 = 2;

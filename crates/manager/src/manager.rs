@@ -22,7 +22,7 @@ use crate::leadership::{Elector, Leadership};
 use crate::metrics::{Metrics, gauges};
 use crate::parts::{Lease, Parts};
 use crate::serving::Server;
-use crate::tasks::{Finished, Tasks};
+use crate::tasks::Tasks;
 
 /// Where events about the lease come from.
 const COMPONENT: &str = "cloud-controller-manager";
@@ -97,8 +97,6 @@ pub enum End {
     Failed {
         /// The part.
         task: &'static str,
-        /// Whether it panicked.
-        panicked: bool,
     },
 }
 
@@ -346,21 +344,18 @@ impl Process {
     /// The next end of a task; none of them ends by itself.
     async fn until_end(&mut self) -> End {
         match self.tasks.next().await {
-            Some(finished) => self.judge(finished),
-            None => End::Failed {
-                task: EVENTS,
-                panicked: false,
-            },
+            Some(task) => self.judge(task),
+            None => End::Failed { task: EVENTS },
         }
     }
 
-    fn judge(&self, Finished { name, panicked }: Finished) -> End {
-        let lease = self.leases.iter().find(|lease| lease.task == name);
-        if !panicked && lease.is_some_and(|lease| *lease.leadership.borrow() == Leadership::Lost) {
+    fn judge(&self, task: &'static str) -> End {
+        let lease = self.leases.iter().find(|lease| lease.task == task);
+        if lease.is_some_and(|lease| *lease.leadership.borrow() == Leadership::Lost) {
             return End::LeadershipLost;
         }
-        tracing::error!(task = name, panicked, "A task ended unexpectedly");
-        End::Failed { task: name, panicked }
+        tracing::error!(task, "A task ended unexpectedly");
+        End::Failed { task }
     }
 
     /// The facts about the cluster, once it is healthy; or why the controllers cannot run.
@@ -464,10 +459,10 @@ impl Process {
             return;
         };
         for lease in &mut self.leases {
-            lease.has_ended |= lease.task == finished.name;
+            lease.has_ended |= lease.task == finished;
         }
         for one in &mut self.controllers {
-            one.has_ended |= one.name.name() == finished.name;
+            one.has_ended |= one.name.name() == finished;
         }
     }
 

@@ -12,31 +12,23 @@ pub(crate) struct Tasks {
     names: BTreeMap<Id, (&'static str, AbortHandle)>,
 }
 
-/// A task that came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Finished {
-    pub(crate) name: &'static str,
-    pub(crate) panicked: bool,
-}
-
 impl Tasks {
     pub(crate) fn spawn(&mut self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
         let handle = self.set.spawn(task);
         self.names.insert(handle.id(), (name, handle));
     }
 
-    /// The next task that ends; `None` if there is no task.
+    /// The name of the next task that ends; `None` if there is no task.
     ///
     /// # Cancellation
     ///
     /// No end is lost.
-    pub(crate) async fn next(&mut self) -> Option<Finished> {
-        let (id, panicked) = match self.set.join_next_with_id().await? {
-            Ok((id, ())) => (id, false),
-            Err(error) => (error.id(), error.is_panic()),
+    pub(crate) async fn next(&mut self) -> Option<&'static str> {
+        let id = match self.set.join_next_with_id().await? {
+            Ok((id, ())) => id,
+            Err(error) => error.id(),
         };
-        let name = self.names.remove(&id).map_or("task", |(name, _)| name);
-        Some(Finished { name, panicked })
+        Some(self.names.remove(&id).map_or("task", |(name, _)| name))
     }
 
     /// Ends the tasks of this name where they are; their end is told by [`next`](Self::next).
@@ -57,16 +49,15 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn an_end_is_told_by_name_with_its_kind() {
+    async fn an_end_is_told_by_name() {
         let mut tasks = Tasks::default();
         tasks.spawn("endless", std::future::pending());
         tasks.spawn("short", async {});
-        let end = |name, panicked| Some(Finished { name, panicked });
-        assert_eq!(tasks.next().await, end("short", false));
+        assert_eq!(tasks.next().await, Some("short"));
         tasks.spawn("broken", async { panic!("on purpose") });
-        assert_eq!(tasks.next().await, end("broken", true));
+        assert_eq!(tasks.next().await, Some("broken"));
         tasks.cancel("endless");
-        assert_eq!(tasks.next().await, end("endless", false));
+        assert_eq!(tasks.next().await, Some("endless"));
         assert_eq!(tasks.next().await, None);
     }
 }

@@ -17,7 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Surroundings, connect, exit};
 use crate::args::Options;
-use crate::logging::Verbosity;
+use crate::logging::{Streams, Verbosity};
 use crate::version::Version;
 use crate::{logging, migration, providers};
 
@@ -35,6 +35,7 @@ fn fatal(code: u8) -> impl Fn(String) -> Fatal {
 #[must_use]
 pub fn run(options: Options, surroundings: Surroundings) -> u8 {
     let (log, verbosity) = logging::start(options.logging.clone());
+    exit_on_panic(log.clone());
     tracing::info!(version = options.version.git_version, "Version");
     logging::flags(options.logging.verbosity, &options.flags);
     for gate in &options.idle_gates {
@@ -92,6 +93,24 @@ pub async fn run_until(options: Options, surroundings: Surroundings, stop: Cance
     start(options, surroundings, stop, None)
         .await
         .unwrap_or_else(|error| die(&error))
+}
+
+/// From now on a panic, in whichever thread and task, ends the process at once: it is a defect, and nobody knows
+/// what the rest of the process would still be worth.
+///
+/// Nothing is tidied up and the lease is kept, as when the process is killed; the next one goes on from there. The
+/// image's program cannot unwind at all (decision 0028), and so that every build behaves alike, this is not left to it.
+#[expect(
+    clippy::exit,
+    reason = "nothing may run after a panic, not even what unwinding would drop"
+)]
+fn exit_on_panic(log: Streams) {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        log.try_flush();
+        std::process::exit(exit::PANIC.into());
+    }));
 }
 
 fn die(error: &Fatal) -> u8 {
@@ -238,17 +257,10 @@ async fn start(
             text: reason,
             code: exit::FATAL,
         }),
-        End::Failed { task, panicked } => {
-            let (how, code) = if panicked {
-                ("panicked", exit::PANIC)
-            } else {
-                ("ended", exit::FATAL)
-            };
-            die(&Fatal {
-                text: format!("{task} {how}"),
-                code,
-            })
-        }
+        End::Failed { task } => die(&Fatal {
+            text: format!("{task} ended"),
+            code: exit::FATAL,
+        }),
     })
 }
 
@@ -336,5 +348,64 @@ fn build_info(version: &Version) -> BuildInfo {
     ];
     BuildInfo {
         labels: labels.map(|(name, value)| (name, value.to_owned())).to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{stderr, stdout};
+    use std::process::Command;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::args::{LoggingFormat, LoggingOptions, SplitStream};
+
+    /// What the next test runs in a process of its own.
+    #[test]
+    #[ignore = "ends the process"]
+    fn panics_in_a_task() {
+        let split = SplitStream {
+            buffer: 1 << 16,
+            flush_period: Duration::from_secs(5),
+        };
+        let streams = Streams::split(split, stdout(), Arc::new(Mutex::new(stderr())));
+        exit_on_panic(streams.clone());
+        let options = LoggingOptions {
+            format: LoggingFormat::Text,
+            verbosity: 0,
+            modules: Vec::new(),
+            split: Some(split),
+            is_quiet: false,
+        };
+        tracing::subscriber::with_default(logging::log_to(options, streams, jiff::Timestamp::now), || {
+            tracing::info!("Held back")
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            // Nobody waits for this task.
+            tokio::spawn(async { panic!("on purpose") });
+            std::future::pending::<()>().await;
+        });
+    }
+
+    #[test]
+    fn a_panic_ends_the_process_with_status_2_and_its_log_whole() {
+        let program = std::env::current_exe().unwrap();
+        let arguments = [
+            "--exact",
+            "commands::run::tests::panics_in_a_task",
+            "--ignored",
+            "--nocapture",
+        ];
+        let output = Command::new(program).args(arguments).output().unwrap();
+        let [info, error] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        assert_eq!(output.status.code(), Some(2), "{info}{error}");
+        assert!(
+            error.contains("panicked at") && error.contains("on purpose"),
+            "{error}"
+        );
+        assert!(info.contains("Held back"), "{info}");
     }
 }

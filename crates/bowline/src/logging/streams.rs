@@ -66,6 +66,13 @@ impl Streams {
         let _ = sink.flush();
     }
 
+    /// The same from within a panic, which may have come in the middle of a line: then the buffer is left as it is.
+    pub fn try_flush(&self) {
+        if let Ok(mut sink) = self.info.try_lock() {
+            let _ = sink.flush();
+        }
+    }
+
     /// Flushes at every period, if lines wait at all. It never ends.
     pub async fn keep_flushed(&self) -> Infallible {
         let Some(period) = self.flush_period else {
