@@ -18,8 +18,10 @@ mod manifests;
 mod monitoring;
 mod openstack;
 mod release;
+mod site;
 mod stages;
 mod test;
+mod workflows;
 mod workspace;
 
 use std::process::ExitCode;
@@ -111,6 +113,17 @@ fn command() -> Command {
                     "put the list of dependencies into the program; needs cargo-auditable",
                 )),
         )
+        .subcommand(
+            Command::new("site")
+                .about("Build the documentation as a site, strictly; needs Python")
+                .arg(
+                    Arg::new("source")
+                        .long("source")
+                        .value_name("URL")
+                        .help("where the sources are, for links to files that are no pages"),
+                ),
+        )
+        .subcommand(Command::new("workflows").about("Check the form of .github/workflows; needs Go"))
         .subcommand(bench::command())
         .subcommand(openstack::command())
         .subcommand(
@@ -149,6 +162,8 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
             };
             image::run(&workspace, &options)
         }
+        Some(("site", args)) => site::run(&workspace, args.get_one::<String>("source").map(String::as_str)),
+        Some(("workflows", _)) => workflows::check(&workspace),
         Some(("openstack", args)) => openstack::run(&workspace, args),
         Some(("bench", args)) => bench::run(&workspace, args),
         Some(("release", _)) => release::check(&workspace),

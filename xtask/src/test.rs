@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::stages::Stages;
 use crate::workspace::{Workspace, call, in_ci, on_path};
-use crate::{arrows, deny, generate};
+use crate::{arrows, deny, generate, site, workflows};
 
 /// What of the gates is wanted.
 pub(crate) struct Options {
@@ -47,6 +47,8 @@ fn gates(workspace: &Workspace, options: &Options, stages: &mut Stages) -> Resul
         // Set, not added to: the flags a person has exported must not decide what passes.
         call(cargo("doc --workspace --no-deps").env("RUSTDOCFLAGS", "-D warnings"))
     })?;
+    stages.stage("site", || site::check(workspace))?;
+    stages.stage("workflows", || workflows::check(workspace))?;
     stages.stage("build", || call(&mut cargo("test --workspace --no-run")))?;
     stages.stage("control plane", || control_plane(workspace, options))?;
     stages.stage("Helm", || helm(workspace, options))?;
