@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bowline_cloud_provider::{AnnotationSpec, Changeability, ValueKind};
+use bowline_cloud_provider::{Accepts, AnnotationSpec, Changeability, ValueKind};
 
 use crate::{cell, code};
 
@@ -14,14 +14,7 @@ pub(crate) fn page(cloud: &str, table: &[AnnotationSpec]) -> String {
          anything is written.\n\n| key | value | default | a later change | impact | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for annotation in table {
-        let kind = match annotation.kind {
-            ValueKind::Int => "whole number",
-            ValueKind::Bool => "`true` or `false`",
-            ValueKind::List => "JSON list of texts",
-            ValueKind::CommaList => "list, with commas",
-            ValueKind::Json => "JSON",
-            ValueKind::Text => "text",
-        };
+        let kind = value(annotation);
         let change = match annotation.change {
             Changeability::Written => "written by the manager",
             Changeability::StatusOnly => "only the status shows it",
@@ -40,4 +33,37 @@ pub(crate) fn page(cloud: &str, table: &[AnnotationSpec]) -> String {
         );
     }
     page
+}
+
+/// What a value is, and which ones are taken.
+fn value(annotation: &AnnotationSpec) -> String {
+    let text = match (annotation.accepts, annotation.kind) {
+        (Accepts::Between(least, i64::MAX), _) => return format!("whole number, {least} or more"),
+        (Accepts::Between(least, most), _) => return format!("whole number from {least} to {most}"),
+        (Accepts::Words(words), _) => {
+            let words: Vec<String> = words
+                .iter()
+                .filter(|word| !word.is_empty())
+                .map(|word| code(word))
+                .collect();
+            return words.join(", ");
+        }
+        (Accepts::NotBlank, _) => "text, not blank",
+        (Accepts::Uuid, _) => "UUID",
+        (Accepts::Hostname, _) => "host name",
+        (Accepts::Address, _) => "IP address",
+        (Accepts::Networks, ValueKind::List) => "JSON list of networks",
+        (Accepts::Networks, _) => "networks, with commas",
+        (Accepts::Addresses, _) => "JSON list of addresses",
+        (Accepts::Selector, _) => "label selector",
+        (Accepts::Vips, _) => "JSON list of objects",
+        (Accepts::HttpCheck, _) => "JSON object",
+        (Accepts::Any, ValueKind::Int) => "whole number",
+        (Accepts::Any, ValueKind::Bool) => "`true` or `false`",
+        (Accepts::Any, ValueKind::List) => "JSON list of texts",
+        (Accepts::Any, ValueKind::CommaList) => "list, with commas",
+        (Accepts::Any, ValueKind::Json) => "JSON",
+        (Accepts::Any, ValueKind::Text) => "text",
+    };
+    text.to_owned()
 }
