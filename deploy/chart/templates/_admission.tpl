@@ -67,7 +67,7 @@ validations:
   - expression: |-
       size(variables.unknown) == 0
     message: |-
-      an annotation is none of cloudscale.ch and has no effect
+      an annotation that cloudscale.ch does not know has no effect
     messageExpression: |-
       'annotations that cloudscale.ch does not know have no effect: ' + variables.unknown.map(k,
         [variables.known.filter(n, (n.startsWith(k) && size(k) > 18 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')
@@ -339,7 +339,7 @@ validations:
   - expression: |-
       size(variables.unknown) == 0
     message: |-
-      an annotation is none of phoenixNAP and has no effect
+      an annotation that phoenixNAP does not know has no effect
     messageExpression: |-
       'annotations that phoenixNAP does not know have no effect: ' + variables.unknown.map(k,
         [variables.known.filter(n, (n.startsWith(k) && size(k) > 15 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')
@@ -448,7 +448,7 @@ validations:
   - expression: |-
       size(variables.unknown) == 0
     message: |-
-      an annotation is none of Apache CloudStack and has no effect
+      an annotation that Apache CloudStack does not know has no effect
     messageExpression: |-
       'annotations that Apache CloudStack does not know have no effect: ' + variables.unknown.map(k,
         [variables.known.filter(n, (n.startsWith(k) && size(k) > 38 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')
@@ -578,7 +578,7 @@ validations:
   - expression: |-
       size(variables.unknown) == 0
     message: |-
-      an annotation is none of OpenStack and has no effect
+      an annotation that OpenStack does not know has no effect
     messageExpression: |-
       'annotations that OpenStack does not know have no effect: ' + variables.unknown.map(k,
         [variables.known.filter(n, (n.startsWith(k) && size(k) > 27 || k.startsWith(n) || n.lowerAscii().replace('-', '').replace('_', '') == k.lowerAscii().replace('-', '').replace('_', '') || size(n) - size(k) in [-1, 0, 1] && [27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59].exists(p, p < size(n) && p < size(k) && n.substring(0, p) == k.substring(0, p) && (n.substring(p + 1) == k.substring(p) || n.substring(p) == k.substring(p + 1) || n.substring(p + 1) == k.substring(p + 1) || p + 1 < size(n) && p + 1 < size(k) && n.substring(p + 2) == k.substring(p + 2) && n.charAt(p) == k.charAt(p + 1) && n.charAt(p + 1) == k.charAt(p)))))].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')

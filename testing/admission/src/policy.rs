@@ -136,7 +136,7 @@ fn values(cloud: &Cloud) -> Policy {
     ];
     let unknown = Validation {
         expression: "size(variables.unknown) == 0".to_owned(),
-        message: format!("an annotation is none of {} and has no effect", cloud.title),
+        message: format!("an annotation that {} does not know has no effect", cloud.title),
         said: Some(format!(
             "'annotations that {} does not know have no effect: ' + variables.unknown.map(k,\n  \
              [variables.known.filter(n, {})].map(l, size(l) == 0 ? k : k + ' (is it ' + l.join(' or ') + '?)')[0]).join(', ')",

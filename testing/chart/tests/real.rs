@@ -6,12 +6,13 @@
 use bowline_chart::{CLOUDS, Helm, Release, chart};
 use bowline_control_plane::{ControlPlane, Options, Version, binaries_or_leave_out};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
-use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::api::core::v1::{PodTemplateSpec, Service};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use kube::api::ListParams;
+use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
+use tokio::time::{Duration, Instant};
 
 const NAMESPACE: &str = "kube-system";
 const ROLE: &str = "system:cloud-controller-manager";
@@ -188,6 +189,45 @@ async fn every_go_manager_s_manifest_is_taken_over_and_goes_back() {
         assert_eq!(back.image(), before.image(), "{cloud}");
         assert!(cluster.resources().await.contains(&"nodes".to_owned()), "{cloud}");
         remove(&cluster).await;
+    }
+}
+
+#[tokio::test]
+async fn admission_policies_refuse_on_request() {
+    let Some(cluster) = Cluster::start("admission policies of the chart").await else {
+        return;
+    };
+    let mut values = with_credentials("cloudscale");
+    values["admissionPolicies"] = json!({ "enabled": true, "action": "Deny" });
+    cluster.upgrade(&values, &[]);
+    let services: Api<Service> = Api::default_namespaced(cluster.client());
+    let careless: Service = serde_json::from_value(json!({
+        "metadata": {
+            "name": "web",
+            "annotations": { "k8s.cloudscale.ch/loadbalancer-flavour": "lb-standard" },
+        },
+        "spec": { "type": "LoadBalancer", "ports": [{ "port": 80 }] },
+    }))
+    .unwrap();
+    let dry = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    // The API server may need a while until it goes by a new policy.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let said = loop {
+        match services.create(&dry, &careless).await {
+            Err(error) => break error.to_string(),
+            Ok(_) => assert!(Instant::now() < deadline, "nobody complains"),
+        }
+    };
+    assert!(
+        said.contains("(is it k8s.cloudscale.ch/loadbalancer-flavor?)"),
+        "{said}"
+    );
+    cluster.uninstall();
+    while let Err(error) = services.create(&dry, &careless).await {
+        assert!(Instant::now() < deadline, "still refused: {error}");
     }
 }
 
