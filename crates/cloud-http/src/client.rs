@@ -214,6 +214,8 @@ impl Shared {
             if outcome.is_ok() && request.kind == Kind::Read && !request.is_preliminary {
                 counted.was_good_read();
             }
+        } else {
+            counted.failed();
         }
         if self.config.shows_exchanges {
             dump::log(request, call, &outcome, begun.elapsed());

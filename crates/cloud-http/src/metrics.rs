@@ -22,6 +22,9 @@ const BUCKETS: [f64; 12] = [
 /// The `code` of an exchange that got no answer.
 const NO_ANSWER: &str = "<error>";
 
+/// The `code` of an exchange whose caller went away before its end: another call that it belongs with may have failed.
+const GIVEN_UP: &str = "<cancelled>";
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CodeLabels {
     provider: &'static str,
@@ -111,7 +114,7 @@ impl Metrics {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "cloud_api_requests",
-            "Requests sent to a cloud's API by operation and HTTP status, <error> without an answer",
+            "Requests sent to a cloud's API by operation and HTTP status, <error> without an answer, <cancelled> where nobody waited for it any more",
             self.requests.clone(),
         );
         registry.register(
@@ -156,7 +159,7 @@ impl Metrics {
             provider,
             operation,
             begun: Instant::now(),
-            code: Cow::Borrowed(NO_ANSWER),
+            code: Cow::Borrowed(GIVEN_UP),
         }
     }
 }
@@ -173,6 +176,10 @@ pub(crate) struct Exchange {
 impl Exchange {
     pub(crate) fn answered(&mut self, status: http::StatusCode) {
         self.code = Cow::Owned(status.as_str().to_owned());
+    }
+
+    pub(crate) fn failed(&mut self) {
+        self.code = Cow::Borrowed(NO_ANSWER);
     }
 
     /// It has read something of the cloud, and its answer has come whole.
@@ -228,6 +235,7 @@ mod tests {
                 .begin("nimbus", "servers.list")
                 .answered(http::StatusCode::OK);
             drop(metrics.begin("nimbus", "servers.list"));
+            metrics.begin("nimbus", "servers.list").failed();
             metrics.throttled("nimbus");
             metrics.budget_left("nimbus", 16);
         });
@@ -236,7 +244,8 @@ mod tests {
         for line in [
             r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="200"} 1"#,
             r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="<error>"} 1"#,
-            r#"cloud_api_request_duration_seconds_count{provider="nimbus",operation="servers.list"} 2"#,
+            r#"cloud_api_requests_total{provider="nimbus",operation="servers.list",code="<cancelled>"} 1"#,
+            r#"cloud_api_request_duration_seconds_count{provider="nimbus",operation="servers.list"} 3"#,
             r#"cloud_api_requests_in_flight{provider="nimbus"} 0"#,
             r#"cloud_api_throttled_total{provider="nimbus"} 1"#,
             r#"cloud_api_budget_left{provider="nimbus"} 16"#,

@@ -62,7 +62,7 @@ async fn each_exchange_is_counted_with_its_status() {
         r#"cloud_api_requests_total{provider="nimbus",operation="things.list",code="429"} 1"#,
         r#"cloud_api_requests_total{provider="nimbus",operation="things.list",code="<error>"} 1"#,
         r#"cloud_api_requests_total{provider="nimbus",operation="things.list",code="200"} 1"#,
-        r#"cloud_api_requests_total{provider="nimbus",operation="things.create",code="<error>"} 1"#,
+        r#"cloud_api_requests_total{provider="nimbus",operation="things.create",code="<cancelled>"} 1"#,
         r#"cloud_api_request_duration_seconds_count{provider="nimbus",operation="things.list"} 3"#,
         r#"cloud_api_requests_in_flight{provider="nimbus"} 0"#,
         r#"cloud_api_throttled_total{provider="nimbus"} 1"#,

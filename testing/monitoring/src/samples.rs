@@ -54,7 +54,7 @@ impl Samples {
         for (minute, alerts) in firing {
             let _ = writeln!(
                 text,
-                "      - expr: count by (alertname, cause, reason) (ALERTS{{alertstate=\"firing\"}})\n        eval_time: {minute}m\n        \
+                "      - expr: group by (alertname, cause, reason) (ALERTS{{alertstate=\"firing\"}})\n        eval_time: {minute}m\n        \
                  exp_samples:{}",
                 if alerts.is_empty() { " []" } else { "" }
             );

@@ -136,6 +136,36 @@ async fn a_pod_uses_its_service_account() {
     let found = reach(&options).unwrap();
     assert_eq!(found.config.cluster_url, "https://[fd00::1]:443/");
     assert_eq!(found.credentials.authorization().unwrap(), "Bearer t");
+    assert_eq!(found.credentials.ends(), [], "it does not tell");
+}
+
+#[tokio::test]
+async fn the_ends_of_token_and_certificate_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = target(&[
+        ("KUBERNETES_SERVICE_HOST", "192.0.2.1"),
+        ("KUBERNETES_SERVICE_PORT", "443"),
+    ]);
+    options.service_account = folder.path().to_owned();
+    // Its claims are {"exp":1790000000}.
+    std::fs::write(folder.path().join("token"), "e30.eyJleHAiOjE3OTAwMDAwMDB9.x").unwrap();
+    let own = rcgen::generate_simple_self_signed(["kubernetes".to_owned()]).unwrap();
+    std::fs::write(folder.path().join("ca.crt"), own.cert.pem()).unwrap();
+    let found = reach(&options).unwrap();
+    assert_eq!(found.credentials.ends(), [("kubernetes-token", 1_790_000_000)]);
+
+    let mut params = rcgen::CertificateParams::new(vec!["me".to_owned()]).unwrap();
+    params.not_after = rcgen::date_time_ymd(2030, 1, 1);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap().pem();
+    let place = |text: String| credentials::Place::Contents(text.into_bytes());
+    let identity = credentials::identity(place(certificate), place(key.serialize_pem())).unwrap();
+    let credentials = Credentials {
+        identity: Some(identity),
+        ..Credentials::default()
+    };
+    let expected = [("kubernetes-client-certificate", 1_893_456_000)];
+    assert_eq!(credentials.ends(), expected);
 }
 
 #[tokio::test]

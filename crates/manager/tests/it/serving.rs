@@ -120,3 +120,22 @@ async fn a_certificate_that_is_replaced_on_disk_is_served_without_a_restart() {
     }
     run.abort();
 }
+
+#[tokio::test]
+async fn the_end_of_the_serving_certificate_is_shown_while_it_is_served() {
+    let parts = parts();
+    let metrics = Arc::clone(&parts.metrics);
+    let site = Site::new(&AccessConfig::default(), parts);
+    let server = Server::bind(&config(CertificateSource::Memory), site).unwrap();
+    let shown = || {
+        let page = metrics.render().unwrap();
+        let series = "credential_expires_in_seconds{credential=\"serving-certificate\"} ";
+        let line = page.lines().find_map(|line| line.strip_prefix(series))?;
+        line.parse::<f64>().ok()
+    };
+    let year = 365.0 * 86_400.0;
+    let left = shown().unwrap();
+    assert!((year - 3_600.0..=year).contains(&left), "{left}");
+    drop(server);
+    assert_eq!(shown(), None);
+}

@@ -289,6 +289,8 @@ pub struct Seat {
     pub gate: Arc<dyn Gate>,
     /// Where jitter comes from.
     pub seed: u64,
+    /// Where calls are counted.
+    pub metrics: bowline_cloud_http::Metrics,
 }
 
 impl Seat {
@@ -299,6 +301,7 @@ impl Seat {
         configure(&mut config);
         config.seed = self.seed;
         config.gate = self.gate;
+        config.metrics = self.metrics;
         CloudHttp::new(config, self.transport)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bowline_cloud_http::Transport;
 use bowline_cloud_kit::CloudService;
 use bowline_kube_api::KubeApi;
-use bowline_kube_io::{Kube, KubeOptions, TokioClock};
+use bowline_kube_io::{Kube, KubeMetrics, KubeOptions, TokioClock};
 use bowline_manager::config::Config;
 use bowline_manager::health::Health;
 use bowline_manager::metrics::{BuildInfo, Metrics};
@@ -201,11 +201,15 @@ impl<C: CloudUnderTest> World<C> {
                 )
             }
         };
+        let mut registry = Registry::default();
+        let of_cloud = bowline_cloud_http::Metrics::default();
+        of_cloud.register(&mut registry);
         let kube = Kube::with_service(
             kube,
             KubeOptions {
                 gate: Arc::clone(&gate) as Arc<_>,
                 clock: Arc::new(TokioClock::starting_at(self.api.now())),
+                metrics: KubeMetrics::register(&mut registry),
                 ..KubeOptions::new("bowline/conformance")
             },
         );
@@ -213,8 +217,9 @@ impl<C: CloudUnderTest> World<C> {
             transport: Transport::memory(cloud),
             gate: Arc::<FencingGate>::clone(&gate),
             seed,
+            metrics: of_cloud,
         };
-        let metrics = Arc::new(Metrics::new(Registry::default(), &BuildInfo::default()));
+        let metrics = Arc::new(Metrics::new(registry, &BuildInfo::default()));
         let manager = Manager {
             config: start.config,
             kube,
@@ -248,6 +253,7 @@ impl<C: CloudUnderTest> World<C> {
             transport: Transport::memory(self.cloud.clone()),
             gate: Arc::new(bowline_cloud_http::OpenGate),
             seed: self.seed,
+            metrics: bowline_cloud_http::Metrics::default(),
         })
     }
 

@@ -7,6 +7,7 @@
 mod budget;
 mod cloudstack;
 mod go_manager;
+mod incidents;
 mod leadership;
 mod objects;
 mod openstack;
