@@ -126,7 +126,7 @@ const CLOUDSCALE: &[(&str, &str, Verdict)] = &[
     ),
     (
         "listener-allowed-cidrs",
-        r#"["::ffff:192.0.2.0/120", "010.0.0.0/8", "10.0.0.0/08"]"#,
+        r#"["::ffff:192.0.2.0/120", "::ffff:c000:200/120", "010.0.0.0/8", "10.0.0.0/08"]"#,
         Good,
     ),
     ("listener-allowed-cidrs", "a", Caught),
