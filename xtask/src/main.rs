@@ -17,6 +17,7 @@ mod image;
 mod manifests;
 mod monitoring;
 mod openstack;
+mod page;
 mod release;
 mod site;
 mod stages;
@@ -126,6 +127,9 @@ fn command() -> Command {
         .subcommand(Command::new("workflows").about("Check the form of .github/workflows; needs Go"))
         .subcommand(bench::command())
         .subcommand(openstack::command())
+        .subcommand(Command::new("page").about(
+            "Press each button of the demo's page in a real browser, and make the pictures of the guide; installs Chromium on Debian",
+        ))
         .subcommand(
             Command::new("release")
                 .about("Check the steps of docs/releasing.md that a machine can check")
@@ -165,6 +169,7 @@ fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         Some(("site", args)) => site::run(&workspace, args.get_one::<String>("source").map(String::as_str)),
         Some(("workflows", _)) => workflows::check(&workspace),
         Some(("openstack", args)) => openstack::run(&workspace, args),
+        Some(("page", _)) => page::run(&workspace),
         Some(("bench", args)) => bench::run(&workspace, args),
         Some(("release", _)) => release::check(&workspace),
         other => anyhow::bail!("no such command: {other:?}"),

@@ -31,6 +31,7 @@ const FLAGS_ON_PAGES: &[&str] = &[
     "--network",
     "--node-ip",
     "--once",
+    "--open",
     "--seed",
     "--server-side",
     "--take-ownership",

@@ -128,7 +128,8 @@ function drawNode(element, node) {
   say(addresses, node.addresses.join(", "));
   say(id, node.provider_id);
   id.title = node.provider_id;
-  say(taints, node.taints.length ? `taint ${node.taints.join(", ")}` : "");
+  say(taints, node.taints.length ? `taint ${node.taints.map((taint) => taint.replace(/^.*\//, "")).join(", ")}` : "");
+  taints.title = node.taints.join(", ");
 }
 
 function newNode() {
@@ -186,19 +187,23 @@ function drawService(element, service, hands) {
 
 // --- traffic
 
-const WIDTH = 460, ROW = 46, BOX = 38;
+const ROW = 46, BOX = 38;
 
 function drawFlows(flows, servers) {
   const drawing = byId("flows");
   const rows = Math.max(flows.length, servers.length, 1);
   const height = rows * ROW + 4;
-  set(drawing, { viewBox: `0 0 ${WIDTH} ${height}` });
+  // Drawn for the width that there is, so that the text has the size of all text.
+  const width = Math.round(Math.max(280, drawing.clientWidth || 460));
+  const [from, to] = [Math.round(Math.min(176, width * 0.44)), width - Math.round(Math.min(164, width * 0.34))];
+  const middle = (from + to) / 2;
+  set(drawing, { viewBox: `0 0 ${width} ${height}` });
   const place = (index, count) => (height - count * ROW) / 2 + index * ROW + ROW / 2;
   const lines = [];
-  flows.forEach((flow, from) => servers.forEach((server, to) => {
+  flows.forEach((flow, left) => servers.forEach((server, right) => {
     const rate = flow.answered_by[server.name] ?? 0;
-    const [y1, y2] = [place(from, flows.length), place(to, servers.length)];
-    lines.push({ key: `${flow.address} ${flow.port} ${server.name}`, rate, d: `M176 ${y1}C236 ${y1} 236 ${y2} 296 ${y2}` });
+    const [y1, y2] = [place(left, flows.length), place(right, servers.length)];
+    lines.push({ key: `${flow.address} ${flow.port} ${server.name}`, rate, d: `M${from} ${y1}C${middle} ${y1} ${middle} ${y2} ${to} ${y2}` });
   }));
   drawing.layers ??= ["lines", "left", "right"].map((name) => drawing.appendChild(svg("g", { "data-layer": name })));
   const [layer, left, right] = drawing.layers;
@@ -211,28 +216,28 @@ function drawFlows(flows, servers) {
     set(group.firstChild, { d: line.d, "stroke-width": 1.5 + Math.min(line.rate, 12) });
     set(group.lastChild, { d: line.d });
   });
-  const box = (x, width) => () => {
+  const box = () => {
     const group = svg("g");
-    group.append(svg("rect", { x, width, height: BOX, rx: 8 }), svg("text", { x: x + 10 }), svg("text", { x: x + 10, class: "small" }));
+    group.append(svg("rect", { height: BOX, rx: 8 }), svg("text"), svg("text", { class: "small" }));
     return group;
   };
-  const fill = (group, y, name, text, className) => {
+  const fill = (group, x, end, y, name, text, className) => {
     classes(group, className);
     const [rect, first, second] = group.children;
-    set(rect, { y: y - BOX / 2 });
-    set(first, { y: y - 3 });
-    set(second, { y: y + 13 });
+    set(rect, { x, y: y - BOX / 2, width: end - x });
+    set(first, { x: x + 10, y: y - 3 });
+    set(second, { x: x + 10, y: y + 13 });
     say(first, name);
     say(second, text);
   };
-  list(left, flows, (it) => `${it.address} ${it.port}`, box(1, 175), (group, flow) => {
+  list(left, flows, (it) => `${it.address} ${it.port}`, box, (group, flow) => {
     const y = place(flows.indexOf(flow), flows.length);
-    const text = flow.failing ? `${flow.rate}/s answered, ${flow.failing}/s failed` : `${flow.rate}/s answered`;
-    fill(group, y, `${flow.address}:${flow.port}`, text, flow.failing ? "failing" : "");
+    const text = flow.failing ? `${flow.rate}/s, ${flow.failing}/s failed` : `${flow.rate}/s answered`;
+    fill(group, 1, from, y, `${flow.address}:${flow.port}`, text, flow.failing ? "failing" : "");
   });
-  list(right, servers, (it) => it.name, box(296, 163), (group, server) => {
+  list(right, servers, (it) => it.name, box, (group, server) => {
     const rate = flows.reduce((sum, flow) => sum + (flow.answered_by[server.name] ?? 0), 0);
-    fill(group, place(servers.indexOf(server), servers.length), server.name, server.is_on ? `${rate}/s` : "powered off", rate ? "" : "off");
+    fill(group, to, width - 1, place(servers.indexOf(server), servers.length), server.name, server.is_on ? `${rate}/s` : "powered off", rate ? "" : "off");
   });
 }
 
@@ -320,7 +325,7 @@ function drawStep(element, step) {
 function newServer(server) {
   const head = make("div", "row", make("span", "name"), make("span"));
   const parts = { head, facts: make("p", "facts"), power: button("Stop", `stop-server/${server.name}`), gone: button("Delete", `delete-server/${server.name}`, "risky") };
-  const element = make("li", "", head, parts.facts, make("div", "actions", parts.power, parts.gone));
+  const element = make("li", "", head, make("div", "row", parts.facts, make("div", "actions", parts.power, parts.gone)));
   element.parts = parts;
   return element;
 }
@@ -399,7 +404,10 @@ function drawLines(lines) {
 
 // --- the picture
 
+let latest = null;
+
 function draw(picture) {
+  latest = picture;
   const { cluster, cloud, traffic, manager, plan, lines, hands } = picture;
   const tones = { leads: "good", waits: "busy", killed: "bad", ended: "bad" };
   state(byId("manager"), tones[manager.role], `The manager ${manager.text}`);
@@ -414,6 +422,8 @@ function draw(picture) {
   open(hands.closed);
   document.body.dataset.drawn = "true";
 }
+
+window.addEventListener("resize", () => latest && draw(latest));
 
 const events = new EventSource("/events");
 events.onmessage = (event) => {
