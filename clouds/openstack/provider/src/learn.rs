@@ -36,8 +36,12 @@ pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
         (seen.memory.own.is_unseen, seen.memory.own.is_busy) = (true, false);
     }
     absorb(seen, step, shown);
-    if let CloudStep::Part { change, .. } = step {
-        seen.memory.own.last_change = Some(change.clone());
+    match step {
+        CloudStep::Part { change, .. } => seen.memory.own.last_change = Some(change.clone()),
+        CloudStep::Group(_) => {}
+        CloudStep::CreateBalancer { .. } | CloudStep::DeleteBalancer { .. } | CloudStep::FloatingIp(_) => {
+            seen.memory.own.is_address_changed = true;
+        }
     }
     // Every change of a load balancer or of a part makes Octavia work on it, also where the answer does not show it.
     let status = match step {

@@ -93,6 +93,8 @@ pub(crate) struct Remembered {
     pub(crate) vacated: Option<String>,
     /// Octavia did not give a new load balancer the address that the one before it had.
     pub(crate) is_address_lost: bool,
+    /// A load balancer or a floating IP was made, deleted or sent elsewhere: what leads where is to be seen anew.
+    pub(crate) is_address_changed: bool,
     /// The last change of a part that was answered.
     pub(crate) last_change: Option<PartChange>,
     /// Pools whose members were written: the answer does not show them.

@@ -144,8 +144,8 @@ impl Reads {
     /// Reads at the end of a reconcile what its own writes left in doubt.
     ///
     /// The load balancer was listed after the last write to it, and answers to writes show what came of them, but for
-    /// members: they are written as a list, and the answer is empty. Floating IPs are read again because others write
-    /// them too.
+    /// members: they are written as a list, and the answer is empty. Floating IPs are read again where the way to the load
+    /// balancer was changed, because others write them too.
     pub(crate) async fn after_writes(
         &self,
         intent: &Intent,
@@ -158,7 +158,9 @@ impl Reads {
                 parts.members.remove(&pool);
             }
         }
-        observed.floating_ips = None;
+        if memory.own.is_address_changed {
+            observed.floating_ips = None;
+        }
         if memory.own.is_unseen {
             self.refresh(intent.identity(), &mut observed).await?;
             memory.own.is_unseen = false;

@@ -79,3 +79,30 @@ async fn a_node_more_costs_a_hundred_services_one_write_for_each_pool_and_few_li
     assert_eq!(writes, services);
     assert!(reads <= 10 + 2 * services, "{reads} reads");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_more_costs_services_of_two_ports_the_members_of_each_pool_and_few_lists() {
+    let mut world = World::with_nodes(3);
+    let names: Vec<String> = (0..10).map(|index| format!("s{index}")).collect();
+    for (index, name) in names.iter().enumerate() {
+        let port = 30_100 + 2 * i32::try_from(index).unwrap();
+        world.put(service(name, &[("TCP", 80, port), ("TCP", 443, port + 1)]));
+    }
+    for run in all(&world, &names).await {
+        run.settled();
+    }
+    tokio::time::advance(Duration::from_secs(60)).await;
+    world.add_node("node-more");
+    let (runs, calls) = world.calls_of(all(&world, &names)).await;
+    for run in runs {
+        run.settled();
+    }
+    let (reads, writes) = reads_and_writes(&calls);
+    let mut lists: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
+    for call in calls.iter().filter(|call| !call.write) {
+        *lists.entry(call.operation.as_str()).or_default() += 1;
+    }
+    assert_eq!(writes, 20);
+    assert_eq!(lists["neutron.floatingips.list"], 1, "{lists:?}");
+    assert!(reads <= 10 + 2 * 20, "{reads}: {lists:?}");
+}
