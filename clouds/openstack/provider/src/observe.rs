@@ -34,6 +34,8 @@ pub(crate) struct Observed {
     pub(crate) floating_ips: Option<Arc<Vec<FloatingIp>>>,
     /// All networks that the project sees.
     pub(crate) networks: Option<Arc<Vec<Network>>>,
+    /// Why the networks could not be listed.
+    pub(crate) network_failure: Option<String>,
     /// All subnets that the project sees.
     pub(crate) subnets: Option<Arc<Vec<Subnet>>>,
     /// The security groups of the Service's name.

@@ -145,7 +145,7 @@ fn of_active(
         None => missing.push(Lookup::FloatingIps),
         Some(_) => {
             let needs = floating::needs(wanted, observed, balancer, role);
-            if needs.networks && observed.networks.is_none() {
+            if needs.networks && observed.networks.is_none() && observed.network_failure.is_none() {
                 missing.push(Lookup::Networks);
             }
             if needs.subnets && observed.subnets.is_none() {

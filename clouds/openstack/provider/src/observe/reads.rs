@@ -66,6 +66,7 @@ enum Answer {
     Ports(Arc<Vec<Port>>),
     FloatingIps(Arc<Vec<FloatingIp>>),
     Networks(Arc<Vec<Network>>),
+    NoNetworks(String),
     Subnets(Arc<Vec<Subnet>>),
     Groups(Vec<SecurityGroup>),
     Key(TlsKey, KeyAnswer),
@@ -217,7 +218,11 @@ impl Reads {
             }
             Lookup::Ports => Answer::Ports(self.ports.ask().await?),
             Lookup::FloatingIps => Answer::FloatingIps(self.floating_ips.ask().await?),
-            Lookup::Networks => Answer::Networks(self.networks.ask().await?),
+            Lookup::Networks => match self.networks.ask().await {
+                Ok(networks) => Answer::Networks(networks),
+                Err(error) if error.retry_after().is_some() => return Err(error),
+                Err(error) => Answer::NoNetworks(error.to_string()),
+            },
             Lookup::Subnets => Answer::Subnets(self.subnets.ask().await?),
             Lookup::Groups(name) => Answer::Groups(self.groups_of(&name).await?),
             Lookup::Key(key) => {
@@ -329,6 +334,7 @@ fn take(observed: &mut Observed, answer: Answer) {
         Answer::Ports(ports) => observed.ports = Some(ports),
         Answer::FloatingIps(floating_ips) => observed.floating_ips = Some(floating_ips),
         Answer::Networks(networks) => observed.networks = Some(networks),
+        Answer::NoNetworks(why) => observed.network_failure = Some(why),
         Answer::Subnets(subnets) => observed.subnets = Some(subnets),
         Answer::Groups(groups) => observed.groups = Some(groups),
         Answer::Key(key, answer) => observed.key = Some((key, answer)),

@@ -189,6 +189,16 @@ pub(super) fn next(
             port: balancer.vip_port_id.clone(),
             revision: there.revision_number,
         }),
+        Wish::Create if wanted.floating.network.is_none() && observed.network_failure.is_some() => {
+            let why = observed.network_failure.as_deref().unwrap_or_default();
+            let text = format!(
+                "Failed to find floating-network-id for Service {}: {why}",
+                identity.service
+            );
+            notes.push(EXTERNAL_NETWORK_SEARCH_FAILED.note(text.clone()));
+            // An outage of Neutron makes no Service internal.
+            Addressing::Refused(Refusal::new(text))
+        }
         Wish::Create => match creation(wanted, observed, balancer) {
             Ok(Some(change)) => Addressing::Write(change),
             Ok(None) => {

@@ -219,3 +219,19 @@ async fn of_two_services_that_want_one_address_the_first_keeps_it() {
         format!("floating IP {address} is not available")
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_search_for_networks_that_fails_is_told_and_makes_no_service_internal() {
+    let world = World::with_nodes(1);
+    let list = Fault::operation("neutron.networks.list").always().status(500);
+    world.sim.faults().add(list);
+    let run = world.run("web").await;
+    let told = "Failed to find floating-network-id for Service default/web: ";
+    assert!(run.complaint().starts_with(told), "{run:#?}");
+    assert!(run.reasons().contains(&"LoadBalancerExternalNetworkSearchFailed"));
+    assert!(!run.reasons().contains(&"LoadBalancerForcedInternal"));
+    assert!(world.sim.floating_ips().is_empty());
+    world.sim.faults().clear();
+    world.run("web").await.settled();
+    assert_eq!(world.sim.floating_ips().len(), 1);
+}

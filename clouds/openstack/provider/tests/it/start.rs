@@ -2,6 +2,8 @@ use bowline_cloud_provider::{CloudConfig, CloudProvider as _, Environment};
 use bowline_openstack::Options;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::{OpenstackSim, Service};
+use bowline_test_log::Log;
+use tracing::Level;
 
 use crate::cloud::{calls, options, started};
 
@@ -99,4 +101,16 @@ async fn routes_need_a_router_and_an_extension_of_neutron() {
     sim.faults()
         .add(Fault::operation("neutron.extensions.list").status(500));
     assert!(!with(&sim).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_router_the_log_says_what_to_set() {
+    let sim = OpenstackSim::builder().seed(7).build();
+    let words = "router-id not set in cloud provider config";
+    let (log, _guards) = Log::listen(Level::INFO);
+    started(&sim, &options("").unwrap(), true).await.unwrap();
+    assert_eq!(log.count(words), 1, "{}", log.text());
+    let routed = options("[Route]\nrouter-id = some\n").unwrap();
+    started(&sim, &routed, true).await.unwrap();
+    assert_eq!(log.count(words), 1, "{}", log.text());
 }
