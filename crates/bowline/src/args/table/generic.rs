@@ -4,7 +4,7 @@ use super::super::flag::Flag;
 use super::super::value::Kind;
 
 pub(super) static GENERIC: &[Flag] = &[
-    Flag::new("allocate-node-cidrs", Kind::Bool, "false", "Run node-ipam-controller, which gives pod networks to Nodes. Normally kube-controller-manager does that. Leave it off then: two of them give one network to two Nodes."),
+    Flag::new("allocate-node-cidrs", Kind::Bool, "false", "Run node-ipam-controller, which gives pod networks to Nodes. Normally kube-controller-manager does that. Leave it off then: two of them give one network to two Nodes. For OpenStack it runs only where --controllers names it."),
     Flag::new("allow-untagged-cloud", Kind::Bool, "false", "Run with a provider that does not mark what belongs to a cluster. With the flag this is a warning, without it an error that ends the process.").deprecated().hidden(),
     Flag::new("cidr-allocator-type", Kind::Text, "RangeAllocator", "Which allocator gives pod networks to Nodes, with --allocate-node-cidrs. Only RangeAllocator is supported."),
     Flag::new("cloud-config", Kind::Text, "", "The configuration file of the provider. Empty for none."),
