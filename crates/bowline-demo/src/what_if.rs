@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -112,8 +112,7 @@ impl View {
             });
             return Ok(reply(StatusCode::METHOD_NOT_ALLOWED, &refusal));
         }
-        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-        Ok(match self.api.read(path).await {
+        Ok(match self.api.read(&unpaged(request.uri())).await {
             Ok(mut object) => {
                 if self.pretend(&mut object) {
                     reply(StatusCode::OK, &object)
@@ -138,12 +137,15 @@ impl View {
         if let Some(items) = answer["items"].as_array_mut() {
             items.retain_mut(|object| (self.change)(of, object));
         }
-        // How many follow is a promise of the server that this view may break; it is optional.
-        if let Some(metadata) = answer["metadata"].as_object_mut() {
-            metadata.remove("remainingItemCount");
-        }
         true
     }
+}
+
+/// The same without a limit: what a view leaves out of a page would be missing from what the server says of the others.
+fn unpaged(uri: &Uri) -> String {
+    let query = uri.query().unwrap_or_default().split('&');
+    let kept: Vec<&str> = query.filter(|pair| !pair.starts_with("limit=")).collect();
+    format!("{}?{}", uri.path(), kept.join("&"))
 }
 
 fn failure(message: &str, code: u16) -> Value {
@@ -213,9 +215,14 @@ mod tests {
             .await
             .unwrap();
         let seen = Api::new(Endpoint::plain(view.address.to_string()));
-        let list = seen.read("/api/v1/nodes").await.unwrap();
-        assert_eq!(list["items"].as_array().unwrap().len(), 1);
-        assert_eq!(list["items"][0]["metadata"]["name"], "b");
+        // As the caches count a list: the object that is left out would be the whole page.
+        for path in ["/api/v1/nodes", "/api/v1/nodes?limit=1"] {
+            let list = seen.read(path).await.unwrap();
+            assert_eq!(list["items"].as_array().unwrap().len(), 1, "{path}");
+            assert_eq!(list["items"][0]["metadata"]["name"], "b");
+            assert!(list["metadata"].get("continue").is_none(), "{list}");
+            assert!(list["metadata"].get("remainingItemCount").is_none(), "{list}");
+        }
         assert!(seen.find("/api/v1/nodes/a").await.unwrap().is_none());
         assert!(seen.find("/api/v1/nodes/b").await.unwrap().is_some());
     }

@@ -100,7 +100,11 @@
     {{- if .useServiceAccountCredentials }}{{ $words = append $words "--use-service-account-credentials=true" }}{{ end -}}
     {{- range $name, $value := .flags }}{{ $words = append $words (printf "--%s=%s" $name (include "bowline.text" $value)) }}{{ end -}}
     {{- if kindIs "string" .controllerExtraArgs -}}
-      {{- $words = concat $words (tpl .controllerExtraArgs $.root | fromYamlArray) -}}
+      {{- $more := tpl .controllerExtraArgs $.root | fromYamlArray -}}
+      {{- if and $more (first $more | toString | hasPrefix "error ") -}}
+        {{- fail (printf "controllerExtraArgs is the text %q, which is no list in YAML: give a list of words, such as {--v=3}." .controllerExtraArgs) -}}
+      {{- end -}}
+      {{- $words = concat $words $more -}}
     {{- else -}}
       {{- $words = concat $words (.controllerExtraArgs | default list) -}}
     {{- end -}}

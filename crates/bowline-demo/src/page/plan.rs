@@ -183,9 +183,9 @@ impl Plans {
         let Some(shown) = self.shown.iter_mut().find(|it| it.object == object) else {
             return;
         };
-        // An event of an earlier sync says nothing about a plan that nobody has begun.
+        // An event of an earlier sync says nothing about a plan that nobody has begun, or that could not be made.
         let is_untouched = shown.steps().all(|step| step.progress == Progress::Planned);
-        if is_untouched && !shown.is_stuck {
+        if is_untouched && (!shown.is_stuck || shown.steps().next().is_none()) {
             return;
         }
         for step in shown.steps() {

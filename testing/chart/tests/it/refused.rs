@@ -85,6 +85,10 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             &["former=chart is for openstack", "deploy/phoenixnap/chart"],
         ),
         (
+            of("openstack", json!({ "controllerExtraArgs": "--v=3" })),
+            &["controllerExtraArgs", "--v=3", "give a list of words"],
+        ),
+        (
             of("openstack", json!({ "replicas": 2 })),
             &["replicas is for a Deployment"],
         ),

@@ -151,6 +151,11 @@ fn several_replicas_are_a_deployment_s_and_are_not_all_evicted_at_once() {
     let budget = only(&objects, "PodDisruptionBudget");
     assert_eq!(budget["spec"]["maxUnavailable"], 1);
     assert_eq!(budget["spec"]["selector"], workload(&objects)["spec"]["selector"]);
+    let objects = rendered(
+        &helm,
+        &of("cloudscale", json!({ "kind": "Deployment", "replicas": 0 })),
+    );
+    assert_eq!(only(&objects, "Deployment")["spec"]["replicas"], 0);
 }
 
 #[test]
