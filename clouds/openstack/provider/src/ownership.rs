@@ -179,6 +179,36 @@ pub(crate) fn resolve<'a>(
     }
 }
 
+/// What is there of a Service that is being removed.
+///
+/// As [`resolve`], but where the Service has recorded a load balancer, only that one and what was surely made for the Service
+/// count. Another one that merely bears the name may be a person's, and comes into sight when the recorded one is gone.
+pub(crate) fn resolve_removed<'a>(
+    identity: &'a Identity,
+    candidates: &'a [LoadBalancer],
+    gone: &[LoadBalancerId],
+) -> Found<'a> {
+    let is_certain = |balancer: &&LoadBalancer| match &identity.annotated {
+        Some(recorded) => balancer.id == *recorded || is_surely_ours(identity, balancer),
+        None => true,
+    };
+    match resolve(identity, candidates, gone) {
+        Found::One { balancer, .. } if !is_certain(&balancer) => Found::None,
+        Found::Several(named) if identity.annotated.is_some() => {
+            named
+                .into_iter()
+                .find(is_certain)
+                .map_or(Found::None, |balancer| Found::One {
+                    balancer,
+                    role: Role::Owner,
+                    surplus: Vec::new(),
+                    older: Vec::new(),
+                })
+        }
+        found => found,
+    }
+}
+
 /// What a Service is to a load balancer that it names.
 fn role(identity: &Identity, balancer: &LoadBalancer) -> Role {
     let is_own = bears_name(identity, balancer) || is_under_former_name(identity, balancer);

@@ -172,7 +172,7 @@ fn of_absent(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>
     if observed.floating_ips.is_none() && !identity.keeps_floating_ip {
         missing.push(Lookup::FloatingIps);
     }
-    let found = ownership::resolve(identity, &observed.balancers, &observed.gone);
+    let found = ownership::resolve_removed(identity, &observed.balancers, &observed.gone);
     if let Found::One { balancer, role, .. } = found {
         let is_whole =
             ownership::is_to_be_deleted(identity, role, balancer) && identity.options.deletes_by_cascade;

@@ -13,7 +13,7 @@ use crate::step::{CloudStep, FloatingIpChange, PartChange};
 
 /// Decides how the removal goes on.
 pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
-    match ownership::resolve(identity, &seen.balancers, &seen.gone) {
+    match ownership::resolve_removed(identity, &seen.balancers, &seen.gone) {
         Found::Several(balancers) => return Answer::Refused(several(identity, &balancers)),
         Found::Going(balancer) => return wait_for(balancer, seen),
         Found::One {

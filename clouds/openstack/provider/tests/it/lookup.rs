@@ -88,6 +88,23 @@ async fn one_that_is_older_than_the_recorded_one_stays() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_of_the_name_that_a_person_made_outlives_the_service() {
+    for twins in [1, 2] {
+        let world = World::with_nodes(1);
+        world.run("web").await.settled();
+        let mut made: Vec<_> = (0..twins)
+            .map(|_| world.sim.add_load_balancer(&lb_name("web"), Vec::new()))
+            .collect();
+        world.delete("web");
+        world.run("web").await.settled();
+        let mut left: Vec<_> = world.sim.load_balancers().iter().map(|it| it.part.id).collect();
+        made.sort();
+        left.sort();
+        assert_eq!(left, made);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_two_that_may_be_somebody_elses_none_is_touched() {
     let world = World::with_nodes(1);
     for _ in 0..2 {
