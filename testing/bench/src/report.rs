@@ -142,7 +142,7 @@ impl Figure {
                 Seconds,
                 Open,
             ),
-            Self::Binary => ("binary as in the image", Megabytes, AtMost(12.0)),
+            Self::Binary => ("binary as in the image", Megabytes, AtMost(12.5)),
         }
     }
 }
