@@ -49,6 +49,7 @@ const WORDS: &[&str] = &[
     "count",
     "histogram_quantile",
     "increase",
+    "last_over_time",
     "max",
     "min",
     "on",
