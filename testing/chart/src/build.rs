@@ -1,9 +1,8 @@
 //! Compiles Helm with the Go toolchain.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use bowline_real_servers::{GoError, go_build};
+use bowline_real_servers::{BuildError, go_build};
 
 use crate::helm::{Helm, directory};
 
@@ -14,17 +13,6 @@ pub(crate) const RECIPE: &str = "1: static, trimmed, stripped, with version";
 
 pub(crate) const GO_MOD: &str = include_str!("../go/go.mod");
 pub(crate) const GO_SUM: &str = include_str!("../go/go.sum");
-
-/// Why Helm could not be built.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The toolchain is missing, or said no.
-    #[error(transparent)]
-    Go(#[from] GoError),
-    /// The cache could not be written.
-    #[error("cannot write {0}")]
-    Cache(PathBuf, #[source] io::Error),
-}
 
 /// Helm, built if the cache does not have it: minutes the first time, then nothing.
 ///

@@ -8,7 +8,8 @@ mod build;
 mod helm;
 mod manifests;
 
-pub use build::{BuildError, build};
+pub use bowline_real_servers::BuildError;
+pub use build::build;
 pub use helm::{Helm, HelmError, Missing, Release};
 pub use manifests::{Plain, manifests};
 

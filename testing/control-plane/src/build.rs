@@ -1,26 +1,12 @@
 //! Compiles kube-apiserver and etcd with the Go toolchain.
 
-use std::io;
-use std::path::PathBuf;
-
-use bowline_real_servers::{GoError, go_build};
+use bowline_real_servers::{BuildError, go_build};
 
 use crate::binaries::{Binaries, binaries, cache_directory};
 use crate::version::Version;
 
 /// Stands for everything below that decides what comes out; part of the cache's key.
 pub(crate) const RECIPE: &str = "1: static, trimmed, stripped, with version";
-
-/// Why the programs could not be built.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The toolchain is missing, or said no.
-    #[error(transparent)]
-    Go(#[from] GoError),
-    /// The cache could not be written.
-    #[error("cannot write {0}")]
-    Cache(PathBuf, #[source] io::Error),
-}
 
 /// The programs of this version, built if the cache does not have them: minutes the first time, then nothing.
 ///

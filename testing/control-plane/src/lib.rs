@@ -18,8 +18,8 @@ mod version;
 
 pub use audit::{AuditEvent, AuditLogError};
 pub use binaries::{Binaries, Missing, binaries, binaries_or_leave_out};
-pub use bowline_real_servers::{ProcessError, in_ci};
-pub use build::{BuildError, build};
+pub use bowline_real_servers::{BuildError, ProcessError, in_ci};
+pub use build::build;
 pub use certificates::CertificateError;
 pub use client::ClientError;
 pub use kubeconfig::Kubeconfig;

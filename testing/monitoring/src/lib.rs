@@ -10,9 +10,10 @@ mod promtool;
 mod rules;
 mod samples;
 
+pub use bowline_real_servers::BuildError;
 pub use dashboard::{DASHBOARD, dashboard};
 pub use guide::{Query, Question, expressions, questions};
-pub use promtool::{BuildError, Promtool, PromtoolError, build};
+pub use promtool::{Promtool, PromtoolError, build};
 pub use rules::{Alert, RULES, alerts};
 pub use samples::Samples;
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use bowline_real_servers::{GoError, cache_directory, go_build, key};
+use bowline_real_servers::{BuildError, cache_directory, go_build, key};
 
 const PACKAGE: &str = "github.com/prometheus/prometheus/cmd/promtool";
 /// Without those of the clouds, which are most of it.
@@ -19,17 +19,6 @@ const REQUIRED: &str = "BOWLINE_PROMTOOL";
 #[derive(Debug, Clone)]
 pub struct Promtool {
     program: PathBuf,
-}
-
-/// Why it could not be built.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The toolchain is missing, or said no.
-    #[error(transparent)]
-    Go(#[from] GoError),
-    /// The cache could not be written.
-    #[error("cannot write {0}")]
-    Cache(PathBuf, #[source] io::Error),
 }
 
 /// Why it did not do what it was asked for.

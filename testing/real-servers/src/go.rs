@@ -1,7 +1,7 @@
 //! Programs that the Go toolchain builds from their published modules.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 /// Why a program could not be built.
@@ -18,6 +18,17 @@ pub enum GoError {
         /// How the compiler ended.
         status: ExitStatus,
     },
+}
+
+/// Why programs could not be built into the cache.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The toolchain is missing, or said no.
+    #[error(transparent)]
+    Go(#[from] GoError),
+    /// The cache could not be written.
+    #[error("cannot write {0}")]
+    Cache(PathBuf, #[source] io::Error),
 }
 
 /// Builds one static program: a package that the Go module in this directory requires, in the versions that it names.

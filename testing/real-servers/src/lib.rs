@@ -14,6 +14,6 @@ mod ports;
 mod process;
 
 pub use cache::{cache_directory, in_ci, key};
-pub use go::{GoError, go_build};
+pub use go::{BuildError, GoError, go_build};
 pub use ports::free_ports;
 pub use process::{Process, ProcessError};

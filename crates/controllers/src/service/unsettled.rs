@@ -1,9 +1,9 @@
 //! Why the balancers of Services are not as they should be, and since when: for whoever watches.
 
+use std::sync::Arc;
+
 use bowline_cloud_provider::ErrorKind;
 use tokio::time::Instant;
-
-use std::sync::Arc;
 
 use super::{ServiceController, lock};
 use crate::metrics::gauges::{Standing, UNSETTLED, UNSETTLED_OLDEST};
