@@ -83,6 +83,17 @@ impl<T: Clone + Send + Sync + 'static> SharedRead<T> {
         Self::build(gather, Self::INTERVAL, false, source, read)
     }
 
+    /// As [`listing`](Self::listing), with another time between the starts of two reads: for what is read again and again until
+    /// it changes.
+    pub fn paced<S, F, R>(gather: Duration, interval: Duration, source: &S, read: F) -> Self
+    where
+        S: Clone + Send + Sync + 'static,
+        F: Fn(S) -> R + Send + Sync + 'static,
+        R: Future<Output = T> + Send + 'static,
+    {
+        Self::build(gather, interval, false, source, read)
+    }
+
     /// One read at a time: whoever asks while a read is under way gets its answer, good or bad. For what does not age
     /// while it is read, such as a token.
     pub fn single<S, F, R>(interval: Duration, source: &S, read: F) -> Self

@@ -1,9 +1,9 @@
 //! Makes the writes.
 
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, Kept};
 use bowline_openstack_client::{
     ApiError, Class, Client, FloatingIp, Listener, LoadBalancer, Member, Monitor, NewFloatingIp, Pool, Port,
-    PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
+    PortId, PortUpdate, SecurityGroup, SecurityGroupId, SecurityGroupRule,
 };
 use bowline_plan::Step as _;
 
@@ -50,8 +50,15 @@ fn done<T>(_: T) -> Learned {
     Learned::Done(None)
 }
 
+/// The groups that ports have, with the revision of the port that has them.
+pub(crate) type PortGroups = Kept<PortId, (u64, Vec<SecurityGroupId>)>;
+
 /// Makes a step's write.
-pub(crate) async fn apply(client: &Client, step: &CloudStep) -> Result<Learned, CloudError> {
+pub(crate) async fn apply(
+    client: &Client,
+    written: &PortGroups,
+    step: &CloudStep,
+) -> Result<Learned, CloudError> {
     let outcome = match step {
         CloudStep::CreateBalancer {
             new,
@@ -71,7 +78,7 @@ pub(crate) async fn apply(client: &Client, step: &CloudStep) -> Result<Learned, 
         CloudStep::FloatingIp(change) => floating_ip(client, change).await,
         CloudStep::Group(change) => {
             // Whatever goes wrong here is told together with the address.
-            let outcome = group(client, change).await;
+            let outcome = group(client, written, change).await;
             return Ok(outcome.unwrap_or_else(|error| {
                 Learned::Refused(format!("error during {}: {error}", step.label()))
             }));
@@ -161,7 +168,7 @@ fn tell_failed_attempt(attempt: &NewFloatingIp, error: &ApiError) {
     tracing::warn!(subnet, err = %error, "No floating IP from this subnet, the next one is tried");
 }
 
-async fn group(client: &Client, change: &GroupChange) -> Result<Learned, ApiError> {
+async fn group(client: &Client, written: &PortGroups, change: &GroupChange) -> Result<Learned, ApiError> {
     Ok(match change {
         GroupChange::Create { new } => shown(Shown::Group(client.create_security_group(new).await?)),
         GroupChange::CreateRule { new } => match client.create_security_group_rule(new).await {
@@ -172,20 +179,25 @@ async fn group(client: &Client, change: &GroupChange) -> Result<Learned, ApiErro
         },
         GroupChange::DeleteRule { id, .. } => done(client.delete_security_group_rule(id).await?),
         GroupChange::Join { group, port } => {
-            regroup(client, port, |there| {
+            regroup(client, written, port, |there| {
                 let has = there.security_groups.contains(group);
                 (!has).then(|| with_group(there, group))
             })
             .await?
         }
-        GroupChange::Leave { group, port } => leave(client, group, port).await?,
+        GroupChange::Leave { group, port } => leave(client, written, group, port).await?,
         GroupChange::Delete { group, .. } => done(client.delete_security_group(group).await?),
     })
 }
 
 /// Takes a group off a port, and the tag that very old controllers left.
-async fn leave(client: &Client, group: &SecurityGroupId, port: &Port) -> Result<Learned, ApiError> {
-    let left = regroup(client, port, |there| {
+async fn leave(
+    client: &Client,
+    written: &PortGroups,
+    group: &SecurityGroupId,
+    port: &Port,
+) -> Result<Learned, ApiError> {
+    let left = regroup(client, written, port, |there| {
         let has = there.security_groups.contains(group);
         has.then(|| without_group(there, group))
     })
@@ -199,14 +211,32 @@ async fn leave(client: &Client, group: &SecurityGroupId, port: &Port) -> Result<
     Ok(left)
 }
 
+/// A port as it was read, or as this process wrote it after that.
+fn as_written(written: &PortGroups, seen: &Port, revision: u64) -> Port {
+    let later = written.with(&seen.id, |kept| {
+        kept.clone().filter(|(later, _)| *later > revision)
+    });
+    match later {
+        None => seen.clone(),
+        Some((later, security_groups)) => Port {
+            security_groups,
+            revision_number: Some(later),
+            ..seen.clone()
+        },
+    }
+}
+
 /// Changes the groups of a port, which are written as a whole: worked out from the port as it was read, and written only if it
 /// is still so. Other controllers write the same list.
 async fn regroup(
     client: &Client,
+    written: &PortGroups,
     seen: &Port,
     groups: impl Fn(&Port) -> Option<Vec<SecurityGroupId>>,
 ) -> Result<Learned, ApiError> {
-    let mut known = seen.revision_number.is_some().then(|| seen.clone());
+    let mut known = seen
+        .revision_number
+        .map(|revision| as_written(written, seen, revision));
     for _ in 0..MAX_TRIES {
         let port = match known.take() {
             Some(port) => port,
@@ -223,7 +253,13 @@ async fn regroup(
             ..PortUpdate::default()
         };
         match client.update_port(&port.id, &update, port.revision_number).await {
-            Ok(port) => return Ok(shown(Shown::Port(port))),
+            Ok(port) => {
+                if let Some(revision) = port.revision_number {
+                    let now = Some((revision, port.security_groups.clone()));
+                    written.with(&port.id, |kept| *kept = now);
+                }
+                return Ok(shown(Shown::Port(port)));
+            }
             Err(error) if error.is_outdated() => {}
             Err(error) if error.class == Class::NotFound => return Ok(Learned::Done(None)),
             Err(error) => return Err(error),

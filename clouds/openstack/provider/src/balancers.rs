@@ -11,7 +11,7 @@ use bowline_plan::Refusal;
 use tokio::time::Instant;
 
 use crate::annotations::NODE_SELECTOR;
-use crate::apply::{self, Learned};
+use crate::apply::{self, Learned, PortGroups};
 use crate::intent::{self, Intent};
 use crate::learn;
 use crate::members::NodeFilter;
@@ -49,6 +49,9 @@ pub(crate) struct Balancers {
     /// When a load balancer that served and failed was deleted, by the UID of the Service. Without it, a cloud that cannot keep
     /// one up would be asked for one after the other.
     repairs: Kept<String, Instant>,
+    /// The groups of ports as this process wrote them last. Without it, of several Services that read a port together all but one
+    /// would read it again before they write.
+    port_groups: PortGroups,
     metrics: Metrics,
 }
 
@@ -60,6 +63,7 @@ impl Balancers {
             options: Arc::new(options),
             refused_methods: Kept::default(),
             repairs: Kept::default(),
+            port_groups: PortGroups::default(),
             metrics,
         }
     }
@@ -117,7 +121,21 @@ impl Reconciler for Balancers {
     }
 
     async fn apply(&self, intent: &Intent, _: &Seen, step: &CloudStep) -> Result<Learned, CloudError> {
-        let learned = apply::apply(&self.client, step).await?;
+        let balancer = step.balancer();
+        if let Some(id) = balancer {
+            let is_of_part = matches!(step, CloudStep::Part { .. });
+            if !self.reads.under_way.begin(id, &intent.identity().uid, is_of_part) {
+                return Ok(Learned::Busy);
+            }
+        }
+        let made = apply::apply(&self.client, &self.port_groups, step).await;
+        if let Some(id) = balancer {
+            match &made {
+                Ok(Learned::Done(_)) => self.reads.under_way.answered(id),
+                _ => self.reads.under_way.withdrawn(id),
+            }
+        }
+        let learned = made?;
         let is_repair = matches!(step, CloudStep::DeleteBalancer { is_live: true, .. });
         if let (Intent::Wanted(_), true) = (intent, is_repair) {
             let now = Some(Instant::now());

@@ -40,6 +40,15 @@ bowline_plan::events! {
     DUPLICATE_KEPT = "LoadBalancerDuplicateKept", Warning,
         "There are load balancers of this Service that are older than the one that it uses. Bowline cannot tell what they are for, and leaves them until the Service is deleted.",
         "Look at what uses them. If nothing does, delete them by hand.";
+    GONE = "LoadBalancerGone", Warning,
+        "The load balancer of the Service was deleted, and not by Bowline. Another one is made. A Service that shared it gets one of its own, at another address.",
+        "Find out who deleted it. To share a load balancer again, set load-balancer-id.";
+    NODES_ELSEWHERE = "LoadBalancerNodesElsewhere", Warning,
+        "Bowline manages security groups, and nodes have their address in another subnet than the one that the members are taken to be in. Their ports do not get the security group.",
+        "Set member-subnet-id to the subnet of the nodes, in cloud.conf or on the Service.";
+    LEFT = "LoadBalancerLeft", Warning,
+        "The Service shared a load balancer and uses another one now, because load-balancer-id was taken off it or changed. Bowline removes its listeners, pools, health monitors and tag from the one before; that one goes as a whole if no other Service uses it and it was made for one.",
+        "Nothing to do, but that clients have to follow to the address that the Service shows now.";
 }
 
 /// All reasons of events that the provider raises, besides those of the service controller.

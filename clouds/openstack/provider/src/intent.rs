@@ -53,6 +53,8 @@ pub(crate) struct Identity {
     pub(crate) recorded_address: Option<String>,
     /// Whether another Service records that address too: both use one load balancer.
     pub(crate) shares_address: bool,
+    /// The tags of other Services of the cluster that are being deleted, or are not balanced any more.
+    pub(crate) going: Vec<String>,
     /// Whether the Service was ever told an address: then traffic may flow.
     pub(crate) is_published: bool,
     /// Whether the floating IP is never deleted.

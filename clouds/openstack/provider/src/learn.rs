@@ -8,10 +8,10 @@ use bowline_openstack_client::{
 };
 
 use crate::apply::{Learned, Shown};
-use crate::observe::{Memory, Observed, Parts, RefusedMethod, Seen};
+use crate::observe::{Memory, Observed, Parts, RefusedMethod, Seen, WrittenMembers};
 use crate::step::{CloudStep, FloatingIpChange, GroupChange, PartChange};
 
-mod foretold;
+pub(crate) mod foretold;
 
 /// Adds what a write's answer told.
 pub(crate) fn learn(seen: &mut Seen, step: &CloudStep, learned: Learned) {
@@ -112,8 +112,11 @@ fn absorb(seen: &mut Seen, step: &CloudStep, shown: Option<Shown>) {
             }
         }
         CloudStep::Part { balancer, change } => {
-            if let PartChange::SetMembers { pool, .. } = change {
-                seen.memory.own.members_written.push(pool.clone());
+            if let PartChange::SetMembers { pool, removed, .. } = change {
+                seen.memory.own.members_written.push(WrittenMembers {
+                    pool: pool.clone(),
+                    removed: *removed,
+                });
             }
             let Seen { observed, memory } = seen;
             of_part(observed, memory, balancer, change, shown);
@@ -162,7 +165,7 @@ fn of_part(
             there.tags.clone_from(tags);
         }
     }
-    let Some(parts) = observed.parts.as_mut().filter(|parts| parts.of == *balancer) else {
+    let Some(parts) = observed.parts_of_mut(balancer) else {
         return;
     };
     match (change, shown) {

@@ -42,6 +42,7 @@ mod start;
 mod status;
 mod step;
 mod subnets;
+mod under_way;
 
 pub use annotations::annotation_table;
 pub use balancers::load_balancers;

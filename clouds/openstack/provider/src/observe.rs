@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bowline_openstack_client::{
     FloatingIp, Listener, ListenerId, LoadBalancer, LoadBalancerId, Member, Monitor, MonitorId, Network,
@@ -13,6 +14,7 @@ use crate::intent::TlsKey;
 use crate::step::PartChange;
 
 pub(crate) mod lookups;
+mod patience;
 pub(crate) mod reads;
 
 /// One observation. What is `None` was not asked for: [`lookups`](lookups::lookups) says what a plan needs.
@@ -28,6 +30,8 @@ pub(crate) struct Observed {
     pub(crate) gone: Vec<LoadBalancerId>,
     /// The parts of the Service's load balancer.
     pub(crate) parts: Option<Parts>,
+    /// The parts of one that the Service was a guest of and has left.
+    pub(crate) left_parts: Option<Parts>,
     /// All ports of the project.
     pub(crate) ports: Option<Arc<Vec<Port>>>,
     /// All floating IPs of the project.
@@ -83,6 +87,8 @@ pub(crate) type Seen = bowline_cloud_provider::Seen<Observed, Remembered>;
 pub(crate) struct Remembered {
     /// The load balancer was written to and not looked at since.
     pub(crate) is_unseen: bool,
+    /// How long Octavia took for the last changes of parts.
+    pub(crate) change_pause: Duration,
     /// Octavia refused the last write to the load balancer because another change is under way.
     pub(crate) is_busy: bool,
     /// The load balancer that this reconcile created.
@@ -100,13 +106,21 @@ pub(crate) struct Remembered {
     /// The last change of a part that was answered.
     pub(crate) last_change: Option<PartChange>,
     /// Pools whose members were written: the answer does not show them.
-    pub(crate) members_written: Vec<PoolId>,
+    pub(crate) members_written: Vec<WrittenMembers>,
     /// Balancing methods that Octavia refused, and why.
     pub(crate) refused_methods: Vec<RefusedMethod>,
     /// Rules that Neutron says are there already, in whatever words it lists them.
     pub(crate) rules_there: Vec<NewSecurityGroupRule>,
     /// Why the security group could not be written. It hides no address.
     pub(crate) group_failure: Option<String>,
+}
+
+/// A list of members that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WrittenMembers {
+    pub(crate) pool: PoolId,
+    /// How many of the members before went.
+    pub(crate) removed: usize,
 }
 
 /// A balancing method that Octavia refused.
@@ -150,6 +164,17 @@ impl Parts {
 impl Observed {
     pub(crate) fn balancer_mut(&mut self, id: &LoadBalancerId) -> Option<&mut LoadBalancer> {
         self.balancers.iter_mut().find(|balancer| balancer.id == *id)
+    }
+
+    /// The parts of a load balancer, if they were read.
+    pub(crate) fn parts_of(&self, id: &LoadBalancerId) -> Option<&Parts> {
+        let mut known = self.parts.iter().chain(&self.left_parts);
+        known.find(|parts| parts.of == *id)
+    }
+
+    pub(crate) fn parts_of_mut(&mut self, id: &LoadBalancerId) -> Option<&mut Parts> {
+        let mut known = self.parts.iter_mut().chain(&mut self.left_parts);
+        known.find(|parts| parts.of == *id)
     }
 
     /// A load balancer is gone.

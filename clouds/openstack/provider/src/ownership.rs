@@ -43,7 +43,26 @@ pub(crate) enum Role {
 
 /// Whether a load balancer has anything to do with a Service.
 pub(crate) fn is_candidate(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    is_meant(identity, balancer) || bears_tag(identity, balancer)
+}
+
+/// Whether a load balancer may be the one that a Service uses.
+pub(crate) fn is_meant(identity: &Identity, balancer: &LoadBalancer) -> bool {
     identity.annotated.as_ref() == Some(&balancer.id) || bears_name(identity, balancer)
+}
+
+/// A load balancer that a Service was a guest of, and is not any more: its tag is there still, and nothing else says that the
+/// Service uses it.
+pub(crate) fn left<'a>(identity: &Identity, candidates: &'a [LoadBalancer]) -> Option<&'a LoadBalancer> {
+    candidates.iter().find(|balancer| {
+        let is_there = balancer.provisioning_status != ProvisioningStatus::Deleted;
+        is_there && bears_tag(identity, balancer) && !is_meant(identity, balancer)
+    })
+}
+
+fn bears_tag(identity: &Identity, balancer: &LoadBalancer) -> bool {
+    let mut tags = balancer.tags.iter();
+    tags.any(|tag| is_our_tag(identity, balancer, tag))
 }
 
 /// Whether a load balancer bears a name that a Service's own may have: the present one, one with a former name of the
@@ -271,13 +290,18 @@ fn is_made_by_controller(identity: &Identity, balancer: &LoadBalancer) -> bool {
 
 /// Whether a load balancer goes with the Service: one that a controller made, that the Service owns or has its tag on, and
 /// that no other Service uses.
+///
+/// Octavia deletes one that failed as a whole only. A Service that is going could not take its part off it, and has no use for
+/// it either, so its tag does not count then.
 pub(crate) fn is_to_be_deleted(identity: &Identity, role: Role, balancer: &LoadBalancer) -> bool {
-    let is_ours = role == Role::Owner
-        || balancer
-            .tags
-            .iter()
-            .any(|tag| is_our_tag(identity, balancer, tag));
-    is_ours && is_made_by_controller(identity, balancer) && !is_shared(identity, balancer)
+    let is_ours = role == Role::Owner || bears_tag(identity, balancer);
+    let has_failed = balancer.provisioning_status == ProvisioningStatus::Error;
+    let mut others = balancer
+        .tags
+        .iter()
+        .filter(|tag| tag.starts_with(names::PREFIX) && !is_our_tag(identity, balancer, tag));
+    let is_used = others.any(|tag| !(has_failed && identity.going.contains(tag)));
+    is_ours && is_made_by_controller(identity, balancer) && !is_used
 }
 
 /// Whether a listener is the Service's: by its tag, or, where nobody tagged it, because the load balancer is.

@@ -9,7 +9,7 @@ use bowline_openstack_client::{LoadBalancer, LoadBalancerUpdate, OperatingStatus
 use bowline_plan::{Answer, Note, Plan, Refusal, Step as _};
 
 use crate::annotations as keys;
-use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, RENAMED};
+use crate::events::{DUPLICATE_REMOVED, IN_ERROR, LB_METHOD_UNKNOWN, LEFT, RENAMED};
 use crate::features::Features;
 use crate::intent::{Intent, Wanted};
 use crate::observe::lookups::lookups;
@@ -29,6 +29,7 @@ pub(crate) mod parts;
 pub(crate) mod rename;
 mod waiting;
 
+use absent::Left;
 use floating::Addressing;
 use guards::{certificate, several, source_ranges_note};
 use parts::PartsPlan;
@@ -77,10 +78,13 @@ fn wanted_plan(wanted: &Wanted, features: Features, seen: &Seen) -> LoadBalancer
             (Some(id), None) => Answer::Refused(Refusal::new(format!(
                 "load balancer {id} has gone into ERROR state: it was deleted and will be created again"
             ))),
-            (None, None) => match creation::step(wanted, features, seen, &mut notes) {
-                Ok(step) => apply(vec![step]),
-                Err(refusal) => Answer::Refused(refusal),
-            },
+            (None, None) => {
+                notes.extend(guards::gone_note(identity, seen));
+                match creation::step(wanted, features, seen, &mut notes) {
+                    Ok(step) => apply(vec![step]),
+                    Err(refusal) => Answer::Refused(refusal),
+                }
+            }
         },
         Found::One {
             balancer,
@@ -181,27 +185,45 @@ impl There<'_> {
             Addressing::Refused(refusal) => return Answer::Refused(refusal),
             Addressing::Done(address) => address,
         };
-        if self.role == Role::Owner {
-            let floating_ip = floating::current(seen, balancer).filter(|_| !wanted.is_internal);
-            notes.extend(ignored::note(wanted, self.features, balancer, floating_ip));
-        }
+        let floating_ip = floating::current(seen, balancer).filter(|_| !wanted.is_internal);
+        let of = (balancer, self.role);
+        notes.extend(ignored::note(wanted, self.features, of, floating_ip));
         if wanted.identity.recorded_address.as_deref() != Some(&address) {
             return annotate(keys::ADDRESS.key, Some(&address));
         }
         let status = status::status(wanted, balancer, &address);
-        let refusal = match self.of_group() {
+        let refusal = match self.of_group(notes) {
             Ok(steps) if !steps.is_empty() => return apply(steps),
             Ok(_) => certificate(wanted, seen),
             Err(refusal) => Some(refusal),
         };
-        match refusal {
-            None => Answer::Settled(status),
-            Some(refusal) => {
-                // The load balancer works: what is wrong with its group or its certificate does not hide its address.
+        let left = match refusal {
+            None => self.leave(notes),
+            Some(refusal) => Left::Stuck(refusal),
+        };
+        match left {
+            Left::None => Answer::Settled(status),
+            Left::Next(next) => next,
+            Left::Stuck(refusal) => {
+                // The load balancer works: what is wrong with its group, its certificate or the one before it does not hide its
+                // address.
                 *publishes = Some(status);
                 Answer::Refused(refusal)
             }
         }
+    }
+
+    /// Removes what is left on a load balancer that the Service was a guest of: the other one works by now.
+    fn leave(&self, notes: &mut Vec<Note>) -> Left {
+        if let Some(left) = ownership::left(&self.wanted.identity, &self.seen.balancers) {
+            // A process before may have been stopped, or have been another manager, and said nothing.
+            let note = LEFT.note(format!(
+                "Service {} uses load balancer {}: its listeners, pools and tag on load balancer {}, which it shared before, are removed",
+                self.wanted.identity.service, self.balancer.id, left.id
+            ));
+            notes.push(note.even_at_start());
+        }
+        absent::of_left(&self.wanted.identity, self.seen)
     }
 
     /// Whether nothing can have come through the load balancer.
@@ -309,12 +331,13 @@ impl There<'_> {
         Ok(plan.next())
     }
 
-    fn of_group(&self) -> Result<Vec<CloudStep>, Refusal> {
+    fn of_group(&self, notes: &mut Vec<Note>) -> Result<Vec<CloudStep>, Refusal> {
         if let Some(why) = &self.seen.memory.own.group_failure {
             return Err(Refusal::new(why.clone()));
         }
         let subnets =
             placement::member_subnets(self.wanted, self.seen, Some((self.balancer, self.role)), None);
+        notes.extend(groups::elsewhere_note(self.wanted, self.seen, &subnets));
         let changes = groups::next(self.wanted, self.seen, &subnets)?;
         Ok(changes.into_iter().map(CloudStep::Group).collect())
     }

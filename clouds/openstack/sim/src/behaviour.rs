@@ -22,6 +22,8 @@ pub struct Behaviour {
     /// How long a deleted load balancer is `PENDING_DELETE`.
     #[serde(rename = "lb_delete_time_ms", with = "millis")]
     pub lb_delete_time: Duration,
+    /// Whether Octavia leaves its port behind when a load balancer goes, as after a clean-up that failed.
+    pub keeps_vip_ports: bool,
     /// How many of the next new load balancers end in `ERROR`.
     pub failing_creates: u32,
     /// How many of the next changes of a load balancer end in `ERROR`.
@@ -66,6 +68,7 @@ impl Default for Behaviour {
             lb_create_time: Duration::ZERO,
             lb_change_time: Duration::ZERO,
             lb_delete_time: Duration::ZERO,
+            keeps_vip_ports: false,
             failing_creates: 0,
             failing_changes: 0,
             octavia_minor_version: 30,

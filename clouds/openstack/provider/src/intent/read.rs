@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, facts};
+use bowline_cloud_provider::{AnnotationSpec, IpMode, ServiceFacts, ServiceKey, facts};
 use bowline_openstack_client::{KeyKind, LoadBalancerId, PoolProtocol};
 use bowline_plan::Refusal;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -47,12 +47,20 @@ fn identity(options: &Arc<LoadBalancerOptions>, facts: &ServiceFacts) -> Identit
         let is_other = other.metadata.uid != service.metadata.uid && facts::is_wanted(other);
         is_other && recorded == recorded_address.as_deref()
     };
+    let others = facts.services.services();
+    let is_going = |other: &&Arc<Service>| {
+        let has_begun =
+            other.metadata.deletion_timestamp.is_some() || facts::annotation(other, keys::ID.key).is_some();
+        has_begun && other.metadata.uid != service.metadata.uid && !facts::is_wanted(other)
+    };
+    let tag = |other: &Arc<Service>| names::balancer(&facts.cluster.name, &ServiceKey::of(other));
     Identity {
+        going: others.iter().filter(is_going).map(tag).collect(),
         name: names::balancer(&facts.cluster.name, &key),
         legacy_name: names::legacy_balancer(&uid),
         cluster: facts.cluster.name.clone(),
         annotated: text(&keys::ID).map(LoadBalancerId::from),
-        shares_address: recorded_address.is_some() && facts.services.services().iter().any(records_it_too),
+        shares_address: recorded_address.is_some() && others.iter().any(records_it_too),
         recorded_address,
         is_published: text(&keys::ADDRESS).is_some() || !facts::published_addresses(service).is_empty(),
         keeps_floating_ip: text(&keys::KEEP_FLOATING_IP) == Some("true"),

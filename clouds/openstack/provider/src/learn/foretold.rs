@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bowline_openstack_client::{
     AdditionalVip, FloatingIp, Listener, ListenerAttributes, ListenerId, LoadBalancer, LoadBalancerId,
-    Member, Monitor, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool,
+    Member, MemberId, Monitor, MonitorUpdate, NewListener, NewLoadBalancer, NewMember, NewMonitor, NewPool,
     OperatingStatus, Pool, Port, ProvisioningStatus, Reference, SecurityGroup, SecurityGroupRule,
 };
 
@@ -20,9 +20,17 @@ const NEW_ADDRESS: &str = "a new address";
 /// The same for a floating IP.
 const NEW_FLOATING_IP: &str = "a new floating IP";
 
+/// What the ids begin with that are made up.
+const PLANNED: &str = "planned-";
+
 /// An id that no object has.
 fn id(memory: &mut Memory) -> String {
-    format!("planned-{}", memory.made_up())
+    format!("{PLANNED}{}", memory.made_up())
+}
+
+/// Whether a member's id is made up.
+pub(crate) fn is_made_up(id: &MemberId) -> bool {
+    id.as_str().starts_with(PLANNED)
 }
 
 pub(super) fn reference<Id>(id: Id) -> Reference<Id> {
@@ -36,7 +44,7 @@ pub(super) fn shown(seen: &mut Seen, step: &CloudStep) -> Option<Shown> {
         CloudStep::CreateBalancer { new, .. } => Shown::Balancer(balancer(memory, new)),
         CloudStep::DeleteBalancer { .. } => return None,
         CloudStep::Part { balancer, change } => {
-            let parts = observed.parts.as_ref().filter(|parts| parts.of == *balancer)?;
+            let parts = observed.parts_of(balancer)?;
             return part(memory, parts, change);
         }
         CloudStep::FloatingIp(change) => {

@@ -19,6 +19,8 @@ pub(crate) enum Lookup {
     Features,
     /// Listeners and pools of a load balancer.
     Parts(LoadBalancerId),
+    /// Listeners and pools of one that the Service has left.
+    LeftParts(LoadBalancerId),
     /// The members of pools.
     Members(Vec<PoolId>),
     /// The health monitors.
@@ -56,7 +58,27 @@ pub(crate) fn lookups(intent: &Intent, observed: &Observed, own: &Remembered) ->
         Intent::Wanted(wanted) => of_wanted(wanted, observed, own, &mut missing),
         Intent::Absent(identity) => of_absent(identity, observed, &mut missing),
     }
-    missing
+    if let Some(left) = ownership::left(identity, &observed.balancers)
+        && takes_deletions(left)
+        && observed.parts_of(&left.id).is_none()
+    {
+        missing.push(Lookup::LeftParts(left.id.clone()));
+    }
+    let mut once: Vec<Lookup> = Vec::new();
+    for lookup in missing {
+        if !once.contains(&lookup) {
+            once.push(lookup);
+        }
+    }
+    once
+}
+
+/// Whether Octavia is at rest with a load balancer, so that it or parts of it may be deleted.
+fn takes_deletions(balancer: &LoadBalancer) -> bool {
+    matches!(
+        balancer.provisioning_status,
+        ProvisioningStatus::Active | ProvisioningStatus::Error
+    )
 }
 
 fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &mut Vec<Lookup>) {
@@ -107,7 +129,6 @@ fn of_wanted(wanted: &Wanted, observed: &Observed, own: &Remembered, missing: &m
     if needs_ports && observed.ports.is_none() {
         missing.push(Lookup::Ports);
     }
-    missing.dedup();
 }
 
 fn of_active(
@@ -151,8 +172,16 @@ fn of_active(
             if needs.subnets && observed.subnets.is_none() {
                 missing.push(Lookup::Subnets);
             }
+            of_strays(needs.stray, missing);
         }
     }
+}
+
+fn of_strays(needs: floating::StrayNeeds, missing: &mut Vec<Lookup>) {
+    if needs.ports {
+        missing.push(Lookup::Ports);
+    }
+    missing.extend(needs.balancers.into_iter().map(Lookup::Balancer));
 }
 
 fn group_of(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>) {
@@ -166,13 +195,19 @@ fn group_of(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>)
 
 fn of_absent(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>) {
     group_of(identity, observed, missing);
-    if observed.groups.as_ref().is_some_and(|groups| !groups.is_empty()) && observed.ports.is_none() {
-        missing.push(Lookup::Ports);
-    }
+    let mut needs_ports = observed.groups.as_ref().is_some_and(|groups| !groups.is_empty());
     if observed.floating_ips.is_none() && !identity.keeps_floating_ip {
         missing.push(Lookup::FloatingIps);
     }
     let found = ownership::resolve_removed(identity, &observed.balancers, &observed.gone);
+    if matches!(found, Found::None | Found::Missing(_)) && !identity.keeps_floating_ip {
+        let floating::StrayNeeds { ports, balancers } = floating::stray_needs(identity, None, observed, None);
+        needs_ports |= ports;
+        missing.extend(balancers.into_iter().map(Lookup::Balancer));
+    }
+    if needs_ports && observed.ports.is_none() {
+        missing.push(Lookup::Ports);
+    }
     if let Found::One { balancer, role, .. } = found {
         let is_whole =
             ownership::is_to_be_deleted(identity, role, balancer) && identity.options.deletes_by_cascade;
@@ -180,9 +215,7 @@ fn of_absent(identity: &Identity, observed: &Observed, missing: &mut Vec<Lookup>
             .parts
             .as_ref()
             .is_some_and(|parts| parts.of == balancer.id);
-        let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active
-            || balancer.provisioning_status == ProvisioningStatus::Error;
-        if !is_whole && !is_known && takes_changes {
+        if !is_whole && !is_known && takes_deletions(balancer) {
             missing.push(Lookup::Parts(balancer.id.clone()));
         }
     }

@@ -1,36 +1,45 @@
 //! The reads. Lists of the whole project are read once for all who ask together.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bowline_cloud_http::SharedRead;
-use bowline_cloud_provider::CloudError;
+use bowline_cloud_provider::{CloudError, Kept};
 use bowline_openstack_client::{
-    ApiError, Client, FloatingIp, FloatingIpFilter, Listener, LoadBalancer, LoadBalancerId, Member, Monitor,
-    MonitorId, Network, Pool, PoolId, Port, PortFilter, Reference, SecurityGroup, Subnet, SubnetFilter,
+    ApiError, Client, FloatingIp, FloatingIpFilter, Listener, LoadBalancer, LoadBalancerId, Member, MemberId,
+    Monitor, MonitorId, Network, Pool, PoolId, Port, PortFilter, Reference, SecurityGroup, Subnet,
+    SubnetFilter,
 };
 use futures::FutureExt as _;
 use futures::future::try_join_all;
 use tokio::time::Instant;
 
 use super::lookups::{Lookup, lookups};
-use super::{KeyAnswer, Memory, Observed, Parts, is_pending};
+use super::patience;
+use super::{KeyAnswer, Memory, Observed, Parts, WrittenMembers, is_pending};
 use crate::features::{self, Features};
 use crate::intent::{Identity, Intent, TlsKey};
+use crate::learn::foretold;
 use crate::ownership;
+use crate::under_way::UnderWay;
 
 /// How long a list waits for others who want it: Services are created and deleted in groups, some milliseconds apart.
 const GATHER: Duration = Duration::from_millis(25);
+
+/// The same for the lists that a reconcile begins with, and for the look straight after a write: whoever shares it goes on in step, and so
+/// shares all other lists too.
+const GATHER_FIRST: Duration = Duration::from_millis(100);
+
+/// The shortest time between two lists for those who wait.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long Octavia's version is believed: an upgrade shows without a restart.
 const VERSION_LIFE: Duration = Duration::from_secs(3600);
 
 /// More rounds of lookups than any plan needs, one leading to the other.
 const MAX_ROUNDS: usize = 12;
-
-/// The looks at a load balancer that was deleted, before the reconcile fails and is tried again by the schedule.
-const DELETION_LOOKS: usize = 24;
 
 /// A list of the project.
 type Listing<T> = SharedRead<Result<Arc<Vec<T>>, CloudError>>;
@@ -45,6 +54,12 @@ pub(crate) struct Reads {
     version: Mutex<Option<Version>>,
     versions: SharedRead<Result<Option<(u32, u32)>, CloudError>>,
     balancers: Listing<LoadBalancer>,
+    /// The same while Octavia is at work: whoever waits gets one list.
+    polled: Listing<LoadBalancer>,
+    /// The changes that this process made and Octavia is at work on.
+    pub(crate) under_way: UnderWay,
+    /// The list of members that was written last to a pool, as a number.
+    member_lists: Kept<PoolId, u64>,
     listeners: Listing<Listener>,
     pools: Listing<Pool>,
     monitors: Listing<Monitor>,
@@ -61,6 +76,7 @@ enum Answer {
     Balancer(LoadBalancerId, Option<Box<LoadBalancer>>),
     Features(Features),
     Parts(Parts),
+    LeftParts(Parts),
     Members(Vec<(PoolId, Vec<Member>)>),
     Monitors(BTreeMap<MonitorId, Monitor>),
     Ports(Arc<Vec<Port>>),
@@ -72,16 +88,21 @@ enum Answer {
     Key(TlsKey, KeyAnswer),
 }
 
-/// The list of all that the project has of a kind.
-fn listing<T, F, R>(client: &Client, read: F) -> Listing<T>
+/// The list of all that the project has of a kind. It waits for others for so long.
+fn listing<T, F, R>(gather: Duration, client: &Client, read: F) -> Listing<T>
 where
     T: Send + Sync + 'static,
     F: Fn(Client) -> R + Send + Sync + 'static,
     R: Future<Output = Result<Vec<T>, ApiError>> + Send + 'static,
 {
-    SharedRead::listing(GATHER, client, move |client| {
+    SharedRead::listing(gather, client, move |client| {
         read(client).map(|read| read.map(Arc::new).map_err(CloudError::from))
     })
+}
+
+async fn all_balancers(client: Client) -> Result<Arc<Vec<LoadBalancer>>, CloudError> {
+    let all = client.load_balancers(None).await;
+    all.map(Arc::new).map_err(CloudError::from)
 }
 
 impl Reads {
@@ -92,21 +113,30 @@ impl Reads {
             versions: SharedRead::single(Duration::ZERO, client, |client| async move {
                 Ok(features::newest(&client.load_balancer_versions().await?))
             }),
-            balancers: listing(client, |client| async move { client.load_balancers(None).await }),
-            listeners: listing(client, |client| async move { client.listeners(None).await }),
-            pools: listing(client, |client| async move { client.pools(None).await }),
-            monitors: listing(client, |client| async move { client.monitors().await }),
-            ports: listing(client, |client| async move {
+            balancers: SharedRead::listing(GATHER_FIRST, client, all_balancers),
+            polled: SharedRead::paced(GATHER, POLL_INTERVAL, client, all_balancers),
+            under_way: UnderWay::default(),
+            member_lists: Kept::default(),
+            listeners: listing(
+                GATHER,
+                client,
+                |client| async move { client.listeners(None).await },
+            ),
+            pools: listing(GATHER, client, |client| async move { client.pools(None).await }),
+            monitors: listing(GATHER, client, |client| async move { client.monitors().await }),
+            ports: listing(GATHER_FIRST, client, |client| async move {
                 client.ports(&PortFilter::default()).await
             }),
-            floating_ips: listing(client, |client| async move {
+            floating_ips: listing(GATHER, client, |client| async move {
                 client.floating_ips(&FloatingIpFilter::default()).await
             }),
-            networks: listing(client, |client| async move { client.networks().await }),
-            subnets: listing(client, |client| async move {
+            networks: listing(GATHER, client, |client| async move { client.networks().await }),
+            subnets: listing(GATHER_FIRST, client, |client| async move {
                 client.subnets(&SubnetFilter::default()).await
             }),
-            groups: listing(client, |client| async move { client.security_groups(None).await }),
+            groups: listing(GATHER, client, |client| async move {
+                client.security_groups(None).await
+            }),
             client: client.clone(),
         }
     }
@@ -115,6 +145,7 @@ impl Reads {
     pub(crate) async fn all(&self, intent: &Intent, memory: &mut Memory) -> Result<Observed, CloudError> {
         memory.new_wait();
         (memory.own.is_unseen, memory.own.is_busy) = (false, false);
+        memory.own.change_pause = self.under_way.pause();
         let mut observed = Observed::default();
         self.complete(intent, &mut observed, memory).await?;
         Ok(observed)
@@ -133,9 +164,16 @@ impl Reads {
             .iter()
             .any(|balancer| is_pending(balancer) && ownership::is_candidate(identity, balancer));
         if may_be_ours || memory.own.is_unseen || memory.own.is_busy {
-            self.refresh(identity, &mut observed).await?;
+            // Who waited can wait for others; one look straight after a write spares the pause where Octavia is quick.
+            let list = if memory.waited().is_zero() {
+                &self.balancers
+            } else {
+                &self.polled
+            };
+            self.refresh(identity, &mut observed, list).await?;
             memory.own.is_unseen = false;
-            give_up_in_time(intent, &observed, memory)?;
+            memory.own.change_pause = self.under_way.pause();
+            patience::give_up_in_time(intent, &observed, memory)?;
             memory.own.is_busy = false; // to be seen anew
         }
         self.complete(intent, &mut observed, memory).await?;
@@ -145,7 +183,7 @@ impl Reads {
     /// Reads at the end of a reconcile what its own writes left in doubt.
     ///
     /// The load balancer was listed after the last write to it, and answers to writes show what came of them, but for
-    /// members: they are written as a list, and the answer is empty. Floating IPs are read again where the way to the load
+    /// members: they are written as a list, and the answer is empty. The list of pools shows which members there are. Floating IPs are read again where the way to the load
     /// balancer was changed, because others write them too.
     pub(crate) async fn after_writes(
         &self,
@@ -154,20 +192,53 @@ impl Reads {
         memory: &mut Memory,
     ) -> Result<Observed, CloudError> {
         memory.new_wait();
-        if let Some(parts) = &mut observed.parts {
-            for pool in memory.own.members_written.drain(..) {
-                parts.members.remove(&pool);
-            }
+        let written = std::mem::take(&mut memory.own.members_written);
+        if let Some(parts) = observed.parts.as_mut().filter(|_| !written.is_empty()) {
+            self.confirm_members(parts, &written).await?;
         }
         if memory.own.is_address_changed {
             observed.floating_ips = None;
         }
         if memory.own.is_unseen {
-            self.refresh(intent.identity(), &mut observed).await?;
+            self.refresh(intent.identity(), &mut observed, &self.balancers)
+                .await?;
             memory.own.is_unseen = false;
         }
         self.complete(intent, &mut observed, memory).await?;
         Ok(observed)
+    }
+
+    /// Forgets the members of pools that were written and may not be as they were written, so that they are read.
+    ///
+    /// One list of pools tells for all Services whether as many were added as should, and none of the others went. It does not
+    /// tell what Octavia kept of each, so a list that is written once more to a pool, because it did not stay as it was written,
+    /// is read member by member.
+    async fn confirm_members(&self, parts: &mut Parts, written: &[WrittenMembers]) -> Result<(), CloudError> {
+        let pools = self.pools.ask().await?;
+        for WrittenMembers { pool, removed } in written {
+            let Some(members) = parts.members.get(pool) else {
+                continue;
+            };
+            let list = in_one_number(members);
+            let before = self.member_lists.with(pool, |last| last.replace(list));
+            let shown = pools.iter().find(|there| there.id == *pool);
+            let is_there = |id: &MemberId| {
+                let mut shown = shown.iter().flat_map(|there| &there.members);
+                shown.any(|member| member.id == *id)
+            };
+            let (known, added): (Vec<_>, Vec<_>) = members
+                .iter()
+                .partition(|member| !foretold::is_made_up(&member.id));
+            let is_sure = added.is_empty() || *removed == 0;
+            let is_confirmed = is_sure
+                && before != Some(list)
+                && shown.is_some_and(|there| there.members.len() == members.len())
+                && known.iter().all(|member| is_there(&member.id));
+            if !is_confirmed {
+                parts.members.remove(pool);
+            }
+        }
+        Ok(())
     }
 
     async fn complete(
@@ -204,6 +275,7 @@ impl Reads {
             }
             Lookup::Features => Answer::Features(self.features().await?),
             Lookup::Parts(id) => Answer::Parts(self.parts(id).await?),
+            Lookup::LeftParts(id) => Answer::LeftParts(self.parts(id).await?),
             Lookup::Members(pools) => {
                 let client = &self.client;
                 let read = pools.into_iter().map(|pool| async move {
@@ -237,9 +309,17 @@ impl Reads {
         })
     }
 
+    /// A list of all load balancers; also tells which changes have come to an end.
+    async fn list_with(&self, list: &Listing<LoadBalancer>) -> Result<Arc<Vec<LoadBalancer>>, CloudError> {
+        let asked = Instant::now();
+        let all = list.ask().await?;
+        self.under_way.listed(&all, asked);
+        Ok(all)
+    }
+
     /// The load balancers that the Service could mean.
     async fn candidates(&self, identity: &Identity) -> Result<Vec<LoadBalancer>, CloudError> {
-        let all = self.balancers.ask().await?;
+        let all = self.list_with(&self.balancers).await?;
         let candidates = all
             .iter()
             .filter(|balancer| ownership::is_candidate(identity, balancer));
@@ -247,8 +327,18 @@ impl Reads {
     }
 
     /// Lists the load balancers again. One that is not listed any more is asked for: only then it is gone.
-    async fn refresh(&self, identity: &Identity, observed: &mut Observed) -> Result<(), CloudError> {
-        let mut now = self.candidates(identity).await?;
+    async fn refresh(
+        &self,
+        identity: &Identity,
+        observed: &mut Observed,
+        list: &Listing<LoadBalancer>,
+    ) -> Result<(), CloudError> {
+        let all = self.list_with(list).await?;
+        let was_seen = |id: &LoadBalancerId| observed.balancers.iter().any(|there| there.id == *id);
+        let of_service = all
+            .iter()
+            .filter(|balancer| ownership::is_candidate(identity, balancer) || was_seen(&balancer.id));
+        let mut now: Vec<LoadBalancer> = of_service.cloned().collect();
         let vanished = observed.balancers.iter().map(|balancer| &balancer.id);
         let vanished: Vec<LoadBalancerId> = vanished
             .filter(|id| now.iter().all(|balancer| balancer.id != **id))
@@ -311,6 +401,17 @@ impl Reads {
     }
 }
 
+/// What a list of members asks for, to be told from another list.
+fn in_one_number(members: &[Member]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for member in members {
+        let subnet = member.subnet_id.as_ref().map(|id| id.as_str());
+        (&member.name, &member.address, member.protocol_port).hash(&mut hasher);
+        (member.monitor_port, subnet).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
 fn take(observed: &mut Observed, answer: Answer) {
     match answer {
         Answer::Balancers(balancers) => {
@@ -321,6 +422,7 @@ fn take(observed: &mut Observed, answer: Answer) {
         Answer::Balancer(id, None) => observed.is_gone(&id),
         Answer::Features(features) => observed.features = Some(features),
         Answer::Parts(parts) => observed.parts = Some(parts),
+        Answer::LeftParts(parts) => observed.left_parts = Some(parts),
         Answer::Members(members) => {
             if let Some(parts) = &mut observed.parts {
                 parts.members.extend(members);
@@ -339,43 +441,4 @@ fn take(observed: &mut Observed, answer: Answer) {
         Answer::Groups(groups) => observed.groups = Some(groups),
         Answer::Key(key, answer) => observed.key = Some((key, answer)),
     }
-}
-
-/// A load balancer that stays as it is for too long is an error: the reconcile is tried again by the schedule.
-fn give_up_in_time(intent: &Intent, observed: &Observed, memory: &Memory) -> Result<(), CloudError> {
-    let identity = intent.identity();
-    let pending = observed
-        .balancers
-        .iter()
-        .find(|balancer| is_pending(balancer) && ownership::is_candidate(identity, balancer));
-    let (looks, limit) = (memory.looks(), identity.options.wait_steps);
-    let text = match (pending, intent) {
-        (Some(balancer), _) if ownership::is_going(balancer) => {
-            if looks < DELETION_LOOKS {
-                return Ok(());
-            }
-            "loadbalancer failed to delete within the allotted time".to_owned()
-        }
-        _ if looks < limit => return Ok(()),
-        (Some(balancer), Intent::Absent(_)) => format!(
-            "load balancer {} is in immutable status, current provisioning status: {}",
-            balancer.id, balancer.provisioning_status
-        ),
-        (Some(balancer), Intent::Wanted(_)) => {
-            format!("timeout waiting for the loadbalancer {} ACTIVE", balancer.id)
-        }
-        (None, _) if memory.own.is_busy => {
-            let ids: Vec<&str> = observed
-                .balancers
-                .iter()
-                .map(|balancer| balancer.id.as_str())
-                .collect();
-            format!(
-                "load balancer {} takes no change: Octavia says that one is under way",
-                ids.join(", ")
-            )
-        }
-        (None, _) => return Ok(()),
-    };
-    Err(CloudError::transient(text))
 }

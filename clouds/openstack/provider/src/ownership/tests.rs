@@ -16,6 +16,7 @@ fn identity() -> Identity {
         annotated: None,
         recorded_address: None,
         shares_address: false,
+        going: Vec::new(),
         is_published: false,
         keeps_floating_ip: false,
         options: Arc::new(LoadBalancerOptions {

@@ -41,6 +41,11 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
         }
         Found::None | Found::Missing(_) => {}
     }
+    match of_left(identity, seen) {
+        Left::None => {}
+        Left::Next(next) => return next,
+        Left::Stuck(refusal) => return Answer::Refused(refusal),
+    }
     let rest = left_over(identity, seen);
     if let Some(why) = &seen.memory.own.group_failure {
         return Answer::Refused(Refusal::new(why.clone()));
@@ -49,6 +54,32 @@ pub(super) fn plan(identity: &Identity, seen: &Seen) -> Next {
         Answer::Settled(LoadBalancerStatus::empty())
     } else {
         apply(rest)
+    }
+}
+
+/// What is to be done about a load balancer that the Service was a guest of, and has left.
+pub(super) enum Left {
+    /// Nothing is left on any.
+    None,
+    /// This comes next.
+    Next(Next),
+    /// It takes no change.
+    Stuck(Refusal),
+}
+
+/// Removes what is left of the Service on a load balancer that it does not use any more; the load balancer as a whole, if
+/// nobody else uses it and it was made for a Service.
+pub(super) fn of_left(identity: &Identity, seen: &Seen) -> Left {
+    let Some(left) = ownership::left(identity, &seen.balancers) else {
+        return Left::None;
+    };
+    if is_pending(left) || seen.memory.own.is_busy {
+        return Left::Next(wait_for(left, seen));
+    }
+    match of_balancer(identity, seen, left, Role::Guest) {
+        Ok(Some(step)) => Left::Next(apply(vec![step])),
+        Ok(None) => Left::None,
+        Err(refusal) => Left::Stuck(refusal),
     }
 }
 
@@ -82,7 +113,7 @@ fn of_balancer(
     {
         return Ok(Some(delete_floating_ip(there)));
     }
-    let parts = seen.parts.as_ref().filter(|parts| parts.of == balancer.id);
+    let parts = seen.parts_of(&balancer.id);
     let part = parts.and_then(one_by_one).filter(|_| {
         let takes_changes = balancer.provisioning_status == ProvisioningStatus::Active;
         takes_changes && !identity.options.deletes_by_cascade
@@ -109,7 +140,7 @@ fn is_used(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer
 
 /// The next write that takes the Service's listeners and pools off a load balancer that stays.
 fn own_parts(identity: &Identity, role: Role, seen: &Seen, balancer: &LoadBalancer) -> Option<PartChange> {
-    let parts = seen.parts.as_ref()?;
+    let parts = seen.parts_of(&balancer.id)?;
     let is_ours = |tag: &String| ownership::is_our_tag(identity, balancer, tag);
     let mut own = parts.listeners.iter().filter(|listener| {
         // Also by a former name of the cluster: it goes before it was renamed.
@@ -170,7 +201,7 @@ fn left_over(identity: &Identity, seen: &Seen) -> Vec<CloudStep> {
     let mut steps: Vec<CloudStep> = Vec::new();
     if !identity.keeps_floating_ip {
         let all = seen.floating_ips.iter().flat_map(|list| list.iter());
-        let own = all.filter(|there| floating::goes_with(identity, there));
+        let own = all.filter(|there| floating::goes_with(identity, seen, there));
         steps.extend(own.map(delete_floating_ip));
     }
     steps.extend(groups::removal(seen).into_iter().map(CloudStep::Group));

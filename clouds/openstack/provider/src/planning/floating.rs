@@ -1,6 +1,6 @@
 //! The address at which the load balancer is reached from outside.
 
-use bowline_openstack_client::{FloatingIp, LoadBalancer, NewFloatingIp};
+use bowline_openstack_client::{FloatingIp, LoadBalancer, LoadBalancerId, NewFloatingIp, PortId};
 use bowline_plan::{Note, Refusal};
 
 use crate::events::{EXTERNAL_NETWORK_SEARCH_FAILED, FLOATING_IP_SKIPPED, FORCED_INTERNAL};
@@ -13,10 +13,18 @@ use crate::step::FloatingIpChange;
 use crate::subnets::floating::{self, FloatingError, WantedSubnet};
 
 /// What has to be read before the address can be decided.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     pub(crate) networks: bool,
     pub(crate) subnets: bool,
+    pub(crate) stray: StrayNeeds,
+}
+
+/// What has to be read before it can be told whether a floating IP leads to nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct StrayNeeds {
+    pub(crate) ports: bool,
+    pub(crate) balancers: Vec<LoadBalancerId>,
 }
 
 /// How the address comes to be as it shall be.
@@ -87,12 +95,13 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, ro
             wanted.identity.service
         )));
     }
+    let identity = &wanted.identity;
     let all = || observed.floating_ips.iter().flat_map(|list| list.iter());
     match &wanted.address {
         Some(address) => {
             let asked = names::spelling(address);
             match all().find(|there| names::spelling(&there.floating_ip_address) == asked) {
-                Some(there) if there.port_id.is_none() => Wish::Attach(there),
+                Some(there) if leads_nowhere(identity, observed, there) => Wish::Attach(there),
                 Some(_) => Wish::Refused(Refusal::new(format!("floating IP {address} is not available"))),
                 None => Wish::Create,
             }
@@ -102,11 +111,10 @@ fn wish<'a>(wanted: &Wanted, observed: &'a Observed, balancer: &LoadBalancer, ro
             let network = wanted.floating.network.as_ref();
             let free = || {
                 all().filter(|there| {
-                    there.port_id.is_none()
+                    leads_nowhere(identity, observed, there)
                         && network.is_none_or(|network| there.floating_network_id == *network)
                 })
             };
-            let identity = &wanted.identity;
             let told = |there: &&FloatingIp| is_recorded(identity, there) && !identity.shares_address;
             let own = |there: &&FloatingIp| is_made_for(identity, there);
             let there = free().find(told).or_else(|| free().find(own));
@@ -121,6 +129,62 @@ fn has_lost_its_owner(observed: &Observed, balancer: &LoadBalancer) -> bool {
     let parts = observed.parts.as_ref().filter(|parts| parts.of == balancer.id);
     ownership::is_without_owner(balancer)
         && parts.is_some_and(|parts| parts.listeners.iter().all(|listener| !listener.tags.is_empty()))
+}
+
+/// Whether nothing is behind a floating IP: it has no port, or one that Octavia made for a load balancer that is proved to be gone.
+/// Such a port can stay for a while, or for ever if its removal failed.
+fn leads_nowhere(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
+    let Some(id) = &floating_ip.port_id else {
+        return true;
+    };
+    let Some(ports) = &observed.ports else {
+        return false;
+    };
+    match ports.iter().find(|port| port.id == *id) {
+        Some(port) => made_for_balancer(&port.device_id).is_some_and(|id| observed.gone.contains(&id)),
+        // It went while both were read. Should it be there and not be shown, what was made for the Service is all that moves.
+        None => is_made_for(identity, floating_ip),
+    }
+}
+
+/// The load balancer that Octavia made a port for, by the port's device.
+fn made_for_balancer(device: &str) -> Option<LoadBalancerId> {
+    device.strip_prefix("lb-").map(LoadBalancerId::from)
+}
+
+/// What has to be read before it can be told which of the Service's floating IPs lead nowhere. `asked` is the address that the
+/// Service asks for, `own` the port of the load balancer that it uses.
+pub(crate) fn stray_needs(
+    identity: &Identity,
+    asked: Option<&str>,
+    observed: &Observed,
+    own: Option<&PortId>,
+) -> StrayNeeds {
+    let is_asked = |there: &FloatingIp| {
+        asked.is_some_and(|asked| names::spelling(asked) == names::spelling(&there.floating_ip_address))
+    };
+    let is_told = |there: &FloatingIp| is_recorded(identity, there) && !identity.shares_address;
+    let all = observed.floating_ips.iter().flat_map(|list| list.iter());
+    let ports: Vec<&PortId> = all
+        .filter(|there| is_made_for(identity, there) || is_told(there) || is_asked(there))
+        .filter_map(|there| there.port_id.as_ref())
+        .filter(|port| Some(*port) != own)
+        .collect();
+    let Some(known) = &observed.ports else {
+        return StrayNeeds {
+            ports: !ports.is_empty(),
+            ..StrayNeeds::default()
+        };
+    };
+    let is_known = |id: &LoadBalancerId| {
+        observed.gone.contains(id) || observed.balancers.iter().any(|there| there.id == *id)
+    };
+    let of_ports = known.iter().filter(|port| ports.contains(&&port.id));
+    let balancers = of_ports.filter_map(|port| made_for_balancer(&port.device_id));
+    StrayNeeds {
+        ports: false,
+        balancers: balancers.filter(|id| !is_known(id)).collect(),
+    }
 }
 
 /// Whether a floating IP was created for the Service: by its description, which names Service and cluster.
@@ -138,25 +202,32 @@ fn is_recorded(identity: &Identity, floating_ip: &FloatingIp) -> bool {
 
 /// Whether a floating IP that leads nowhere goes with the Service: one that was created for it; or for the owner of the load
 /// balancer that it shared, if that is gone too. Another Service that records the address takes it.
-pub(super) fn goes_with(identity: &Identity, floating_ip: &FloatingIp) -> bool {
+pub(super) fn goes_with(identity: &Identity, observed: &Observed, floating_ip: &FloatingIp) -> bool {
     let is_of_cluster = names::is_floating_ip_of(&identity.cluster, &floating_ip.description);
     let is_recorded = is_recorded(identity, floating_ip);
-    floating_ip.port_id.is_none()
+    leads_nowhere(identity, observed, floating_ip)
         && (is_made_for(identity, floating_ip) || is_recorded && is_of_cluster)
         && !(is_recorded && identity.shares_address)
 }
 
 /// What has to be read before the address can be decided.
 pub(crate) fn needs(wanted: &Wanted, observed: &Observed, balancer: &LoadBalancer, role: Role) -> Needs {
-    match wish(wanted, observed, balancer, role) {
-        Wish::Create => {
-            let is_searched = wanted.floating.network.is_none();
-            Needs {
-                networks: is_searched,
-                subnets: is_searched || wanted.floating.subnet != WantedSubnet::Any,
-            }
-        }
-        _ => Needs::default(),
+    let wish = wish(wanted, observed, balancer, role);
+    let stray = match wish {
+        Wish::Create | Wish::Refused(_) => stray_needs(
+            &wanted.identity,
+            wanted.address.as_deref(),
+            observed,
+            balancer.vip_port_id.as_ref(),
+        ),
+        _ => StrayNeeds::default(),
+    };
+    let is_searched = wanted.floating.network.is_none();
+    let is_created = matches!(wish, Wish::Create) && stray == StrayNeeds::default();
+    Needs {
+        networks: is_created && is_searched,
+        subnets: is_created && (is_searched || wanted.floating.subnet != WantedSubnet::Any),
+        stray,
     }
 }
 

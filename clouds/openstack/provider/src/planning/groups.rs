@@ -1,17 +1,20 @@
 //! The Service's security group: it lets the load balancer reach the node ports of its members.
 
+use std::collections::BTreeSet;
+
 use bowline_openstack_client::{
     NewSecurityGroup, Port, SecurityGroup, SecurityGroupId, SecurityGroupRule, SubnetId,
 };
-use bowline_plan::Refusal;
+use bowline_plan::{Note, Refusal};
 use ipnet::IpNet;
 
 use crate::desired::MemberSubnets;
+use crate::events::NODES_ELSEWHERE;
 use crate::intent::{Identity, Protocol, Wanted};
 use crate::members;
 use crate::names;
 use crate::observe::{Observed, Seen};
-use crate::security_groups::ports::{Seat, memberships};
+use crate::security_groups::ports::{Seat, has_seat, memberships};
 use crate::security_groups::rules::{Opened, changes, wanted_rules};
 use crate::step::GroupChange;
 
@@ -142,6 +145,20 @@ fn ports(
     group: &SecurityGroupId,
     subnets: &[SubnetId],
 ) -> Result<Vec<GroupChange>, Refusal> {
+    let seats = seats(wanted)?;
+    let seats: Vec<Seat> = seats.into_iter().map(|(_, seat)| seat).collect();
+    let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
+    let membership = memberships(ports, group, &seats, subnets);
+    let join = membership.joining.into_iter().map(|port| GroupChange::Join {
+        group: group.clone(),
+        port: Box::new(port.clone()),
+    });
+    let leaving = membership.leaving.into_iter().map(|port| leave(group, port));
+    Ok(join.chain(leaving).collect())
+}
+
+/// Where the members are reached, with the names of their nodes.
+fn seats(wanted: &Wanted) -> Result<Vec<(String, Seat)>, Refusal> {
     let mut seats = Vec::new();
     for node in &wanted.nodes {
         let families = [wanted.family(), wanted.second_family()];
@@ -156,17 +173,36 @@ fn ports(
                     node.name
                 ))
             })?;
-            seats.push(Seat { server, address });
+            seats.push((node.name.to_string(), Seat { server, address }));
         }
     }
+    Ok(seats)
+}
+
+/// What is told of nodes whose address is on a port of their server, but in another subnet than the members are taken to be in.
+pub(super) fn elsewhere_note(wanted: &Wanted, observed: &Observed, subnets: &MemberSubnets) -> Option<Note> {
+    if !wanted.identity.options.manages_security_groups {
+        return None;
+    }
     let ports = observed.ports.as_deref().map(Vec::as_slice).unwrap_or_default();
-    let membership = memberships(ports, group, &seats, subnets);
-    let join = membership.joining.into_iter().map(|port| GroupChange::Join {
-        group: group.clone(),
-        port: Box::new(port.clone()),
-    });
-    let leaving = membership.leaving.into_iter().map(|port| leave(group, port));
-    Ok(join.chain(leaving).collect())
+    let first = subnets.first.as_ref()?;
+    let second = subnets.second.as_ref().map(|(_, subnet)| subnet);
+    let known: Vec<SubnetId> = [Some(first), second].into_iter().flatten().cloned().collect();
+    let has_seat = |seat: &Seat, subnets: &[SubnetId]| ports.iter().any(|port| has_seat(port, seat, subnets));
+    let elsewhere: BTreeSet<String> = seats(wanted)
+        .ok()?
+        .into_iter()
+        .filter(|(_, seat)| has_seat(seat, &[]) && !has_seat(seat, &known))
+        .map(|(node, _)| node)
+        .collect();
+    (!elsewhere.is_empty()).then(|| {
+        let nodes: Vec<&str> = elsewhere.iter().map(String::as_str).collect();
+        NODES_ELSEWHERE.note(format!(
+            "the members of Service {} are taken to be in subnet {first}, and these nodes have their address in another one, so they do not get the security group: {}; set member-subnet-id to their subnet, in cloud.conf or on the Service",
+            wanted.identity.service,
+            nodes.join(", ")
+        ))
+    })
 }
 
 fn leave(group: &SecurityGroupId, port: &Port) -> GroupChange {

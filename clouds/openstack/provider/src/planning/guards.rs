@@ -4,10 +4,10 @@ use bowline_openstack_client::LoadBalancer;
 use bowline_plan::{Note, Refusal};
 
 use crate::annotations as keys;
-use crate::events::{DUPLICATE_KEPT, SOURCE_RANGES_IGNORED};
+use crate::events::{DUPLICATE_KEPT, GONE, SOURCE_RANGES_IGNORED};
 use crate::features::Features;
 use crate::intent::{Identity, Wanted};
-use crate::observe::{KeyAnswer, Observed};
+use crate::observe::{KeyAnswer, Observed, Seen};
 use crate::ownership::{self, Role};
 
 /// Several load balancers could be meant.
@@ -38,6 +38,28 @@ pub(super) fn older_note(
         ))
         .even_at_start()
     })
+}
+
+/// What is told when the load balancer that a Service uses was deleted by somebody else, and another one takes its place.
+pub(super) fn gone_note(identity: &Identity, seen: &Seen) -> Option<Note> {
+    let own = &seen.memory.own;
+    let id = identity.annotated.as_ref().filter(|id| seen.gone.contains(id))?;
+    if own.vacated.is_some() || own.failed.is_some() {
+        return None; // Bowline deleted it, and said so
+    }
+    let (shared, at) = if identity.shares_address {
+        (", which it shared with others", "of its own, at another address")
+    } else {
+        (
+            "",
+            "in its place, at the address that it had if nobody else has it by now",
+        )
+    };
+    let note = GONE.note(format!(
+        "load balancer {id} of Service {}{shared} is gone, and Bowline did not delete it: it gets one {at}",
+        identity.service
+    ));
+    Some(note.even_at_start())
 }
 
 /// Why the certificate cannot be used. No load balancer is made without it. One that is there keeps its listeners as they are,

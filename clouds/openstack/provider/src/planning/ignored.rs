@@ -1,4 +1,4 @@
-//! What the Service asks for and an existing load balancer cannot become.
+//! What the Service asks for and an existing load balancer, its own or one that it shares, cannot become.
 
 use bowline_openstack_client::{FloatingIp, LoadBalancer};
 use bowline_plan::Note;
@@ -8,12 +8,13 @@ use crate::events::CHANGE_IGNORED;
 use crate::features::Features;
 use crate::intent::Wanted;
 use crate::names;
+use crate::ownership::Role;
 
 /// A note that names all of it and what has to be done; `None` if there is nothing.
 pub(super) fn note(
     wanted: &Wanted,
     features: Features,
-    balancer: &LoadBalancer,
+    (balancer, role): (&LoadBalancer, Role),
     floating_ip: Option<&FloatingIp>,
 ) -> Option<Note> {
     let asked = &wanted.vip.on_service;
@@ -61,11 +62,17 @@ pub(super) fn note(
         ignored.push("spec.ipFamilies asks for a second address, it has one".to_owned());
     }
     (!ignored.is_empty()).then(|| {
-        CHANGE_IGNORED.note(format!(
-            "load balancer {} cannot be changed in this: {}; take the change back, or delete Service {} and create it anew",
-            balancer.id,
-            ignored.join("; "),
-            wanted.identity.service
-        ))
+        let (id, ignored, service) = (&balancer.id, ignored.join("; "), &wanted.identity.service);
+        CHANGE_IGNORED.note(match role {
+            Role::Owner => format!(
+                "load balancer {id} cannot be changed in this: {ignored}; take the change back, or delete Service {service} and create it anew"
+            ),
+            // The subnet of its address counts for the guest's members all the same.
+            Role::Guest => format!(
+                "load balancer {id} was not made for Service {service}, and cannot be changed in this: {ignored}; take that off the Service (its members' subnet is {}), or take {} off it to get a load balancer of its own",
+                keys::MEMBER_SUBNET.key,
+                keys::ID.key
+            ),
+        })
     })
 }

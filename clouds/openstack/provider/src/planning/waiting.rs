@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bowline_openstack_client::LoadBalancer;
+use bowline_openstack_client::{LoadBalancer, ProvisioningStatus};
 use bowline_plan::Answer;
 
 use super::Next;
@@ -15,15 +15,19 @@ const GROWTH: f64 = 1.2;
 /// More pauses than this do not get longer: three hours.
 const MOST_GROWTHS: u16 = 50;
 
-/// Octavia is at work on a load balancer. After a write it is looked at once, and then in growing pauses.
+/// Octavia is at work on a load balancer. After a write it is looked at once, or, if it is known how long changes take, after that
+/// time; and then in growing pauses.
 pub(super) fn wait_for(balancer: &LoadBalancer, seen: &Seen) -> Next {
     let reason = format!("await-lb({} is {})", balancer.id, balancer.provisioning_status);
-    if seen.memory.own.is_unseen {
-        return Answer::LookAgain { reason };
+    let own = &seen.memory.own;
+    if !own.is_unseen {
+        let after = pause(seen.memory.looks());
+        return Answer::Wait { after, reason };
     }
-    Answer::Wait {
-        after: pause(seen.memory.looks()),
-        reason,
+    let is_change = balancer.provisioning_status == ProvisioningStatus::PendingUpdate;
+    match own.change_pause {
+        after if is_change && !after.is_zero() => Answer::Wait { after, reason },
+        _ => Answer::LookAgain { reason },
     }
 }
 

@@ -67,7 +67,8 @@ pub(crate) fn without_group(port: &Port, group: &SecurityGroupId) -> Vec<Securit
     others.into_iter().cloned().collect()
 }
 
-fn has_seat(port: &Port, seat: &Seat, subnets: &[SubnetId]) -> bool {
+/// Whether a port is that of a member, in one of these subnets if any is known.
+pub(crate) fn has_seat(port: &Port, seat: &Seat, subnets: &[SubnetId]) -> bool {
     port.device_id == seat.server.as_str()
         && port.fixed_ips.iter().any(|fixed| {
             let is_in_subnet = subnets.is_empty() || subnets.contains(&fixed.subnet_id);

@@ -106,3 +106,63 @@ async fn a_node_more_costs_services_of_two_ports_the_members_of_each_pool_and_fe
     assert_eq!(lists["neutron.floatingips.list"], 1, "{lists:?}");
     assert!(reads <= 10 + 2 * 20, "{reads}: {lists:?}");
 }
+
+/// Octavia takes its time after each write, so the two pools of a load balancer are written one after the other.
+#[tokio::test(start_paused = true)]
+async fn a_node_more_costs_as_much_where_octavia_is_slow() {
+    for (monitors, groups) in [(false, false), (true, false), (false, true), (true, true)] {
+        for (change_time, apart) in [(1_000, 0), (2_000, 7), (3_000, 15)] {
+            let mut world = World::with_nodes(3);
+            world.configure(|options| {
+                options.monitor.is_wanted = monitors;
+                options.manages_security_groups = groups;
+            });
+            let names: Vec<String> = (0..5).map(|index| format!("s{index}")).collect();
+            for (index, name) in names.iter().enumerate() {
+                let port = 30_100 + 2 * i32::try_from(index).unwrap();
+                world.put(service(name, &[("TCP", 80, port), ("TCP", 443, port + 1)]));
+            }
+            for run in all(&world, &names).await {
+                run.settled();
+            }
+            world
+                .sim
+                .set_behaviour(|behaviour| behaviour.lb_change_time = Duration::from_millis(change_time));
+            tokio::time::advance(Duration::from_secs(60)).await;
+            world.add_node("node-more");
+            let runs = names.iter().zip(0..).map(async |(name, index)| {
+                tokio::time::sleep(Duration::from_millis(apart * index)).await;
+                world.run(name).await
+            });
+            let (runs, calls) = world.calls_of(join_all(runs)).await;
+            for run in runs {
+                run.settled();
+            }
+            let (reads, _) = reads_and_writes(&calls);
+            let of = format!("monitors {monitors}, groups {groups}, {change_time} ms, {apart} ms apart");
+            let refused: Vec<u16> = calls
+                .iter()
+                .filter_map(|call| call.status())
+                .filter(|status| *status >= 400)
+                .collect();
+            assert_eq!(refused, [0u16; 0], "{of}");
+            let pools = 2 * names.len();
+            assert!(
+                reads <= 10 + 2 * pools,
+                "{reads} reads; {of}: {:?}",
+                counted(&calls)
+            );
+            for name in &names {
+                world.assert_settled(name).await;
+            }
+        }
+    }
+}
+
+fn counted(calls: &[bowline_openstack_sim::kit::journal::Entry]) -> std::collections::BTreeMap<&str, usize> {
+    let mut counts = std::collections::BTreeMap::new();
+    for call in calls {
+        *counts.entry(call.operation.as_str()).or_default() += 1;
+    }
+    counts
+}

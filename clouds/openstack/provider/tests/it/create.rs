@@ -69,9 +69,14 @@ async fn the_id_is_written_on_the_service_before_the_load_balancer_is_waited_for
         .set_behaviour(|behaviour| behaviour.lb_create_time = std::time::Duration::from_secs(3600));
     let run = world.run("web").await;
     let id = world.sim.load_balancers()[0].part.id.to_string();
-    assert_eq!(
-        run.complaint(),
-        format!("timeout waiting for the loadbalancer {id} ACTIVE")
+    let told = run.complaint();
+    assert!(
+        told.starts_with(&format!("timeout waiting for the loadbalancer {id} ACTIVE")),
+        "{told}"
+    );
+    assert!(
+        told.contains("PENDING_CREATE; ") && told.contains("ask the operator"),
+        "{told}"
     );
     assert_eq!(world.annotation("web", "load-balancer-id"), Some(id));
     // 22 pauses, each longer by a fifth.

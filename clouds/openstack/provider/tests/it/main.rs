@@ -12,6 +12,7 @@ mod faults;
 mod floating;
 mod groups;
 mod instances;
+mod leaving;
 mod lookup;
 mod members;
 mod rename;

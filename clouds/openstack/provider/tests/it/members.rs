@@ -142,3 +142,31 @@ async fn another_first_node_moves_no_member() {
     assert_eq!(in_short(&writes), ["octavia.members.replace"]);
     world.assert_settled("web").await;
 }
+
+/// Which subnet of a network its members are in, Octavia's choice tells and nothing else.
+#[tokio::test(start_paused = true)]
+async fn nodes_in_another_subnet_of_the_network_are_told_of() {
+    let mut world = World::with_nodes(1);
+    let network = world.sim.home().network;
+    let wide = SubnetSpec::new("wide", network, "10.1.0.0/16".parse().unwrap());
+    let wide = world.sim.add_subnet(wide);
+    world.configure(|options| {
+        options.placement.network = Some(network.to_string().as_str().into());
+        options.manages_security_groups = true;
+    });
+    world.add_server_node(ServerSpec {
+        nics: vec![NicSpec {
+            addresses: vec!["10.1.0.9".parse().unwrap()],
+            ..NicSpec::on(network)
+        }],
+        ..ServerSpec::new("node-9")
+    });
+    let run = world.run("web").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerNodesElsewhere"]);
+    let text = &run.notes[0].text;
+    assert!(text.contains("security group: node-9;"), "{text}");
+    world.nodes.remove(0);
+    world.annotate("web", "member-subnet-id", &wide.to_string());
+    assert!(world.run("web").await.settled().notes.is_empty());
+    world.assert_settled("web").await;
+}

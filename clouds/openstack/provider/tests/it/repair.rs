@@ -5,6 +5,7 @@ use std::time::Duration;
 use bowline_openstack_sim::kit::Fault;
 use bowline_openstack_sim::kit::faults::Canned;
 use bowline_openstack_sim::model::balancing::LoadBalancer;
+use bowline_provider_kit::Interruption;
 use k8s_openapi::api::core::v1::LoadBalancerIngress;
 
 use crate::world::{World, in_short, service};
@@ -160,4 +161,86 @@ async fn a_change_that_fails_and_takes_the_load_balancer_with_it_is_made_with_an
     assert_eq!(world.sim.load_balancers().len(), 1);
     assert_eq!(world.sim.floating_ips().len(), 1);
     world.assert_settled("web").await;
+}
+
+/// Octavia left the port behind, or is late: the floating IP leads to it still.
+#[tokio::test(start_paused = true)]
+async fn the_floating_ip_on_a_port_that_outlives_its_load_balancer_is_taken_over() {
+    for stop in 0..5 {
+        let mut world = World::with_nodes(1);
+        let before = world.run("web").await.settled().published();
+        let floating_ip = world.sim.floating_ips()[0].id;
+        world
+            .sim
+            .set_behaviour(|behaviour| behaviour.keeps_vip_ports = true);
+        let failed = fail(&world);
+        world.run_with("web", Interruption::AfterStep(stop)).await;
+        world.restart();
+        let run = world.run("web").await.settled();
+        assert_eq!(run.published(), before, "after {stop}");
+        let there: Vec<_> = world.sim.floating_ips().iter().map(|it| it.id).collect();
+        assert_eq!(there, [floating_ip], "after {stop}");
+        let made = world.sim.load_balancers().remove(0);
+        assert_ne!(made.vip.fixed_ip.address, failed.vip.fixed_ip.address);
+        world.assert_settled("web").await;
+        world.delete("web");
+        world.run("web").await.settled();
+        assert_eq!(world.sim.leftovers(), Vec::<String>::new(), "after {stop}");
+    }
+}
+
+/// A person's own floating IP, asked for by its address, is no less the Service's.
+#[tokio::test(start_paused = true)]
+async fn an_address_that_is_asked_for_is_taken_over_from_such_a_port_too() {
+    let world = World::with_nodes(1);
+    let given = world
+        .sim
+        .add_floating_ip(bowline_openstack_sim::FloatingIpSpec::default());
+    let address = world.sim.floating_ips()[0].address.address.to_string();
+    world.edit("web", |service| {
+        service.spec.as_mut().unwrap().load_balancer_ip = Some(address.clone());
+    });
+    assert_eq!(
+        world.run("web").await.settled().published(),
+        std::slice::from_ref(&address)
+    );
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.keeps_vip_ports = true);
+    fail(&world);
+    assert_eq!(world.run("web").await.settled().published(), [address]);
+    assert_eq!(world.sim.floating_ips().len(), 1);
+    assert_eq!(world.sim.floating_ips()[0].id, given);
+    world.assert_settled("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_on_a_port_of_a_load_balancer_that_is_gone_goes_with_the_service() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.keeps_vip_ports = true);
+    world
+        .sim
+        .delete_load_balancer(world.sim.load_balancers()[0].part.id);
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+}
+
+/// What a person sent elsewhere stays there.
+#[tokio::test(start_paused = true)]
+async fn a_floating_ip_that_leads_to_something_is_not_taken_from_it() {
+    let world = World::with_nodes(1);
+    world.run("web").await.settled();
+    let port = world.sim.ports_of(world.sim.server_named("node-1").unwrap().id)[0].id;
+    let floating_ip = world.sim.floating_ips()[0].id;
+    assert!(world.sim.assign_floating_ip(floating_ip, Some(port)));
+    world.run("web").await.settled();
+    assert_eq!(world.sim.floating_ips().len(), 2);
+    world.delete("web");
+    world.run("web").await.settled();
+    assert_eq!(world.sim.floating_ips().len(), 1);
+    assert_eq!(world.sim.floating_ips()[0].id, floating_ip);
 }

@@ -1,11 +1,13 @@
 //! Load balancers that several Services use.
 
+use std::time::Duration;
+
 use bowline_provider_kit::Interruption;
 
 use crate::world::{Outcome, World, in_short, lb_name, service};
 
 /// Service `web` with the port 80, and `b` with another port on its load balancer.
-async fn two(port: i32) -> World {
+pub(crate) async fn two(port: i32) -> World {
     let world = World::with_nodes(1);
     world.run("web").await.settled();
     join(&world, "b", port);
@@ -260,8 +262,10 @@ async fn of_a_load_balancer_that_is_gone_the_owner_keeps_the_address() {
     let address = world.run("b").await.settled().published();
     let id = world.sim.load_balancers()[0].part.id;
     world.sim.delete_load_balancer(id);
-    let other = world.run("b").await.settled().published();
-    assert_ne!(other, address);
+    let run = world.run("b").await.settled();
+    assert_ne!(run.published(), address);
+    assert_eq!(run.reasons(), ["LoadBalancerGone"]);
+    assert!(run.notes[0].text.contains("of its own"), "{:?}", run.notes);
     assert_eq!(world.run("web").await.settled().published(), address);
     world.assert_settled("b").await;
 }
@@ -303,4 +307,48 @@ async fn a_guest_whose_owner_is_gone_gets_a_floating_ip() {
     world.delete("b");
     world.run("b").await.settled();
     assert_eq!(world.sim.leftovers(), Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_guest_asks_for_and_does_not_get_is_told() {
+    let world = two(81).await;
+    world.annotate("b", "network-id", "elsewhere");
+    let run = world.run("b").await.settled();
+    assert_eq!(run.reasons(), ["LoadBalancerChangeIgnored"]);
+    let text = &run.notes[0].text;
+    assert!(
+        text.contains("network-id is elsewhere") && text.contains("was not made for Service default/b"),
+        "{text}"
+    );
+}
+
+/// Octavia takes one change at a time: neither runs into the other's.
+#[tokio::test(start_paused = true)]
+async fn an_owner_and_a_guest_that_change_at_once_are_not_refused() {
+    let world = two(81).await;
+    world.run("b").await.settled();
+    world
+        .sim
+        .set_behaviour(|behaviour| behaviour.lb_change_time = Duration::from_secs(2));
+    for name in ["web", "b"] {
+        world.annotate(name, "connection-limit", "7");
+        world.annotate(name, "lb-method", "LEAST_CONNECTIONS");
+        world.annotate(name, "enable-health-monitor", "true");
+    }
+    let begun = tokio::time::Instant::now();
+    let (runs, calls) = world
+        .calls_of(async { tokio::join!(world.run("web"), world.run("b")) })
+        .await;
+    runs.0.settled();
+    runs.1.settled();
+    let refused = calls
+        .iter()
+        .filter(|call| call.status().is_some_and(|status| status >= 400))
+        .count();
+    assert_eq!(refused, 0, "{:?}", in_short(&calls));
+    assert_eq!(calls.iter().filter(|call| call.write).count(), 6);
+    // Six changes of two seconds, one after the other.
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    world.assert_settled("web").await;
+    world.assert_settled("b").await;
 }

@@ -34,7 +34,8 @@ fn orphans(state: &State, found: &mut Vec<String>) {
         found.push(format!("load balancer {} has no port", it.part.name));
     }
     for it in state.ports.values() {
-        if it.device_owner == "Octavia" && !is_vip(it.id) {
+        let may_stay = state.behaviour.keeps_vip_ports;
+        if it.device_owner == "Octavia" && !is_vip(it.id) && !may_stay {
             found.push(format!("port {} has no load balancer", it.name));
         }
         if it.groups.iter().any(|group| !state.groups.contains_key(group)) {

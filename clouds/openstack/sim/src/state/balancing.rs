@@ -136,7 +136,7 @@ impl State {
             self.remove_pool(pool);
         }
         self.listeners.retain(|_, it| it.load_balancer != id);
-        if balancer.owns_port {
+        if balancer.owns_port && !self.behaviour.keeps_vip_ports {
             self.remove_port(balancer.vip.port);
         }
     }

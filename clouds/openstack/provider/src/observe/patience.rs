@@ -1,0 +1,62 @@
+//! How long a load balancer is waited for.
+
+use bowline_cloud_provider::CloudError;
+
+use super::{Memory, Observed, is_pending};
+use crate::intent::Intent;
+use crate::ownership;
+
+/// The looks at a load balancer that was deleted, before the reconcile fails and is tried again by the schedule.
+const DELETION_LOOKS: usize = 24;
+
+/// What a person can do about a load balancer that stays pending.
+const PENDING_REMEDY: &str = "Octavia takes no other change until it has done with this one, and Bowline goes on then; if it stays so, ask the operator of the cloud to look at Octavia's workers: one whose work was lost is set free by them only";
+
+/// A load balancer that stays as it is for too long is an error: the reconcile is tried again by the schedule.
+pub(super) fn give_up_in_time(
+    intent: &Intent,
+    observed: &Observed,
+    memory: &Memory,
+) -> Result<(), CloudError> {
+    let identity = intent.identity();
+    let pending = || {
+        let all = observed.balancers.iter();
+        all.filter(|balancer| is_pending(balancer) && ownership::is_candidate(identity, balancer))
+    };
+    let meant = pending().find(|balancer| ownership::is_meant(identity, balancer));
+    let pending = meant.or_else(|| pending().next());
+    let (looks, limit) = (memory.looks(), identity.options.wait_steps);
+    let text = match (pending, intent) {
+        (Some(balancer), _) if ownership::is_going(balancer) => {
+            if looks < DELETION_LOOKS {
+                return Ok(());
+            }
+            format!(
+                "loadbalancer failed to delete within the allotted time: load balancer {} stays PENDING_DELETE; {PENDING_REMEDY}",
+                balancer.id
+            )
+        }
+        _ if looks < limit => return Ok(()),
+        (Some(balancer), Intent::Absent(_)) => format!(
+            "load balancer {} is in immutable status, current provisioning status: {}; {PENDING_REMEDY}",
+            balancer.id, balancer.provisioning_status
+        ),
+        (Some(balancer), Intent::Wanted(_)) => format!(
+            "timeout waiting for the loadbalancer {} ACTIVE, current provisioning status: {}; {PENDING_REMEDY}",
+            balancer.id, balancer.provisioning_status
+        ),
+        (None, _) if memory.own.is_busy => {
+            let ids: Vec<&str> = observed
+                .balancers
+                .iter()
+                .map(|balancer| balancer.id.as_str())
+                .collect();
+            format!(
+                "load balancer {} takes no change: Octavia says that one is under way; {PENDING_REMEDY}",
+                ids.join(", ")
+            )
+        }
+        (None, _) => return Ok(()),
+    };
+    Err(CloudError::transient(text))
+}
