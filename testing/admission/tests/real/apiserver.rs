@@ -31,6 +31,10 @@ impl Answer {
         format!("{}\n{message}", self.warnings.join("\n"))
     }
 
+    fn is_unsaid(&self) -> bool {
+        self.said().trim().is_empty()
+    }
+
     #[track_caller]
     pub(crate) fn is_silent(&self) {
         assert!(self.status < 300 && self.warnings.is_empty(), "{self:?}");
@@ -86,7 +90,7 @@ impl ApiServer {
         Some(server)
     }
 
-    /// Until a Service with something wrong is complained of in every namespace.
+    /// Until a Service with something wrong, and a change that comes too late, are complained of in every namespace.
     async fn wait_until_policies_count(&self) {
         let deadline = tokio::time::Instant::now() + DEADLINE;
         let wrong = [
@@ -99,17 +103,49 @@ impl ApiServer {
             ("openstack", "loadbalancer.openstack.org/keep-floatingip"),
         ];
         for (cloud, key) in wrong {
-            while self
-                .create(cloud, &service(&[(key, "nonsense")]))
-                .await
-                .said()
-                .trim()
-                .is_empty()
-            {
+            let wrong = service(&[(key, "nonsense")]);
+            while self.create(cloud, &wrong).await.is_unsaid() {
                 assert!(tokio::time::Instant::now() < deadline, "no policy for {cloud}");
             }
         }
-        // The other policies were made before, or look at updates only, whose test waits by itself.
+        // What is looked at in updates only stands in policies of its own.
+        let late = [
+            (
+                "cloudscale",
+                "k8s.cloudscale.ch/loadbalancer-uuid",
+                "k8s.cloudscale.ch/loadbalancer-flavor",
+                ["lb-standard", "lb-flex-4-2"],
+            ),
+            ("phoenixnap", "", "phoenixnap.com/ip-location", ["NLD", "ASH"]),
+            (
+                "openstack",
+                "loadbalancer.openstack.org/load-balancer-id",
+                "loadbalancer.openstack.org/flavor-id",
+                ["small", "large"],
+            ),
+        ];
+        for (cloud, id, key, [before, after]) in late {
+            let mut settled = if id.is_empty() {
+                service(&[(key, before)])
+            } else {
+                service(&[(key, before), (id, "1a2b3c4d-1a2b-3c4d-5e6f-1a2b3c4d5e6f")])
+            };
+            settled["metadata"]["name"] = "settled".into();
+            if id.is_empty() {
+                settled["spec"]["loadBalancerIP"] = "192.0.2.7".into();
+            }
+            let path = format!("/api/v1/namespaces/{cloud}/services");
+            let made = self.send(Method::POST, &path, &settled).await;
+            assert_eq!(made.status, 201, "{made:?}");
+            let path = format!("{path}/settled?dryRun=All");
+            let change = json!({ "metadata": { "annotations": { key: after } } });
+            while self.send(Method::PATCH, &path, &change).await.is_unsaid() {
+                assert!(
+                    tokio::time::Instant::now() < deadline,
+                    "no policy for updates of {cloud}"
+                );
+            }
+        }
     }
 
     /// What is said to a new Service. Nothing is kept.

@@ -6,6 +6,7 @@ mod cloudscale;
 mod cloudstack;
 mod deaths;
 mod failover;
+mod installed;
 mod life;
 mod openstack;
 mod phoenixnap;

@@ -1,4 +1,4 @@
-//! CloudStack: under the former manager's rights and the shipped ones, and killed at every write.
+//! CloudStack: under the former manager's rights, and killed at every write.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -13,9 +13,8 @@ use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 use super::deaths::Mortal;
-use super::life::{Life, assert_writes_of_a_life};
+use super::life::Life;
 use super::site::{Cloud, Site, ended, named};
-use crate::deploy;
 
 /// The role of the former manager as its manifest has it: not one verb more.
 const ROLE: &str = r#"
@@ -46,7 +45,7 @@ subjects:
 "#;
 
 /// A cloud, and a place in it.
-struct CloudStack {
+pub(super) struct CloudStack {
     sim: CloudstackSim,
     /// Where the instances are.
     network: String,
@@ -266,18 +265,6 @@ async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
     ended(&mut manager).await;
     site.assert_nothing_forbidden();
     site.assert_no_puts();
-}
-
-#[tokio::test]
-async fn the_shipped_role_is_enough_for_cloudstack() {
-    let manifest = std::fs::read_to_string(deploy::root().join("cloudstack/deployment.yaml")).unwrap();
-    let Some(site) = Site::<CloudStack>::start_with("the shipped role of CloudStack", &manifest).await else {
-        return;
-    };
-    let mut manager = site.manager_with(&["--node-monitor-period=1s"]);
-    site.lead_a_life(&manager).await;
-    ended(&mut manager).await;
-    assert_writes_of_a_life(&site);
 }
 
 async fn die_at_every_write(cloud: CloudStack, what: &str) {

@@ -1,4 +1,4 @@
-//! OpenStack: under the former manager's rights and the shipped ones, killed at every write, and with routes.
+//! OpenStack: under the former manager's rights, killed at every write, and with routes.
 
 use std::path::Path;
 
@@ -9,9 +9,8 @@ use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 use super::deaths::Mortal;
-use super::life::{Life, assert_writes_of_a_life};
+use super::life::Life;
 use super::site::{self, Cloud, ended};
-use crate::deploy;
 
 type Site = site::Site<OpenstackSim>;
 
@@ -160,18 +159,6 @@ async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
     ended(&mut manager).await;
     site.assert_nothing_forbidden();
     site.assert_no_puts();
-}
-
-#[tokio::test]
-async fn the_shipped_role_is_enough_for_openstack() {
-    let manifest = std::fs::read_to_string(deploy::root().join("openstack/daemonset.yaml")).unwrap();
-    let Some(site) = Site::start_with("the shipped role of OpenStack", &manifest).await else {
-        return;
-    };
-    let mut manager = site.manager_with(&["--node-monitor-period=1s"]);
-    site.lead_a_life(&manager).await;
-    ended(&mut manager).await;
-    assert_writes_of_a_life(&site);
 }
 
 #[tokio::test]

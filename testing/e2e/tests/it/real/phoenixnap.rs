@@ -1,4 +1,4 @@
-//! phoenixNAP: under the former manager's rights and the shipped ones, killed at every write, and two at once.
+//! phoenixNAP: under the former manager's rights, killed at every write, and two at once.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -12,9 +12,8 @@ use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 use super::deaths::Mortal;
-use super::life::{Life, assert_writes_of_a_life};
+use super::life::Life;
 use super::site::{Cloud, Site, ended, named};
-use crate::deploy;
 use crate::process::program::Running;
 
 const NETWORK: &str = "6598f7c2d2a94b6e0f1c1234";
@@ -208,19 +207,6 @@ async fn the_former_manifest_runs_unchanged_and_nothing_is_forbidden() {
         !log.iter()
             .any(|line| line.contains(SECRET) || line.contains("access_token"))
     );
-}
-
-#[tokio::test]
-async fn the_shipped_role_is_enough_for_phoenixnap_and_nothing_is_forbidden() {
-    let manifest = std::fs::read_to_string(deploy::root().join("phoenixnap/deployment.yaml")).unwrap();
-    let Some(site) = Site::<PhoenixnapSim>::start_with("the shipped role of phoenixNAP", &manifest).await
-    else {
-        return;
-    };
-    let mut manager = site.manager_with(&["--node-monitor-period=1s"]);
-    site.lead_a_life(&manager).await;
-    ended(&mut manager).await;
-    assert_writes_of_a_life(&site);
 }
 
 #[tokio::test]

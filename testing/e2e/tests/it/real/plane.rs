@@ -30,9 +30,9 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    /// With what these manifests give to the service account, which includes the right to list Nodes; nothing if the
+    /// With what an installation gives to the service account, which includes the right to list Nodes; nothing if the
     /// servers are not built.
-    pub(crate) async fn start(what: &str, manifests: &str) -> Option<Self> {
+    pub(crate) async fn start(what: &str, install: impl AsyncFnOnce(&ControlPlane)) -> Option<Self> {
         let version = Version::wanted().unwrap();
         binaries_or_leave_out(version, what)?;
         let options = Options {
@@ -41,7 +41,7 @@ impl Plane {
             ..Options::default()
         };
         let plane = ControlPlane::start(options).await.unwrap();
-        plane.apply(manifests).await.unwrap();
+        install(&plane).await;
         let kubeconfig = plane
             .kubeconfig_for_service_account("kube-system", "cloud-controller-manager")
             .await
@@ -81,6 +81,11 @@ impl Plane {
             nodes.list(&ListParams::default()).await.is_ok()
         })
         .await;
+    }
+
+    /// With all rights.
+    pub(crate) fn client(&self) -> kube::Client {
+        self.plane.client()
     }
 
     /// Applies manifests as an operator does.
@@ -147,11 +152,11 @@ impl Plane {
     }
 
     fn nodes(&self) -> Api<Node> {
-        Api::all(self.plane.client())
+        Api::all(self.client())
     }
 
     fn services(&self) -> Api<Service> {
-        Api::default_namespaced(self.plane.client())
+        Api::default_namespaced(self.client())
     }
 
     pub(crate) async fn node(&self, name: &str) -> Option<Node> {
@@ -267,7 +272,7 @@ impl Plane {
 
     /// The reasons of the manager's events on an object; the API server has some of its own on Services.
     pub(crate) async fn reasons(&self, object: &str) -> Vec<String> {
-        let events: Api<Event> = Api::all(self.plane.client());
+        let events: Api<Event> = Api::all(self.client());
         let events = events.list(&ListParams::default()).await.unwrap();
         events
             .into_iter()
@@ -357,7 +362,7 @@ impl Plane {
 
     /// The texts of the manager's events on an object.
     pub(crate) async fn messages(&self, object: &str) -> Vec<String> {
-        let events: Api<Event> = Api::all(self.plane.client());
+        let events: Api<Event> = Api::all(self.client());
         let events = events.list(&ListParams::default()).await.unwrap();
         events
             .into_iter()

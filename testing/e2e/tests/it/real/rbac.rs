@@ -6,7 +6,7 @@ use bowline_kube_io::rbac::{Grant, Part, Scope, grants};
 use serde_json::{Value, json};
 
 use super::cloudscale::Site;
-use super::life::{assert_writes_of_a_life, writers};
+use super::life::writers;
 use super::site::{addresses, ended, named};
 use crate::deploy;
 use crate::process::cluster::{ask, free_port};
@@ -14,17 +14,6 @@ use crate::process::program::Running;
 
 pub(super) fn manifest(name: &str) -> String {
     std::fs::read_to_string(deploy::root().join("cloudscale").join(name)).unwrap()
-}
-
-#[tokio::test]
-async fn the_shipped_role_is_enough_and_nothing_is_forbidden() {
-    let Some(site) = Site::start_with("the shipped role", &manifest("config.yml")).await else {
-        return;
-    };
-    let mut manager = site.manager_with(&["--node-monitor-period=1s"]);
-    site.lead_a_life(&manager).await;
-    ended(&mut manager).await;
-    assert_writes_of_a_life(&site);
 }
 
 #[tokio::test]

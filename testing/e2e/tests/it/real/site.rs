@@ -5,6 +5,7 @@ use std::path::Path;
 
 use bowline_cloudscale_sim::kit::project::Project;
 use bowline_cloudscale_sim::kit::{CloudService, Faults, Journal, Server, serve};
+use bowline_control_plane::ControlPlane;
 use k8s_openapi::api::core::v1::{Node, Service};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -75,19 +76,32 @@ impl<C: Cloud> Site<C> {
 
     /// The same in a cloud where something is already.
     pub(crate) async fn start_in(cloud: C, what: &str) -> Option<Self> {
-        Self::assemble(cloud, what, &[C::ROLE, BINDING].concat()).await
+        let manifests = [C::ROLE, BINDING].concat();
+        Self::assemble(cloud, what, async |plane, _, _| {
+            plane.apply(&manifests).await.unwrap()
+        })
+        .await
     }
 
     /// With what these manifests give to the service account.
     pub(crate) async fn start_with(what: &str, manifests: &str) -> Option<Self> {
-        Self::assemble(C::new(), what, manifests).await
+        Self::assemble(C::new(), what, async |plane, _, _| {
+            plane.apply(manifests).await.unwrap()
+        })
+        .await
     }
 
-    async fn assemble(cloud: C, what: &str, manifests: &str) -> Option<Self> {
-        let plane = Plane::start(what, manifests).await?;
+    /// With what an installation makes, which is told of the cloud and of its address.
+    pub(crate) async fn assemble(
+        cloud: C,
+        what: &str,
+        install: impl AsyncFnOnce(&ControlPlane, &C, &str),
+    ) -> Option<Self> {
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let server = serve::serve(listener, cloud.api()).unwrap();
+        let plane = Plane::start(what, async |plane| install(plane, &cloud, &server.url()).await).await?;
         Some(Self {
-            server: serve::serve(listener, cloud.api()).unwrap(),
+            server,
             directory: tempfile::tempdir().unwrap(),
             plane,
             cloud,
