@@ -5,11 +5,13 @@
 //! makes of a few values, so that both say the same.
 
 mod build;
+mod flags;
 mod helm;
 mod manifests;
 
 pub use bowline_real_servers::BuildError;
 pub use build::build;
+pub use flags::with_flags;
 pub use helm::{Helm, HelmError, Missing, Release};
 pub use manifests::{Plain, manifests};
 

@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
 use anyhow::{Context, Result};
-use bowline_chart::{build, manifests, root};
+use bowline_chart::{build, chart, manifests, root, with_flags};
 use clap::{Arg, Command};
 
 fn main() -> Result<()> {
@@ -11,6 +11,9 @@ fn main() -> Result<()> {
     let helm = build()?;
     match matches.subcommand() {
         Some(("manifests", _)) => {
+            let path = chart().join("values.schema.json");
+            let schema = std::fs::read_to_string(&path).context("cannot read values.schema.json")?;
+            std::fs::write(&path, with_flags(&schema)).context("cannot write values.schema.json")?;
             for plain in manifests(&helm)? {
                 let path = root().join(plain.path);
                 if std::fs::read_to_string(&path).is_ok_and(|present| present == plain.text) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use bowline_chart::chart;
+use bowline_chart::{chart, with_flags};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -71,4 +71,13 @@ fn every_value_is_explained_on_the_page() {
     for name in values.as_object().unwrap().keys() {
         assert!(page.contains(&format!("`{name}")), "{name} is not in README.md");
     }
+}
+
+#[test]
+fn the_schema_knows_every_flag_and_no_other() {
+    let schema = read("values.schema.json");
+    assert!(
+        with_flags(&schema) == schema,
+        "values.schema.json is stale: run `cargo xtask manifests`"
+    );
 }

@@ -1,9 +1,9 @@
 //! Values that are refused, and that the words say which one and what to do.
 
 use bowline_chart::Helm;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::{nothing, of, refusal};
+use crate::{nothing, of, refusal, rendered};
 
 #[test]
 fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
@@ -19,7 +19,43 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
                 "cloudscale, phoenixnap, cloudstack or openstack",
             ][..],
         ),
-        (of("hetzner", nothing()), &["'/cloud'", "'openstack'"]),
+        (
+            of("hetzner", nothing()),
+            &[
+                "'/cloud'",
+                "'hetzner'",
+                "cloudscale|phoenixnap|cloudstack|openstack)",
+            ],
+        ),
+        (
+            of("openstack", json!({ "bindAddress": "banana" })),
+            &["'/bindAddress'", "'banana'"],
+        ),
+        (
+            of("openstack", json!({ "bindAddress": "10.0.0.256" })),
+            &["'/bindAddress'", "'10.0.0.256'"],
+        ),
+        (
+            of("openstack", json!({ "bindAddress": "10.0.0.1:10258" })),
+            &["'/bindAddress'"],
+        ),
+        (
+            of("openstack", json!({ "cluster": { "name": "a b, c/d" } })),
+            &["'/cluster/name'", "'a b, c/d'"],
+        ),
+        (
+            of("openstack", json!({ "cluster": { "name": "a\nb" } })),
+            &["'/cluster/name'"],
+        ),
+        (
+            of("openstack", json!({ "flags": { "concurent-service-syncs": 3 } })),
+            &["'/flags'", "'concurent-service-syncs' not allowed"],
+        ),
+        (
+            of("openstack", json!({ "flags": { "--v": 3 } })),
+            &["'/flags'", "'--v' not allowed"],
+        ),
+        (of("openstack", json!({ "flags": { "v": {} } })), &["'/flags/v'"]),
         (
             of("openstack", json!({ "clowdConfig": {} })),
             &["'clowdConfig' not allowed"],
@@ -114,4 +150,42 @@ fn wrong_values_are_refused_with_their_name_and_what_is_allowed() {
             assert!(words.contains(part), "{values}: no {part:?} in: {words}");
         }
     }
+}
+
+#[test]
+fn what_is_good_is_not_refused() {
+    let Some(helm) = Helm::or_leave_out("good values") else {
+        return;
+    };
+    for address in [
+        "0.0.0.0",
+        "10.1.2.3",
+        "::",
+        "::1",
+        "2001:db8::1:2",
+        "fe80:1:2:3:4:5:6:7",
+    ] {
+        let values = of("openstack", json!({ "bindAddress": address }));
+        assert!(
+            words(&helm, &values).contains(&format!("--bind-address={address}")),
+            "{address}"
+        );
+    }
+    for name in ["kubernetes", "Prod_1.k8s.example.com", "a"] {
+        let values = of("openstack", json!({ "cluster": { "name": name } }));
+        assert!(words(&helm, &values).contains(name), "{name}");
+    }
+    let flags = json!({ "concurrent_service_syncs": 3, "node-deletion-share": 0.1, "v": 4 });
+    let words = words(&helm, &of("openstack", json!({ "flags": flags })));
+    for word in [
+        "--concurrent_service_syncs=3",
+        "--node-deletion-share=0.1",
+        "--v=4",
+    ] {
+        assert!(words.contains(word), "{word}");
+    }
+}
+
+fn words(helm: &Helm, values: &Value) -> String {
+    Value::from(rendered(helm, values)).to_string()
 }
