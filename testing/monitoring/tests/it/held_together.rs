@@ -39,6 +39,9 @@ fn series() -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
+/// A series that Prometheus itself makes.
+const OF_PROMETHEUS: &str = "up";
+
 /// The words of PromQL that are used here.
 const WORDS: &[&str] = &[
     "abs",
@@ -94,7 +97,9 @@ fn unknown(expression: &str, series: &BTreeMap<String, BTreeSet<String>>) -> Vec
     let used: Vec<&BTreeSet<String>> = names.iter().filter_map(|(name, _)| series.get(name)).collect();
     let is_label = |name: &str| OF_TARGETS.contains(&name) || used.iter().any(|labels| labels.contains(name));
     let is_known = |(name, is_in_braces): &(String, bool)| {
-        is_label(name) || !is_in_braces && (series.contains_key(name) || WORDS.contains(&name.as_str()))
+        is_label(name)
+            || !is_in_braces
+                && (series.contains_key(name) || WORDS.contains(&name.as_str()) || name == OF_PROMETHEUS)
     };
     let mut unknown: Vec<String> = names
         .iter()
@@ -230,6 +235,8 @@ fn every_reason_of_an_unsettled_service_is_explained() {
     let reasons = [
         "pending",
         "waiting",
+        "no_nodes",
+        "quota",
         "refused",
         "invalid",
         "conflict",
